@@ -1,0 +1,32 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "batchproc",
+  products: [
+    .library(name: "BatchCore", targets: ["BatchCore"]),
+    .executable(name: "batchproc", targets: ["batchproc"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+    .target(
+      name: "BatchCore",
+      dependencies: ["CLinux", "CCrypto", "CXXHash", "CZlib"],
+      swiftSettings: settings
+    ),
+    .executableTarget(name: "batchproc", dependencies: ["BatchCore"], swiftSettings: settings),
+    .testTarget(name: "BatchCoreTests", dependencies: ["BatchCore"], swiftSettings: settings),
+    .testTarget(name: "BatchprocTests", dependencies: ["batchproc"], swiftSettings: settings),
+    .testTarget(name: "EndToEndTests", dependencies: ["BatchCore", "batchproc"], swiftSettings: settings),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,57 @@
+/// One thing that went wrong: what was done, to which path, what the system said, and the way out.
+public struct BatchError: Error, Sendable, Hashable {
+  /// The class of an error; policies and exit codes go by it.
+  public enum Code: String, Sendable, Hashable, CaseIterable {
+    /// The path was there when the tree was read and is gone now.
+    case vanished
+    /// The file changed while it was read.
+    case changed
+    /// Permission was refused, or the device failed to read.
+    case unreadable
+    /// A path that was named does not exist.
+    case missing
+    /// Not a regular file: FIFO, socket, device, symbolic link.
+    case special
+    /// An output could not be written or finished.
+    case unwritable
+    /// The input does not have the form it should have.
+    case malformed
+    /// The reader of our output has gone.
+    case closedOutput
+    /// The run was cancelled before this was done.
+    case cancelled
+    /// A limit of the machine: descriptors, memory, threads.
+    case exhausted
+    /// The caller asked for something that cannot be.
+    case invalid
+  }
+
+  public let code: Code
+  /// What could not be done, for people: "cannot open", "cannot read".
+  public let message: String
+  public let path: PathBytes?
+  /// The system's error number, 0 when it came from no system call.
+  public let errno: Int32
+  /// What the reader can do about it, when we know.
+  public let remedy: String?
+
+  public init(
+    _ code: Code, _ message: String, path: PathBytes? = nil, errno: Int32 = 0, remedy: String? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.path = path
+    self.errno = errno
+    self.remedy = remedy
+  }
+
+  /// The same error about a path that the place of the throw did not know.
+  public func at(_ path: PathBytes) -> BatchError {
+    BatchError(code, message, path: path, errno: errno, remedy: remedy)
+  }
+
+  /// The same error in another class.
+  public func recoded(_ code: Code) -> BatchError {
+    BatchError(code, message, path: path, errno: errno, remedy: remedy)
+  }
+}

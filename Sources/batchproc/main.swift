@@ -1,0 +1,3 @@
+import BatchCore
+
+print(PathBytes("batchproc"))
