@@ -14,7 +14,7 @@ let package = Package(
     .executable(name: "batchproc", targets: ["batchproc"]),
   ],
   targets: [
-    .systemLibrary(name: "CLinux"),
+    .target(name: "CLinux"),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),

@@ -1,0 +1,32 @@
+import Glibc
+
+/// The names of one folder, in one piece of memory: NUL-terminated, as the kernel wants them.
+///
+/// A million names cost their bytes and no object each.
+final class NameArena: Sendable {
+  private let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) {
+    // A last NUL bounds every name, also where the caller forgot its own.
+    self.bytes = bytes.last == 0 ? bytes : bytes + [0]
+  }
+
+  /// An arena with a single name.
+  convenience init(name: some Collection<UInt8>) {
+    self.init(Array(name) + [0])
+  }
+
+  func withCString<Result>(at offset: Int, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    bytes[offset...].withUnsafeBytes { raw in
+      guard let base = raw.baseAddress else { preconditionFailure("a name has at least its NUL") }
+      return body(base.assumingMemoryBound(to: CChar.self))
+    }
+  }
+
+  /// The name's bytes without the NUL.
+  func withName<Result>(at offset: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    withCString(at: offset) { pointer in
+      body(UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)))
+    }
+  }
+}

@@ -1,0 +1,74 @@
+#define _GNU_SOURCE 1
+
+#include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+const int clinux_o_path = O_PATH;
+const int clinux_rename_noreplace = RENAME_NOREPLACE;
+
+_Static_assert(offsetof(struct clinux_dirent64, d_name) == clinux_dirent64_name_offset, "the kernel's layout");
+
+long clinux_getdents64(int fd, void *buffer, size_t count) {
+  return syscall(SYS_getdents64, fd, buffer, count);
+}
+
+int clinux_openat(int directory, const char *path, int flags, unsigned mode) {
+  return openat(directory, path, flags, (mode_t)mode);
+}
+
+int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
+  return renameat2(from_dir, from, to_dir, to, flags);
+}
+
+int clinux_syncfs(int fd) { return syncfs(fd); }
+
+int clinux_set_process_io_priority(int io_class, int level) {
+  return (int)syscall(SYS_ioprio_set, 1, 0, (io_class << 13) | level);
+}
+
+int clinux_terminal_columns(int fd) {
+  struct winsize size;
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
+void clinux_reraise(int number) {
+  sigset_t set;
+  signal(number, SIG_DFL);
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+  kill(getpid(), number);
+}
+
+void clinux_ignore_signal(int number) { signal(number, SIG_IGN); }
+
+int clinux_affinity_count(void) {
+  // Machines with more than 1,024 processors need a larger set than cpu_set_t.
+  for (int processors = 1024; processors <= 1 << 18; processors *= 2) {
+    cpu_set_t *set = CPU_ALLOC(processors);
+    if (set == NULL) return 0;
+    size_t size = CPU_ALLOC_SIZE(processors);
+    int failed = sched_getaffinity(0, size, set);
+    int count = failed ? 0 : CPU_COUNT_S(size, set);
+    CPU_FREE(set);
+    if (!failed) return count;
+    if (errno != EINVAL) return 0;
+  }
+  return 0;
+}
+
+int clinux_is_ignored(int number) {
+  struct sigaction action;
+  return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}

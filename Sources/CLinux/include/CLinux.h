@@ -1,0 +1,46 @@
+#ifndef BATCHPROC_CLINUX_H
+#define BATCHPROC_CLINUX_H
+
+// Linux calls and constants that Swift cannot import: variadic functions, function-like macros, and
+// what glibc shows only under _GNU_SOURCE. Plain types only, so that the module of glibc that Swift
+// built without _GNU_SOURCE stays compatible.
+
+#include <stddef.h>
+#include <stdint.h>
+
+/// The kernel's record of one directory entry (getdents64(2)).
+struct clinux_dirent64 {
+  uint64_t d_ino;
+  int64_t d_off;
+  unsigned short d_reclen;
+  unsigned char d_type;
+  char d_name[1];
+};
+
+enum { clinux_dirent64_name_offset = 19 };
+
+extern const int clinux_o_path;
+extern const int clinux_rename_noreplace;
+
+long clinux_getdents64(int fd, void *buffer, size_t count);
+int clinux_openat(int directory, const char *path, int flags, unsigned mode);
+int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+int clinux_syncfs(int fd);
+
+/// ioprio_set(2) for the calling process: class 1 real-time, 2 best effort, 3 idle; level 0 to 7.
+int clinux_set_process_io_priority(int io_class, int level);
+
+/// Terminal width in columns, or 0 when the descriptor is no terminal.
+int clinux_terminal_columns(int fd);
+
+/// Puts back the default action of a signal, unblocks it and sends it to this process.
+void clinux_reraise(int number);
+void clinux_ignore_signal(int number);
+
+/// The number of processors this process may run on, 0 when the kernel does not say.
+int clinux_affinity_count(void);
+
+/// Whether this process ignored the signal when it was started (nohup, cron).
+int clinux_is_ignored(int number);
+
+#endif
