@@ -14,6 +14,13 @@ public struct Descriptor: ~Copyable, Sendable {
     _ = Glibc.close(raw)
   }
 
+  /// Gives up the ownership: whoever takes the number closes it.
+  consuming func release() -> Int32 {
+    let number = raw
+    discard self
+    return number
+  }
+
   /// Closes now and reports what the kernel says, which matters after writing.
   ///
   /// - Throws: the error of `close(2)`. The descriptor is gone in either case: Linux frees it before

@@ -1,0 +1,68 @@
+import Foundation
+import Synchronization
+
+/// An operation that runs on after `start` has returned and says itself when it is finished.
+///
+/// It keeps the rules that the queue relies on: it finishes also when it was cancelled before it began,
+/// and it gives notice after its state has changed, outside the lock.
+open class AsynchronousOperation: Operation, @unchecked Sendable {
+  private enum Phase {
+    case ready, executing, finished
+  }
+
+  private let phase = Mutex(Phase.ready)
+
+  override public final var isAsynchronous: Bool { true }
+  override public final var isExecuting: Bool { phase.withLock { $0 == .executing } }
+  override public final var isFinished: Bool { phase.withLock { $0 == .finished } }
+
+  /// Begins the work; called by the queue. A second call does nothing.
+  override public final func start() {
+    let begins = phase.withLock { phase in
+      guard phase == .ready else { return false }
+      phase = .executing
+      return true
+    }
+    guard begins else { return }
+    didChangeValue(forKey: "isExecuting")
+    if isCancelled {
+      cancelledBeforeStart()
+      finish()
+    } else {
+      execute()
+    }
+  }
+
+  /// Begins the work by hand, outside any queue.
+  ///
+  /// - Throws: `invalid` when a dependency is not finished or the operation has been started before.
+  public final func startByHand() throws(BatchError) {
+    guard phase.withLock({ $0 == .ready }) else {
+      throw BatchError(.invalid, "an operation can be started once only")
+    }
+    guard isReady || isCancelled else {
+      throw BatchError(.invalid, "an operation cannot start before those it depends on are finished")
+    }
+    start()
+  }
+
+  /// The work. An override calls ``finish()`` once, at any later time, on any thread.
+  open func execute() {
+    finish()
+  }
+
+  /// Called in place of ``execute()`` when the operation was cancelled while it waited.
+  open func cancelledBeforeStart() {}
+
+  /// Marks the operation as finished, which lets the queue go on. Calls after the first do nothing.
+  public final func finish() {
+    let ends = phase.withLock { phase in
+      guard phase == .executing else { return false }
+      phase = .finished
+      return true
+    }
+    guard ends else { return }
+    didChangeValue(forKey: "isExecuting")
+    didChangeValue(forKey: "isFinished")
+  }
+}

@@ -1,0 +1,17 @@
+/// How a run uses the machine.
+public struct BatchOptions: Sendable {
+  /// Operations at once, 1 or more.
+  public var concurrency = 1
+  public var stride = ChunkStride.automatic
+  /// File descriptors that the run may have open at once.
+  public var descriptors = 128
+  /// Bytes that the buffers of the run may take.
+  public var memory = 256 << 20
+  public var policy = EventPolicy()
+  /// Chunks from one checkpoint to the next; nil for none before the end.
+  public var chunksPerCheckpoint: Int?
+  /// With a concurrency of 1, processes on the thread that calls `run` and on no other.
+  public var runsOnCaller = false
+
+  public init() {}
+}

@@ -1,0 +1,188 @@
+import Dispatch
+import Synchronization
+
+/// Runs jobs over trees: plans chunks, runs them as operations on lanes, collects their results in order.
+///
+/// One runner is one run; its budgets, counters and cancellation belong to it.
+public final class BatchRunner: Sendable {
+  public let options: BatchOptions
+  public let counters = Counters()
+  public let cancellation: Cancellation
+  private let descriptors: DescriptorBudget
+  private let memory: MemoryBudget
+  private let observer: (any RunObserver)?
+  private let calls: any FileSystemCalls
+  private let active = Mutex<BatchQueue?>(nil)
+
+  /// - Parameters:
+  ///   - cancellation: stops the run from outside, as a signal does.
+  ///   - observer: told of every problem, in order.
+  public convenience init(
+    options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
+    observer: (any RunObserver)? = nil
+  ) {
+    self.init(options: options, cancellation: cancellation, observer: observer, calls: LinuxCalls())
+  }
+
+  init(
+    options: BatchOptions, cancellation: Cancellation = Cancellation(),
+    observer: (any RunObserver)? = nil, calls: any FileSystemCalls
+  ) {
+    self.options = options
+    self.cancellation = cancellation
+    self.observer = observer
+    self.calls = calls
+    descriptors = DescriptorBudget(capacity: options.descriptors)
+    memory = MemoryBudget(capacity: options.memory)
+  }
+
+  /// The files below some operands as a source for ``run(_:over:)``.
+  ///
+  /// - Parameter operands: asked for one at a time, as the walk gets there; `-` is standard input.
+  public func tree(
+    _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
+  ) -> TreeSource {
+    TreeSource(
+      walker: TreeWalker(operands: operands, options: walk, descriptors: descriptors, calls: calls))
+  }
+
+  /// Changes the number of operations at once while the run goes on; 1 or more.
+  public func setConcurrency(_ count: Int) {
+    active.withLock { $0?.concurrency = count }
+  }
+
+  /// Holds back operations that have not begun, or lets them begin again.
+  public func setSuspended(_ isSuspended: Bool) {
+    active.withLock { $0?.isSuspended = isSuspended }
+  }
+
+  /// Runs a job over a source. Blocks the caller until everything is collected or the run has stopped.
+  ///
+  /// - Returns: the counts, and why the run stopped early, if it did.
+  public func run<Job: BatchJob, Source: BatchSource>(
+    _ job: Job, over source: sending Source
+  ) -> RunSummary where Job.Item == Source.Item {
+    let start = ContinuousClock.now
+    let feed = ChunkFeed(source: source, stride: options.stride)
+    let sink = OrderedSink<ChunkReport<Job.Output>> { _, report in self.deliver(report, to: job) }
+    if options.runsOnCaller && options.concurrency == 1 {
+      runOnCaller(job, feed, sink)
+    } else {
+      runOnLanes(job, feed, sink)
+    }
+    sink.flush()
+    return RunSummary(
+      counts: counters.snapshot, stopped: cancellation.reason, elapsed: ContinuousClock.now - start)
+  }
+
+  // MARK: The two ways to run
+
+  private func runOnLanes<Job: BatchJob>(
+    _ job: Job, _ feed: ChunkFeed<Job.Item>, _ sink: OrderedSink<ChunkReport<Job.Output>>
+  ) {
+    let lanes = LanePool(calls: calls)
+    // Results behind a slow file are small; so many may wait for it before the lanes do.
+    let backlog = 4096
+    let box = Mutex<BatchQueue?>(nil)
+    let queue = BatchQueue(
+      concurrency: options.concurrency,
+      depth: BatchQueue.Depth(
+        operations: max(64, options.concurrency * 4), perCheckpoint: options.chunksPerCheckpoint),
+      cancellation: cancellation,
+      next: {
+        guard let chunk = self.nextChunk(feed) else { return nil }
+        return ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes) { bench in
+          guard let report = self.process(chunk, with: job, on: bench) else { return }
+          let wasFull = sink.backlog >= backlog
+          sink.submit(report, at: chunk.index) {
+            if wasFull { box.withLock { $0 }?.roomAppeared() }
+          }
+        }
+      },
+      hasRoom: { sink.backlog < backlog },
+      checkpoint: {
+        sink.flush()
+        self.checkpoint(job)
+      })
+    box.withLock { $0 = queue }
+    active.withLock { $0 = queue }
+    queue.run()
+    active.withLock { $0 = nil }
+    box.withLock { $0 = nil }
+  }
+
+  private func runOnCaller<Job: BatchJob>(
+    _ job: Job, _ feed: ChunkFeed<Job.Item>, _ sink: OrderedSink<ChunkReport<Job.Output>>
+  ) {
+    let bench = Workbench(calls: calls)
+    var sinceCheckpoint = 0
+    while !cancellation.isCancelled, let chunk = nextChunk(feed) {
+      let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
+        if let report = self.process(chunk, with: job, on: $0) { sink.submit(report, at: chunk.index) }
+      }
+      do throws(BatchError) {
+        try operation.run(on: bench)
+      } catch {
+        cancellation.cancel(error)
+      }
+      sink.flush()
+      sinceCheckpoint += 1
+      if let limit = options.chunksPerCheckpoint, sinceCheckpoint >= limit {
+        checkpoint(job)
+        sinceCheckpoint = 0
+      }
+    }
+    if options.chunksPerCheckpoint != nil, sinceCheckpoint > 0, !cancellation.isCancelled { checkpoint(job) }
+  }
+
+  // MARK: Steps
+
+  private func nextChunk<Item>(_ feed: ChunkFeed<Item>) -> Chunk<Item>? {
+    do throws(BatchError) {
+      guard let chunk = try feed.next() else { return nil }
+      counters.addSeen(chunk.items.count)
+      return chunk
+    } catch {
+      cancellation.cancel(error)
+      return nil
+    }
+  }
+
+  private func process<Job: BatchJob>(
+    _ chunk: Chunk<Job.Item>, with job: Job, on bench: Workbench
+  ) -> ChunkReport<Job.Output>? {
+    guard !cancellation.isCancelled else { return nil }
+    let context = ChunkContext(
+      bench: bench, policy: options.policy, counters: counters, cancellation: cancellation)
+    do throws(BatchError) {
+      let output = try descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
+        // The folder's descriptor stays open from file to file, and ends with the tokens.
+        defer { bench.reader.closeFolder() }
+        let buffers = chunk.isLarge ? FileReader.largeMemory : FileReader.bufferSize
+        return try memory.withMemory(buffers) { () throws(BatchError) in try job.process(chunk, in: context) }
+      }
+      return ChunkReport(output: output, problems: context.problems)
+    } catch {
+      cancellation.cancel(error)
+      return nil
+    }
+  }
+
+  private func deliver<Job: BatchJob>(_ report: ChunkReport<Job.Output>, to job: Job) {
+    guard !cancellation.isCancelled else { return }
+    for (problem, severity) in report.problems { observer?.met(problem, severity: severity) }
+    do throws(BatchError) {
+      try job.collect(report.output)
+    } catch {
+      cancellation.cancel(error)
+    }
+  }
+
+  private func checkpoint<Job: BatchJob>(_ job: Job) {
+    do throws(BatchError) {
+      try job.checkpoint()
+    } catch {
+      cancellation.cancel(error)
+    }
+  }
+}

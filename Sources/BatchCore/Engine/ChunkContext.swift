@@ -1,0 +1,132 @@
+import Glibc
+
+/// What a job has at hand while it processes one chunk: reading, reporting, and the lane's own tools.
+///
+/// It belongs to one call of ``BatchJob/process(_:in:)`` and must not leave it.
+public final class ChunkContext {
+  private let bench: Workbench
+  private let policy: EventPolicy
+  private let counters: Counters
+  private let cancellation: Cancellation
+  private(set) var problems: [(problem: Problem, severity: Severity)] = []
+
+  init(bench: Workbench, policy: EventPolicy, counters: Counters, cancellation: Cancellation) {
+    self.bench = bench
+    self.policy = policy
+    self.counters = counters
+    self.cancellation = cancellation
+  }
+
+  /// - Throws: why the run is to stop, when it is. To be asked before each item that takes a while.
+  public func checkCancellation() throws(BatchError) {
+    try cancellation.check()
+  }
+
+  /// The tool of this lane for an owner, such as the digests of a hash job; made once for each lane.
+  public func tool<Tool: AnyObject>(
+    of owner: AnyObject, _ make: () throws(BatchError) -> Tool
+  ) throws(BatchError) -> Tool {
+    try bench.tool(owner: owner, make)
+  }
+
+  /// Reads a file to its end, again where the policies say so, and counts it.
+  ///
+  /// - Parameters:
+  ///   - restart: called before the content comes, and again when reading starts over.
+  ///   - consume: called with each piece of the content, in order.
+  /// - Returns: nil when the content is not to be used; the reason has been reported.
+  /// - Throws: only what ends the run: its cancellation, or an error that `consume` throws.
+  public func read(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
+    var attempt = 0
+    while true {
+      try checkCancellation()
+      var fatal: BatchError?
+      do throws(BatchError) {
+        let outcome = try bench.reader.read(record, restart: restart) { (piece) throws(BatchError) in
+          do throws(BatchError) {
+            try checkCancellation()
+            try consume(piece)
+            counters.addBytes(piece.count)
+          } catch {
+            fatal = error
+            throw error
+          }
+        }
+        if outcome.isStable { return finished(outcome) }
+        if attempt < policy.retries(after: .changed) {
+          attempt += 1
+          continue
+        }
+        return changed(outcome, record)
+      } catch {
+        if let fatal { throw fatal }
+        let problem = Problem(error)
+        if attempt < policy.retries(after: problem.event) {
+          attempt += 1
+          continue
+        }
+        report(problem)
+        return nil
+      }
+    }
+  }
+
+  /// Reads standard input to its end and counts it as a file.
+  ///
+  /// - Returns: whether it could be read; the reason has been reported when not.
+  public func readStandardInput(
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Bool {
+    try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FileReader.bufferSize) {
+      buffer throws(BatchError) in
+      let reader = StreamReader(descriptor: STDIN_FILENO, cancellation: cancellation)
+      while true {
+        let count: Int
+        do throws(BatchError) {
+          count = try reader.read(into: UnsafeMutableRawBufferPointer(buffer))
+        } catch {
+          try checkCancellation()
+          report(Problem(.unreadable, error.at("-")))
+          return false
+        }
+        if count == 0 { break }
+        try consume(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[..<count])))
+        counters.addBytes(count)
+      }
+      counters.addDone()
+      return true
+    }
+  }
+
+  /// Reports that a path could not be processed, and counts it as the policy says.
+  ///
+  /// - Returns: how loud that is.
+  @discardableResult
+  public func report(_ problem: Problem) -> Severity {
+    let severity = policy.severity(of: problem.event)
+    problems.append((problem, severity))
+    if severity == .failure { counters.addFailed() } else { counters.addSkipped() }
+    if problem.event == .missing { counters.addMissing() }
+    return severity
+  }
+
+  private func finished(_ outcome: ReadOutcome) -> ReadOutcome {
+    counters.addDone()
+    return outcome
+  }
+
+  private func changed(_ outcome: ReadOutcome, _ record: FileRecord) -> ReadOutcome? {
+    let error = BatchError(.changed, "changed while it was read", path: record.path)
+    let severity = policy.severity(of: .changed)
+    problems.append((Problem(.changed, error), severity))
+    if severity == .failure {
+      counters.addFailed()
+      return nil
+    }
+    counters.addChanged()
+    return finished(outcome)
+  }
+}

@@ -1,0 +1,5 @@
+/// What one chunk came to: its output, and the problems it met, in the order of its items.
+struct ChunkReport<Output: Sendable>: Sendable {
+  let output: Output
+  let problems: [(problem: Problem, severity: Severity)]
+}

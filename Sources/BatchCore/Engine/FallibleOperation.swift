@@ -1,0 +1,24 @@
+import Foundation
+
+/// An operation that can end without having done what it was for.
+public protocol FallibleOperation: Operation {
+  /// Why it ended so; nil before it has ended and after success.
+  var failure: BatchError? { get }
+}
+
+extension Operation {
+  /// Adds a dependency unless it would close a circle, in which nothing could ever begin.
+  ///
+  /// - Throws: `invalid` when the other operation waits for this one, directly or through others.
+  public func addCheckedDependency(_ other: Operation) throws(BatchError) {
+    var visited = Set<ObjectIdentifier>()
+    var open = [other]
+    while let next = open.popLast() {
+      guard next !== self else {
+        throw BatchError(.invalid, "an operation cannot depend on one that waits for it")
+      }
+      if visited.insert(ObjectIdentifier(next)).inserted { open += next.dependencies }
+    }
+    addDependency(other)
+  }
+}

@@ -1,0 +1,48 @@
+import Dispatch
+
+/// A bounded number of tokens that operations take before they use something scarce and give back after.
+///
+/// An item takes all its tokens in one step. A single turnstile lets one taker collect at a time, so
+/// two operations can never each hold a part and wait for the other.
+public final class TokenBudget: Sendable {
+  /// How many tokens there are; at least 1.
+  public let capacity: Int
+  private let tokens = DispatchSemaphore(value: 0)
+  private let turnstile = DispatchSemaphore(value: 1)
+
+  public init(capacity: Int) {
+    self.capacity = max(1, capacity)
+    // libdispatch traps when a semaphore dies with fewer signals than it was born with; one that is
+    // born empty may die at any count.
+    for _ in 0..<self.capacity { tokens.signal() }
+  }
+
+  /// Waits for tokens, runs `body`, and gives the tokens back, also when it throws.
+  ///
+  /// - Parameter count: how many; more than the capacity counts as the capacity, so that a single
+  ///   large item still runs, alone.
+  public func withTokens<Result, Failure: Error>(
+    _ count: Int, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let taken = acquire(count)
+    defer { release(taken) }
+    return try body()
+  }
+
+  /// Waits until the tokens are there and takes them.
+  ///
+  /// - Returns: how many were taken, which is what ``release(_:)`` wants back.
+  public func acquire(_ count: Int) -> Int {
+    let wanted = min(max(count, 0), capacity)
+    guard wanted > 0 else { return 0 }
+    turnstile.wait()
+    for _ in 0..<wanted { tokens.wait() }
+    turnstile.signal()
+    return wanted
+  }
+
+  /// Gives tokens back.
+  public func release(_ count: Int) {
+    for _ in 0..<count { tokens.signal() }
+  }
+}

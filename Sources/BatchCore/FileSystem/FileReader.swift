@@ -1,0 +1,184 @@
+import CLinux
+import Glibc
+
+/// Reads files for one lane: a buffer, and the folder that the last file was in.
+///
+/// A small file costs four system calls: open, read, status, close. The status afterwards is compared
+/// with what the walk saw; when they are the same nothing changed in between, and when they are not the
+/// file is read again between two looks of its own.
+final class FileReader {
+  /// Bytes read at a time; files below this size are handed over in one piece.
+  static let bufferSize = 256 << 10
+  /// Files from this size on are read by a second thread while the first one works on what it has.
+  static let overlapThreshold: Int64 = 8 << 20
+  /// Bytes of all buffers that reading one large file takes.
+  static let largeMemory = bufferSize + 2 * OverlappedReader.bufferSize
+
+  private let calls: any FileSystemCalls
+  private let buffer: UnsafeMutableRawBufferPointer
+  private var folder: (directory: DirectoryPath, descriptor: Int32)?
+  private lazy var overlapped = OverlappedReader(calls: calls)
+
+  init(calls: any FileSystemCalls) {
+    self.calls = calls
+    buffer = .allocate(byteCount: Self.bufferSize, alignment: 4096)
+  }
+
+  deinit {
+    closeFolder()
+    buffer.deallocate()
+  }
+
+  /// Closes the folder that is kept open from file to file.
+  func closeFolder() {
+    if let folder { _ = Glibc.close(folder.descriptor) }
+    folder = nil
+  }
+
+  /// Reads a file from its beginning to its end.
+  ///
+  /// - Parameters:
+  ///   - restart: called before the first buffer, again whenever reading starts over.
+  ///   - consume: called with each piece of the content in order; what it throws ends the reading.
+  /// - Returns: the status that belongs to what was read, and whether the file stood still meanwhile.
+  /// - Throws: `vanished`, `special` or `unreadable`, with the file's path.
+  func read(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    do throws(BatchError) {
+      if record.status.size < Int64(buffer.count) {
+        let outcome = try readAtOnce(record, restart: restart, consume: consume)
+        if let outcome { return outcome }
+      }
+      return try readBetweenLooks(record, restart: restart, consume: consume)
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
+  // MARK: The two ways
+
+  /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.
+  private func readAtOnce(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
+    let file = try open(record)
+    let size = Int(record.status.size)
+    var count = 0
+    // One byte more is asked for than the size: what comes back then tells the end of the file.
+    repeat {
+      let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<(size + 1)])
+      let result = calls.read(file.raw, into: room)
+      guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
+      if result == 0 { break }
+      count += result
+    } while count < size
+    guard count == size, try calls.status(of: file).hasSameContent(as: record.status) else { return nil }
+    try restart()
+    if count > 0 { try consume(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+    return ReadOutcome(status: record.status, isStable: true)
+  }
+
+  private func readBetweenLooks(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    let file = try openExactly(record)
+    let before = try calls.status(of: file)
+    guard before.kind == .regular else {
+      throw BatchError(.special, "is \(before.kind.text) now, passed over")
+    }
+    try restart()
+    // A file that grows as fast as it is read would never end: its size now is where reading stops.
+    // The files of /proc say 0 and are read to their end.
+    let limit = before.size > 0 ? before.size : Int64.max
+    if before.size >= Self.overlapThreshold {
+      try overlapped.read(file, limit: limit, consume: consume)
+    } else {
+      try readInTurn(file, limit: limit, consume: consume)
+    }
+    let after = try calls.status(of: file)
+    return ReadOutcome(status: before, isStable: after.hasSameContent(as: before))
+  }
+
+  private func readInTurn(
+    _ file: borrowing Descriptor, limit: Int64,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    var remaining = limit
+    while remaining > 0 {
+      let wanted = Int(min(remaining, Int64(buffer.count)))
+      let count = calls.read(file.raw, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
+      if count == 0 { return }
+      try consume(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      remaining -= Int64(count)
+    }
+  }
+
+  // MARK: Opening
+
+  private static func flags(for record: FileRecord) -> Int32 {
+    // Without O_NONBLOCK a FIFO that took the file's place would hold the lane for ever.
+    O_RDONLY | O_NONBLOCK | O_NOCTTY | (record.followsLinks ? 0 : O_NOFOLLOW)
+  }
+
+  private func open(_ record: FileRecord) throws(BatchError) -> Descriptor {
+    let directory = try descriptor(of: record.directory)
+    let result = record.withName { calls.open($0, at: directory, flags: Self.flags(for: record)) }
+    guard result >= 0 else { throw Self.failure(of: -result, record) }
+    return Descriptor(owning: result)
+  }
+
+  /// Opens a file when the inode has to be the one that the walk saw, or one that was reached from the
+  /// operand without passing a link.
+  private func openExactly(_ record: FileRecord) throws(BatchError) -> Descriptor {
+    if record.followsLinks { return try open(record) }
+    let number = try open(record).release()
+    var raw = stat()
+    let looked = calls.status(of: number, into: &raw)
+    if looked == 0, FileStatus(raw).identity == record.status.identity { return Descriptor(owning: number) }
+    _ = Glibc.close(number)
+    closeFolder()
+    let folder = try openFolderExactly(of: record)
+    let result = record.withName { calls.open($0, at: folder.raw, flags: Self.flags(for: record)) }
+    guard result >= 0 else { throw Self.failure(of: -result, record) }
+    return Descriptor(owning: result)
+  }
+
+  private func openFolderExactly(of record: FileRecord) throws(BatchError) -> Descriptor {
+    do throws(BatchError) {
+      return try DirectoryOpener(calls: calls).openBelowOperand(record.directory)
+    } catch {
+      throw Self.failure(of: error.errno, record)
+    }
+  }
+
+  private func descriptor(of directory: DirectoryPath) throws(BatchError) -> Int32 {
+    if directory.prefix.isEmpty { return AT_FDCWD }
+    if let folder, folder.directory === directory { return folder.descriptor }
+    closeFolder()
+    let opener = DirectoryOpener(calls: calls)
+    do throws(BatchError) {
+      let number = try opener.open(directory.openPath, followingLast: true).release()
+      folder = (directory, number)
+      return number
+    } catch {
+      throw Self.isGone(error.errno) ? error.recoded(.vanished) : error
+    }
+  }
+
+  private static func failure(of number: Int32, _ record: FileRecord) -> BatchError {
+    let error = BatchError.syscall("open", errno: number)
+    if number == ELOOP, !record.followsLinks {
+      return BatchError(.special, "is a symbolic link now, passed over")
+    }
+    return isGone(number) ? error.recoded(.vanished) : error
+  }
+
+  private static func isGone(_ number: Int32) -> Bool {
+    number == ENOENT || number == ENOTDIR
+  }
+}

@@ -1,0 +1,7 @@
+/// What reading a file to its end found out beside its content.
+public struct ReadOutcome: Sendable {
+  /// The status that belongs to the content.
+  public let status: FileStatus
+  /// False when size, time or inode moved while the file was read: then the content is a mixture.
+  public let isStable: Bool
+}

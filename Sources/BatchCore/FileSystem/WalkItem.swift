@@ -1,0 +1,7 @@
+/// What a walk yields: regular files, and the paths that are none or could not be looked at.
+public enum WalkItem: Sendable {
+  case file(FileRecord)
+  /// Standard input, where `-` was given as an operand.
+  case standardInput
+  case problem(Problem)
+}

@@ -1,0 +1,39 @@
+/// Something about one path of the tree that a run met and went on from.
+public struct Problem: Sendable, Hashable {
+  /// The classes of events that `--on EVENT=ACTION` sets a policy for, and those that have a fixed one.
+  public enum Event: String, Sendable, Hashable, CaseIterable {
+    /// Listed, and gone when it was to be read.
+    case vanished
+    /// Its size, time or inode moved while it was read.
+    case changed
+    /// Refused or broken: permission, device error, a folder that lists no further.
+    case unreadable
+    /// Nothing to read in it: FIFO, socket, device, symbolic link.
+    case special
+    /// An operand that is not there. Always a failure.
+    case missing
+  }
+
+  public let event: Event
+  public let error: BatchError
+
+  public init(_ event: Event, _ error: BatchError) {
+    self.event = event
+    self.error = error
+  }
+}
+
+extension Problem {
+  /// The class that the code of an error belongs to.
+  public init(_ error: BatchError) {
+    let event: Event =
+      switch error.code {
+      case .vanished: .vanished
+      case .changed: .changed
+      case .special: .special
+      case .missing: .missing
+      default: .unreadable
+      }
+    self.init(event, error)
+  }
+}
