@@ -8,7 +8,7 @@ build="binutils libc6-dev libstdc++-12-dev libssl-dev libxxhash-dev zlib1g-dev"
 # Stock tools that the tests hold our output against, and what they make faults and odd trees with.
 test="acl attr e2fsprogs gcc git hashdeep libarchive-tools libcap2-bin man-db openssl \
 procps python3 rhash strace time xxhash"
-bench="b3sum bfs hashdeep hyperfine openssl python3 rhash xxhash"
+bench="b3sum hashdeep hyperfine openssl python3 rhash time xxhash"
 
 packages=
 for group in "$@"; do
