@@ -67,7 +67,7 @@ install: $(RELEASE)
 	  $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
 	install -s -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/batchproc
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/batchproc/
-	$(RELEASE) --generate-man-page >$(DESTDIR)$(PREFIX)/share/man/man1/batchproc.1
+	$(RELEASE) --experimental-generate-man >$(DESTDIR)$(PREFIX)/share/man/man1/batchproc.1
 	$(RELEASE) --generate-completion-script bash \
 	  >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/batchproc
 	$(RELEASE) --generate-completion-script zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_batchproc
