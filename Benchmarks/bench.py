@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Runs batchproc and its peers side by side and writes results/results.md with charts."""
+
+import argparse
+import os
+import pathlib
+import sys
+
+import report
+import trees
+from jobs import JOBS, SWEEPS
+from runner import Timing, race, shell
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", default=HERE.parent / ".build/release/batchproc", type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path, help="where the trees are made and kept")
+    parser.add_argument("--results", type=pathlib.Path, help="where the page and the charts go")
+    parser.add_argument("--quick", action="store_true", help="trees of a tenth, few runs; for trying, not for quoting")
+    parser.add_argument("--only", metavar="WORDS", help="only the jobs and sweeps whose title holds these words")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="time for each table (default 90, quick 6)")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    binary = options.binary.resolve()
+    if not os.access(binary, os.X_OK):
+        sys.exit(f"bench: no program at {binary}; run `make release` first")
+    made = {name: tree.scaled(10) if options.quick else tree for name, tree in trees.TREES.items()}
+    wanted = sum(tree.size for tree in made.values())
+    work = (options.work or trees.place(wanted)) / ("quick" if options.quick else "full")
+    results = options.results or HERE / "results" / ("quick" if options.quick else "")
+    budget = options.budget or (6 if options.quick else 90)
+    values = {"batchproc": binary, "work": work, "cores": len(os.sched_getaffinity(0))}
+    values |= {name: work / name for name in made}
+
+    def chosen(title: str) -> bool:
+        return options.only is None or options.only.lower() in title.lower()
+
+    jobs = [job for job in JOBS if chosen(job.title)]
+    sweeps = [sweep for sweep in SWEEPS if chosen(sweep.title)]
+    commands = [part for job in jobs for part in (job.ours, job.setup or "", *(peer.command for peer in job.peers))]
+    commands += [sweep.command for sweep in sweeps]
+    for name, tree in made.items():
+        if any(f"{{{name}}}" in command for command in commands):
+            trees.make(tree, work / name)
+    work.mkdir(parents=True, exist_ok=True)
+    machine = report.machine(str(binary), work)
+
+    races = []
+    for job in jobs:
+        print(job.title, flush=True)
+        if job.setup:
+            shell(job.setup.format(**values))
+        ours = Timing("batchproc", job.ours.format(**values))
+        peers = [(peer, Timing(peer.name, peer.command.format(**values))) for peer in job.peers]
+        timings = [ours, *(timing for _, timing in peers)]
+        race(timings, budget, job.prepare.format(**values) if job.prepare else None)
+        for timing in timings:
+            print(f"  {timing.name:28} {timing.failure or f'{timing.median:.3f} s'}", flush=True)
+        races.append((job, ours, peers))
+    curves = []
+    for sweep in sweeps:
+        print(f"{sweep.option}: {sweep.title}", flush=True)
+        points = [(value, Timing(f"{sweep.option} {value}", sweep.command.format(value=value, **values)))
+                  for value in sweep.values]
+        race([timing for _, timing in points], budget)
+        for _, timing in points:
+            print(f"  {timing.name:28} {timing.failure or f'{timing.median:.3f} s'}", flush=True)
+        curves.append((sweep, points))
+
+    report.write(results, machine, races, curves, options.quick)
+    print(f"written: {results / 'results.md'}")
+    failed = [ours for _, ours, _ in races if ours.failure] + [
+        timing for _, points in curves for _, timing in points if timing.failure]
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Writes what was measured as a Markdown page with its charts."""
+
+import os
+import pathlib
+import platform
+import subprocess
+
+import charts
+from jobs import Job, Peer, Sweep
+from runner import Timing
+
+Race = tuple[Job, Timing, list[tuple[Peer, Timing]]]
+Curve = tuple[Sweep, list[tuple[int, Timing]]]
+
+
+def first_line(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    except OSError:
+        return "not installed"
+    return next(iter((done.stdout or done.stderr).strip().splitlines()), "")
+
+
+def field(path: str, name: str) -> str:
+    """The value of the first `name : value` line of a file in /proc or /etc."""
+    try:
+        lines = pathlib.Path(path).read_text().splitlines()
+    except OSError:
+        return "unknown"
+    pairs = (line.replace("=", ":", 1).partition(":") for line in lines)
+    return next((value.strip().strip('"') for key, _, value in pairs if key.strip() == name), "unknown")
+
+
+def machine(binary: str, work: pathlib.Path) -> list[str]:
+    flags = field("/proc/cpuinfo", "flags").split()
+    wanted = [flag for flag in ("sha_ni", "avx2", "avx512f") if flag in flags]
+    rows = [
+        ("processor", f"{field('/proc/cpuinfo', 'model name')} ({', '.join(wanted) or 'no SHA or AVX2'})"),
+        ("cores of this run", str(len(os.sched_getaffinity(0)))),
+        ("memory", field("/proc/meminfo", "MemTotal")),
+        ("system", f"{field('/etc/os-release', 'PRETTY_NAME')}, Linux {platform.release()}"),
+        ("trees on", first_line("stat", "-f", "-c", "%T", str(work))),
+        ("load before the run", " ".join(f"{load:.2f}" for load in os.getloadavg())),
+        ("batchproc", first_line(binary, "--version")),
+        ("coreutils", first_line("sha256sum", "--version")),
+        ("openssl", first_line("openssl", "version")),
+        ("xxhsum", first_line("xxhsum", "--version")),
+        ("b3sum", first_line("b3sum", "--version")),
+        ("rhash", first_line("rhash", "--version")),
+        ("hashdeep", first_line("hashdeep", "-V")),
+    ]
+    return ["| the machine | |", "|---|---|"] + [f"| {name} | {value} |" for name, value in rows]
+
+
+def best(peers: list[tuple[Peer, Timing]]) -> Timing | None:
+    done = [timing for peer, timing in peers if peer.same_work and timing.failure is None]
+    return min(done, key=lambda timing: timing.median, default=None)
+
+
+def row(timing: Timing, ours: Timing, name: str) -> str:
+    if timing.failure is not None:
+        return f"| {name} | failed: {timing.failure.replace('|', chr(92) + '|')} | | | | |"
+    ratio = f"{ours.median / timing.median:.2f}" if ours.failure is None and timing is not ours else ""
+    cpu = sum(timing.cpu) / len(timing.cpu)
+    return (f"| {name} | {timing.median:.3f} | {min(timing.seconds):.3f} – {max(timing.seconds):.3f} "
+            f"| {cpu:.2f} | {timing.peak_kib / 1024:.0f} | {ratio} |")
+
+
+def section(race: Race) -> list[str]:
+    job, ours, peers = race
+    lines = [f"## {job.title}", "", "| command | median s | range s | CPU s | peak MiB | batchproc / it |",
+             "|---|--:|--:|--:|--:|--:|", row(ours, ours, "**batchproc**")]
+    lines += [row(timing, ours, peer.name + ("" if peer.same_work else " †")) for peer, timing in peers]
+    winner = best(peers)
+    if winner and ours.failure is None:
+        ratio = ours.median / winner.median
+        verdict = f"Against the best peer, {winner.name}: **{ratio:.2f}**"
+        if job.target is not None:
+            verdict += f" (promised: at most {job.target:.2f}: {'kept' if ratio <= job.target else 'missed'})"
+        lines += ["", f"{verdict}; {len(ours.seconds)} runs of each."]
+    return lines + [""]
+
+
+def write(folder: pathlib.Path, machine_rows: list[str], races: list[Race], curves: list[Curve],
+          quick: bool) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        "# Side by side", "",
+        *(["**A quick run on trees of a tenth: good for a look, not for quoting.**", ""] if quick else []),
+        *machine_rows, "",
+        "Every row of a table was run in turns with the others, on the same warm files. The last column is the",
+        "ratio of medians: below 1, batchproc is faster. Peak is the resident memory of the largest process.",
+        "† other work, for scale: never counted as the best peer.", "",
+    ]
+    groups = [
+        (job.title, [(peer.name + ("" if peer.same_work else " †"), ours.median / timing.median, peer.same_work)
+                     for peer, timing in peers if timing.failure is None])
+        for job, ours, peers in races if ours.failure is None
+    ]
+    if any(rows for _, rows in groups):
+        (folder / "ratios.svg").write_text(
+            charts.bars("Time of batchproc over the time of each peer", "shorter is better; 1 is the peer's own time",
+                        groups))
+        lines += ["![ratios](ratios.svg)", ""]
+    for race in races:
+        lines += section(race)
+    # The sweeps run over the tree of the first job, whose best peer gives them their scale.
+    level = best(races[0][2]) if races else None
+    for sweep, points in curves:
+        done = [(value, timing) for value, timing in points if timing.failure is None]
+        lines += [f"## `{sweep.option}`: {sweep.title}", ""]
+        if len(done) > 1:
+            (folder / f"{sweep.key}.svg").write_text(charts.curve(
+                f"SHA-256 of many small files by {sweep.option}", f"{sweep.option}: {sweep.title}",
+                [(value, timing.median) for value, timing in done],
+                (level.name, level.median) if level else None))
+            lines += [f"![{sweep.key}]({sweep.key}.svg)", ""]
+        lines += [f"| {sweep.option} | median s | CPU s | peak MiB |", "|--:|--:|--:|--:|"]
+        lines += [f"| {value} | {timing.median:.3f} | {sum(timing.cpu) / len(timing.cpu):.2f} "
+                  f"| {timing.peak_kib / 1024:.0f} |" for value, timing in done]
+        lines += [f"| {value} | failed: {timing.failure} | | |" for value, timing in points if timing.failure]
+        lines.append("")
+    (folder / "results.md").write_text("\n".join(lines))

@@ -1,0 +1,78 @@
+# make demo and make test are all that is needed to try and to check the project; see README.md.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+ARGS ?=
+
+RELEASE := .build/release/batchproc
+DEBUG := $(CURDIR)/.build/debug/batchproc
+SUMS := .build/demo/SHA256SUMS
+SWIFT_SOURCES := Package.swift Sources Tests samples
+
+.PHONY: help demo release test tsan lint format bench install clean
+
+help:
+	@echo 'make demo     install what is missing, build, hash and check samples/'
+	@echo 'make test     install what is missing, run every test'
+	@echo 'make tsan     the library tests under the thread sanitizer'
+	@echo 'make lint     style of every Swift file; make format mends it'
+	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
+	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make clean    remove what was built and the generated samples'
+
+release:
+	@scripts/bootstrap.sh build
+	swift build -c release --static-swift-stdlib --product batchproc
+
+demo: release
+	@samples/make-odd-names.sh
+	@samples/make-log.sh
+	@mkdir -p $(dir $(SUMS))
+	@echo; echo '$$ batchproc hash samples/ | tee SHA256SUMS'
+	@$(RELEASE) hash samples/ | tee $(SUMS)
+	@echo; echo '$$ batchproc check SHA256SUMS'
+	@$(RELEASE) check $(SUMS)
+	@echo; echo '$$ sha256sum --check --quiet SHA256SUMS'
+	@sha256sum --check --quiet $(SUMS) && echo 'sha256sum agrees with every line.'
+
+test:
+	@scripts/bootstrap.sh build test
+	swift build --build-tests
+	BATCHPROC_BIN="$${BATCHPROC_BIN:-$(DEBUG)}" swift test --skip-build --disable-xctest
+
+tsan:
+	@scripts/bootstrap.sh build test
+	swift test --sanitize=thread --scratch-path .build/tsan --disable-xctest --filter BatchCoreTests
+
+lint:
+	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+
+format:
+	swift format --in-place --parallel --recursive $(SWIFT_SOURCES)
+
+bench: release
+	@scripts/bootstrap.sh bench
+	python3 Benchmarks/bench.py --binary $(RELEASE) $(ARGS)
+
+# Builds only what is absent, so that `sudo make install` after `make demo` needs no toolchain.
+$(RELEASE):
+	$(MAKE) release
+
+install: $(RELEASE)
+	install -d $(DESTDIR)$(PREFIX)/{bin,share/man/man1,share/doc/batchproc} \
+	  $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+	install -s -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/batchproc
+	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/batchproc/
+	$(RELEASE) --experimental-generate-man >$(DESTDIR)$(PREFIX)/share/man/man1/batchproc.1
+	$(RELEASE) --generate-completion-script bash \
+	  >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/batchproc
+	$(RELEASE) --generate-completion-script zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_batchproc
+	$(RELEASE) --generate-completion-script fish \
+	  >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/batchproc.fish
+
+clean:
+	rm -rf .build samples/odd samples/logs/access.log

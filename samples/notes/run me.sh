@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "an executable among the notes"

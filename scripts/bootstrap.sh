@@ -1,0 +1,57 @@
+#!/bin/sh
+# Installs the Debian packages that a task needs, and only those that are missing.
+# usage: scripts/bootstrap.sh GROUP...      groups: build, test, bench
+set -eu
+
+# What the Swift linker needs of the system, then the C libraries.
+build="binutils libc6-dev libstdc++-12-dev libssl-dev libxxhash-dev zlib1g-dev"
+# Stock tools that the tests hold our output against, and what they make faults and odd trees with.
+test="acl attr e2fsprogs gcc git hashdeep libarchive-tools libcap2-bin man-db openssl \
+procps python3 rhash strace time xxhash"
+bench="b3sum hashdeep hyperfine openssl python3 rhash time xxhash"
+
+packages=
+for group in "$@"; do
+  case $group in
+    build) packages="$packages $build" ;;
+    test) packages="$packages $test" ;;
+    bench) packages="$packages $bench" ;;
+    *) echo "bootstrap: unknown group '$group' (build, test, bench)" >&2; exit 64 ;;
+  esac
+done
+
+if ! command -v swift >/dev/null 2>&1; then
+  echo "bootstrap: no 'swift' in PATH; install Swift 6.3 or later from https://www.swift.org/install" >&2
+  exit 1
+fi
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+  echo "bootstrap: not a Debian system; these Debian packages, or their equals, are needed:$packages" >&2
+  exit 0
+fi
+
+missing=
+for package in $packages; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=absent
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+  echo "bootstrap: some packages are missing and only root can install them; run" >&2
+  echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
+  exit 1
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+apt() { apt-get -q -o DPkg::Lock::Timeout=300 "$@" </dev/null; }
+# $missing is a list of words on purpose.
+# shellcheck disable=SC2086
+install() { apt install -y --no-install-recommends $missing; }
+
+echo "bootstrap: installing$missing" >&2
+# A fresh image has no package lists, an old one has lists whose files are gone from the mirror.
+# shellcheck disable=SC2086
+if apt install -s $missing >/dev/null 2>&1 && install; then exit 0; fi
+apt update
+install
