@@ -1,0 +1,99 @@
+/// The value of one file under one algorithm.
+public struct Digest: Sendable {
+  public let algorithm: DigestAlgorithm
+  // The bytes lie in the value itself, so that a digest costs no allocation; those behind
+  // `byteCount` are zero.
+  private var words = InlineArray<8, UInt64>(repeating: 0)
+
+  /// A digest whose bytes `fill` writes; the buffer has room for the longest digest, 64 bytes.
+  init<Failure: Error>(
+    _ algorithm: DigestAlgorithm, fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    self.algorithm = algorithm
+    let outcome: Result<Void, Failure> = withUnsafeMutableBytes(of: &words) { buffer in
+      do throws(Failure) {
+        return .success(try fill(buffer))
+      } catch {
+        return .failure(error)
+      }
+    }
+    try outcome.get()
+  }
+
+  /// The digest of these bytes, nil when their number is not the algorithm's.
+  public init?(_ algorithm: DigestAlgorithm, bytes: some Collection<UInt8>) {
+    guard bytes.count == algorithm.byteCount else { return nil }
+    self.init(algorithm) { $0.copyBytes(from: bytes) }
+  }
+
+  /// The digest of this hexadecimal text in either case, nil when it is none of the algorithm's.
+  public init?(_ algorithm: DigestAlgorithm, hex: ArraySlice<UInt8>) {
+    guard hex.count == algorithm.byteCount * 2 else { return nil }
+    var isHexadecimal = true
+    self.init(algorithm) { buffer in
+      var position = hex.startIndex
+      for index in 0..<algorithm.byteCount {
+        guard let high = Hexadecimal.value(of: hex[position]),
+          let low = Hexadecimal.value(of: hex[position + 1])
+        else {
+          isHexadecimal = false
+          return
+        }
+        buffer[index] = high << 4 | low
+        position += 2
+      }
+    }
+    guard isHexadecimal else { return nil }
+  }
+
+  /// The same bytes as a digest of another algorithm of the same length, nil when lengths differ.
+  ///
+  /// For lines without a tag, where the length fits several algorithms.
+  public func reinterpreted(as other: DigestAlgorithm) -> Digest? {
+    guard other.byteCount == algorithm.byteCount else { return nil }
+    return withBytes { Digest(other, bytes: $0) }
+  }
+
+  public var bytes: [UInt8] { withBytes { Array($0) } }
+
+  /// The hexadecimal text in lower case.
+  public var hex: String {
+    var text = [UInt8]()
+    appendHex(to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends the hexadecimal text in lower case, without any allocation but the buffer's own.
+  public func appendHex(to output: inout [UInt8]) {
+    withBytes { bytes in
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count * 2) { digits in
+        for (index, byte) in bytes.enumerated() {
+          digits.initializeElement(at: index * 2, to: Hexadecimal.digit(byte >> 4))
+          digits.initializeElement(at: index * 2 + 1, to: Hexadecimal.digit(byte & 15))
+        }
+        output.append(contentsOf: digits)
+      }
+    }
+  }
+
+  private func withBytes<Result>(_ body: (Slice<UnsafeRawBufferPointer>) -> Result) -> Result {
+    withUnsafeBytes(of: words) { body($0.prefix(algorithm.byteCount)) }
+  }
+}
+
+extension Digest: Hashable {
+  public static func == (left: Digest, right: Digest) -> Bool {
+    guard left.algorithm == right.algorithm else { return false }
+    for index in left.words.indices where left.words[index] != right.words[index] { return false }
+    return true
+  }
+
+  public func hash(into hasher: inout Swift.Hasher) {
+    hasher.combine(algorithm)
+    for index in words.indices { hasher.combine(words[index]) }
+  }
+}
+
+extension Digest: CustomStringConvertible {
+  public var description: String { "\(algorithm.rawValue):\(hex)" }
+}

@@ -1,0 +1,38 @@
+import CCrypto
+import Synchronization
+
+/// libcrypto's implementations of the algorithms, each fetched once for the process.
+///
+/// OpenSSL 3 looks an implementation up by name, through locks and property queries, whenever a
+/// digest is started without one; for small files that takes longer than the digest itself.
+enum FetchedDigests {
+  // Addresses, since pointers are not Sendable. What they point to is immutable, counts its
+  // references atomically and stays until the process ends.
+  private static let addresses = Mutex<[DigestAlgorithm: UInt]>([:])
+
+  static func method(named name: String, of algorithm: DigestAlgorithm) throws(BatchError) -> OpaquePointer {
+    let address = addresses.withLock { known -> UInt in
+      if let address = known[algorithm] { return address }
+      guard let fetched = EVP_MD_fetch(nil, name, nil) else { return 0 }
+      let address = UInt(bitPattern: fetched)
+      known[algorithm] = address
+      return address
+    }
+    guard let method = OpaquePointer(bitPattern: address) else {
+      throw BatchError(
+        .invalid, "libcrypto offers no \(algorithm.rawValue): \(lastError())",
+        remedy: "choose another algorithm, or enable it in the configuration of OpenSSL")
+    }
+    return method
+  }
+
+  /// What went wrong in this thread's last call, in libcrypto's words; empties its error queue.
+  static func lastError() -> String {
+    let number = ERR_get_error()
+    ERR_clear_error()
+    guard number != 0 else { return "unknown error" }
+    var text = [CChar](repeating: 0, count: 256)
+    ERR_error_string_n(number, &text, text.count)
+    return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}
