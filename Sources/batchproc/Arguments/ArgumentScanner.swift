@@ -1,0 +1,109 @@
+import BatchCore
+
+/// Reads options and operands one after the other, as getopt does with the GNU conventions.
+struct ArgumentScanner {
+  enum Element {
+    case option(ParsedCommand.GivenOption)
+    case operand(PathBytes)
+  }
+
+  let options: [OptionSpec]
+  /// Named in errors.
+  let command: CommandSpec?
+  /// What was not read yet.
+  private(set) var rest: ArraySlice<PathBytes>
+  /// Letters of a cluster such as `-qz` that were not read yet.
+  private var cluster: ArraySlice<UInt8> = []
+  private var isPastOptions = false
+
+  init(_ arguments: ArraySlice<PathBytes>, options: [OptionSpec], command: CommandSpec?) {
+    self.rest = arguments
+    self.options = options
+    self.command = command
+  }
+
+  mutating func next() throws(UsageError) -> Element? {
+    if let letter = cluster.popFirst() { return .option(try short(letter, isFirst: false)) }
+    guard let argument = rest.popFirst() else { return nil }
+    let bytes = argument.bytes
+    guard !isPastOptions, bytes.count > 1, bytes[0] == UInt8(ascii: "-") else { return .operand(argument) }
+    guard bytes[1] == UInt8(ascii: "-") else {
+      cluster = bytes[2...]
+      return .option(try short(bytes[1], isFirst: true))
+    }
+    guard bytes.count > 2 else {
+      isPastOptions = true
+      return try next()
+    }
+    return .option(try long(bytes))
+  }
+
+  private mutating func long(_ argument: [UInt8]) throws(UsageError) -> ParsedCommand.GivenOption {
+    let name = argument.prefix { $0 != UInt8(ascii: "=") }
+    let attached = name.endIndex < argument.endIndex ? PathBytes(argument[(name.endIndex + 1)...]) : nil
+    for option in options {
+      guard let form = option.longForms.first(where: { $0.text.utf8.elementsEqual(name) }) else { continue }
+      guard let syntax = option.syntax else {
+        if let attached {
+          throw failure(
+            "The option '\(form.text)' does not take any value, but \(quote(attached)) was specified.")
+        }
+        return .init(id: option.id, value: .flag(form.state))
+      }
+      return try valued(option, syntax, attached: attached, spelling: form.text)
+    }
+    throw unknown(name, suggestion: Suggestion.nearest(to: name, among: options.flatMap(\.spellings)))
+  }
+
+  private mutating func short(
+    _ letter: UInt8, isFirst: Bool
+  ) throws(UsageError) -> ParsedCommand.GivenOption {
+    guard let option = options.first(where: { $0.short?.asciiValue == letter }) else {
+      let dashed = Array("--".utf8) + [letter] + cluster
+      let meant = options.flatMap(\.longForms).first { isFirst && $0.text.utf8.elementsEqual(dashed) }
+      throw unknown(
+        isFirst && letter >= 0x80 ? dashed.dropFirst() : [UInt8(ascii: "-"), letter], suggestion: meant?.text)
+    }
+    guard let syntax = option.syntax else { return .init(id: option.id, value: .flag(true)) }
+    let attached = cluster.isEmpty ? nil : PathBytes(cluster)
+    cluster = []
+    let spelling = "-" + String(UnicodeScalar(letter))
+    return try valued(option, syntax, attached: attached, spelling: spelling)
+  }
+
+  private mutating func valued(
+    _ option: OptionSpec, _ syntax: ValueSyntax, attached: PathBytes?, spelling: String
+  ) throws(UsageError) -> ParsedCommand.GivenOption {
+    let name = "'\(option.quoted(as: spelling))'"
+    guard let value = attached ?? rest.popFirst() else { throw failure("Missing value for \(name)") }
+    return try given(option, syntax, value, name: name)
+  }
+
+  /// The value that the environment gives to an option; `name` is the variable's.
+  func fromEnvironment(
+    _ option: OptionSpec, _ value: PathBytes, name: String
+  ) throws(UsageError) -> ParsedCommand.GivenOption? {
+    guard let syntax = option.syntax else { return nil }
+    return try given(option, syntax, value, name: "the environment variable '\(name)'")
+  }
+
+  private func given(
+    _ option: OptionSpec, _ syntax: ValueSyntax, _ value: PathBytes, name: String
+  ) throws(UsageError) -> ParsedCommand.GivenOption {
+    do {
+      return .init(id: option.id, value: try syntax.parse(value))
+    } catch {
+      throw failure("The value \(quote(value)) is invalid for \(name). \(error.sentence)")
+    }
+  }
+
+  private func unknown(_ name: some Collection<UInt8>, suggestion: String?) -> UsageError {
+    let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
+    return failure("Unknown option \(quote(PathBytes(name)))\(hint)")
+  }
+
+  private func failure(_ message: String) -> UsageError { UsageError(message, in: command) }
+}
+
+/// Bytes from the command line between quotes, safe for a terminal.
+func quote(_ bytes: PathBytes) -> String { "'\(TerminalText.string(bytes.bytes))'" }

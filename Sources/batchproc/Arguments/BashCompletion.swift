@@ -1,0 +1,86 @@
+/// The completion script for bash 4 and later; needs no bash-completion package.
+struct BashCompletion {
+  let table: CommandTable
+
+  var script: String {
+    """
+    # bash completion for batchproc
+    _batchproc() {
+      local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+      local command='' word
+      COMPREPLY=()
+      # Bash makes three words of --name=value.
+      if [[ $current == '=' ]]; then
+        current=''
+      elif [[ $previous == '=' && COMP_CWORD -gt 2 ]]; then
+        previous=${COMP_WORDS[COMP_CWORD-2]}
+      fi
+      for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        case $word in
+        -*) ;;
+        *) command=$word; break ;;
+        esac
+      done
+      case $command in
+      '')
+    \(values(of: table.rootOptions))
+        _batchproc_words \(quoted(words(of: table.rootOptions) + commandNames + ["help"]))
+        ;;
+      help)
+        _batchproc_words \(quoted(commandNames))
+        ;;
+    \(table.commands.map(commandCase).joined(separator: "\n"))
+      esac
+    }
+
+    _batchproc_words() {
+      local IFS=$' \\t\\n'
+      COMPREPLY=($(compgen -W "$1" -- "$current"))
+    }
+
+    complete -o bashdefault -o default -F _batchproc batchproc
+
+    """
+  }
+
+  private var commandNames: [String] { table.commands.map(\.name) }
+
+  /// Files are what the shell itself offers when the function leaves no reply.
+  private func commandCase(_ command: CommandSpec) -> String {
+    """
+      \(command.name))
+    \(values(of: command.options))
+        if [[ $current == -* ]]; then
+          _batchproc_words \(quoted(words(of: command.options)))
+        fi
+        ;;
+    """
+  }
+
+  private func values(of options: [OptionSpec]) -> String {
+    let cases = options.compactMap { option in
+      option.syntax.map { "    \(option.spellings.joined(separator: "|"))) \(action($0)) ;;" }
+    }
+    return (["    case $previous in"] + cases + actionsOfEvents(options) + ["    esac"])
+      .joined(separator: "\n")
+  }
+
+  private func action(_ syntax: ValueSyntax) -> String {
+    switch syntax {
+    case .file, .glob: "return"
+    case .directory: "compopt -o dirnames 2>/dev/null; return"
+    default: "_batchproc_words \(quoted(syntax.suggestedValues)); return"
+    }
+  }
+
+  /// Behind `--on vanished=` the word before the equals sign is the event.
+  private func actionsOfEvents(_ options: [OptionSpec]) -> [String] {
+    guard options.contains(where: { $0.syntax == .policy }) else { return [] }
+    let events = EventClass.allCases.map(\.rawValue).joined(separator: "|")
+    return ["    \(events)) _batchproc_words \(quoted(PolicyAction.examples)); return ;;"]
+  }
+
+  private func words(of options: [OptionSpec]) -> [String] { options.flatMap(\.spellings) }
+
+  private func quoted(_ words: [String]) -> String { "'" + words.joined(separator: " ") + "'" }
+}

@@ -1,0 +1,23 @@
+import BatchCore
+
+/// What `check` is asked for, beside the common options (`--quiet` is among those).
+struct CheckOptions: Sendable, Equatable {
+  /// A name from ``HashOptions/algorithmNames``.
+  let algorithm: String?
+  let endsRowsInNUL: Bool
+  let printsNoRows: Bool
+  let warnsOfBadLines: Bool
+  let failsOnBadLines: Bool
+  let ignoresMissing: Bool
+  let directory: PathBytes?
+
+  init(_ parsed: ParsedCommand) {
+    algorithm = parsed.choices(.algorithm).last
+    endsRowsInNUL = parsed.flag(.zero)
+    printsNoRows = parsed.flag(.status)
+    warnsOfBadLines = parsed.flag(.warn)
+    failsOnBadLines = parsed.flag(.strict)
+    ignoresMissing = parsed.flag(.ignoreMissing)
+    directory = parsed.bytes(.directory)
+  }
+}

@@ -1,0 +1,87 @@
+import BatchCore
+
+/// Turns the arguments of the process into a request.
+struct CommandLineParser {
+  let table: CommandTable
+  /// The value of an environment variable; nil when it is not set.
+  let environment: (String) -> PathBytes?
+
+  init(table: CommandTable = .standard, environment: @escaping (String) -> PathBytes?) {
+    self.table = table
+    self.environment = environment
+  }
+
+  /// - Parameter arguments: without the name of the program.
+  func parse(_ arguments: [PathBytes]) throws(UsageError) -> Request {
+    var scanner = ArgumentScanner(arguments[...], options: table.rootOptions, command: nil)
+    while let element = try scanner.next() {
+      switch element {
+      case .option(let option):
+        if let request = request(for: option, in: nil) { return request }
+      case .operand("help"):
+        return .help(try scanner.rest.first.map { topic throws(UsageError) in try command(named: topic) })
+      case .operand(let name):
+        return try parse(scanner.rest, of: try command(named: name))
+      }
+    }
+    return .help(nil)
+  }
+
+  private func parse(
+    _ arguments: ArraySlice<PathBytes>, of command: CommandSpec
+  ) throws(UsageError) -> Request {
+    var scanner = ArgumentScanner(arguments, options: command.options, command: command)
+    var given: [ParsedCommand.GivenOption] = []
+    var operands: [PathBytes] = []
+    while let element = try scanner.next() {
+      switch element {
+      case .option(let option):
+        if let request = request(for: option, in: command) { return request }
+        given.append(option)
+      case .operand(let path):
+        operands.append(path)
+      }
+    }
+    for option in command.options {
+      guard let name = option.environment, !given.contains(where: { $0.id == option.id }) else { continue }
+      // A variable that is set to nothing counts as not set.
+      guard let value = environment(name), !value.isEmpty else { continue }
+      if let option = try scanner.fromEnvironment(option, value, name: name) { given.append(option) }
+    }
+    let parsed = ParsedCommand(command: command, given: given, operands: operands)
+    try checkOperands(of: parsed)
+    return .run(parsed)
+  }
+
+  private func checkOperands(of parsed: ParsedCommand) throws(UsageError) {
+    let declared = parsed.command.operands
+    let readsLists = parsed.given.contains { $0.id == .filesFrom || $0.id == .files0From }
+    if parsed.operands.count < declared.count, !readsLists {
+      let missing = declared[parsed.operands.count].label
+      throw UsageError("Missing expected argument '\(missing)'", in: parsed.command)
+    }
+    if declared.last?.repeats != true, parsed.operands.count > declared.count {
+      let surplus = quote(parsed.operands[declared.count])
+      throw UsageError("Unexpected argument \(surplus)", in: parsed.command)
+    }
+  }
+
+  /// The request that an option stands for by itself.
+  private func request(for option: ParsedCommand.GivenOption, in command: CommandSpec?) -> Request? {
+    switch (option.id, option.value) {
+    case (.help, _): .help(command)
+    case (.version, _): .version
+    case (.generateManual, _): .manual
+    case (.dumpHelp, _): .dumpHelp
+    case (.generateCompletionScript, .choice(let name)): Shell(rawValue: name).map(Request.completions)
+    default: nil
+    }
+  }
+
+  private func command(named name: PathBytes) throws(UsageError) -> CommandSpec {
+    if let command = table.command(named: name.bytes) { return command }
+    let suggestion = Suggestion.nearest(to: name.bytes, among: table.commands.map(\.name))
+    let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
+    throw UsageError("Unknown command \(quote(name))\(hint)", in: nil)
+  }
+}

@@ -1,0 +1,36 @@
+extension CommandSpec {
+  static let check = CommandSpec(
+    id: .check,
+    abstract: "Verify files against manifests.",
+    discussion: [
+      """
+      The form of a manifest (gnu, bsd, hashdeep, mtree) is detected, and so is the algorithm, from \
+      its tag or from the length of the digest. Results appear in the order of the manifest.
+      """
+    ],
+    operands: [
+      Operand(name: "manifest", repeats: true, help: "Manifests to verify; - is standard input.")
+    ],
+    own: [
+      OptionSpec(
+        .algorithm, "algorithm", short: "a", kind: .single(.choice(HashOptions.algorithmNames)),
+        value: "algorithm", help: "Algorithm of lines whose digest could be of several."),
+      OptionSpec(.zero, "zero", short: "z", help: "Rows of the manifest end in NUL."),
+      OptionSpec(
+        .quiet, "quiet", short: "q", help: "Print no row for files that are OK, no progress and no summary."),
+      OptionSpec(.status, "status", help: "Print no rows; the exit code tells."),
+      OptionSpec(.warn, "warn", short: "w", help: "Warn about each line that is not of the form."),
+      OptionSpec(.strict, "strict", help: "Lines that are not of the form count as a difference."),
+      OptionSpec(.ignoreMissing, "ignore-missing", help: "Say nothing about files that do not exist."),
+      OptionSpec(
+        .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
+        help: "Look for the files below this directory."),
+    ],
+    shared: Group.common,
+    examples: [
+      Example(command: "batchproc check photos.sha256", meaning: "Verify a tree."),
+      Example(
+        command: "batchproc hash a | batchproc check -C /mnt/copy --quiet -",
+        meaning: "Compare a tree with its copy; print what differs."),
+    ])
+}

@@ -1,0 +1,96 @@
+extension CommandSpec.Group {
+  /// What every command that processes files has.
+  static let common: [CommandSpec.Group] = [scheduling, selection, policy, reporting, general]
+
+  static let scheduling = CommandSpec.Group(
+    title: "SCHEDULING",
+    options: [
+      OptionSpec(
+        .maxConcurrency, "max-concurrency", short: "j", kind: .single(.count(allowsAuto: true)), value: "n",
+        default: "auto", environment: "BATCHPROC_MAX_CONCURRENCY",
+        help: "Operations at once; numbers above what the machine allows are lowered."),
+      OptionSpec(
+        .stride, "stride", kind: .single(.count(allowsAuto: true)), value: "n", default: "auto",
+        help: "Files per operation; auto strides by count and bytes."),
+      OptionSpec(
+        .maxOpenFiles, "max-open-files", kind: .single(.count(allowsAuto: false)), value: "n",
+        default: "half of the limit", help: "File descriptors to use at most."),
+      OptionSpec(
+        .maxMemory, "max-memory", kind: .single(.size(minimum: 1)), value: "size",
+        help: "Memory for buffers at most, such as 512M; reading waits when it is used up."),
+      OptionSpec(
+        .maxLoad, "max-load", kind: .single(.decimal), value: "load",
+        help: "Start no operation while the load average is above this."),
+      OptionSpec(
+        .qos, "qos", kind: .single(.choice(QoSLevel.allCases.map(\.rawValue))), value: "class",
+        default: QoSLevel.default.rawValue, help: "Quality of service: sets CPU and I/O priority."),
+    ])
+
+  static let selection = CommandSpec.Group(
+    title: "SELECTION",
+    options: [
+      OptionSpec(
+        .filesFrom, "files-from", kind: .repeatable(.file), value: "file",
+        help: "Read paths from the lines of a file; - is standard input."),
+      OptionSpec(
+        .files0From, "files0-from", kind: .repeatable(.file), value: "file",
+        help: "Read paths that end in NUL from a file; - is standard input."),
+      OptionSpec(
+        .exclude, "exclude", kind: .repeatable(.glob), value: "glob",
+        help: "Leave out what matches; of several rules the last that matches decides."),
+      OptionSpec(
+        .include, "include", kind: .repeatable(.glob), value: "glob",
+        help: "Take what matches although an earlier rule leaves it out."),
+      OptionSpec(
+        .excludeFrom, "exclude-from", kind: .repeatable(.file), value: "file",
+        help: "Read rules from a file, in the syntax of gitignore."),
+      OptionSpec(
+        .excludeCaches, "exclude-caches", help: "Leave out directories that hold a valid CACHEDIR.TAG."),
+      OptionSpec(.gitignore, "gitignore", help: "Obey the .gitignore files of the tree."),
+      OptionSpec(
+        .oneFileSystem, "one-file-system", short: "x", help: "Stay on the file system of each path given."),
+      OptionSpec(
+        .minSize, "min-size", kind: .single(.size(minimum: 0)), value: "size",
+        help: "Leave out files that are smaller."),
+      OptionSpec(
+        .maxSize, "max-size", kind: .single(.size(minimum: 0)), value: "size",
+        help: "Leave out files that are larger."),
+    ])
+
+  static let policy = CommandSpec.Group(
+    title: "POLICY",
+    options: [
+      OptionSpec(
+        .on, "on", kind: .repeatable(.policy), value: "event=action",
+        help: """
+          What to do about vanished, changed, unreadable or special files: ok, warn, fail or retry:N \
+          with N from 1 to \(PolicyAction.retryLimit).
+          """),
+      OptionSpec(.dryRun, "dry-run", short: "n", help: "Say what would be done, and do nothing."),
+      OptionSpec(
+        .fsync, "fsync", kind: .invertible(initially: true), default: "--fsync",
+        help: "Bring outputs to stable storage before they get their final name."),
+    ])
+
+  static let reporting = CommandSpec.Group(
+    title: "REPORTING",
+    options: [
+      OptionSpec(
+        .progress, "progress", kind: .single(.choice(ProgressMode.allCases.map(\.rawValue))), value: "mode",
+        default: ProgressMode.auto.rawValue,
+        help: "Progress on standard error; auto draws a bar on a terminal and nothing elsewhere."),
+      OptionSpec(.quiet, "quiet", short: "q", help: "Print no progress and no summary."),
+      OptionSpec(.verbose, "verbose", short: "v", help: "Also name what was left out."),
+      OptionSpec(
+        .color, "color", kind: .single(.choice(ColorMode.allCases.map(\.rawValue))), value: "when",
+        default: ColorMode.auto.rawValue, help: "Colour in messages."),
+      OptionSpec(.json, "json", help: "Write results as JSON lines."),
+    ])
+
+  static let general = CommandSpec.Group(
+    title: "GENERAL",
+    options: [
+      OptionSpec(.version, "version", help: "Show the version."),
+      OptionSpec(.help, "help", short: "h", help: "Show help information."),
+    ])
+}

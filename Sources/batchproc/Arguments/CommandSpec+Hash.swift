@@ -1,0 +1,38 @@
+extension CommandSpec {
+  static let hash = CommandSpec(
+    id: .hash,
+    abstract: "Print digests of every regular file.",
+    discussion: [
+      """
+      Directories are walked in the order of their names. Rows appear in that order at any \
+      concurrency, each as soon as it is known. Symbolic links, devices, sockets and FIFOs are \
+      not read.
+      """
+    ],
+    operands: [
+      Operand(name: "path", repeats: true, help: "Files and directories; - is standard input.")
+    ],
+    own: [
+      OptionSpec(
+        .algorithm, "algorithm", short: "a", kind: .repeatable(.choice(HashOptions.algorithmNames)),
+        value: "algorithm", default: "sha256",
+        help: "Digest to make; may be given several times, each file is read once."),
+      OptionSpec(
+        .format, "format", kind: .single(.choice(HashOptions.Format.allCases.map(\.rawValue))),
+        value: "format", default: HashOptions.Format.gnu.rawValue, help: "Form of the manifest."),
+      OptionSpec(.tag, "tag", help: "The same as --format bsd."),
+      OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
+      OptionSpec(
+        .output, "output", short: "o", kind: .single(.file), value: "file", default: "-",
+        help: "Write the manifest to a file that appears when it is complete; - is standard output."),
+      OptionSpec(.force, "force", help: "Replace an output that exists."),
+      OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to."),
+    ],
+    shared: Group.common,
+    examples: [
+      Example(command: "batchproc hash photos >photos.sha256", meaning: "Write a manifest of a tree."),
+      Example(
+        command: "batchproc hash -a xxh128 -j 4 --exclude '*.tmp' /srv",
+        meaning: "Use a fast digest, four operations at once, and leave out some files."),
+    ])
+}

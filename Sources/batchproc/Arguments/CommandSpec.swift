@@ -1,0 +1,59 @@
+/// The name by which code tells commands apart.
+enum CommandID: String, Sendable, Hashable, CaseIterable {
+  case hash, check
+}
+
+/// The one declaration of a command.
+struct CommandSpec: Sendable {
+  /// Options under one heading of the help.
+  struct Group: Sendable {
+    /// In capitals, without the colon.
+    let title: String
+    let options: [OptionSpec]
+  }
+
+  struct Operand: Sendable {
+    /// Without brackets.
+    let name: String
+    let repeats: Bool
+    let help: String
+
+    /// As usage lines and messages write it.
+    var label: String { repeats ? "<\(name)> ..." : "<\(name)>" }
+  }
+
+  struct Example: Sendable {
+    let command: String
+    let meaning: String
+  }
+
+  let id: CommandID
+  let abstract: String
+  /// Paragraphs, ASCII.
+  let discussion: [String]
+  /// In their order; only the last one may repeat.
+  let operands: [Operand]
+  /// Options of this command alone. One with the identity of a shared option takes its place.
+  let own: [OptionSpec]
+  /// Options that other commands have too.
+  let shared: [Group]
+  let examples: [Example]
+
+  var name: String { id.rawValue }
+
+  /// Every heading with its options, in the order of the help.
+  var groups: [Group] {
+    let taken = Set(own.map(\.id))
+    let rest = shared.map { group in
+      Group(title: group.title, options: group.options.filter { !taken.contains($0.id) })
+    }
+    return [Group(title: "OPTIONS", options: own)] + rest
+  }
+
+  var options: [OptionSpec] { groups.flatMap(\.options) }
+
+  /// `batchproc hash [<options>] <path> ...`
+  var usage: String {
+    (["batchproc", name, "[<options>]"] + operands.map(\.label)).joined(separator: " ")
+  }
+}

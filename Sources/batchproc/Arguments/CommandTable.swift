@@ -1,0 +1,29 @@
+/// All commands and the options that need none.
+struct CommandTable: Sendable {
+  let abstract: String
+  let commands: [CommandSpec]
+  /// Options that stand before a command.
+  let rootOptions: [OptionSpec]
+
+  static let standard = CommandTable(
+    abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
+    commands: [.hash, .check],
+    rootOptions: [
+      OptionSpec(
+        .generateCompletionScript, "generate-completion-script",
+        kind: .single(.choice(Shell.allCases.map(\.rawValue))), value: "shell",
+        help: "Print a completion script for a shell."),
+      OptionSpec(.generateManual, "experimental-generate-man", help: "Print the manual page as roff."),
+      OptionSpec(
+        .dumpHelp, "experimental-dump-help",
+        help: "Print all commands and options as JSON, in the tool information format, version 0."),
+    ] + CommandSpec.Group.general.options
+  )
+
+  func command(named name: some Sequence<UInt8>) -> CommandSpec? {
+    let name = Array(name)
+    return commands.first { $0.name.utf8.elementsEqual(name) }
+  }
+
+  var usage: String { "batchproc <subcommand>" }
+}

@@ -1,0 +1,104 @@
+import BatchCore
+
+/// The options that every command has which processes files, as plain values.
+struct CommonOptions: Sendable, Equatable {
+  /// A file that lists paths; `-` is standard input.
+  struct FileList: Sendable, Hashable {
+    let path: PathBytes
+    /// Paths end in NUL, not in newline.
+    let isNULEnded: Bool
+  }
+
+  enum FilterRule: Sendable, Hashable {
+    case exclude(PathBytes)
+    case include(PathBytes)
+    case excludeFrom(PathBytes)
+  }
+
+  /// nil for `auto`; not yet clamped to what the machine allows.
+  let concurrency: Int?
+  /// nil for `auto`.
+  let stride: Int?
+  let maxOpenFiles: Int?
+  /// In bytes.
+  let maxMemory: Int64?
+  let maxLoad: Double?
+  let qos: QoSLevel
+  let fileLists: [FileList]
+  /// In the order given: the last rule that matches decides.
+  let filterRules: [FilterRule]
+  let excludeCaches: Bool
+  let gitignore: Bool
+  let oneFileSystem: Bool
+  let followSymlinks: Bool
+  /// In bytes.
+  let minSize: Int64?
+  /// In bytes.
+  let maxSize: Int64?
+  /// Only events that were named; the defaults are the engine's.
+  let policies: [EventClass: PolicyAction]
+  let progress: ProgressMode
+  /// Of `--quiet` and `--verbose` the last one given holds.
+  let quiet: Bool
+  let verbose: Bool
+  let color: ColorMode
+  let json: Bool
+  let dryRun: Bool
+  let fsync: Bool
+
+  init(_ parsed: ParsedCommand) throws(UsageError) {
+    concurrency = parsed.count(.maxConcurrency)
+    stride = parsed.count(.stride)
+    maxOpenFiles = parsed.count(.maxOpenFiles)
+    maxMemory = parsed.size(.maxMemory)
+    maxLoad = parsed.decimal(.maxLoad)
+    qos = parsed.choice(.qos) ?? .default
+    fileLists = parsed.given.compactMap { option in
+      guard case .bytes(let path) = option.value else { return nil }
+      switch option.id {
+      case .filesFrom: return FileList(path: path, isNULEnded: false)
+      case .files0From: return FileList(path: path, isNULEnded: true)
+      default: return nil
+      }
+    }
+    filterRules = parsed.given.compactMap { option in
+      guard case .bytes(let value) = option.value else { return nil }
+      switch option.id {
+      case .exclude: return .exclude(value)
+      case .include: return .include(value)
+      case .excludeFrom: return .excludeFrom(value)
+      default: return nil
+      }
+    }
+    excludeCaches = parsed.flag(.excludeCaches)
+    gitignore = parsed.flag(.gitignore)
+    oneFileSystem = parsed.flag(.oneFileSystem)
+    followSymlinks = parsed.flag(.followSymlinks)
+    minSize = parsed.size(.minSize)
+    maxSize = parsed.size(.maxSize)
+    policies = parsed.given.reduce(into: [:]) { policies, option in
+      if case .policy(let event, let action) = option.value { policies[event] = action }
+    }
+    progress = parsed.choice(.progress) ?? .auto
+    let loudness = parsed.given.last { $0.id == .quiet || $0.id == .verbose }?.id
+    quiet = loudness == .quiet
+    verbose = loudness == .verbose
+    color = parsed.choice(.color) ?? .auto
+    json = parsed.flag(.json)
+    dryRun = parsed.flag(.dryRun)
+    fsync = parsed.flag(.fsync, initially: true)
+    try refuseContradictions(parsed)
+  }
+
+  private func refuseContradictions(_ parsed: ParsedCommand) throws(UsageError) {
+    if let minSize, let maxSize, minSize > maxSize {
+      throw UsageError("No file is as large as --min-size and as small as --max-size.", in: parsed.command)
+    }
+    let lists = fileLists.filter { $0.path == "-" }.count
+    let rules = filterRules.filter { $0 == .excludeFrom("-") }.count
+    let operands = parsed.operands.contains("-") ? 1 : 0
+    if lists + rules > 0, lists + rules + operands > 1 {
+      throw UsageError("Standard input ('-') can be read for one purpose only.", in: parsed.command)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/// What the process ends with; the same for every command.
+enum ExitStatus: Int32, Sendable, CaseIterable {
+  case success = 0
+  case fatal = 1
+  case someFailed = 3
+  case differences = 4
+  case outputIncomplete = 5
+  case locked = 11
+  case budgetReached = 20
+  case usage = 64
+  case interrupted = 130
+  case terminated = 143
+
+  /// The sentence that help and manual print beside the code.
+  var meaning: String {
+    switch self {
+    case .success: "Everything was done."
+    case .fatal: "Fatal: nothing usable was produced."
+    case .someFailed:
+      "Finished, but some inputs could not be processed; each one is named on standard error."
+    case .differences: "Verification found differences."
+    case .outputIncomplete: "An output is incomplete: no space, write error, missing part."
+    case .locked: "Another run holds the lock."
+    case .budgetReached: "A time or byte budget was reached; run again to continue."
+    case .usage: "Wrong usage."
+    case .interrupted: "Stopped by SIGINT; the process re-raises the signal."
+    case .terminated: "Stopped by SIGTERM or SIGHUP; the process re-raises SIGTERM."
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/// The completion script for fish.
+struct FishCompletion {
+  let table: CommandTable
+
+  var script: String {
+    var lines = ["# fish completion for batchproc"]
+    lines += table.rootOptions.map { row(of: $0, when: "__fish_use_subcommand") }
+    for command in table.commands {
+      lines.append(subcommand(command.name, command.abstract))
+    }
+    lines.append(subcommand("help", "Show help information."))
+    let names = table.commands.map(\.name).joined(separator: " ")
+    lines.append("complete -c batchproc -n '__fish_seen_subcommand_from help' -f -a \(quoted(names))")
+    for command in table.commands {
+      lines += command.options.map { row(of: $0, when: "__fish_seen_subcommand_from \(command.name)") }
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  private func subcommand(_ name: String, _ meaning: String) -> String {
+    "complete -c batchproc -n __fish_use_subcommand -f -a \(name) -d \(quoted(meaning))"
+  }
+
+  private func row(of option: OptionSpec, when condition: String) -> String {
+    var words = ["complete -c batchproc -n \(quoted(condition))"]
+    if let short = option.short { words.append("-s \(short)") }
+    words += option.longForms.map { "-l \($0.text.dropFirst(2))" }
+    if let syntax = option.syntax { words.append(value(syntax)) }
+    words.append("-d \(quoted(option.help))")
+    return words.joined(separator: " ")
+  }
+
+  private func value(_ syntax: ValueSyntax) -> String {
+    switch syntax {
+    case .file, .glob: return "-r -F"
+    case .directory: return "-x -a '(__fish_complete_directories)'"
+    default:
+      let values = syntax.suggestedValues
+      return values.isEmpty ? "-x" : "-x -a \(quoted(values.joined(separator: " ")))"
+    }
+  }
+
+  private func quoted(_ text: String) -> String {
+    "'" + text.replacing("\\", with: #"\\"#).replacing("'", with: #"\'"#) + "'"
+  }
+}

@@ -1,0 +1,35 @@
+import BatchCore
+
+/// What `hash` is asked for, beside the common options.
+struct HashOptions: Sendable, Equatable {
+  enum Format: String, Sendable, CaseIterable {
+    case gnu, bsd, hashdeep, mtree, json
+  }
+
+  static let algorithmNames = [
+    "sha256", "sha512", "sha384", "sha224", "sha1", "md5", "blake2b", "sha3-256", "sha3-512", "xxh3",
+    "xxh128", "crc32",
+  ]
+
+  /// Names from ``algorithmNames``, in the order given, none twice, never empty.
+  let algorithms: [String]
+  let format: Format
+  let endsRowsInNUL: Bool
+  /// nil for standard output.
+  let output: PathBytes?
+  let replacesOutput: Bool
+
+  init(_ parsed: ParsedCommand) {
+    let named = parsed.choices(.algorithm).reduce(into: [String]()) { names, name in
+      if !names.contains(name) { names.append(name) }
+    }
+    algorithms = named.isEmpty ? ["sha256"] : named
+    // --tag is one more way to write --format, so the last of both holds.
+    let lastFormat = parsed.given.last { $0.id == .format || $0.id == .tag }
+    format = lastFormat?.id == .tag ? .bsd : parsed.choice(.format) ?? .gnu
+    endsRowsInNUL = parsed.flag(.zero)
+    let target = parsed.bytes(.output)
+    output = target == "-" ? nil : target
+    replacesOutput = parsed.flag(.force)
+  }
+}

@@ -1,0 +1,100 @@
+/// The manual page as roff (man(7)).
+struct ManPage {
+  let table: CommandTable
+  /// Such as `1.2.0`.
+  let version: String
+
+  var roff: String {
+    var lines = [
+      #".TH BATCHPROC 1 "" "batchproc \#(escaped(version))" "User Commands""#,
+      ".SH NAME", #"batchproc \- process directory trees in chunked parallel operations"#,
+      ".SH SYNOPSIS",
+    ]
+    for command in table.commands {
+      lines += [synopsis(of: command), ".br"]
+    }
+    lines += [#"\fBbatchproc help\fR [\fIcommand\fR]"#]
+    lines += [".SH DESCRIPTION", escaped(table.abstract)]
+    lines += [".SH OPTIONS"] + table.rootOptions.flatMap(option)
+    lines += [".SH COMMANDS"] + table.commands.flatMap(section)
+    for group in sharedGroups {
+      lines += [".SH \(group.title) OPTIONS"] + group.options.flatMap(option)
+    }
+    lines += [".SH ENVIRONMENT"] + environment.flatMap { item($0.name, $0.meaning) }
+    lines += [".SH SIGNALS"] + ManPage.signals.flatMap { item($0.name, $0.meaning) }
+    lines += [".SH EXIT STATUS"]
+    lines += ExitStatus.allCases.flatMap { item(String($0.rawValue), $0.meaning) }
+    lines += [".SH EXAMPLES"]
+    for example in table.commands.flatMap(\.examples) {
+      lines += [".PP", escaped(example.meaning), ".PP", ".nf", ".RS", escaped(example.command), ".RE", ".fi"]
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Groups that several commands share, each once.
+  private var sharedGroups: [CommandSpec.Group] {
+    table.commands.flatMap(\.shared).reduce(into: []) { groups, group in
+      if group.title != CommandSpec.Group.general.title, !groups.contains(where: { $0.title == group.title })
+      {
+        groups.append(group)
+      }
+    }
+  }
+
+  private var environment: [(name: String, meaning: String)] {
+    let options = table.commands.flatMap(\.options).reduce(into: [(name: String, meaning: String)]()) {
+      variables, option in
+      guard let name = option.environment, !variables.contains(where: { $0.name == name }) else { return }
+      variables.append((name, "Value of --\(option.long[0]) where that option is absent."))
+    }
+    return options + [
+      ("NO_COLOR", "When not empty, messages have no colour unless --color always is given."),
+      ("TERM", "When dumb or not set, there is neither colour nor a progress bar by default."),
+    ]
+  }
+
+  private static let signals: [(name: String, meaning: String)] = [
+    (
+      "INT, TERM, HUP",
+      "The first one stops admitting work, removes temporary files and ends the process; a second one aborts at once."
+    ),
+    ("USR1", "Prints the state of the run on standard error."),
+  ]
+
+  private func synopsis(of command: CommandSpec) -> String {
+    let operands = command.operands.map { #"\fI\#(escaped($0.name))\fR"# + ($0.repeats ? " ..." : "") }
+    return ([#"\fBbatchproc \#(escaped(command.name))\fR"#, #"[\fIoptions\fR]"#] + operands)
+      .joined(separator: " ")
+  }
+
+  private func section(of command: CommandSpec) -> [String] {
+    var lines = [".SS \(escaped(command.name))", escaped(command.abstract)]
+    for paragraph in command.discussion { lines += [".PP", escaped(paragraph)] }
+    for operand in command.operands {
+      lines += [".TP", #"\fI\#(escaped(operand.name))\fR"#, escaped(operand.help)]
+    }
+    return lines + command.own.flatMap(option)
+  }
+
+  private func option(_ option: OptionSpec) -> [String] {
+    var label = option.spellings.map { #"\fB\#(escaped($0))\fR"# }.joined(separator: ", ")
+    if let value = option.valueName { label += #" \fI\#(escaped(value))\fR"# }
+    return [".TP", label, escaped(option.fullHelp)]
+  }
+
+  private func item(_ name: String, _ meaning: String) -> [String] {
+    [".TP", #"\fB\#(escaped(name))\fR"#, escaped(meaning)]
+  }
+
+  private func escaped(_ text: String) -> String {
+    let plain = text.map { character in
+      switch character {
+      case "\\": #"\e"#
+      case "-": #"\-"#
+      case "'": #"\(aq"#
+      default: String(character)
+      }
+    }.joined()
+    return plain.hasPrefix(".") ? #"\&"# + plain : plain
+  }
+}

@@ -1,0 +1,17 @@
+/// The identity of an option: what code asks for, whatever the option is called on the command line.
+enum OptionID: String, Sendable, Hashable, CaseIterable {
+  // General
+  case help, version, generateCompletionScript, generateManual, dumpHelp
+  // Scheduling
+  case maxConcurrency, stride, maxOpenFiles, maxMemory, maxLoad, qos
+  // Selection
+  case filesFrom, files0From, exclude, include, excludeFrom, excludeCaches, gitignore, oneFileSystem
+  case minSize, maxSize, followSymlinks
+  // Policy
+  case on, dryRun, fsync
+  // Reporting
+  case progress, quiet, verbose, color, json
+  // Manifests
+  case algorithm, format, tag, zero, output, force
+  case status, warn, strict, ignoreMissing, directory
+}

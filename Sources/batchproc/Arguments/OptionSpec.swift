@@ -1,0 +1,87 @@
+/// The one declaration of an option, from which parser, help, manual, completions and the JSON
+/// description are made.
+struct OptionSpec: Sendable {
+  enum Kind: Sendable, Hashable {
+    /// Given or not.
+    case flag
+    /// `--name` and `--no-name`; the last one given wins.
+    case invertible(initially: Bool)
+    /// Takes a value; the last one given wins.
+    case single(ValueSyntax)
+    /// Takes a value each time; all of them count, in their order.
+    case repeatable(ValueSyntax)
+  }
+
+  let id: OptionID
+  /// Long names without dashes; messages prefer the first.
+  let long: [String]
+  let short: Character?
+  let kind: Kind
+  /// What stands for the value in help, without brackets; nil for flags.
+  let valueName: String?
+  let defaultText: String?
+  /// The environment variable that gives the value when the option is absent; empty counts as not set.
+  let environment: String?
+  /// One or more whole sentences, ASCII.
+  let help: String
+
+  init(
+    _ id: OptionID, _ long: String..., short: Character? = nil, kind: Kind = .flag, value: String? = nil,
+    default defaultText: String? = nil, environment: String? = nil, help: String
+  ) {
+    self.id = id
+    self.long = long
+    self.short = short
+    self.kind = kind
+    self.valueName = value
+    self.defaultText = defaultText
+    self.environment = environment
+    self.help = help
+  }
+
+  /// How values are written; nil for flags.
+  var syntax: ValueSyntax? {
+    switch kind {
+    case .flag, .invertible: nil
+    case .single(let syntax), .repeatable(let syntax): syntax
+    }
+  }
+
+  var isRepeatable: Bool {
+    if case .repeatable = kind { true } else { false }
+  }
+
+  /// Every long form with its dashes, inversions included, each with the state it gives to a flag.
+  var longForms: [(text: String, state: Bool)] {
+    guard case .invertible = kind else { return long.map { ("--\($0)", true) } }
+    return long.flatMap { [("--\($0)", true), ("--no-\($0)", false)] }
+  }
+
+  /// Every spelling with its dashes, the short one first.
+  var spellings: [String] {
+    (short.map { ["-\($0)"] } ?? []) + longForms.map(\.text)
+  }
+
+  /// The spelling with its value, as messages quote it: `-j <n>`.
+  func quoted(as spelling: String) -> String {
+    valueName.map { "\(spelling) <\($0)>" } ?? spelling
+  }
+
+  /// What help puts in its left column: `-j, --max-concurrency <n>`.
+  var label: String {
+    let separator = if case .invertible = kind { "/" } else { ", " }
+    let names = longForms.map(\.text).joined(separator: separator)
+    return quoted(as: short.map { "-\($0), \(names)" } ?? names)
+  }
+
+  /// The help sentence followed by values, default and variable in parentheses.
+  var fullHelp: String {
+    var notes: [String] = []
+    if let syntax, !syntax.allowedValues.isEmpty {
+      notes.append("values: " + syntax.allowedValues.joined(separator: ", "))
+    }
+    if let defaultText { notes.append("default: \(defaultText)") }
+    if let environment { notes.append("env: \(environment)") }
+    return notes.isEmpty ? help : help + " (" + notes.joined(separator: "; ") + ")"
+  }
+}

@@ -1,0 +1,15 @@
+import BatchCore
+
+/// The value of an option after its syntax was checked.
+enum OptionValue: Sendable, Hashable {
+  case flag(Bool)
+  /// nil stands for `auto`.
+  case count(Int?)
+  /// In bytes.
+  case size(Int64)
+  case decimal(Double)
+  case choice(String)
+  /// A path or a pattern, as given.
+  case bytes(PathBytes)
+  case policy(EventClass, PolicyAction)
+}

@@ -1,0 +1,50 @@
+import BatchCore
+
+/// A command with the options and operands given to it; every value has the syntax of its option.
+struct ParsedCommand: Sendable {
+  struct GivenOption: Sendable, Hashable {
+    let id: OptionID
+    let value: OptionValue
+  }
+
+  let command: CommandSpec
+  /// In the order given; values from the environment come last.
+  let given: [GivenOption]
+  let operands: [PathBytes]
+
+  func flag(_ id: OptionID, initially: Bool = false) -> Bool {
+    if case .flag(let state) = last(id) { state } else { initially }
+  }
+
+  /// nil when absent and for `auto`.
+  func count(_ id: OptionID) -> Int? {
+    if case .count(let count) = last(id) { count } else { nil }
+  }
+
+  func size(_ id: OptionID) -> Int64? {
+    if case .size(let size) = last(id) { size } else { nil }
+  }
+
+  func decimal(_ id: OptionID) -> Double? {
+    if case .decimal(let number) = last(id) { number } else { nil }
+  }
+
+  func choice<Choice: RawRepresentable<String>>(_ id: OptionID) -> Choice? {
+    choices(id).last.flatMap(Choice.init(rawValue:))
+  }
+
+  /// All values given, in their order.
+  func choices(_ id: OptionID) -> [String] {
+    given.compactMap { option in
+      if option.id == id, case .choice(let word) = option.value { word } else { nil }
+    }
+  }
+
+  func bytes(_ id: OptionID) -> PathBytes? {
+    if case .bytes(let bytes) = last(id) { bytes } else { nil }
+  }
+
+  private func last(_ id: OptionID) -> OptionValue? {
+    given.last { $0.id == id }?.value
+  }
+}

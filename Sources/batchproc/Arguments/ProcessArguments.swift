@@ -1,0 +1,20 @@
+import BatchCore
+import Glibc
+
+/// Arguments and environment of this process as bytes; Swift's own views repair what is not UTF-8.
+enum ProcessArguments {
+  /// Without the name of the program.
+  static func current() -> [PathBytes] {
+    (0..<Int(CommandLine.argc)).dropFirst().compactMap { index in
+      CommandLine.unsafeArgv[index].map(bytes)
+    }
+  }
+
+  static func environment(_ name: String) -> PathBytes? {
+    getenv(name).map(bytes)
+  }
+
+  private static func bytes(_ pointer: UnsafeMutablePointer<CChar>) -> PathBytes {
+    PathBytes(UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)))
+  }
+}

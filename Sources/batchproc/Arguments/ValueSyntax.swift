@@ -1,0 +1,123 @@
+import BatchCore
+
+/// How the value of an option is written, and what its bytes mean.
+enum ValueSyntax: Sendable, Hashable {
+  /// A whole number from 1 up.
+  case count(allowsAuto: Bool)
+  /// A number of bytes with an optional unit.
+  case size(minimum: Int64)
+  /// A decimal number above zero.
+  case decimal
+  case choice([String])
+  case file
+  case directory
+  case glob
+  /// `EVENT=ACTION`.
+  case policy
+
+  /// A value that is not of the syntax; the sentence says what would be.
+  struct Mismatch: Error, Hashable {
+    let sentence: String
+  }
+
+  /// The words that help lists as values; empty when the values cannot be listed.
+  var allowedValues: [String] {
+    if case .choice(let values) = self { values } else { [] }
+  }
+
+  /// What a shell offers in the place of the value.
+  var suggestedValues: [String] {
+    switch self {
+    case .count(let allowsAuto): allowsAuto ? ["auto"] : []
+    case .choice(let values): values
+    case .policy:
+      EventClass.allCases.flatMap { event in PolicyAction.examples.map { "\(event.rawValue)=\($0)" } }
+    case .size, .decimal, .file, .directory, .glob: []
+    }
+  }
+
+  func parse(_ value: PathBytes) throws(Mismatch) -> OptionValue {
+    switch self {
+    case .count(let allowsAuto): .count(try ValueSyntax.count(value, allowsAuto: allowsAuto))
+    case .size(let minimum): .size(try ValueSyntax.size(value, minimum: minimum))
+    case .decimal: .decimal(try ValueSyntax.decimal(value))
+    case .choice(let values): .choice(try ValueSyntax.choice(value, among: values))
+    case .policy: try ValueSyntax.policy(value)
+    case .file, .directory, .glob: .bytes(try ValueSyntax.nonEmpty(value))
+    }
+  }
+
+  private static func count(_ value: PathBytes, allowsAuto: Bool) throws(Mismatch) -> Int? {
+    if allowsAuto, value == "auto" { return nil }
+    let expected = "Please provide a whole number from 1 up" + (allowsAuto ? ", or 'auto'." : ".")
+    guard !value.isEmpty, value.bytes.allSatisfy(isDigit) else { throw Mismatch(sentence: expected) }
+    guard let number = wholeNumber(value.bytes), let count = Int(exactly: number) else { throw .tooLarge }
+    guard count >= 1 else { throw Mismatch(sentence: expected) }
+    return count
+  }
+
+  private static func decimal(_ value: PathBytes) throws(Mismatch) -> Double {
+    let expected = Mismatch(sentence: "Please provide a decimal number above 0, such as '3.5'.")
+    let parts = value.bytes.split(
+      separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) }) else { throw expected }
+    guard let number = Double(value.description), number.isFinite else { throw .tooLarge }
+    guard number > 0 else { throw expected }
+    return number
+  }
+
+  private static func choice(_ value: PathBytes, among values: [String]) throws(Mismatch) -> String {
+    guard let text = value.text, values.contains(where: { $0.utf8.elementsEqual(text.utf8) }) else {
+      throw Mismatch(sentence: "Please provide one of \(listed(values)).")
+    }
+    return text
+  }
+
+  private static func policy(_ value: PathBytes) throws(Mismatch) -> OptionValue {
+    let parts = value.bytes.split(
+      separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let event = EventClass(bytes: parts[0]) else {
+      let events = listed(EventClass.allCases.map(\.rawValue))
+      throw Mismatch(sentence: "Please provide EVENT=ACTION, where EVENT is one of \(events).")
+    }
+    guard let action = PolicyAction(bytes: parts[1]) else {
+      let range = "with N from 1 to \(PolicyAction.retryLimit)"
+      throw Mismatch(
+        sentence: "Please provide one of the actions 'ok', 'warn', 'fail', or 'retry:N' \(range).")
+    }
+    return .policy(event, action)
+  }
+
+  private static func nonEmpty(_ value: PathBytes) throws(Mismatch) -> PathBytes {
+    guard !value.isEmpty else { throw Mismatch(sentence: "Please provide a value that is not empty.") }
+    return value
+  }
+
+  private static func listed(_ words: [String]) -> String {
+    let quoted = words.map { "'\($0)'" }
+    guard let last = quoted.last, quoted.count > 1 else { return quoted.joined() }
+    return quoted.dropLast().joined(separator: ", ") + " or " + last
+  }
+}
+
+extension ValueSyntax.Mismatch {
+  static let tooLarge = ValueSyntax.Mismatch(sentence: "The number is too large.")
+}
+
+func isDigit(_ byte: UInt8) -> Bool {
+  (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+}
+
+/// The value of decimal digits; nil when there are none, another byte, or more than 64 bits hold.
+func wholeNumber(_ digits: some Collection<UInt8>) -> UInt64? {
+  guard !digits.isEmpty else { return nil }
+  var number: UInt64 = 0
+  for byte in digits {
+    guard isDigit(byte) else { return nil }
+    let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+    let (sum, isTooLargeNow) = product.addingReportingOverflow(UInt64(byte - UInt8(ascii: "0")))
+    guard !isTooLarge, !isTooLargeNow else { return nil }
+    number = sum
+  }
+  return number
+}

@@ -1,0 +1,81 @@
+/// The completion script for zsh, to be stored as `_batchproc` in a folder of `$fpath`.
+struct ZshCompletion {
+  let table: CommandTable
+
+  var script: String {
+    let commands = table.commands.map { "    \(quoted("\($0.name):\($0.abstract)"))" }
+    return """
+      #compdef batchproc
+      _batchproc() {
+        local context state state_descr line
+        typeset -A opt_args
+        local -a commands
+        commands=(
+      \((commands + ["    'help:Show help information.'"]).joined(separator: "\n"))
+        )
+        _arguments -C \\
+      \(table.rootOptions.flatMap(rows).joined(separator: "\n"))
+          '1:command:->command' \\
+          '*::argument:->argument'
+        case $state in
+        command)
+          _describe -t commands command commands
+          ;;
+        argument)
+          case $words[1] in
+          help)
+            _describe -t commands command commands
+            ;;
+      \(table.commands.map(commandCase).joined(separator: "\n"))
+          esac
+          ;;
+        esac
+      }
+
+      if [[ $funcstack[1] == _batchproc ]]; then
+        _batchproc "$@"
+      else
+        compdef _batchproc batchproc
+      fi
+
+      """
+  }
+
+  private func commandCase(_ command: CommandSpec) -> String {
+    let operands = command.operands.map { operand in
+      "      " + quoted("\(operand.repeats ? "*" : ""):\(operand.name):_files")
+    }
+    return """
+          \(command.name))
+            _arguments -s -S \\
+      \((command.options.flatMap(rows) + [operands.joined(separator: " \\\n")]).joined(separator: "\n"))
+            ;;
+      """
+  }
+
+  private func rows(of option: OptionSpec) -> [String] {
+    let repeats = option.isRepeatable ? "*" : ""
+    let meaning = "[" + bracketed(option.help) + "]"
+    let value = option.syntax.map { ":\(option.valueName ?? "value"):\(action($0))" } ?? ""
+    return option.spellings.map { spelling in
+      let attachment = option.syntax == nil ? "" : (spelling.hasPrefix("--") ? "=" : "+")
+      return "      " + quoted(repeats + spelling + attachment + meaning + value) + " \\"
+    }
+  }
+
+  private func action(_ syntax: ValueSyntax) -> String {
+    switch syntax {
+    case .file, .glob: return "_files"
+    case .directory: return "_files -/"
+    default:
+      let values = syntax.suggestedValues.map { $0.replacing(":", with: "\\:") }
+      return values.isEmpty ? " " : "(" + values.joined(separator: " ") + ")"
+    }
+  }
+
+  private func bracketed(_ text: String) -> String {
+    text.map { "[]\\:".contains($0) ? "\\\($0)" : String($0) }.joined()
+  }
+
+  private func quoted(_ text: String) -> String { "'" + text.replacing("'", with: #"'\''"#) + "'" }
+}

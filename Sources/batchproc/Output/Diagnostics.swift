@@ -1,0 +1,101 @@
+import BatchCore
+import Glibc
+import Synchronization
+
+/// Messages for people on standard error, one line each, with a status line below them.
+///
+/// Safe to call from any thread; lines never mix. A descriptor that cannot be written is ignored:
+/// there is nowhere left to tell.
+final class Diagnostics: Sendable {
+  enum Severity: Sendable {
+    case error, warning, note
+  }
+
+  private let descriptor: Int32
+  private let usesColor: Bool
+  /// The line that stands at the bottom of the terminal now; empty when there is none.
+  private let status = Mutex<[UInt8]>([])
+
+  /// - Parameter descriptor: stays open as long as the object lives; not closed by it.
+  init(descriptor: Int32, usesColor: Bool) {
+    self.descriptor = descriptor
+    self.usesColor = usesColor
+  }
+
+  /// Prints `batchproc: name: what failed: what the system said (remedy)`.
+  func report(_ error: BatchError, as severity: Severity = .error) {
+    var text: [UInt8] = []
+    if let path = error.path {
+      TerminalText.append(path.isEmpty ? Array("''".utf8) : path.bytes, to: &text)
+      text += ": ".utf8
+    }
+    TerminalText.append(error.message.utf8, to: &text)
+    if let reason = error.systemMessage { text += ": \(reason)".utf8 }
+    if let remedy = error.remedy {
+      text += " (".utf8
+      TerminalText.append(remedy.utf8, to: &text)
+      text += ")".utf8
+    }
+    write(text, severity)
+  }
+
+  /// Prints a message of the program itself; control bytes in it are escaped.
+  func report(_ message: String, as severity: Severity = .error) {
+    write(TerminalText.escape(message.utf8), severity)
+  }
+
+  /// Prints lines that are safe already, such as a usage error or the summary.
+  func print(_ text: String) {
+    writeAboveStatus(Array(text.utf8) + (text.hasSuffix("\n") ? [] : [UInt8(ascii: "\n")]))
+  }
+
+  /// Draws or replaces the status line; an empty line removes it.
+  ///
+  /// - Parameter line: printable bytes, narrower than the terminal.
+  func show(status line: [UInt8]) {
+    status.withLock { status in
+      guard !line.isEmpty || !status.isEmpty else { return }
+      status = line
+      writeAll(Diagnostics.eraseLine + line)
+    }
+  }
+
+  private func write(_ text: [UInt8], _ severity: Severity) {
+    let (program, word): (String, String) =
+      switch severity {
+      case .error: (colored("batchproc:", 31), "")
+      case .warning: ("batchproc:", " " + colored("warning:", 33))
+      case .note: ("batchproc:", "")
+      }
+    writeAboveStatus(Array("\(program)\(word) ".utf8) + text + [UInt8(ascii: "\n")])
+  }
+
+  private func colored(_ word: String, _ code: Int) -> String {
+    usesColor ? "\u{1b}[1;\(code)m\(word)\u{1b}[0m" : word
+  }
+
+  private func writeAboveStatus(_ line: [UInt8]) {
+    status.withLock { status in
+      writeAll(status.isEmpty ? line : Diagnostics.eraseLine + line + status)
+    }
+  }
+
+  private static let eraseLine = Array("\r\u{1b}[K".utf8)
+
+  private func writeAll(_ bytes: [UInt8]) {
+    bytes.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count > 0 {
+          rest = rest.dropFirst(count)
+        } else if count < 0, errno == EAGAIN {
+          var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+          poll(&request, 1, -1)
+        } else if count == 0 || errno != EINTR {
+          return
+        }
+      }
+    }
+  }
+}

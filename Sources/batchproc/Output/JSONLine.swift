@@ -1,0 +1,66 @@
+import BatchCore
+
+/// One event of `--json`: an object on a line of its own.
+struct JSONLine: Sendable {
+  /// The version of the events' form; grows when a member changes its meaning.
+  static let schema = 1
+
+  private var bytes: [UInt8]
+
+  /// Starts `{"type":…,"schema":1,"seq":…`.
+  init(_ type: String, sequence: Int) {
+    bytes = Array(#"{"type":"#.utf8)
+    JSONString.append(type.utf8, to: &bytes)
+    add("schema", JSONLine.schema)
+    add("seq", sequence)
+  }
+
+  mutating func add(_ key: String, _ number: some BinaryInteger) {
+    addKey(key)
+    bytes += String(number).utf8
+  }
+
+  mutating func add(_ key: String, _ text: String) {
+    addKey(key)
+    JSONString.append(text.utf8, to: &bytes)
+  }
+
+  mutating func add(_ key: String, _ state: Bool) {
+    addKey(key)
+    bytes += String(state).utf8
+  }
+
+  /// JSON has no infinities and no NaN: these become `null`.
+  mutating func add(_ key: String, _ number: Double) {
+    addKey(key)
+    bytes += (number.isFinite ? String(number) : "null").utf8
+  }
+
+  /// Adds `key` when the path is UTF-8, and the member `key_b64` in base64 (RFC 4648) when it is not.
+  mutating func add(path: PathBytes, as key: String = "path") {
+    if let text = path.text {
+      add(key, text)
+    } else {
+      add(key + "_b64", String(decoding: Base64.encode(path.bytes), as: UTF8.self))
+    }
+  }
+
+  /// Adds class, message, the system's number and reason, the remedy, and the path the error names.
+  mutating func add(error: BatchError) {
+    add("code", error.code.rawValue)
+    add("message", error.message)
+    if error.errno != 0 { add("errno", error.errno) }
+    if let reason = error.systemMessage { add("reason", reason) }
+    if let remedy = error.remedy { add("remedy", remedy) }
+    if let path = error.path { add(path: path) }
+  }
+
+  /// The whole line, newline included.
+  func finished() -> [UInt8] { bytes + Array("}\n".utf8) }
+
+  private mutating func addKey(_ key: String) {
+    bytes.append(UInt8(ascii: ","))
+    JSONString.append(key.utf8, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
+  }
+}

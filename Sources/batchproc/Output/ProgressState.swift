@@ -1,0 +1,39 @@
+/// What a run has done by now.
+struct ProgressState: Sendable, Equatable {
+  var filesDone = 0
+  /// nil as long as nobody knows.
+  var filesTotal: Int?
+  var bytesDone: Int64 = 0
+  /// nil as long as nobody knows.
+  var bytesTotal: Int64?
+  /// Seconds since the start by a monotonic clock.
+  var elapsed: Double = 0
+  var isFinished = false
+
+  /// The part that is done, by bytes where there are any and by files elsewhere; nil without totals.
+  var fraction: Double? {
+    if isFinished { return 1 }
+    if let bytesTotal, bytesTotal > 0 { return min(1, max(0, Double(bytesDone) / Double(bytesTotal))) }
+    if let filesTotal, filesTotal > 0 { return min(1, max(0, Double(filesDone) / Double(filesTotal))) }
+    return nil
+  }
+
+  /// Seconds until the end at the average speed so far; nil when that cannot be said.
+  func secondsLeft(at fraction: Double?) -> Double? {
+    guard !isFinished, let fraction, fraction > 0, elapsed > 0 else { return nil }
+    return elapsed / fraction - elapsed
+  }
+
+  /// `12,345 of 44,128 files`, `123.4 MiB of 465.0 MiB`, `1.5 GiB/s`, `0.31 s left`, as far as known.
+  func parts(at fraction: Double?) -> [String] {
+    let files = filesTotal.map { total in
+      "\(ByteCount.grouped(filesDone)) of \(ByteCount.files(max(total, filesDone)))"
+    }
+    let bytes = ByteCount.text(bytesDone)
+    let all = bytesTotal.map { " of \(ByteCount.text(max($0, bytesDone)))" } ?? ""
+    let rate = ByteCount.rate(bytesDone, seconds: elapsed)
+    let time = secondsLeft(at: fraction).map { "\(DurationText.text(seconds: $0)) left" }
+    return [files ?? ByteCount.files(filesDone), bytes + all] + (rate.map { [$0] } ?? [])
+      + [time ?? "\(DurationText.text(seconds: elapsed)) elapsed"]
+  }
+}

@@ -1,0 +1,74 @@
+/// Makes names safe to show: nothing a file is called can move the cursor, set a title, or turn
+/// the direction of the text.
+///
+/// A backslash appears as `\\`, newline, carriage return and tab as `\n`, `\r`, `\t`, and each byte
+/// of any other control, of a bidirectional control, of a line separator, and of what is not UTF-8
+/// as `\x` and two hexadecimal digits. So no two names look the same for their escapes, and
+/// `printf '%b'` gives the bytes back.
+enum TerminalText {
+  static func escape(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    var output: [UInt8] = []
+    output.reserveCapacity(bytes.count)
+    append(bytes, to: &output)
+    return output
+  }
+
+  /// The escaped bytes as text; they are always UTF-8.
+  static func string(_ bytes: some Collection<UInt8>) -> String {
+    String(decoding: escape(bytes), as: UTF8.self)
+  }
+
+  static func append(_ bytes: some Collection<UInt8>, to output: inout [UInt8]) {
+    if bytes.allSatisfy(isPlain) {
+      output += bytes
+      return
+    }
+    var rest = bytes[...]
+    var parser = Unicode.UTF8.ForwardParser()
+    var iterator = bytes.makeIterator()
+    while true {
+      let length: Int
+      switch parser.parseScalar(from: &iterator) {
+      case .valid(let encoded):
+        length = encoded.count
+        let scalar = Unicode.UTF8.decode(encoded)
+        if scalar == "\\" || isControl(scalar) {
+          rest.prefix(length).forEach { appendEscape(of: $0, to: &output) }
+        } else {
+          output += rest.prefix(length)
+        }
+      case .error(let count):
+        length = count
+        rest.prefix(length).forEach { appendEscape(of: $0, to: &output) }
+      case .emptyInput:
+        return
+      }
+      rest = rest.dropFirst(length)
+    }
+  }
+
+  /// What a terminal may obey in place of showing it, and what breaks or reorders a line: C0, DEL,
+  /// C1, the bidirectional controls of Unicode (UAX #9), and the line and paragraph separators.
+  static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x00...0x1f, 0x7f...0x9f, 0x061c, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
+    default: false
+    }
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    (0x20...0x7e).contains(byte) && byte != UInt8(ascii: "\\")
+  }
+
+  private static func appendEscape(of byte: UInt8, to output: inout [UInt8]) {
+    switch byte {
+    case UInt8(ascii: "\\"): output += #"\\"#.utf8
+    case UInt8(ascii: "\n"): output += #"\n"#.utf8
+    case UInt8(ascii: "\r"): output += #"\r"#.utf8
+    case UInt8(ascii: "\t"): output += #"\t"#.utf8
+    default:
+      let digits = String(byte, radix: 16)
+      output += ((digits.utf8.count == 1 ? #"\x0"# : #"\x"#) + digits).utf8
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import BatchCore
+import Testing
+
+@testable import batchproc
+
+@Suite struct CheckOptionsTests {
+  @Test func hasTheDefaultsOfTheContract() throws {
+    let options = CheckOptions(try parsed("check", "m"))
+    #expect(options.algorithm == nil && options.directory == nil)
+    #expect(!options.endsRowsInNUL && !options.printsNoRows && !options.warnsOfBadLines)
+    #expect(!options.failsOnBadLines && !options.ignoresMissing)
+  }
+
+  @Test func resolvesEveryOption() throws {
+    let line = try parsed(
+      "check", "-wz", "--status", "--strict", "--ignore-missing", "-C", "d", "-a", "blake2b", "m")
+    let options = CheckOptions(line)
+    #expect(options.algorithm == "blake2b" && options.directory == "d")
+    #expect(options.endsRowsInNUL && options.printsNoRows && options.warnsOfBadLines)
+    #expect(options.failsOnBadLines && options.ignoresMissing)
+  }
+
+  @Test func hasOneMeaningOfQuiet() throws {
+    #expect(try CommonOptions(parsed("check", "--quiet", "m")).quiet)
+    let quiet = CommandSpec.check.options.filter { $0.id == .quiet }
+    #expect(quiet.count == 1 && quiet.first?.help.contains("OK") == true)
+  }
+}

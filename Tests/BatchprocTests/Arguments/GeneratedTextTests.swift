@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+@testable import batchproc
+
+/// Help, manual, completions and the JSON description are all made from the table and hold all of it.
+@Suite struct GeneratedTextTests {
+  static let table = CommandTable.standard
+  static let commands = table.commands
+  private let help = HelpText(table: table)
+  private let manual = ManPage(table: table, version: "1.2.3").roff
+
+  @Test(arguments: commands)
+  func helpHoldsEveryOption(command: CommandSpec) {
+    let text = help.text(of: command)
+    for option in command.options {
+      #expect(text.contains("\n  \(option.label)"), "\(option.label)")
+      for word in option.fullHelp.split(separator: " ") { #expect(text.contains(word)) }
+    }
+    for group in command.groups { #expect(text.contains("\n\(group.title):\n")) }
+  }
+
+  @Test func helpHasTheLayoutOfTheConvention() {
+    let text = help.text(of: .hash)
+    #expect(text.hasPrefix("OVERVIEW: Print digests of every regular file.\n\n"))
+    #expect(text.contains("\n\nUSAGE: batchproc hash [<options>] <path> ...\n\nARGUMENTS:\n  <path>    "))
+    #expect(
+      text.contains("\n\nOPTIONS:\n  -a, --algorithm <algorithm>\n                          Digest to make"))
+    #expect(text.contains("\n  -z, --zero              End rows in NUL"))
+    #expect(text.contains("(default: auto; env:\n"))
+    let overview = help.overview
+    for command in GeneratedTextTests.commands { #expect(overview.contains("\n  \(command.name) ")) }
+  }
+
+  @Test(arguments: ["overview"] + commands.map(\.name))
+  func helpIsAtMostEightyColumnsWide(page: String) throws {
+    let command = GeneratedTextTests.table.command(named: page.utf8)
+    let text = command.map(help.text(of:)) ?? help.overview
+    for line in text.split(separator: "\n") {
+      #expect(line.utf8.count <= 80, "\(line)")
+      #expect(!line.hasSuffix(" "), "\(line)")
+    }
+    for status in ExitStatus.allCases { #expect(text.contains("\n  \(status.rawValue) ")) }
+  }
+
+  @Test func manualHoldsEveryOption() throws {
+    for option in GeneratedTextTests.table.rootOptions + GeneratedTextTests.commands.flatMap(\.options) {
+      for spelling in option.spellings {
+        let roff = spelling.replacing("-", with: "\\-")
+        #expect(manual.contains("\\fB\(roff)\\fR"), "\(spelling)")
+      }
+    }
+    for status in ExitStatus.allCases { #expect(manual.contains("\\fB\(status.rawValue)\\fR")) }
+    #expect(manual.contains("BATCHPROC_MAX_CONCURRENCY"))
+  }
+
+  @Test func manualIsValidRoff() throws {
+    let file = FileManager.default.temporaryDirectory.appending(path: "batchproc-\(UUID().uuidString).1")
+    try Data(manual.utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let page = try Tool.run("man", ["-l", "--warnings", file.path])
+    #expect(page.status == 0)
+    #expect(page.errors == "")
+    #expect(page.output.contains("EXIT STATUS"))
+  }
+
+  @Test(arguments: Shell.allCases)
+  func completionsHoldEveryOption(shell: Shell) {
+    let script = shell.completionScript(for: GeneratedTextTests.table)
+    for option in GeneratedTextTests.table.rootOptions + GeneratedTextTests.commands.flatMap(\.options) {
+      for form in option.longForms {
+        let expected = shell == .fish ? "-l \(form.text.dropFirst(2)) " : form.text
+        #expect(script.contains(expected), "\(form.text)")
+      }
+      for value in option.syntax?.allowedValues ?? [] { #expect(script.contains(value)) }
+    }
+  }
+
+  @Test(arguments: Shell.allCases.filter { Tool.exists($0.rawValue) })
+  func completionsAreAcceptedByTheirShell(shell: Shell) throws {
+    let script = shell.completionScript(for: GeneratedTextTests.table)
+    let check = try Tool.run(shell.rawValue, ["-n", "/dev/stdin"], input: script)
+    #expect(check.status == 0)
+    #expect(check.errors == "")
+  }
+
+  @Test(arguments: [
+    (["ha"], "hash"), (["hash", "--form"], "--format"), (["hash", "--format", "h"], "hashdeep"),
+    (["hash", "--format", "="], "gnu bsd hashdeep mtree json"), (["hash", "--format", "=", "bs"], "bsd"),
+    (["hash", "-q", "--color", "al"], "always"), (["check", "--on", "special", "=", "f"], "fail"),
+    (["check", "--on", "special=w"], "special=warn"), (["help", "c"], "check"), (["hash", "name"], ""),
+    (["check", "x", "--no-f"], "--no-fsync"),
+  ])
+  func bashOffersWhatFits(words: [String], offers: String) throws {
+    let quoted = (["batchproc"] + words).map { "'\($0)'" }.joined(separator: " ")
+    let script = """
+      \(Shell.bash.completionScript(for: GeneratedTextTests.table))
+      COMP_WORDS=(\(quoted)); COMP_CWORD=\(words.count); _batchproc; echo "${COMPREPLY[*]}"
+      """
+    #expect(try Tool.run("bash", ["--norc"], input: script).output == offers + "\n")
+  }
+
+  @Test func descriptionIsToolInfoOfVersionZero() throws {
+    let json = Data(ToolInfo(table: GeneratedTextTests.table).json)
+    let info = try JSONDecoder().decode(Info.self, from: json)
+    #expect(info.serializationVersion == 0)
+    #expect(info.command.commandName == "batchproc")
+    let subcommands = try #require(info.command.subcommands)
+    #expect(subcommands.map(\.commandName) == GeneratedTextTests.commands.map(\.name))
+    for (command, spec) in zip(subcommands, GeneratedTextTests.commands) {
+      let named = command.arguments.filter { $0.kind != "positional" }
+      #expect(named.map { $0.abstract } == spec.options.map(\.help))
+      #expect(named.map { $0.names?.count } == spec.options.map(\.spellings.count))
+      let algorithm = named.first { $0.preferredName?.name == "algorithm" }
+      #expect(algorithm?.allValues == HashOptions.algorithmNames)
+      #expect(command.arguments.filter { $0.kind == "positional" }.count == spec.operands.count)
+    }
+  }
+
+  /// The part of `ToolInfoV0` that its readers need.
+  private struct Info: Decodable {
+    struct Command: Decodable {
+      let commandName: String
+      let subcommands: [Command]?
+      let arguments: [Argument]
+    }
+
+    struct Argument: Decodable {
+      let kind: String
+      let isOptional: Bool
+      let isRepeating: Bool
+      let shouldDisplay: Bool
+      let abstract: String?
+      let names: [Name]?
+      let preferredName: Name?
+      let allValues: [String]?
+    }
+
+    struct Name: Decodable {
+      let kind: String
+      let name: String
+    }
+
+    let serializationVersion: Int
+    let command: Command
+  }
+}

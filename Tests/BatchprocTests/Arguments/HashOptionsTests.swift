@@ -1,0 +1,38 @@
+import BatchCore
+import Testing
+
+@testable import batchproc
+
+@Suite struct HashOptionsTests {
+  @Test func hasTheDefaultsOfTheContract() throws {
+    let options = HashOptions(try parsed("hash", "x"))
+    #expect(options.algorithms == ["sha256"])
+    #expect(options.format == .gnu)
+    #expect(!options.endsRowsInNUL && options.output == nil && !options.replacesOutput)
+  }
+
+  @Test func keepsAlgorithmsInTheirOrderAndOnce() throws {
+    let options = HashOptions(try parsed("hash", "x", "-a", "xxh3", "--algorithm=sha1", "-axxh3"))
+    #expect(options.algorithms == ["xxh3", "sha1"])
+  }
+
+  @Test(arguments: HashOptions.algorithmNames)
+  func acceptsEveryAlgorithm(name: String) throws {
+    #expect(HashOptions(try parsed("hash", "x", "-a", PathBytes(name))).algorithms == [name])
+  }
+
+  @Test(arguments: [
+    (["--tag"], HashOptions.Format.bsd), (["--tag", "--format=mtree"], .mtree),
+    (["--format=mtree", "--tag"], .bsd), (["--format", "hashdeep"], .hashdeep), (["--format=json"], .json),
+  ])
+  func takesTagAsAFormat(arguments: [String], format: HashOptions.Format) throws {
+    let command = try parsed(paths(["hash", "x"] + arguments))
+    #expect(HashOptions(command).format == format)
+  }
+
+  @Test func namesTheOutput() throws {
+    let options = HashOptions(try parsed("hash", "-zo", "m", "--force", "x"))
+    #expect(options.output == "m" && options.endsRowsInNUL && options.replacesOutput)
+    #expect(HashOptions(try parsed("hash", "x", "-o-")).output == nil)
+  }
+}

@@ -1,0 +1,98 @@
+import BatchCore
+import Testing
+
+@testable import batchproc
+
+/// What holds for each declaration of the table, whatever commands will be added.
+@Suite struct OptionTableTests {
+  static let commands = CommandTable.standard.commands
+
+  @Test func declaresEveryOptionAndCommand() {
+    let options = CommandTable.standard.rootOptions + OptionTableTests.commands.flatMap(\.options)
+    #expect(Set(options.map(\.id)) == Set(OptionID.allCases))
+    #expect(OptionTableTests.commands.map(\.id) == CommandID.allCases)
+  }
+
+  @Test(arguments: commands)
+  func givesNoNameTwice(command: CommandSpec) {
+    let spellings = command.options.flatMap(\.spellings)
+    #expect(Set(spellings).count == spellings.count)
+    #expect(Set(command.options.map(\.id)).count == command.options.count)
+    #expect(Set(command.groups.map(\.title)).count == command.groups.count)
+  }
+
+  @Test(arguments: commands)
+  func letsOnlyTheLastOperandRepeat(command: CommandSpec) {
+    #expect(command.operands.dropLast().allSatisfy { !$0.repeats })
+  }
+
+  @Test(arguments: commands)
+  func writesPlainSentences(command: CommandSpec) {
+    let texts = [command.abstract] + command.discussion + command.options.map(\.help)
+    for text in texts {
+      #expect(text.utf8.allSatisfy { (0x20...0x7e).contains($0) }, "\(text)")
+      #expect(text.hasSuffix("."), "\(text)")
+    }
+  }
+
+  @Test(arguments: commands)
+  func namesAValueExactlyWhereOneIsTaken(command: CommandSpec) {
+    for option in command.options {
+      #expect((option.valueName != nil) == (option.syntax != nil), "\(option.label)")
+    }
+  }
+
+  @Test(arguments: commands)
+  func hasADefaultThatItsSyntaxAccepts(command: CommandSpec) throws {
+    for option in command.options {
+      guard case .choice(let values) = option.syntax, let text = option.defaultText else { continue }
+      #expect(values.contains(text), "\(option.label)")
+    }
+  }
+
+  /// A right and a wrong value of each syntax.
+  static func samples(_ syntax: ValueSyntax) -> (right: PathBytes, wrong: PathBytes, value: OptionValue)? {
+    switch syntax {
+    case .count: ("12", "twelve", .count(12))
+    case .size: ("2K", "2X", .size(2048))
+    case .decimal: ("1.5", "1,5", .decimal(1.5))
+    case .choice(let values): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
+    case .file, .directory, .glob: (PathBytes([0xff]), "", .bytes(PathBytes([0xff])))
+    case .policy: ("changed=retry:2", "changed", .policy(.changed, .retry(2)))
+    }
+  }
+
+  @Test(arguments: commands)
+  func parsesEverySpellingOfEveryOption(command: CommandSpec) throws {
+    for option in command.options where option.id != .help && option.id != .version {
+      for spelling in option.spellings {
+        let isLong = spelling.hasPrefix("--")
+        guard let syntax = option.syntax else {
+          let line = try parsed(PathBytes(command.name), PathBytes(spelling), "x")
+          #expect(line.given == [.init(id: option.id, value: .flag(!spelling.hasPrefix("--no-")))])
+          continue
+        }
+        let sample = try #require(OptionTableTests.samples(syntax))
+        let glued = PathBytes(Array(spelling.utf8) + (isLong ? [0x3d] : []) + sample.right.bytes)
+        let expected = [ParsedCommand.GivenOption(id: option.id, value: sample.value)]
+        #expect(try parsed(PathBytes(command.name), PathBytes(spelling), sample.right, "x").given == expected)
+        if isLong || !sample.right.isEmpty {
+          #expect(try parsed(PathBytes(command.name), "x", glued).given == expected)
+        }
+        let message = try #require(refusal(PathBytes(command.name), PathBytes(spelling), sample.wrong, "x"))
+        #expect(message.contains("is invalid for '\(option.quoted(as: spelling))'"))
+      }
+    }
+  }
+
+  @Test(arguments: commands)
+  func keepsAllValuesOfRepeatableOptionsAlone(command: CommandSpec) throws {
+    for option in command.options {
+      guard let syntax = option.syntax else { continue }
+      let sample = try #require(OptionTableTests.samples(syntax))
+      let name = PathBytes("--" + option.long[0])
+      let line = try parsed(PathBytes(command.name), name, sample.right, name, sample.right, "x")
+      #expect(line.given.count == 2)
+    }
+  }
+}

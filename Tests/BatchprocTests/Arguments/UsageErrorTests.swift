@@ -1,0 +1,25 @@
+import Testing
+
+@testable import batchproc
+
+@Suite struct UsageErrorTests {
+  @Test func pointsToTheHelpOfTheCommand() {
+    #expect(
+      UsageError("Unknown option '--foo'", in: .hash).text == """
+        Error: Unknown option '--foo'
+        Usage: batchproc hash [<options>] <path> ...
+          See 'batchproc hash --help' for more information.
+
+        """)
+  }
+
+  @Test func pointsToTheOverviewWithoutACommand() {
+    #expect(
+      UsageError("Unknown command 'x'", in: nil).text == """
+        Error: Unknown command 'x'
+        Usage: batchproc <subcommand>
+          See 'batchproc --help' for more information.
+
+        """)
+  }
+}

@@ -1,0 +1,102 @@
+import BatchCore
+import Testing
+
+@testable import batchproc
+
+@Suite struct ValueSyntaxTests {
+  private func value(_ syntax: ValueSyntax, _ text: PathBytes) -> OptionValue? { try? syntax.parse(text) }
+
+  @Test(arguments: [
+    ("0", 0), ("1", 1), ("512B", 512), ("64K", 65_536), ("64k", 65_536), ("64KiB", 65_536),
+    ("10MiB", 10_485_760), ("1.5G", 1_610_612_736), ("1kB", 1000), ("1KB", 1000), ("2MB", 2_000_000),
+    ("0.5K", 512), ("1.0000000000000000000001K", 1024), ("0.1K", 102),
+    ("7.999999999999999999E", 9_223_372_036_854_774_655),
+    ("9223372036854775807", Int64.max), ("7E", 7 << 60), ("000064K", 65_536),
+  ])
+  func readsSizes(text: String, bytes: Int64) {
+    #expect(value(.size(minimum: 0), PathBytes(text)) == .size(bytes))
+  }
+
+  @Test(arguments: [
+    "", "K", "-1", "+1", "1.5", "1.K", ".5K", "1..5K", "1e3", "0x10", "1 K", " 1", "1K ", "1KK", "1Ki", "1iB",
+    "1KiBs", "1Z", "1,5K", "\u{0661}", "1\u{0}", "nan",
+  ])
+  func refusesWhatIsNoSize(text: String) {
+    #expect(value(.size(minimum: 0), PathBytes(text)) == nil)
+  }
+
+  @Test(arguments: [
+    "9223372036854775808", "8E", "8EiB", "9.3EB", "18446744073709551616", "99999999999999999999999999K",
+    "16777216T", "18446744073709551615K",
+  ])
+  func refusesSizesAboveSixtyThreeBits(text: String) {
+    #expect(throws: ValueSyntax.Mismatch.tooLarge) { try ValueSyntax.size(minimum: 0).parse(PathBytes(text)) }
+  }
+
+  @Test func holdsSizesAgainstTheirMinimum() {
+    #expect(value(.size(minimum: 1), "0") == nil)
+    #expect(value(.size(minimum: 1), "0.0001K") == nil)
+    #expect(value(.size(minimum: 1), "1") == .size(1))
+  }
+
+  @Test(arguments: [("1", 1), ("999999", 999_999), ("007", 7), ("9223372036854775807", Int.max)])
+  func readsCounts(text: String, count: Int) {
+    #expect(value(.count(allowsAuto: false), PathBytes(text)) == .count(count))
+  }
+
+  @Test(arguments: [
+    "", "0", "-1", "+1", "1e3", "1.0", "0x8", " 8", "8 ", "=8", "Auto", "auto8", "9223372036854775808",
+    "18446744073709551615", "18446744073709551616", "\u{664}", "\u{ff18}",
+  ])
+  func refusesWhatIsNoCount(text: String) {
+    #expect(value(.count(allowsAuto: true), PathBytes(text)) == nil)
+  }
+
+  @Test func readsAutoWhereItIsAllowed() {
+    #expect(value(.count(allowsAuto: true), "auto") == .count(nil))
+    #expect(value(.count(allowsAuto: false), "auto") == nil)
+  }
+
+  @Test(arguments: [("1", 1.0), ("0.25", 0.25), ("3.50", 3.5), ("100", 100)])
+  func readsDecimals(text: String, number: Double) {
+    #expect(value(.decimal, PathBytes(text)) == .decimal(number))
+  }
+
+  @Test(arguments: [
+    "", "0", "0.0", "-1", ".5", "1.", "1.2.3", "1e3", "inf", "nan", "0x1p3", "1,5",
+    String(repeating: "9", count: 400),
+  ])
+  func refusesWhatIsNoLoad(text: String) {
+    #expect(value(.decimal, PathBytes(text)) == nil)
+  }
+
+  @Test(arguments: [
+    ("vanished=ok", EventClass.vanished, PolicyAction.ok), ("changed=warn", .changed, .warn),
+    ("unreadable=fail", .unreadable, .fail), ("special=retry:1", .special, .retry(1)),
+    ("changed=retry:100", .changed, .retry(100)),
+  ])
+  func readsPolicies(text: String, event: EventClass, action: PolicyAction) {
+    #expect(value(.policy, PathBytes(text)) == .policy(event, action))
+  }
+
+  @Test(arguments: [
+    "", "=", "changed", "changed=", "=ok", "Changed=ok", "changed=OK", "changed=ok=", "changed=retry",
+    "changed=retry:", "changed=retry:0", "changed=retry:101", "changed=retry:-1", "changed=retry:1e1",
+    "changed=retry:18446744073709551617",
+  ])
+  func refusesWhatIsNoPolicy(text: String) {
+    #expect(value(.policy, PathBytes(text)) == nil)
+  }
+
+  @Test func comparesChoicesByBytes() {
+    #expect(value(.choice(["caf\u{e9}"]), "cafe\u{301}") == nil)
+    #expect(value(.choice(["gnu", "bsd"]), PathBytes([0xff])) == nil)
+    #expect(value(.choice(["gnu", "bsd"]), "bsd") == .choice("bsd"))
+  }
+
+  @Test func acceptsEverySuggestion() {
+    for syntax in CommandTable.standard.commands.flatMap(\.options).compactMap(\.syntax) {
+      for text in syntax.suggestedValues { #expect(value(syntax, PathBytes(text)) != nil, "\(text)") }
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import Testing
+
+@testable import batchproc
+
+@Suite struct ProgressBarTests {
+  private let halfway = ProgressState(
+    filesDone: 22_064, filesTotal: 44_128, bytesDone: 232 << 20, bytesTotal: 464 << 20, elapsed: 2)
+
+  private func line(_ state: ProgressState, width: Int) -> String {
+    var bar = ProgressBar()
+    return String(decoding: bar.render(state, width: width), as: UTF8.self)
+  }
+
+  @Test func showsFilesBytesRateAndTimeLeft() {
+    #expect(
+      line(halfway, width: 120)
+        == "[##############--------------]   50%  22,064 of 44,128 files  232.0 MiB of 464.0 MiB  116.0 MiB/s  2.00 s left"
+    )
+  }
+
+  @Test func showsWhatIsKnownWithoutTotals() {
+    let state = ProgressState(filesDone: 1, bytesDone: 2048, elapsed: 2)
+    #expect(line(state, width: 79) == "1 file  2.0 KiB  1.0 KiB/s  2.00 s elapsed")
+  }
+
+  @Test(arguments: [-1, 0, 1, 4, 5, 10, 16, 17, 20, 40, 60, 79, 100, 500])
+  func staysWithinTheWidth(width: Int) {
+    let extreme = ProgressState(
+      filesDone: .max, filesTotal: .max, bytesDone: .max, bytesTotal: .max, elapsed: 1e9)
+    for state in [halfway, extreme, ProgressState(), ProgressState(isFinished: true)] {
+      let text = line(state, width: width)
+      #expect(text.utf8.count <= max(0, width))
+      #expect(text.utf8.allSatisfy { (0x20...0x7e).contains($0) })
+    }
+  }
+
+  @Test func neverGoesBackwards() {
+    var bar = ProgressBar()
+    var state = halfway
+    let before = String(decoding: bar.render(state, width: 16), as: UTF8.self)
+    #expect(before.hasSuffix(" 50%"))
+    // The count of the tree went on and found as much again.
+    state.bytesTotal = 928 << 20
+    let after = String(decoding: bar.render(state, width: 16), as: UTF8.self)
+    #expect(after == before)
+    state.bytesDone = 696 << 20
+    #expect(String(decoding: bar.render(state, width: 16), as: UTF8.self).hasSuffix(" 75%"))
+  }
+
+  @Test func isFullOnlyAtTheEnd() {
+    var bar = ProgressBar()
+    var state = ProgressState(filesDone: 4, filesTotal: 4, elapsed: 1)
+    #expect(String(decoding: bar.render(state, width: 4), as: UTF8.self) == " 99%")
+    state.isFinished = true
+    #expect(String(decoding: bar.render(state, width: 4), as: UTF8.self) == "100%")
+    #expect(line(state, width: 79).hasSuffix("4 of 4 files  0 B  1.00 s elapsed"))
+  }
+
+  @Test func survivesNumbersThatCannotBe() {
+    let odd = ProgressState(
+      filesDone: -1, filesTotal: 0, bytesDone: .min, bytesTotal: -5, elapsed: .nan)
+    #expect(line(odd, width: 79).utf8.count <= 79)
+    #expect(line(ProgressState(bytesDone: .max, elapsed: 1e-300), width: 79).contains("EiB"))
+    #expect(line(ProgressState(filesDone: 1, filesTotal: .max, elapsed: 1e300), width: 99).contains("? left"))
+  }
+}

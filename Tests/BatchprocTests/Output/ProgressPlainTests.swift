@@ -1,0 +1,31 @@
+import Testing
+
+@testable import batchproc
+
+@Suite struct ProgressPlainTests {
+  @Test func speaksAtEachTenth() {
+    var plain = ProgressPlain()
+    let told = (0...100).filter { done in
+      plain.line(for: ProgressState(filesDone: done, filesTotal: 100, elapsed: 1)) != nil
+    }
+    #expect(told == [10, 20, 30, 40, 50, 60, 70, 80, 90, 100])
+  }
+
+  @Test func speaksAfterAMinuteOfSilence() {
+    var plain = ProgressPlain()
+    let told = stride(from: 0.0, through: 200, by: 1).filter { second in
+      plain.line(for: ProgressState(filesDone: 1, elapsed: second)) != nil
+    }
+    #expect(told == [60, 120, 180])
+  }
+
+  @Test func saysWhatIsKnown() {
+    var plain = ProgressPlain()
+    let state = ProgressState(
+      filesDone: 1_500, filesTotal: 2_000, bytesDone: 3 << 20, bytesTotal: 4 << 20, elapsed: 30)
+    #expect(
+      plain.line(for: state)
+        == "75 %: 1,500 of 2,000 files, 3.0 MiB of 4.0 MiB, 102.4 KiB/s, 10.0 s left")
+    #expect(plain.line(for: state) == nil)
+  }
+}

@@ -1,0 +1,13 @@
+import Testing
+
+@testable import batchproc
+
+@Suite struct UpdatePacerTests {
+  @Test func letsFiveASecondThrough() {
+    var pacer = UpdatePacer()
+    let admitted = (0..<200).filter { pacer.admits(at: Double($0) / 100) }
+    #expect(admitted.count <= 10 && admitted.count >= 9)
+    #expect(admitted.first == 0)
+    #expect(zip(admitted, admitted.dropFirst()).allSatisfy { $1 - $0 >= 20 })
+  }
+}
