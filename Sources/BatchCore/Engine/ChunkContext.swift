@@ -113,6 +113,12 @@ public final class ChunkContext {
     return severity
   }
 
+  /// Reports that a file which was read could not be used after all; it counts as failed and not as done.
+  public func withdraw(_ problem: Problem) {
+    problems.append((problem, .failure))
+    counters.withdrawDone()
+  }
+
   private func finished(_ outcome: ReadOutcome) -> ReadOutcome {
     counters.addDone()
     return outcome

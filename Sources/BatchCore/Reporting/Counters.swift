@@ -49,6 +49,12 @@ public final class Counters: Sendable {
 
   func addSeen(_ count: Int) { seen.add(count, ordering: .relaxed) }
   func addDone() { done.add(1, ordering: .relaxed) }
+  /// Turns a file that was counted as done into a failed one.
+  func withdrawDone() {
+    done.subtract(1, ordering: .relaxed)
+    addFailed()
+  }
+
   func addFailed() { failed.add(1, ordering: .relaxed) }
   func addSkipped() { skipped.add(1, ordering: .relaxed) }
   func addMissing() { missing.add(1, ordering: .relaxed) }

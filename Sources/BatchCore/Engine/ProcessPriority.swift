@@ -1,0 +1,30 @@
+import CLinux
+import Glibc
+
+/// How a run competes with others for processor and disk (`--qos`).
+public enum ProcessPriority: String, Sendable, CaseIterable {
+  /// Last in line: nice 19 and the idle class of I/O.
+  case background
+  /// Behind interactive work: nice 10 and the lowest best-effort level.
+  case utility
+  /// As the process was started.
+  case standard = "default"
+
+  /// Applies to the calling thread and to those that it and they begin later: to be called before any
+  /// other thread exists. What the kernel refuses stays as it is.
+  public func apply() {
+    switch self {
+    case .standard: break
+    case .utility: lower(nice: 10, ioClass: 2, level: 7)
+    case .background: lower(nice: 19, ioClass: 3, level: 0)
+    }
+  }
+
+  private func lower(nice value: Int32, ioClass: Int32, level: Int32) {
+    // Never raised: a process that was started nicer stays so.
+    if getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) < value {
+      _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, value)
+    }
+    _ = clinux_set_process_io_priority(ioClass, level)
+  }
+}

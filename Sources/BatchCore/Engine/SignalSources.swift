@@ -1,0 +1,40 @@
+import CLinux
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Turns signals into calls on one serial queue, for as long as the object lives.
+public final class SignalSources: Sendable {
+  private let queue = DispatchQueue(label: "batchproc.signals")
+  // Dispatch objects may be used from any thread; their protocols do not say so.
+  private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
+
+  /// - Parameters:
+  ///   - numbers: the signals to take over. One that was ignored when the process began, as `nohup`
+  ///     does with HUP, stays ignored.
+  ///   - handler: called with the number, one call at a time.
+  public init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
+    sources = numbers.filter { clinux_is_ignored($0) == 0 }.map { number in
+      // The default action would come before the source gets its turn.
+      clinux_ignore_signal(number)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+      source.setEventHandler { handler(number) }
+      source.resume()
+      return source
+    }
+  }
+
+  deinit {
+    for source in sources { source.cancel() }
+  }
+
+  /// Ends the process by the default action of a signal, so that its parent sees what it died of.
+  public static func reraise(_ number: Int32) {
+    clinux_reraise(number)
+  }
+
+  /// Lets writes to a closed pipe fail with an error instead of ending the process.
+  public static func ignoreBrokenPipes() {
+    clinux_ignore_signal(SIGPIPE)
+  }
+}

@@ -1,0 +1,58 @@
+import Glibc
+
+/// Standard output as a stream of bytes that does not hold a cancelled run up.
+public struct StandardOutput: ResultStream {
+  /// A pipe that reports room takes this much without blocking (PIPE_BUF).
+  private static let pipePiece = 4096
+  /// How long a wait for room lasts before the cancellation is looked at again, in milliseconds.
+  private static let patience: Int32 = 100
+
+  private let descriptor: Int32
+  private let cancellation: Cancellation
+  private let isRegular: Bool
+
+  public init(cancellation: Cancellation) {
+    self.init(descriptor: STDOUT_FILENO, cancellation: cancellation)
+  }
+
+  init(descriptor: Int32, cancellation: Cancellation) {
+    self.descriptor = descriptor
+    self.cancellation = cancellation
+    var raw = stat()
+    isRegular = fstat(descriptor, &raw) == 0 && FileStatus(raw).kind == .regular
+  }
+
+  public func write(_ bytes: [UInt8]) throws(BatchError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      if !isRegular { try waitForRoom() }
+      let piece = isRegular ? rest : rest.prefix(Self.pipePiece)
+      let count = piece.withUnsafeBytes { raw in
+        retrying { Glibc.write(descriptor, raw.baseAddress, raw.count) }
+      }
+      if count == -Int(EAGAIN) { continue }
+      guard count >= 0 else { throw Self.failure(Int32(truncatingIfNeeded: -count)) }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  public func finish() throws(BatchError) {
+    // Network file systems keep some errors for the end; a second descriptor asks without closing ours.
+    let copy = dup(descriptor)
+    guard copy >= 0 else { return }
+    if Glibc.close(copy) != 0, errno != EINTR { throw Self.failure(errno) }
+  }
+
+  private func waitForRoom() throws(BatchError) {
+    while true {
+      var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      if retrying({ Int(poll(&request, 1, Self.patience)) }) != 0 { return }
+      try cancellation.check()
+    }
+  }
+
+  private static func failure(_ number: Int32) -> BatchError {
+    let error = BatchError.syscall("write", errno: number, path: "standard output")
+    return error.code == .closedOutput ? error : error.recoded(.unwritable)
+  }
+}

@@ -1,0 +1,13 @@
+/// What a list of manifests yields, in the order of their lines.
+public enum CheckItem: Sendable {
+  /// A file that an entry names, found.
+  case file(ManifestEntry, FileRecord)
+  /// An entry for `-`, which is standard input.
+  case standardInput(ManifestEntry)
+  /// A file that an entry names and that cannot be looked at.
+  case unavailable(ManifestEntry, BatchError)
+  /// A line that says nothing.
+  case malformed(manifest: PathBytes, line: Int, reason: String)
+  /// A manifest that could not be opened or read to its end.
+  case unreadable(Problem)
+}

@@ -1,0 +1,93 @@
+/// Verifies the entries of manifests: reads each file once and compares its digests.
+public final class CheckJob: BatchJob {
+  private let ignoresMissing: Bool
+  private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
+  private let output: @Sendable (CheckedChunk) throws(BatchError) -> Void
+
+  /// - Parameters:
+  ///   - ignoresMissing: files that are not there are neither reported nor counted as missing.
+  ///   - render: appends what is to be shown of an entry; on many threads at once.
+  ///   - output: takes the results of a chunk; one call at a time, in the manifest's order.
+  public init(
+    ignoresMissing: Bool,
+    render: @escaping @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void,
+    output: @escaping @Sendable (CheckedChunk) throws(BatchError) -> Void
+  ) {
+    self.ignoresMissing = ignoresMissing
+    self.render = render
+    self.output = output
+  }
+
+  public func process(
+    _ chunk: Chunk<CheckItem>, in context: ChunkContext
+  ) throws(BatchError) -> CheckedChunk {
+    let digests = try context.tool(of: self) { DigestPool() }
+    var result = CheckedChunk()
+    for item in chunk.items {
+      switch item {
+      case .file(let entry, let record):
+        if let outcome = try check(entry, record, with: digests, in: context) {
+          settle(entry, outcome, in: &result)
+        } else {
+          skip(&result, in: context)
+        }
+      case .standardInput(let entry):
+        settle(entry, try checkStandardInput(entry, with: digests, in: context), in: &result)
+      case .unavailable(let entry, let error):
+        let isMissing = error.code == .missing
+        if isMissing, ignoresMissing {
+          skip(&result, in: context)
+        } else {
+          context.report(Problem(isMissing ? .unlisted : .unreadable, error))
+          settle(entry, isMissing ? .missing : .unreadable, in: &result)
+        }
+      case .malformed(let manifest, let line, let reason):
+        context.skip()
+        result.tally.malformed += 1
+        result.malformed.append(
+          CheckedChunk.MalformedLine(manifest: manifest, line: line, reason: reason))
+      case .unreadable(let problem):
+        context.report(problem)
+      }
+    }
+    return result
+  }
+
+  public func collect(_ results: CheckedChunk) throws(BatchError) {
+    try output(results)
+  }
+
+  private func skip(_ result: inout CheckedChunk, in context: ChunkContext) {
+    context.skip()
+    result.tally.ignored += 1
+  }
+
+  private func settle(_ entry: ManifestEntry, _ outcome: CheckOutcome, in result: inout CheckedChunk) {
+    result.tally.count(outcome)
+    render(entry, outcome, &result.bytes)
+    result.rowEnds.append(result.bytes.count)
+  }
+
+  private func check(
+    _ entry: ManifestEntry, _ record: FileRecord, with digests: DigestPool, in context: ChunkContext
+  ) throws(BatchError) -> CheckOutcome? {
+    let set = try digests.set(for: entry)
+    let outcome = try context.read(record) {
+      set.reset()
+    } consume: { (piece) throws(BatchError) in
+      try set.update(piece)
+    }
+    guard outcome != nil else { return .unreadable }
+    return try set.finish().satisfies(entry) ? .matches : .differs
+  }
+
+  private func checkStandardInput(
+    _ entry: ManifestEntry, with digests: DigestPool, in context: ChunkContext
+  ) throws(BatchError) -> CheckOutcome {
+    let set = try digests.set(for: entry)
+    set.reset()
+    let isRead = try context.readStandardInput { (piece) throws(BatchError) in try set.update(piece) }
+    guard isRead else { return .unreadable }
+    return try set.finish().satisfies(entry) ? .matches : .differs
+  }
+}

@@ -1,0 +1,89 @@
+import Glibc
+
+/// The entries of manifests as items of a run, each with the status of the file that it names.
+///
+/// A manifest is read as it is needed, so memory does not grow with it.
+public struct CheckSource: BatchSource {
+  private let directory: PathBytes?
+  private let options: ManifestReader.Options
+  private let cancellation: Cancellation
+  private let calls: any FileSystemCalls
+  private var manifests: AnyIterator<PathBytes>
+  private var current: OpenManifest?
+  private var folder: DirectoryPath?
+
+  /// - Parameters:
+  ///   - manifests: paths, `-` for standard input.
+  ///   - directory: where relative names begin; nil for the working directory.
+  ///   - cancellation: ends the wait for a manifest that comes through a pipe.
+  public init(
+    manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
+    cancellation: Cancellation
+  ) {
+    self.manifests = AnyIterator(manifests.makeIterator())
+    self.directory = directory
+    self.options = options
+    self.cancellation = cancellation
+    calls = LinuxCalls()
+  }
+
+  public mutating func next() throws(BatchError) -> CheckItem? {
+    while true {
+      if let manifest = current {
+        do throws(BatchError) {
+          if let item = try manifest.next() { return self.item(for: item, of: manifest) }
+          current = nil
+        } catch {
+          try cancellation.check()
+          current = nil
+          return .unreadable(Problem(.unreadable, error.at(manifest.path)))
+        }
+      }
+      guard let path = manifests.next() else { return nil }
+      do throws(BatchError) {
+        current = try OpenManifest(path, options: options, cancellation: cancellation)
+      } catch {
+        return .unreadable(Problem(error))
+      }
+    }
+  }
+
+  public func weight(of item: CheckItem) -> Int64 {
+    if case .file(_, let record) = item { record.status.size } else { 0 }
+  }
+
+  private mutating func item(for item: ManifestItem, of manifest: OpenManifest) -> CheckItem {
+    switch item {
+    case .malformed(let line, let reason):
+      return .malformed(manifest: manifest.path, line: line, reason: reason)
+    case .entry(let entry):
+      if entry.path == "-", !manifest.isStandardInput { return .standardInput(entry) }
+      return locate(entry)
+    }
+  }
+
+  private mutating func locate(_ entry: ManifestEntry) -> CheckItem {
+    let path = entry.path.isAbsolute ? entry.path : directory?.appending(entry.path.bytes) ?? entry.path
+    guard !path.containsNUL, !path.isEmpty else {
+      return .unavailable(entry, BatchError(.missing, "is not a name", path: path))
+    }
+    var raw = stat()
+    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw) }
+    guard result == 0 else {
+      let error = BatchError.syscall("open", errno: -result, path: path)
+      return .unavailable(entry, result == -ENOTDIR ? error.recoded(.missing) : error)
+    }
+    let status = FileStatus(raw)
+    guard status.kind == .regular else {
+      return .unavailable(entry, BatchError(.special, "is \(status.kind.text)", path: path))
+    }
+    let home = DirectoryPath(ofFileOperand: path)
+    // One object for neighbours in a folder lets the reader keep that folder open.
+    if folder?.prefix != home.prefix { folder = home }
+    return .file(
+      entry,
+      FileRecord(
+        directory: folder ?? home, names: NameArena(name: path.lastComponent), nameOffset: 0, status: status,
+        followsLinks: true))
+  }
+}

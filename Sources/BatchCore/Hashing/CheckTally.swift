@@ -1,0 +1,34 @@
+/// How many entries of manifests came to what.
+public struct CheckTally: Sendable, Hashable {
+  public var matches = 0
+  public var differs = 0
+  public var missing = 0
+  public var unreadable = 0
+  /// Missing files that were not to be counted as such.
+  public var ignored = 0
+  /// Lines that say nothing.
+  public var malformed = 0
+
+  public init() {}
+
+  /// Entries that named a file, found or not.
+  public var entries: Int { matches + differs + missing + unreadable + ignored }
+
+  mutating func count(_ outcome: CheckOutcome) {
+    switch outcome {
+    case .matches: matches += 1
+    case .differs: differs += 1
+    case .missing: missing += 1
+    case .unreadable: unreadable += 1
+    }
+  }
+
+  public static func += (left: inout CheckTally, right: CheckTally) {
+    left.matches += right.matches
+    left.differs += right.differs
+    left.missing += right.missing
+    left.unreadable += right.unreadable
+    left.ignored += right.ignored
+    left.malformed += right.malformed
+  }
+}

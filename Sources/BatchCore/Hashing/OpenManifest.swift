@@ -1,0 +1,37 @@
+import Glibc
+
+/// A manifest that is being read.
+final class OpenManifest {
+  let path: PathBytes
+  let isStandardInput: Bool
+  private let descriptor: Descriptor?
+  private let stream: StreamReader
+  private var reader: ManifestReader
+
+  /// - Throws: `missing` or `unreadable` with the path.
+  init(
+    _ path: PathBytes, options: ManifestReader.Options, cancellation: Cancellation
+  ) throws(BatchError) {
+    self.path = path
+    isStandardInput = path == "-"
+    reader = ManifestReader(options)
+    if isStandardInput {
+      descriptor = nil
+      stream = StreamReader(descriptor: STDIN_FILENO, cancellation: cancellation)
+      return
+    }
+    guard !path.isEmpty, !path.containsNUL else {
+      throw BatchError(.missing, "an operand is the empty name", path: path)
+    }
+    let number = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOCTTY) }
+    guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
+    descriptor = Descriptor(owning: number)
+    stream = StreamReader(descriptor: number, cancellation: cancellation)
+  }
+
+  /// The next entry or bad line; nil at the end.
+  func next() throws(BatchError) -> ManifestItem? {
+    let stream = stream
+    return try reader.next { (buffer) throws(BatchError) in try stream.read(into: buffer) }
+  }
+}

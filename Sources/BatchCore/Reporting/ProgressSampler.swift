@@ -1,0 +1,45 @@
+import Dispatch
+
+/// Calls a handler now and then while a run goes on: when the counters move, and by a timer.
+///
+/// Counts are merged by a data-add source: a thousand additions between two turns of the queue are one
+/// call. The handler decides by its own clock what it shows.
+public final class ProgressSampler: Sendable {
+  private let queue = DispatchQueue(label: "batchproc.progress")
+  // Dispatch objects may be used from any thread; their protocols do not say so.
+  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+  private nonisolated(unsafe) let additions: any DispatchSourceUserDataAdd
+
+  /// - Parameters:
+  ///   - interval: between two calls of the timer, in milliseconds, 1 or more.
+  ///   - handler: called on one serial queue with what was added since the last call.
+  public init(everyMilliseconds interval: Int, handler: @escaping @Sendable (_ added: UInt) -> Void) {
+    timer = DispatchSource.makeTimerSource(queue: queue)
+    additions = DispatchSource.makeUserDataAddSource(queue: queue)
+    nonisolated(unsafe) let additions = additions
+    additions.setEventHandler { handler(additions.data) }
+    timer.setEventHandler { handler(0) }
+    timer.schedule(
+      deadline: .now() + .milliseconds(interval), repeating: .milliseconds(max(1, interval)),
+      leeway: .milliseconds(10))
+    additions.resume()
+    timer.resume()
+  }
+
+  /// Tells that a number of files is done; cheap, from any thread.
+  public func add(_ count: Int) {
+    additions.add(data: UInt(max(0, count)))
+  }
+
+  /// Runs `body` between two calls of the handler.
+  public func synchronously(_ body: () -> Void) {
+    queue.sync(execute: body)
+  }
+
+  /// Ends the calls; when this returns the handler runs no more.
+  public func stop() {
+    timer.cancel()
+    additions.cancel()
+    queue.sync {}
+  }
+}
