@@ -1,0 +1,50 @@
+/// Lines of `sha256sum --tag`: the algorithm, the name in parentheses, the digest.
+enum BSDManifest {
+  static func append(_ row: ManifestRow, zero: Bool, to output: inout [UInt8]) {
+    for digest in row.digests { append(digest, of: row.path, zero: zero, to: &output) }
+  }
+
+  static func append(_ digest: Digest, of path: PathBytes, zero: Bool, to output: inout [UInt8]) {
+    let isEscaped = !zero && EscapedName.isNeeded(for: path.bytes)
+    if isEscaped { output.append(EscapedName.mark) }
+    output.append(contentsOf: digest.algorithm.bsdTag.utf8)
+    output.append(UInt8(ascii: " "))
+    output.append(UInt8(ascii: "("))
+    EscapedName.append(path.bytes, isEscaped: isEscaped, to: &output)
+    JSONText.append(") = ", to: &output)
+    digest.appendHex(to: &output)
+    output.append(zero ? 0 : UInt8(ascii: "\n"))
+  }
+
+  /// The digest and the name of a line, once its leading blanks and its escape mark are off; nil
+  /// when it does not begin with a tag.
+  ///
+  /// `openssl` leaves out the space before the parenthesis and, as others do, those around the `=`.
+  static func parse(
+    _ text: ArraySlice<UInt8>
+  ) throws(MalformedLine) -> (digest: Digest, name: ArraySlice<UInt8>)? {
+    let tag = text.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "(") }
+    var rest = text[tag.endIndex...]
+    if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
+    guard rest.first == UInt8(ascii: "(") else { return nil }
+    guard let algorithm = DigestAlgorithm(tag: tag) else {
+      // A digest before a name that begins with a parenthesis, in the reversed form.
+      if tag.allSatisfy({ Hexadecimal.value(of: $0) != nil }) { return nil }
+      throw MalformedLine("the tag names no algorithm known here")
+    }
+    rest = rest.dropFirst()
+    guard let close = rest.lastIndex(of: UInt8(ascii: ")")) else {
+      throw MalformedLine("no parenthesis behind the name")
+    }
+    let tail = rest[(close + 1)...].drop(while: Self.isBlank)
+    guard tail.first == UInt8(ascii: "=") else { throw MalformedLine("no = behind the name") }
+    guard let digest = Digest(algorithm, hex: tail.dropFirst().drop(while: Self.isBlank)) else {
+      throw MalformedLine("not \(algorithm.byteCount * 2) hexadecimal digits behind the =")
+    }
+    return (digest, rest[..<close])
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+  }
+}

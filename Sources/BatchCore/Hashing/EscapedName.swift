@@ -1,0 +1,47 @@
+/// Names in the lines of coreutils: where one holds a newline, a carriage return or a backslash, a
+/// backslash stands before the whole line and `\n`, `\r`, `\\` for these bytes.
+enum EscapedName {
+  static let mark = UInt8(ascii: "\\")
+
+  static func isNeeded(for name: [UInt8]) -> Bool {
+    name.contains { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") || $0 == mark }
+  }
+
+  static func append(_ name: [UInt8], isEscaped: Bool, to output: inout [UInt8]) {
+    guard isEscaped else {
+      output.append(contentsOf: name)
+      return
+    }
+    for byte in name {
+      switch byte {
+      case UInt8(ascii: "\n"): output += [mark, UInt8(ascii: "n")]
+      case UInt8(ascii: "\r"): output += [mark, UInt8(ascii: "r")]
+      case mark: output += [mark, mark]
+      default: output.append(byte)
+      }
+    }
+  }
+
+  static func decode(_ name: ArraySlice<UInt8>) throws(MalformedLine) -> [UInt8] {
+    var decoded = [UInt8]()
+    decoded.reserveCapacity(name.count)
+    var isEscape = false
+    for byte in name {
+      if isEscape {
+        switch byte {
+        case UInt8(ascii: "n"): decoded.append(UInt8(ascii: "\n"))
+        case UInt8(ascii: "r"): decoded.append(UInt8(ascii: "\r"))
+        case mark: decoded.append(mark)
+        default: throw MalformedLine("an unknown escape in the name")
+        }
+        isEscape = false
+      } else if byte == mark {
+        isEscape = true
+      } else {
+        decoded.append(byte)
+      }
+    }
+    guard !isEscape else { throw MalformedLine("an unfinished escape in the name") }
+    return decoded
+  }
+}

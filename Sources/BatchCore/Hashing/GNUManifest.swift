@@ -1,0 +1,53 @@
+/// Lines of `sha256sum` and its sisters: the digest, a space, a type mark, the name.
+enum GNUManifest {
+  /// XXH3 has tagged lines here too: `xxhsum` prints it so, and takes 16 digits alone for XXH64.
+  static func append(_ row: ManifestRow, zero: Bool, to output: inout [UInt8]) {
+    let isEscaped = !zero && EscapedName.isNeeded(for: row.path.bytes)
+    for digest in row.digests {
+      guard digest.algorithm != .xxh3 else {
+        BSDManifest.append(digest, of: row.path, zero: zero, to: &output)
+        continue
+      }
+      if isEscaped { output.append(EscapedName.mark) }
+      digest.appendHex(to: &output)
+      output.append(UInt8(ascii: " "))
+      output.append(UInt8(ascii: " "))
+      EscapedName.append(row.path.bytes, isEscaped: isEscaped, to: &output)
+      output.append(zero ? 0 : UInt8(ascii: "\n"))
+    }
+  }
+
+  /// The digest and the name of a line, once its leading blanks and its escape mark are off.
+  ///
+  /// - Parameter isReversed: whether names follow the digest behind one space, in the manner of old
+  ///   BSD systems; the first line of a manifest settles it, since otherwise a name that begins with
+  ///   a space could be taken for another.
+  static func parse(
+    _ text: ArraySlice<UInt8>, as forced: DigestAlgorithm?, isReversed: inout Bool?
+  ) throws(MalformedLine) -> (digest: Digest, name: ArraySlice<UInt8>, isGuess: Bool) {
+    let digits = text.prefix { Hexadecimal.value(of: $0) != nil }
+    guard digits.count >= 8 else { throw MalformedLine("not a checksum line") }
+    let candidates = DigestAlgorithm.candidates(hexLength: digits.count)
+    guard let likely = candidates.first else {
+      throw MalformedLine("no algorithm has digests of \(digits.count) hexadecimal digits")
+    }
+    let isForced = forced.map { candidates.contains($0) } ?? false
+    guard let blank = text[digits.endIndex...].first,
+      blank == UInt8(ascii: " ") || blank == UInt8(ascii: "\t"),
+      let digest = Digest(isForced ? forced ?? likely : likely, hex: digits)
+    else { throw MalformedLine("no blank behind the digest") }
+
+    var name = text[(digits.endIndex + 1)...]
+    guard let first = name.first else { throw MalformedLine("no name behind the digest") }
+    if name.count == 1 || first != UInt8(ascii: " ") && first != UInt8(ascii: "*") {
+      guard isReversed != false else {
+        throw MalformedLine("one space before the name, where other lines have two characters")
+      }
+      isReversed = true
+    } else if isReversed != true {
+      isReversed = false
+      name = name.dropFirst()
+    }
+    return (digest, name, !isForced && candidates.count > 1)
+  }
+}

@@ -1,0 +1,27 @@
+/// Lines of `hashdeep`: size, digests and name between commas, below a header that names the columns.
+///
+/// The format has no escapes: a name is the rest of the line as it is.
+enum HashdeepManifest {
+  static let signature = Array("%%%% HASHDEEP-1.0".utf8)
+
+  static func appendHeader(_ algorithms: [DigestAlgorithm], to output: inout [UInt8]) {
+    output += signature
+    JSONText.append("\n%%%% size,", to: &output)
+    for algorithm in algorithms {
+      output.append(contentsOf: (algorithm.hashdeepColumn ?? "").utf8)
+      output.append(UInt8(ascii: ","))
+    }
+    // The header's own lines end with newlines even where rows end with NUL, as hashdeep -0 has it.
+    JSONText.append("filename\n", to: &output)
+  }
+
+  static func append(_ row: ManifestRow, to output: inout [UInt8]) {
+    output.append(contentsOf: String(row.size).utf8)
+    output.append(UInt8(ascii: ","))
+    for digest in row.digests {
+      digest.appendHex(to: &output)
+      output.append(UInt8(ascii: ","))
+    }
+    output.append(contentsOf: row.path.bytes)
+  }
+}

@@ -1,0 +1,60 @@
+import Foundation
+
+/// Lines of JSON: `path` or `path_b64`, `size`, `mtime` in seconds, and each digest in hexadecimal
+/// under the name of its algorithm.
+enum JSONManifest {
+  static func append(_ row: ManifestRow, to output: inout [UInt8]) {
+    output.append(UInt8(ascii: "{"))
+    JSONText.append(path: row.path, to: &output)
+    JSONText.append(",\"size\":", to: &output)
+    output.append(contentsOf: String(row.size).utf8)
+    JSONText.append(",\"mtime\":", to: &output)
+    row.modified.appendNumber(to: &output)
+    for digest in row.digests {
+      JSONText.append(",\"", to: &output)
+      output.append(contentsOf: digest.algorithm.rawValue.utf8)
+      JSONText.append("\":\"", to: &output)
+      digest.appendHex(to: &output)
+      output.append(UInt8(ascii: "\""))
+    }
+    output.append(UInt8(ascii: "}"))
+  }
+
+  static func parse(_ line: [UInt8]) throws(MalformedLine) -> ManifestEntry? {
+    guard !line.allSatisfy(JSONObjectParser.isBlank) else { return nil }
+    var entry = ManifestEntry(path: "", digests: [])
+    var hasPath = false
+    var parser = JSONObjectParser(line)
+    while let (key, value) = try parser.next() {
+      switch (key, value) {
+      case ("path", .string(let bytes)):
+        entry.path = PathBytes(bytes)
+        hasPath = true
+      case ("path_b64", .string(let bytes)):
+        guard let decoded = Data(base64Encoded: Data(bytes)) else {
+          throw MalformedLine("path_b64 is not base64")
+        }
+        entry.path = PathBytes(decoded)
+        hasPath = true
+      case ("size", .number(let digits)):
+        guard let size = DecimalDigits.value(of: digits) else { throw MalformedLine("the size is not whole") }
+        entry.size = size
+      case ("mtime", .number(let digits)):
+        guard let time = ManifestTime(number: digits) else { throw MalformedLine("mtime is out of range") }
+        entry.modified = time
+      case (_, .string(let hex)):
+        guard let algorithm = DigestAlgorithm(rawValue: key) else { continue }
+        guard let digest = Digest(algorithm, hex: hex[...]) else {
+          throw MalformedLine("not \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.rawValue)")
+        }
+        entry.digests.removeAll { $0.algorithm == algorithm }
+        entry.digests.append(digest)
+      default: continue
+      }
+    }
+    guard hasPath else { throw MalformedLine("no path") }
+    guard !entry.digests.isEmpty else { throw MalformedLine("no digest of a known algorithm") }
+    guard !entry.path.containsNUL else { throw MalformedLine("a NUL byte in the name") }
+    return entry
+  }
+}

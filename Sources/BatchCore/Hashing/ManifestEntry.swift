@@ -1,0 +1,33 @@
+/// What a manifest claims about one file.
+public struct ManifestEntry: Sendable, Hashable {
+  public var path: PathBytes
+  /// One or more.
+  public var digests: [Digest]
+  /// In bytes, where the format tells.
+  public var size: UInt64?
+  public var modified: ManifestTime?
+  /// The number of the line that the entry begins in, from 1.
+  public var line: Int
+  /// Whether the length of the digest alone chose its algorithm, and fits others too:
+  /// ``DigestAlgorithm/candidates(hexLength:)``, ``Digest/reinterpreted(as:)``.
+  public var isAlgorithmGuessed: Bool
+
+  public init(
+    path: PathBytes, digests: [Digest], size: UInt64? = nil, modified: ManifestTime? = nil, line: Int = 0,
+    isAlgorithmGuessed: Bool = false
+  ) {
+    self.path = path
+    self.digests = digests
+    self.size = size
+    self.modified = modified
+    self.line = line
+    self.isAlgorithmGuessed = isAlgorithmGuessed
+  }
+}
+
+/// One finding of a ``ManifestReader``.
+public enum ManifestItem: Sendable, Hashable {
+  case entry(ManifestEntry)
+  /// A line, counted from 1, that says nothing, and why; the reason is safe to print.
+  case malformed(line: Int, reason: String)
+}

@@ -1,0 +1,147 @@
+/// Reads a manifest of any format, recognised by its first line that says something, in memory that
+/// does not grow with it.
+///
+/// No input stops a reader: a line that says nothing is a ``ManifestItem/malformed(line:reason:)``.
+/// Lines of coreutils are judged as its version 9.1 judges them, except that a NUL byte in a line
+/// makes it malformed where coreutils would cut the name short.
+public struct ManifestReader: Sendable {
+  public struct Options: Sendable {
+    /// Lines end with NUL, as `sha256sum -z` and `hashdeep -0` write them.
+    public var zero: Bool
+    /// The algorithm of digests without a tag, where their length fits it.
+    public var algorithm: DigestAlgorithm?
+
+    public init(zero: Bool = false, algorithm: DigestAlgorithm? = nil) {
+      self.zero = zero
+      self.algorithm = algorithm
+    }
+  }
+
+  /// The longest line in bytes; longer ones are malformed and not kept.
+  public static let longestLine = 1 << 20
+
+  private enum Grammar: Sendable {
+    /// Nothing but blank lines and comments so far.
+    case undecided
+    case checksums
+    case hashdeep
+    case mtree
+    case json
+  }
+
+  private let options: Options
+  private var splitter: LineSplitter
+  private var line = [UInt8]()
+  private var lineNumber = 0
+  private var grammar = Grammar.undecided
+  private var checksums: ChecksumLineParser
+  private var hashdeep: HashdeepParser
+  private var mtree = MtreeParser()
+
+  public init(_ options: Options = Options()) {
+    self.options = options
+    splitter = LineSplitter(terminator: options.zero ? 0 : UInt8(ascii: "\n"), limit: Self.longestLine)
+    checksums = ChecksumLineParser(algorithm: options.algorithm, zero: options.zero)
+    hashdeep = HashdeepParser(zero: options.zero)
+  }
+
+  /// The next entry or malformed line, nil at the end of the manifest.
+  ///
+  /// - Parameter read: gives the next bytes as read(2) does: fills the buffer from its start and
+  ///   returns how many bytes there are, 0 at the end. Called only when all bytes are used up.
+  /// - Throws: only what `read` throws.
+  public mutating func next(
+    _ read: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
+  ) throws(BatchError) -> ManifestItem? {
+    while true {
+      line.removeAll(keepingCapacity: true)
+      lineNumber += 1
+      let number = lineNumber
+      switch try splitter.append(to: &line, read) {
+      case .end: return nil
+      case .tooLong:
+        return .malformed(line: number, reason: "a line of more than \(Self.longestLine) bytes")
+      case .line: break
+      }
+      if number == 1, startsWithByteOrderMark() {
+        return .malformed(line: number, reason: "a UTF-8 byte order mark before the first line; remove it")
+      }
+      trimLineEnd()
+      decideGrammar()
+      let isWhole = grammar == .mtree ? try joinContinuations(read) : true
+      guard isWhole else {
+        return .malformed(line: number, reason: "a line of more than \(Self.longestLine) bytes")
+      }
+      do throws(MalformedLine) {
+        guard var entry = try parseLine() else { continue }
+        entry.line = number
+        return .entry(entry)
+      } catch {
+        return .malformed(line: number, reason: error.reason)
+      }
+    }
+  }
+
+  private mutating func parseLine() throws(MalformedLine) -> ManifestEntry? {
+    switch grammar {
+    case .undecided: nil
+    case .checksums: try checksums.parse(line)
+    case .hashdeep: try hashdeep.parse(line)
+    case .mtree: try mtree.parse(line)
+    case .json: try JSONManifest.parse(line)
+    }
+  }
+
+  private mutating func decideGrammar() {
+    guard grammar == .undecided, let first = line.first else { return }
+    if line.starts(with: "#mtree".utf8) {
+      grammar = .mtree
+    } else if first == UInt8(ascii: "#") {
+      return
+    } else if line.starts(with: HashdeepManifest.signature) {
+      grammar = .hashdeep
+    } else if first == UInt8(ascii: "{") {
+      grammar = .json
+    } else if !checksums.accepts(line), MtreeParser.recognises(line) {
+      grammar = .mtree
+    } else {
+      grammar = .checksums
+    }
+  }
+
+  /// Takes off one carriage return, as coreutils does; hashdeep's may belong to a name.
+  private mutating func trimLineEnd() {
+    guard !options.zero, grammar != .hashdeep, line.last == UInt8(ascii: "\r") else { return }
+    line.removeLast()
+  }
+
+  /// Coreutils takes such a line for malformed, but what follows the mark still tells the format.
+  private mutating func startsWithByteOrderMark() -> Bool {
+    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+    guard line.starts(with: mark) else { return false }
+    line.removeFirst(mark.count)
+    decideGrammar()
+    return true
+  }
+
+  /// Appends the lines that follow while the line ends with a backslash that no other one escapes;
+  /// says no when that makes it too long.
+  private mutating func joinContinuations(
+    _ read: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
+  ) throws(BatchError) -> Bool {
+    let isComment = line.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") } == UInt8(ascii: "#")
+    while !isComment, line.reversed().prefix(while: { $0 == UInt8(ascii: "\\") }).count % 2 == 1 {
+      line.removeLast()
+      switch try splitter.append(to: &line, read) {
+      case .end: return true
+      case .tooLong:
+        lineNumber += 1
+        return false
+      case .line:
+        lineNumber += 1
+        trimLineEnd()
+      }
+    }
+    return true
+  }
+}

@@ -1,0 +1,16 @@
+/// What a manifest says about one file.
+public struct ManifestRow: Sendable {
+  public let path: PathBytes
+  /// In the order in which the algorithms were asked for.
+  public let digests: [Digest]
+  /// The number of bytes that were hashed.
+  public let size: UInt64
+  public let modified: ManifestTime
+
+  public init(path: PathBytes, digests: [Digest], size: UInt64, modified: ManifestTime) {
+    self.path = path
+    self.digests = digests
+    self.size = size
+    self.modified = modified
+  }
+}

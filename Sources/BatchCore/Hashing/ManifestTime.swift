@@ -1,0 +1,80 @@
+/// A point in time as the kernel stores it.
+public struct ManifestTime: Sendable, Hashable {
+  /// Whole seconds since 1970, rounded down.
+  public let seconds: Int64
+  /// Nanoseconds behind ``seconds``, below 1,000,000,000.
+  public let nanoseconds: UInt32
+
+  public init(seconds: Int64, nanoseconds: UInt32) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
+  }
+
+  private static let billion: UInt32 = 1_000_000_000
+
+  /// Appends `S.NNNNNNNNN` where a minus belongs to the seconds alone, as mtree has it.
+  func appendFields(to output: inout [UInt8]) {
+    output.append(contentsOf: String(seconds).utf8)
+    appendFraction(nanoseconds, to: &output)
+  }
+
+  /// Appends the time as one decimal number, as JSON has it.
+  func appendNumber(to output: inout [UInt8]) {
+    guard seconds < 0, nanoseconds > 0, nanoseconds < Self.billion else {
+      return appendFields(to: &output)
+    }
+    output.append(UInt8(ascii: "-"))
+    output.append(contentsOf: String((seconds + 1).magnitude).utf8)
+    appendFraction(Self.billion - nanoseconds, to: &output)
+  }
+
+  private func appendFraction(_ nanoseconds: UInt32, to output: inout [UInt8]) {
+    let digits = String(nanoseconds).utf8
+    output.append(UInt8(ascii: "."))
+    output.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: max(0, 9 - digits.count)))
+    output.append(contentsOf: digits)
+  }
+
+  /// The time of mtree's `seconds.nanoseconds`, two whole numbers of which the second may be absent.
+  init?(fields text: ArraySlice<UInt8>) {
+    let isNegative = text.first == UInt8(ascii: "-")
+    let unsigned = isNegative ? text.dropFirst() : text
+    let dot = unsigned.firstIndex(of: UInt8(ascii: "."))
+    guard let whole = DecimalDigits.value(of: unsigned[..<(dot ?? unsigned.endIndex)]),
+      let seconds = Self.signed(whole, isNegative: isNegative)
+    else { return nil }
+    var nanoseconds: UInt64 = 0
+    if let dot {
+      guard let value = DecimalDigits.value(of: unsigned[(dot + 1)...]), value < Self.billion else {
+        return nil
+      }
+      nanoseconds = value
+    }
+    self.init(seconds: seconds, nanoseconds: UInt32(nanoseconds))
+  }
+
+  /// The time of a decimal number without an exponent; digits beyond nanoseconds are dropped.
+  init?(number text: ArraySlice<UInt8>) {
+    let isNegative = text.first == UInt8(ascii: "-")
+    let unsigned = isNegative ? text.dropFirst() : text
+    let dot = unsigned.firstIndex(of: UInt8(ascii: "."))
+    guard let whole = DecimalDigits.value(of: unsigned[..<(dot ?? unsigned.endIndex)]),
+      let seconds = Self.signed(whole, isNegative: isNegative)
+    else { return nil }
+    var digits = dot.map { Array(unsigned[($0 + 1)...].prefix(9)) } ?? [UInt8(ascii: "0")]
+    digits += repeatElement(UInt8(ascii: "0"), count: digits.isEmpty ? 0 : 9 - digits.count)
+    guard let fraction = DecimalDigits.value(of: digits[...]) else { return nil }
+    guard isNegative, fraction > 0 else {
+      self.init(seconds: seconds, nanoseconds: UInt32(fraction))
+      return
+    }
+    let (floor, overflow) = seconds.subtractingReportingOverflow(1)
+    guard !overflow else { return nil }
+    self.init(seconds: floor, nanoseconds: Self.billion - UInt32(fraction))
+  }
+
+  private static func signed(_ magnitude: UInt64, isNegative: Bool) -> Int64? {
+    guard isNegative else { return Int64(exactly: magnitude) }
+    return magnitude == Int64.min.magnitude ? Int64.min : Int64(exactly: magnitude).map { -$0 }
+  }
+}

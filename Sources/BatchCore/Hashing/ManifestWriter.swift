@@ -1,0 +1,70 @@
+/// Writes rows of a manifest into a buffer of bytes.
+///
+/// A writer is a value without state: rows may be made on any thread and joined in order later.
+public struct ManifestWriter: Sendable {
+  public let format: ManifestFormat
+  public let algorithms: [DigestAlgorithm]
+  /// Rows end with NUL instead of a newline, and names are not escaped in gnu and bsd.
+  public let zero: Bool
+
+  /// - Throws: `.invalid` when the format has no place for one of the algorithms, or no form with NUL.
+  public init(
+    _ format: ManifestFormat, algorithms: [DigestAlgorithm], zero: Bool = false
+  ) throws(BatchError) {
+    for algorithm in algorithms {
+      let isKnown =
+        switch format {
+        case .hashdeep: algorithm.hashdeepColumn != nil
+        case .mtree: algorithm.mtreeKeyword != nil
+        case .gnu, .bsd, .json: true
+        }
+      guard isKnown else {
+        throw BatchError(
+          .invalid, "the \(format.rawValue) format has no \(algorithm.rawValue)",
+          remedy: "choose another format or algorithm")
+      }
+    }
+    guard !zero || format != .mtree else {
+      throw BatchError(
+        .invalid, "mtree lines cannot end with NUL", remedy: "its escapes make any name safe already")
+    }
+    self.format = format
+    self.algorithms = algorithms
+    self.zero = zero
+  }
+
+  /// Appends what precedes the first row; nothing in gnu, bsd and json.
+  public func appendHeader(to output: inout [UInt8]) {
+    switch format {
+    case .gnu, .bsd, .json: break
+    case .hashdeep: HashdeepManifest.appendHeader(algorithms, to: &output)
+    case .mtree: MtreeManifest.appendHeader(to: &output)
+    }
+  }
+
+  /// Appends one file: a line, or a line for each digest in gnu and bsd.
+  ///
+  /// - Throws: `.invalid` with the path when a hashdeep name holds a newline, which that format
+  ///   cannot express; nothing is appended then.
+  public func append(_ row: ManifestRow, to output: inout [UInt8]) throws(BatchError) {
+    let terminator: UInt8 = zero ? 0 : UInt8(ascii: "\n")
+    switch format {
+    case .gnu: GNUManifest.append(row, zero: zero, to: &output)
+    case .bsd: BSDManifest.append(row, zero: zero, to: &output)
+    case .hashdeep:
+      guard zero || !row.path.bytes.contains(UInt8(ascii: "\n")) else {
+        throw BatchError(
+          .invalid, "hashdeep manifests cannot hold a name with a newline", path: row.path,
+          remedy: "choose another format, or end lines with NUL")
+      }
+      HashdeepManifest.append(row, to: &output)
+      output.append(terminator)
+    case .mtree:
+      MtreeManifest.append(row, to: &output)
+      output.append(terminator)
+    case .json:
+      JSONManifest.append(row, to: &output)
+      output.append(terminator)
+    }
+  }
+}

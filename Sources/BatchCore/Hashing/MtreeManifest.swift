@@ -1,0 +1,41 @@
+/// Lines of mtree(5) as libarchive writes them: the whole path, then keywords with values.
+enum MtreeManifest {
+  static func appendHeader(to output: inout [UInt8]) {
+    JSONText.append("#mtree\n", to: &output)
+  }
+
+  /// A relative path is given below `.`, since a path without a slash would name an entry of the
+  /// folder of the line before; one that has `./` already gets no second.
+  static func append(_ row: ManifestRow, to output: inout [UInt8]) {
+    appendName(row.path.bytes, to: &output)
+    JSONText.append(" type=file size=", to: &output)
+    output.append(contentsOf: String(row.size).utf8)
+    JSONText.append(" time=", to: &output)
+    row.modified.appendFields(to: &output)
+    for digest in row.digests {
+      output.append(UInt8(ascii: " "))
+      output.append(contentsOf: (digest.algorithm.mtreeKeyword ?? "").utf8)
+      output.append(UInt8(ascii: "="))
+      digest.appendHex(to: &output)
+    }
+  }
+
+  private static func appendName(_ name: [UInt8], to output: inout [UInt8]) {
+    var name = name[...]
+    if MtreeName.isCommand(name) {
+      // A file that is called like a command: hide the first letter.
+      output.append(UInt8(ascii: "/"))
+      MtreeName.appendOctal(name[1], to: &output)
+      name = name[2...]
+    } else if name.first != UInt8(ascii: "/"), !name.starts(with: "./".utf8) {
+      JSONText.append("./", to: &output)
+    }
+    for byte in name {
+      if MtreeName.isSafe(byte) {
+        output.append(byte)
+      } else {
+        MtreeName.appendOctal(byte, to: &output)
+      }
+    }
+  }
+}

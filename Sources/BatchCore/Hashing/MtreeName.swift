@@ -1,0 +1,67 @@
+/// Names in mtree files: words in which vis(3) has replaced blanks, controls and marks.
+enum MtreeName {
+  /// Whether a byte stands for itself. Beyond what libarchive escapes, `*`, `?` and `[` are, which
+  /// BSD's mtree would match as a pattern.
+  static func isSafe(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "#"), UInt8(ascii: "="), UInt8(ascii: "\\"), UInt8(ascii: "*"), UInt8(ascii: "?"),
+      UInt8(ascii: "["):
+      false
+    default: byte > 0x20 && byte < 0x7f
+    }
+  }
+
+  /// Whether a line with this first word is a command and no entry.
+  static func isCommand(_ word: ArraySlice<UInt8>) -> Bool {
+    word.elementsEqual("/set".utf8) || word.elementsEqual("/unset".utf8)
+  }
+
+  static func appendOctal(_ byte: UInt8, to output: inout [UInt8]) {
+    output.append(UInt8(ascii: "\\"))
+    for shift in [6, 3, 0] as [UInt8] { output.append(UInt8(ascii: "0") + (byte >> shift & 7)) }
+  }
+
+  /// The bytes of a word: three octal digits, or one of the letters of C, `s` for a space, or the
+  /// byte itself where it is a mark.
+  static func decode(_ word: ArraySlice<UInt8>) throws(MalformedLine) -> [UInt8] {
+    var decoded = [UInt8]()
+    decoded.reserveCapacity(word.count)
+    var rest = word
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\") else {
+        decoded.append(byte)
+        continue
+      }
+      let octal = rest.prefix(3)
+      if octal.count == 3, octal.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "7") }) {
+        let value = octal.reduce(UInt16(0)) { $0 << 3 | UInt16($1 & 7) }
+        guard let value = UInt8(exactly: value) else { throw MalformedLine("an escape above \\377") }
+        decoded.append(value)
+        rest = rest.dropFirst(3)
+        continue
+      }
+      guard let letter = rest.popFirst(), let value = meaning(of: letter) else {
+        throw MalformedLine("an unknown escape in the name")
+      }
+      decoded.append(value)
+    }
+    return decoded
+  }
+
+  private static func meaning(of letter: UInt8) -> UInt8? {
+    switch letter {
+    case UInt8(ascii: "a"): 0x07
+    case UInt8(ascii: "b"): 0x08
+    case UInt8(ascii: "f"): 0x0c
+    case UInt8(ascii: "n"): 0x0a
+    case UInt8(ascii: "r"): 0x0d
+    case UInt8(ascii: "s"): 0x20
+    case UInt8(ascii: "t"): 0x09
+    case UInt8(ascii: "v"): 0x0b
+    case UInt8(ascii: "#"), UInt8(ascii: "="), UInt8(ascii: "\\"), UInt8(ascii: "*"), UInt8(ascii: "?"),
+      UInt8(ascii: "["):
+      letter
+    default: nil
+    }
+  }
+}
