@@ -74,6 +74,29 @@ public final class ChunkContext {
     }
   }
 
+  /// Reads a file that has been read and counted before, to look at its content in another way.
+  ///
+  /// - Returns: nil when it cannot be read as it was; nothing is reported.
+  public func reread(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
+    do throws(BatchError) {
+      return try bench.reader.read(record, restart: restart) { (piece) throws(BatchError) in
+        try checkCancellation()
+        try consume(piece)
+      }
+    } catch {
+      try checkCancellation()
+      return nil
+    }
+  }
+
+  /// Counts an item that asks for nothing.
+  public func skip() {
+    counters.addSkipped()
+  }
+
   /// Reads standard input to its end and counts it as a file.
   ///
   /// - Returns: whether it could be read; the reason has been reported when not.

@@ -21,24 +21,21 @@ public final class CheckJob: BatchJob {
   public func process(
     _ chunk: Chunk<CheckItem>, in context: ChunkContext
   ) throws(BatchError) -> CheckedChunk {
-    let digests = try context.tool(of: self) { DigestPool() }
+    let digests = try context.tool(of: self) { () throws(BatchError) in DigestPool() }
     var result = CheckedChunk()
     for item in chunk.items {
       switch item {
       case .file(let entry, let record):
-        if let outcome = try check(entry, record, with: digests, in: context) {
-          settle(entry, outcome, in: &result)
-        } else {
-          skip(&result, in: context)
-        }
+        settle(entry, try check(entry, record, with: digests, in: context), in: &result)
       case .standardInput(let entry):
         settle(entry, try checkStandardInput(entry, with: digests, in: context), in: &result)
       case .unavailable(let entry, let error):
         let isMissing = error.code == .missing
         if isMissing, ignoresMissing {
-          skip(&result, in: context)
+          context.skip()
+          result.tally.ignored += 1
         } else {
-          context.report(Problem(isMissing ? .unlisted : .unreadable, error))
+          context.report(Problem(isMissing ? .missing : .unreadable, error))
           settle(entry, isMissing ? .missing : .unreadable, in: &result)
         }
       case .malformed(let manifest, let line, let reason):
@@ -48,6 +45,7 @@ public final class CheckJob: BatchJob {
           CheckedChunk.MalformedLine(manifest: manifest, line: line, reason: reason))
       case .unreadable(let problem):
         context.report(problem)
+        result.tally.unreadableManifests += 1
       }
     }
     return result
@@ -55,11 +53,6 @@ public final class CheckJob: BatchJob {
 
   public func collect(_ results: CheckedChunk) throws(BatchError) {
     try output(results)
-  }
-
-  private func skip(_ result: inout CheckedChunk, in context: ChunkContext) {
-    context.skip()
-    result.tally.ignored += 1
   }
 
   private func settle(_ entry: ManifestEntry, _ outcome: CheckOutcome, in result: inout CheckedChunk) {
@@ -70,24 +63,32 @@ public final class CheckJob: BatchJob {
 
   private func check(
     _ entry: ManifestEntry, _ record: FileRecord, with digests: DigestPool, in context: ChunkContext
-  ) throws(BatchError) -> CheckOutcome? {
-    let set = try digests.set(for: entry)
-    let outcome = try context.read(record) {
-      set.reset()
-    } consume: { (piece) throws(BatchError) in
-      try set.update(piece)
+  ) throws(BatchError) -> CheckOutcome {
+    let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
+      try context.read(record) { set.reset() } consume: { (piece) throws(BatchError) in try set.update(piece) }
     }
-    guard outcome != nil else { return .unreadable }
-    return try set.finish().satisfies(entry) ? .matches : .differs
+    guard let found else { return .unreadable }
+    if found == entry.digests { return .matches }
+    for guess in entry.otherReadings {
+      let other = try digests.read([guess.algorithm]) { (set) throws(BatchError) in
+        try context.reread(record) { set.reset() } consume: { (piece) throws(BatchError) in
+          try set.update(piece)
+        }
+      }
+      if other == [guess] { return .matches }
+    }
+    return .differs
   }
 
   private func checkStandardInput(
     _ entry: ManifestEntry, with digests: DigestPool, in context: ChunkContext
   ) throws(BatchError) -> CheckOutcome {
-    let set = try digests.set(for: entry)
-    set.reset()
-    let isRead = try context.readStandardInput { (piece) throws(BatchError) in try set.update(piece) }
-    guard isRead else { return .unreadable }
-    return try set.finish().satisfies(entry) ? .matches : .differs
+    let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
+      set.reset()
+      let isRead = try context.readStandardInput { (piece) throws(BatchError) in try set.update(piece) }
+      return isRead ? true : nil
+    }
+    guard let found else { return .unreadable }
+    return found == entry.digests ? .matches : .differs
   }
 }

@@ -8,6 +8,8 @@ public struct CheckTally: Sendable, Hashable {
   public var ignored = 0
   /// Lines that say nothing.
   public var malformed = 0
+  /// Manifests that could not be opened or read to their end.
+  public var unreadableManifests = 0
 
   public init() {}
 
@@ -30,5 +32,6 @@ public struct CheckTally: Sendable, Hashable {
     left.unreadable += right.unreadable
     left.ignored += right.ignored
     left.malformed += right.malformed
+    left.unreadableManifests += right.unreadableManifests
   }
 }

@@ -1,3 +1,6 @@
+import Dispatch
+import Synchronization
+
 /// Several digests of each file from one reading of it, on one thread at a time.
 public final class DigestSet {
   /// One stream for each algorithm that was asked, in that order.
@@ -11,9 +14,27 @@ public final class DigestSet {
     self.streams = streams
   }
 
-  /// Adds the next bytes of the file to every digest.
+  /// Pieces of this many bytes or more are worth a core for each digest.
+  private static let sharedPiece = 256 << 10
+
+  /// Adds the next bytes of the file to every digest; of large pieces several digests at once.
   public func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    for stream in streams { try stream.update(bytes) }
+    guard streams.count > 1, bytes.count >= Self.sharedPiece else {
+      for stream in streams { try stream.update(bytes) }
+      return
+    }
+    // Each iteration touches a stream of its own, and all are done before the call returns.
+    nonisolated(unsafe) let streams = streams
+    nonisolated(unsafe) let bytes = bytes
+    let failure = Mutex<BatchError?>(nil)
+    DispatchQueue.concurrentPerform(iterations: streams.count) { index in
+      do throws(BatchError) {
+        try streams[index].update(bytes)
+      } catch {
+        failure.withLock { $0 = error }
+      }
+    }
+    if let error = failure.withLock({ $0 }) { throw error }
   }
 
   /// The digests of all bytes since the last ones, in the order of the streams.

@@ -1,10 +1,5 @@
-import Dispatch
-
 /// Digests every file of a tree: each is read once for all algorithms, and becomes a row.
 public final class HashJob: BatchJob {
-  /// Pieces of this many bytes or more are worth a second core when there are several digests.
-  private static let sharedPiece = 512 << 10
-
   private let algorithms: [DigestAlgorithm]
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
   private let output: @Sendable (HashedChunk) throws(BatchError) -> Void
@@ -35,11 +30,13 @@ public final class HashJob: BatchJob {
         try hash(record, with: digests, in: context, into: &result)
       case .standardInput:
         digests.reset()
+        var size: UInt64 = 0
         let isRead = try context.readStandardInput { (piece) throws(BatchError) in
-          try digests.update(piece, sharingCores: true)
+          size += UInt64(piece.count)
+          try digests.update(piece)
         }
         if isRead {
-          try append(ManifestRow(path: "-", digests: digests.finish(), size: nil, modified: nil), to: &result)
+          try append(ManifestRow(path: "-", digests: digests.finish(), size: size, modified: nil), to: &result)
         }
       case .problem(let problem):
         context.report(problem)
@@ -61,11 +58,11 @@ public final class HashJob: BatchJob {
       size = 0
     } consume: { (piece) throws(BatchError) in
       size += UInt64(piece.count)
-      try digests.update(piece, sharingCores: piece.count >= Self.sharedPiece)
+      try digests.update(piece)
     }
     guard let outcome else { return }
     let modified = ManifestTime(
-      seconds: outcome.status.modified.seconds, nanoseconds: outcome.status.modified.nanoseconds)
+      seconds: outcome.status.modified.seconds, nanoseconds: UInt32(outcome.status.modified.nanoseconds))
     do throws(BatchError) {
       try append(
         ManifestRow(path: record.path, digests: digests.finish(), size: size, modified: modified), to: &result)

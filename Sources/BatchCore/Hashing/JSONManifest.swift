@@ -8,8 +8,10 @@ enum JSONManifest {
     JSONText.append(path: row.path, to: &output)
     JSONText.append(",\"size\":", to: &output)
     output.append(contentsOf: String(row.size).utf8)
-    JSONText.append(",\"mtime\":", to: &output)
-    row.modified.appendNumber(to: &output)
+    if let modified = row.modified {
+      JSONText.append(",\"mtime\":", to: &output)
+      modified.appendNumber(to: &output)
+    }
     for digest in row.digests {
       JSONText.append(",\"", to: &output)
       output.append(contentsOf: digest.algorithm.rawValue.utf8)

@@ -5,9 +5,10 @@ public struct ManifestRow: Sendable {
   public let digests: [Digest]
   /// The number of bytes that were hashed.
   public let size: UInt64
-  public let modified: ManifestTime
+  /// nil for a stream.
+  public let modified: ManifestTime?
 
-  public init(path: PathBytes, digests: [Digest], size: UInt64, modified: ManifestTime) {
+  public init(path: PathBytes, digests: [Digest], size: UInt64, modified: ManifestTime?) {
     self.path = path
     self.digests = digests
     self.size = size

@@ -10,8 +10,10 @@ enum MtreeManifest {
     appendName(row.path.bytes, to: &output)
     JSONText.append(" type=file size=", to: &output)
     output.append(contentsOf: String(row.size).utf8)
-    JSONText.append(" time=", to: &output)
-    row.modified.appendFields(to: &output)
+    if let modified = row.modified {
+      JSONText.append(" time=", to: &output)
+      modified.appendFields(to: &output)
+    }
     for digest in row.digests {
       output.append(UInt8(ascii: " "))
       output.append(contentsOf: (digest.algorithm.mtreeKeyword ?? "").utf8)

@@ -1,0 +1,22 @@
+extension ManifestEntry {
+  /// What else the digest could be, where its length alone chose the algorithm.
+  ///
+  /// Only algorithms that resist intent: whoever can choose a file's bytes must not be able to satisfy a
+  /// cryptographic digest by way of a fast checksum of the same length.
+  var otherReadings: [Digest] {
+    guard isAlgorithmGuessed, let digest = digests.first, digests.count == 1 else { return [] }
+    return DigestAlgorithm.candidates(hexLength: digest.algorithm.byteCount * 2)
+      .filter { $0 != digest.algorithm && $0.resistsIntent }
+      .compactMap { digest.reinterpreted(as: $0) }
+  }
+}
+
+extension DigestAlgorithm {
+  /// Whether nobody is known to be able to make a second file with the same digest.
+  var resistsIntent: Bool {
+    switch self {
+    case .xxh3, .xxh128, .crc32, .md5, .sha1: false
+    case .sha256, .sha512, .sha384, .sha224, .blake2b, .sha3Bits256, .sha3Bits512: true
+    }
+  }
+}
