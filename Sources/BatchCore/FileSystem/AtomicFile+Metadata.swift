@@ -30,7 +30,8 @@ extension AtomicFile {
       }
     }
 
-    public init(permissions: UInt32 = AtomicFile.defaultPermissions, owner: Owner? = nil, times: Times? = nil) {
+    public init(permissions: UInt32 = AtomicFile.defaultPermissions, owner: Owner? = nil, times: Times? = nil)
+    {
       self.permissions = permissions
       self.owner = owner
       self.times = times

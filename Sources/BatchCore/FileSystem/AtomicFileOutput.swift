@@ -73,7 +73,7 @@ struct AtomicFileOutput: ~Copyable, Sendable {
       throw Self.failure("close", Int(error.errno), target)
     }
     try Self.check(target, in: folder.raw, isReplacing: isReplacing)
-    let failed = isReplacing ? rename(flags: 0) : renameWithoutReplacing()
+    let failed = isReplacing ? renameReplacing() : renameWithoutReplacing()
     if failed == EEXIST { throw Self.taken(target, "exists already") }
     if failed == ENOENT, registry.isClosed { throw Self.failure("write", Int(ECANCELED), target) }
     guard failed == 0 else { throw Self.failure("rename the finished file to", Int(failed), target) }
@@ -94,14 +94,14 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     guard result >= 0 || result == Int(-EINVAL) else { throw Self.failure("sync", -result, target) }
   }
 
-  /// - Returns: 0 or the error number.
-  private func rename(flags: Int32) -> Int32 {
-    call { old, new in clinux_renameat2(folder.raw, old, folder.raw, new, UInt32(bitPattern: flags)) }
+  private func renameReplacing() -> Int32 {
+    call { old, new in renameat(folder.raw, old, folder.raw, new) }
   }
 
   /// Renames unless the name is taken, in one step where the file system has a way to do it.
   private func renameWithoutReplacing() -> Int32 {
-    let refused = rename(flags: clinux_rename_noreplace)
+    let flags = UInt32(bitPattern: clinux_rename_noreplace)
+    let refused = call { old, new in clinux_renameat2(folder.raw, old, folder.raw, new, flags) }
     guard [ENOSYS, EINVAL, ENOTSUP].contains(refused) else { return refused }
     // A link is refused when the name is taken; the temporary name goes when it is no longer needed.
     let linked = call { old, new in linkat(folder.raw, old, folder.raw, new, 0) }
@@ -111,9 +111,10 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     }
     guard [ENOSYS, EINVAL, ENOTSUP, EPERM, EMLINK].contains(linked) else { return linked }
     // Neither exists, as on FAT: the check before the rename has to do.
-    return call { old, new in renameat(folder.raw, old, folder.raw, new) }
+    return renameReplacing()
   }
 
+  /// - Returns: 0 or the error number.
   private func call(_ body: (UnsafePointer<CChar>, UnsafePointer<CChar>) -> Int32) -> Int32 {
     PathBytes(name.bytes).withCString { old in
       PathBytes(target.lastComponent).withCString { new in body(old, new) == 0 ? 0 : errno }
@@ -129,7 +130,8 @@ extension AtomicFileOutput {
     let name = TemporaryName()
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let file = registry.add(name, in: folder) {
-      PathBytes(name.bytes).withCString { path in retrying { Int(clinux_openat(folder, path, flags, 0o600)) } }
+      PathBytes(name.bytes).withCString { path in retrying { Int(clinux_openat(folder, path, flags, 0o600)) }
+      }
     }
     if file == Int(-EEXIST) { return nil }
     guard file >= 0 else { throw failure("create the output", -file, target) }
@@ -149,7 +151,9 @@ extension AtomicFileOutput {
   /// Refuses a target whose name is taken by what may not be replaced.
   private static func check(_ target: PathBytes, in folder: Int32, isReplacing: Bool) throws(BatchError) {
     var raw = stat()
-    let result = PathBytes(target.lastComponent).withCString { fstatat(folder, $0, &raw, AT_SYMLINK_NOFOLLOW) }
+    let result = PathBytes(target.lastComponent).withCString {
+      fstatat(folder, $0, &raw, AT_SYMLINK_NOFOLLOW)
+    }
     guard result == 0 else {
       if errno == ENOENT { return }
       throw failure("look at", Int(errno), target)

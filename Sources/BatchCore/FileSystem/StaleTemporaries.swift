@@ -58,7 +58,8 @@ public enum StaleTemporaries {
   private static func name(of entry: UnsafeMutablePointer<dirent>) -> TemporaryName? {
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
     let start = UnsafeRawPointer(entry) + offset
-    return TemporaryName(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
+    return TemporaryName(
+      UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
   }
 
   private static func removeIfStale(

@@ -17,7 +17,8 @@ struct TemporaryName: Hashable, Sendable {
     // The system's generator reads getrandom(2).
     var random = SystemRandomNumberGenerator()
     let body = [
-      Self.hexadecimal(boot), [UInt8(ascii: "-")], Self.hexadecimal(random.next()), Self.hexadecimal(random.next()),
+      Self.hexadecimal(boot), [UInt8(ascii: "-")], Self.hexadecimal(random.next()),
+      Self.hexadecimal(random.next()),
     ]
     bytes = Self.prefix + body.joined() + Self.suffix
     self.boot = boot
@@ -31,7 +32,8 @@ struct TemporaryName: Hashable, Sendable {
       body.count == 41
     else { return nil }
     let parts = body.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0].count == 8, body.allSatisfy({ $0 == UInt8(ascii: "-") || Self.digits.contains($0) }),
+    guard parts.count == 2, parts[0].count == 8,
+      body.allSatisfy({ $0 == UInt8(ascii: "-") || Self.digits.contains($0) }),
       let boot = UInt32(String(decoding: parts[0], as: UTF8.self), radix: 16)
     else { return nil }
     self.bytes = bytes
@@ -45,6 +47,8 @@ struct TemporaryName: Hashable, Sendable {
   }()
 
   private static func hexadecimal<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-    stride(from: Number.bitWidth - 4, through: 0, by: -4).map { digits[Int(truncatingIfNeeded: number >> $0) & 15] }
+    stride(from: Number.bitWidth - 4, through: 0, by: -4).map {
+      digits[Int(truncatingIfNeeded: number >> $0) & 15]
+    }
   }
 }

@@ -179,7 +179,8 @@ private func status(_ path: PathBytes) -> FileStatus? {
 
   // MARK: what cannot be
 
-  @Test("what is not the name of a file is refused", arguments: ["", "/", ".", "..", "a/", "a/.", "a/..", "a\0b"])
+  @Test(
+    "what is not the name of a file is refused", arguments: ["", "/", ".", "..", "a/", "a/.", "a/..", "a\0b"])
   func notAName(path: String) throws {
     let error = try #require(throws: BatchError.self) { try AtomicFile(at: PathBytes(path), replacing: true) }
     #expect(error.code == .invalid)

@@ -78,7 +78,8 @@ struct GitAgreementTests {
       let parent = String(decoding: bytes[..<nameStart], as: UTF8.self)
       guard let scope = scopes[parent],
         filter.decision(
-          relativePath: bytes.span, nameStart: nameStart, isDirectory: entry.isDirectory, scope: scope) == .take
+          relativePath: bytes.span, nameStart: nameStart, isDirectory: entry.isDirectory, scope: scope)
+          == .take
       else {
         // Folders come before what is in them: without a scope everything below is left out too.
         result.insert(entry.path)

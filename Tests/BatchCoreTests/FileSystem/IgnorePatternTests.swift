@@ -19,7 +19,8 @@ import Testing
       ("a", "a"), ("a", "x/y/a"), ("*.o", "x/a.o"), ("*.o", ".o"), ("a*", "x/abc"), ("*", "x/any"),
       ("a?c", "abc"), ("[a-c]x", "bx"), ("[!a-c]x", "dx"), ("[^a-c]x", "dx"), ("[]]", "]"), ("[!]]", "a"),
       ("[a-]", "-"), ("[a\\]]", "]"), ("[[:alpha:]]", "q"), ("[[:digit:][:upper:]]", "Q"),
-      ("[[:x]", "["), ("[a-c-e]", "-"), ("\\*", "*"), ("\\!a", "!a"), ("/a", "a"), ("x/a", "x/a"), ("x/*", "x/a"),
+      ("[[:x]", "["), ("[a-c-e]", "-"), ("\\*", "*"), ("\\!a", "!a"), ("/a", "a"), ("x/a", "x/a"),
+      ("x/*", "x/a"),
       ("**/a", "a"), ("**/a", "x/y/a"), ("x/**", "x/y/a"), ("x/**/a", "x/a"), ("x/**/a", "x/y/z/a"),
       ("**/y/**/a", "x/y/z/y/a"), ("x**y", "xzzy"), ("**", "a"), ("/**", "x/a"), ("a*b*c/d*", "a1b2c/d"),
       ("**/*a*/b", "x/za/b"), ("a\\ ", "a "), ("***", "a"), ("x/***/a", "x/y/a"),
@@ -49,7 +50,9 @@ import Testing
 
   @Test(
     "a pattern that can never match is refused",
-    arguments: ["", "/", "//", "!", "[a", "[!", "[]", "a\\", "[[:nope:]]", "[[:alpha", "[a-", "[\\", "a[b-\\"])
+    arguments: [
+      "", "/", "//", "!", "[a", "[!", "[]", "a\\", "[[:nope:]]", "[[:alpha", "[a-", "[\\", "a[b-\\",
+    ])
   func neverMatching(pattern: String) {
     #expect(IgnorePattern(Array(pattern.utf8)) == nil)
   }
@@ -68,8 +71,10 @@ import Testing
   func manyStars(separator: String) {
     let text = String(repeating: "a", count: 2_000)
     #expect(!matches(separator + String(repeating: "a*", count: 500) + "b", text))
-    #expect(!matches(String(repeating: "**/a/", count: 50) + "b", String(repeating: "a/", count: 1_000) + "c"))
-    #expect(!matches(String(repeating: "**/*a*/", count: 50) + "b", String(repeating: "aaa/", count: 1_000) + "c"))
+    #expect(
+      !matches(String(repeating: "**/a/", count: 50) + "b", String(repeating: "a/", count: 1_000) + "c"))
+    #expect(
+      !matches(String(repeating: "**/*a*/", count: 50) + "b", String(repeating: "aaa/", count: 1_000) + "c"))
   }
 
   @Test("any bytes at all make a pattern or none, never a trap")

@@ -39,7 +39,8 @@ import Testing
     var scope = IgnoreScope()
     for depth in 0..<50_000 {
       scope = scope.entering(
-        repeatElement(UInt8(ascii: "d"), count: depth), gitignore: Array(depth == 0 ? "first".utf8 : "other".utf8))
+        repeatElement(UInt8(ascii: "d"), count: depth),
+        gitignore: Array(depth == 0 ? "first".utf8 : "other".utf8))
     }
     let path = [UInt8](repeating: UInt8(ascii: "d"), count: 50_000) + Array("/first".utf8)
     #expect(scope.isIgnored(path: path.span, nameStart: 50_001, isDirectory: false) == true)

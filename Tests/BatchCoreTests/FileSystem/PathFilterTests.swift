@@ -9,11 +9,14 @@ import Testing
   private func include(_ glob: String) -> Rule { .include(Array(glob.utf8)) }
 
   /// The decision about a path whose last character tells its kind: `dir/` or `file`.
-  private func decision(_ filter: PathFilter, _ path: String, scope: IgnoreScope? = nil) -> PathFilter.Decision {
+  private func decision(_ filter: PathFilter, _ path: String, scope: IgnoreScope? = nil)
+    -> PathFilter.Decision
+  {
     let isDirectory = path.hasSuffix("/")
     let bytes = Array((isDirectory ? String(path.dropLast()) : path).utf8)
     return filter.decision(
-      relativePath: bytes.span, nameStart: PathBytes(bytes).lastComponent.startIndex, isDirectory: isDirectory,
+      relativePath: bytes.span, nameStart: PathBytes(bytes).lastComponent.startIndex,
+      isDirectory: isDirectory,
       scope: scope)
   }
 

@@ -7,7 +7,8 @@ import Testing
 struct SmallMount {
   /// Only root may mount, and not in every container.
   static let isPossible: Bool = {
-    guard geteuid() == 0, let folder = try? TemporaryFolder(), let mount = try? SmallMount(at: folder, options: "size=64k")
+    guard geteuid() == 0, let folder = try? TemporaryFolder(),
+      let mount = try? SmallMount(at: folder, options: "size=64k")
     else { return false }
     mount.remove()
     return true

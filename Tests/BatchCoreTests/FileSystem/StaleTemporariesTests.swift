@@ -58,7 +58,8 @@ import Testing
   @Test("links, FIFOs and folders with such a name are not ours")
   func otherKinds() throws {
     let canary = try folder.write("canary", "keep")
-    try #require(folder.file(fileName()).withCString { link in canary.withCString { symlink($0, link) } } == 0)
+    try #require(
+      folder.file(fileName()).withCString { link in canary.withCString { symlink($0, link) } } == 0)
     try #require(folder.file(fileName()).withCString { mkfifo($0, 0o600) } == 0)
     let names = try folder.names()
     #expect(StaleTemporaries.remove(in: folder.path).removed.isEmpty)

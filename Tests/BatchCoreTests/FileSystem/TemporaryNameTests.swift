@@ -10,7 +10,8 @@ import Testing
     #expect(names.allSatisfy { $0.count == 56 && $0.starts(with: ".batchproc-".utf8) })
   }
 
-  @Test("a name is recognised with the boot it was made in", arguments: [0, 1, 0xdead_beef, .max] as [UInt32])
+  @Test(
+    "a name is recognised with the boot it was made in", arguments: [0, 1, 0xdead_beef, .max] as [UInt32])
   func recognised(boot: UInt32) throws {
     let name = TemporaryName(boot: boot)
     let again = try #require(TemporaryName(name.bytes))
