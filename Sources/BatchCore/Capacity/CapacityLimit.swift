@@ -1,0 +1,27 @@
+/// One limit that was found on this machine: how much it allows, and where that is written.
+public struct CapacityLimit: Sendable, Hashable {
+  /// What is limited, and so the unit of the value.
+  public enum Resource: String, Sendable, Hashable, CaseIterable {
+    /// Whole processors.
+    case processors
+    /// Bytes.
+    case memory
+    /// Open file descriptors.
+    case descriptors
+  }
+
+  public let resource: Resource
+  /// What sets the limit, for people: "CPU affinity", "cgroup CPU quota".
+  public let name: String
+  /// How much is allowed, in the unit of the resource.
+  public let value: UInt64
+  /// The call or the file that told it.
+  public let source: String
+
+  public init(_ resource: Resource, name: String, value: UInt64, source: String) {
+    self.resource = resource
+    self.name = name
+    self.value = value
+    self.source = source
+  }
+}

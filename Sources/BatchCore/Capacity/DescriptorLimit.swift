@@ -1,0 +1,57 @@
+import Glibc
+
+/// How many file descriptors the process may have open.
+public struct DescriptorLimit: Sendable, Hashable {
+  /// What stays free for the standard streams, the queues of Dispatch, and the outputs.
+  ///
+  /// Without a free descriptor the event loop of Dispatch stops the process.
+  public static let reserve: UInt64 = 14
+  /// With fewer nothing can be done safely.
+  public static let minimum: UInt64 = 12
+
+  /// The limit that holds.
+  public let soft: UInt64
+  /// What the soft limit may be raised to.
+  public let hard: UInt64
+
+  public init(soft: UInt64, hard: UInt64) {
+    self.soft = soft
+    self.hard = hard
+  }
+
+  /// The limits of this moment.
+  public static func current() -> DescriptorLimit {
+    guard let limit = processLimit(RLIMIT_NOFILE) else {
+      let least = UInt64(_POSIX_OPEN_MAX)
+      return DescriptorLimit(soft: least, hard: least)
+    }
+    return DescriptorLimit(soft: UInt64(limit.rlim_cur), hard: UInt64(limit.rlim_max))
+  }
+
+  /// Raises the soft limit to the hard one, to be called at the start; where that is refused it stays.
+  ///
+  /// - Returns: the limits afterwards.
+  @discardableResult
+  public static func raise() -> DescriptorLimit {
+    let before = current()
+    guard before.soft < before.hard else { return before }
+    var limit = rlimit(rlim_cur: rlim_t(before.hard), rlim_max: rlim_t(before.hard))
+    _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    return current()
+  }
+
+  /// How many descriptors files may take at once: half of the limit, as far as the ``reserve`` stays free.
+  ///
+  /// From ``minimum`` to the reserve the budget is 1, and less than the reserve is free.
+  ///
+  /// - Throws: `.exhausted` below ``minimum``.
+  public func budget() throws(BatchError) -> Int {
+    guard soft >= Self.minimum else {
+      throw BatchError(
+        .exhausted, "\(soft) file descriptors are too few: at least \(Self.minimum) are needed",
+        remedy: "raise `ulimit -n`")
+    }
+    guard soft > Self.reserve else { return 1 }
+    return Int(clamping: min(soft / 2, soft - Self.reserve))
+  }
+}

@@ -1,0 +1,76 @@
+import Synchronization
+
+/// A file that appears under its name complete or not at all.
+///
+/// It is written under a temporary name in the target's own folder, and renamed by ``commit(_:syncing:)``.
+/// Until then the target is what it was. The temporary file is removed when anything fails, when this
+/// object is let go of, and by ``AtomicFileRegistry/removeAll()``; after a `kill -9`
+/// ``StaleTemporaries`` finds it, because a living one is locked with `flock(2)`.
+///
+/// Holds two descriptors from start to end, the folder's and the file's, and for a moment of the commit
+/// a third if there is one to have. Calls from several threads take turns.
+public final class AtomicFile: Sendable {
+  /// The path as it was given, which every error names.
+  public let target: PathBytes
+  /// Nil when committed, discarded or failed.
+  private let output: Mutex<AtomicFileOutput?>
+
+  /// Opens the temporary file.
+  ///
+  /// - Parameters:
+  ///   - target: its folder must exist; links on the way to the folder are followed.
+  ///   - replacing: whether a file or symbolic link that has the name gives way to this one. The link
+  ///     itself is replaced; what it points to is left alone.
+  ///   - registry: notes the temporary file as long as it exists.
+  /// - Throws: `.invalid` when the name is taken by something that may not be replaced (folders,
+  ///   FIFOs, sockets and devices never may), `.unwritable` when the folder takes no file.
+  public init(
+    at target: PathBytes, replacing: Bool, registry: AtomicFileRegistry = .shared
+  ) throws(BatchError) {
+    self.target = target
+    output = Mutex(try AtomicFileOutput(at: target, isReplacing: replacing, registry: registry))
+  }
+
+  /// Appends bytes, all of them.
+  ///
+  /// - Throws: `.unwritable`, also for a full disk, and then the temporary file is gone; `.invalid` when
+  ///   the file was committed, discarded, or failed before.
+  public func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard let current = output.take() else { throw Self.closed(target) }
+      // Not put back when this throws: what is let go of removes its file.
+      try current.write(bytes)
+      output = consume current
+    }
+  }
+
+  /// Appends bytes, all of them, as the other `write` does.
+  public func write(_ bytes: Span<UInt8>) throws(BatchError) {
+    try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
+  }
+
+  /// Finishes the file and gives it its name.
+  ///
+  /// - Parameters:
+  ///   - metadata: applied before the name is given, so that nobody sees the file without it.
+  ///   - syncing: whether content and name are on the disk when this returns.
+  /// - Throws: as when writing; `.invalid` when the name was taken meanwhile and may not be replaced;
+  ///   `.cancelled` when the registry was emptied. The name is not given then, except when only
+  ///   syncing the folder failed.
+  public func commit(_ metadata: Metadata = Metadata(), syncing: Bool = true) throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard var current = output.take() else { throw Self.closed(target) }
+      try current.finish(metadata, syncing: syncing)
+      try current.publish(syncing: syncing)
+    }
+  }
+
+  /// Removes the temporary file; nothing happens after a commit.
+  public func discard() {
+    output.withLock { $0 = nil }
+  }
+
+  private static func closed(_ target: PathBytes) -> BatchError {
+    BatchError(.invalid, "the output is closed already", path: target)
+  }
+}

@@ -1,0 +1,179 @@
+import CLinux
+import Glibc
+
+/// The temporary file behind an ``AtomicFile``; letting go of it removes the file.
+struct AtomicFileOutput: ~Copyable, Sendable {
+  private static let attempts = 16
+
+  private let target: PathBytes
+  private let isReplacing: Bool
+  private let registry: AtomicFileRegistry
+  private let folder: Descriptor
+  private let name: TemporaryName
+  private var file: Descriptor?
+
+  init(at target: PathBytes, isReplacing: Bool, registry: AtomicFileRegistry) throws(BatchError) {
+    let last = target.lastComponent
+    guard target.bytes.last != UInt8(ascii: "/"), !last.isEmpty, !last.elementsEqual(".".utf8),
+      !last.elementsEqual("..".utf8), !target.containsNUL
+    else {
+      throw BatchError(.invalid, "not the name of a file to write", path: target)
+    }
+    let opened = target.parent.withCString { path in
+      retrying { Int(clinux_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
+    }
+    guard opened >= 0 else { throw Self.failure("open the folder of the output", -opened, target) }
+    let folder = Descriptor(owning: Int32(opened))
+    try Self.check(target, in: folder.raw, isReplacing: isReplacing)
+    var created: (file: Int32, name: TemporaryName)?
+    for _ in 0..<Self.attempts where created == nil {
+      created = try Self.create(for: target, in: folder.raw, registry: registry)
+    }
+    guard let created else { throw Self.failure("create the output", Int(EEXIST), target) }
+    self.target = target
+    self.isReplacing = isReplacing
+    self.registry = registry
+    self.folder = folder
+    name = created.name
+    file = Descriptor(owning: created.file)
+  }
+
+  deinit {
+    // Runs before the folder is closed; after publish(syncing:) the registry has nothing to remove.
+    registry.remove(name, unlinking: true)
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+    let descriptor = descriptor
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = retrying { Glibc.write(descriptor, rest.baseAddress, rest.count) }
+      // A regular file never takes nothing; were it so, trying again could go on for ever.
+      guard count > 0 else { throw Self.failure("write", count == 0 ? Int(EIO) : -count, target) }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+  }
+
+  /// Sets the metadata and brings the content to the disk.
+  func finish(_ metadata: AtomicFile.Metadata, syncing: Bool) throws(BatchError) {
+    let failed = metadata.apply(to: descriptor)
+    guard failed == 0 else { throw Self.failure("set the metadata of", Int(failed), target) }
+    if syncing { try sync(descriptor) }
+  }
+
+  /// Closes the file and gives it the target's name.
+  mutating func publish(syncing: Bool) throws(BatchError) {
+    // Closing gives up the lock, and a file without one may be taken for stale: a copy of the
+    // descriptor keeps it until the rename. Without a free descriptor we do without.
+    let lock = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
+    defer { if lock >= 0 { _ = Glibc.close(lock) } }
+    do throws(BatchError) {
+      try file.take()?.close()
+    } catch {
+      throw Self.failure("close", Int(error.errno), target)
+    }
+    try Self.check(target, in: folder.raw, isReplacing: isReplacing)
+    let failed = isReplacing ? renameReplacing() : renameWithoutReplacing()
+    if failed == EEXIST { throw Self.taken(target, "exists already") }
+    if failed == ENOENT, registry.isClosed { throw Self.failure("write", Int(ECANCELED), target) }
+    guard failed == 0 else { throw Self.failure("rename the finished file to", Int(failed), target) }
+    registry.remove(name, unlinking: false)
+    if syncing { try sync(folder.raw) }
+  }
+
+  private var descriptor: Int32 {
+    switch file {
+    case .some(let file): file.raw
+    case nil: -1
+    }
+  }
+
+  private func sync(_ descriptor: Int32) throws(BatchError) {
+    let result = retrying { Int(fsync(descriptor)) }
+    // EINVAL: the file system has nothing to sync here, such as folders over some networks.
+    guard result >= 0 || result == Int(-EINVAL) else { throw Self.failure("sync", -result, target) }
+  }
+
+  private func renameReplacing() -> Int32 {
+    call { old, new in renameat(folder.raw, old, folder.raw, new) }
+  }
+
+  /// Renames unless the name is taken, in one step where the file system has a way to do it.
+  private func renameWithoutReplacing() -> Int32 {
+    let flags = UInt32(bitPattern: clinux_rename_noreplace)
+    let refused = call { old, new in clinux_renameat2(folder.raw, old, folder.raw, new, flags) }
+    guard [ENOSYS, EINVAL, ENOTSUP].contains(refused) else { return refused }
+    // A link is refused when the name is taken; the temporary name goes when it is no longer needed.
+    let linked = call { old, new in linkat(folder.raw, old, folder.raw, new, 0) }
+    if linked == 0 {
+      registry.remove(name, unlinking: true)
+      return 0
+    }
+    guard [ENOSYS, EINVAL, ENOTSUP, EPERM, EMLINK].contains(linked) else { return linked }
+    // Neither exists, as on FAT: the check before the rename has to do.
+    return renameReplacing()
+  }
+
+  /// - Returns: 0 or the error number.
+  private func call(_ body: (UnsafePointer<CChar>, UnsafePointer<CChar>) -> Int32) -> Int32 {
+    PathBytes(name.bytes).withCString { old in
+      PathBytes(target.lastComponent).withCString { new in body(old, new) == 0 ? 0 : errno }
+    }
+  }
+}
+
+extension AtomicFileOutput {
+  /// Makes and locks a temporary file; nil when its name turned out to be somebody else's.
+  private static func create(
+    for target: PathBytes, in folder: Int32, registry: AtomicFileRegistry
+  ) throws(BatchError) -> (file: Int32, name: TemporaryName)? {
+    let name = TemporaryName()
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    let file = registry.add(name, in: folder) {
+      PathBytes(name.bytes).withCString { path in retrying { Int(clinux_openat(folder, path, flags, 0o600)) }
+      }
+    }
+    if file == Int(-EEXIST) { return nil }
+    guard file >= 0 else { throw failure("create the output", -file, target) }
+    // Where locks do not exist the file goes without: nobody else can lock it there either, and
+    // only what can be locked is ever taken for stale.
+    let locked = retrying { Int(flock(Int32(file), LOCK_EX | LOCK_NB)) }
+    var status = stat()
+    guard locked != Int(-EWOULDBLOCK), fstat(Int32(file), &status) == 0, status.st_nlink > 0 else {
+      // Another run looked for stale files before the lock was there, and took it for one.
+      registry.remove(name, unlinking: true)
+      _ = Glibc.close(Int32(file))
+      return nil
+    }
+    return (Int32(file), name)
+  }
+
+  /// Refuses a target whose name is taken by what may not be replaced.
+  private static func check(_ target: PathBytes, in folder: Int32, isReplacing: Bool) throws(BatchError) {
+    var raw = stat()
+    let result = PathBytes(target.lastComponent).withCString {
+      fstatat(folder, $0, &raw, AT_SYMLINK_NOFOLLOW)
+    }
+    guard result == 0 else {
+      if errno == ENOENT { return }
+      throw failure("look at", Int(errno), target)
+    }
+    let kind = FileStatus(raw).kind
+    guard kind == .regular || kind == .symbolicLink else { throw taken(target, "is \(kind.text)") }
+    guard isReplacing else {
+      throw taken(target, kind == .regular ? "exists already" : "is \(kind.text)")
+    }
+  }
+
+  private static func taken(_ target: PathBytes, _ reason: String) -> BatchError {
+    BatchError(.invalid, "cannot write the output: it \(reason)", path: target)
+  }
+
+  /// The error of a call about the target: what cannot be written is `.unwritable` whatever the reason,
+  /// except a limit of the machine, a name that cannot be, and a run that is being stopped.
+  static func failure(_ action: String, _ number: Int, _ target: PathBytes) -> BatchError {
+    let error = BatchError.syscall(action, errno: Int32(truncatingIfNeeded: number), path: target)
+    if error.errno == ECANCELED { return error.recoded(.cancelled) }
+    return [.exhausted, .invalid].contains(error.code) ? error : error.recoded(.unwritable)
+  }
+}

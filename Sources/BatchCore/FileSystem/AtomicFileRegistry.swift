@@ -1,0 +1,60 @@
+import Glibc
+import Synchronization
+
+/// The temporary files that exist at this moment, so that a run that is stopped can remove them.
+public final class AtomicFileRegistry: Sendable {
+  /// The registry of the process, which the path of INT and TERM empties.
+  public static let shared = AtomicFileRegistry()
+
+  private struct Contents {
+    /// Each name with the descriptor of its folder, which is open as long as it stands here.
+    var folders: [TemporaryName: Int32] = [:]
+    var isClosed = false
+  }
+
+  private let contents = Mutex(Contents())
+
+  public init() {}
+
+  /// Whether ``removeAll()`` was called.
+  var isClosed: Bool { contents.withLock { $0.isClosed } }
+
+  /// Removes every temporary file and refuses new ones: a commit that comes later fails as cancelled.
+  ///
+  /// To be called from a thread or a dispatch source, not inside a signal handler.
+  public func removeAll() {
+    contents.withLock { contents in
+      contents.isClosed = true
+      for (name, folder) in contents.folders { Self.unlink(name, in: folder) }
+      contents.folders = [:]
+    }
+  }
+
+  /// Makes a file and notes its name in one step, so that ``removeAll()`` cannot come in between.
+  ///
+  /// - Parameter create: returns a descriptor, or the negative error number.
+  /// - Returns: what `create` returned; `-ECANCELED` when the registry is closed.
+  func add(_ name: TemporaryName, in folder: Int32, creating create: () -> Int) -> Int {
+    contents.withLock { contents in
+      guard !contents.isClosed else { return Int(-ECANCELED) }
+      let result = create()
+      if result >= 0 { contents.folders[name] = folder }
+      return result
+    }
+  }
+
+  /// Strikes a name off, before the folder's descriptor is closed.
+  ///
+  /// - Parameter unlinking: whether the file goes too.
+  func remove(_ name: TemporaryName, unlinking: Bool) {
+    contents.withLock { contents in
+      guard let folder = contents.folders.removeValue(forKey: name) else { return }
+      if unlinking { Self.unlink(name, in: folder) }
+    }
+  }
+
+  private static func unlink(_ name: TemporaryName, in folder: Int32) {
+    // A file that cannot be removed is found as stale by a later run.
+    _ = PathBytes(name.bytes).withCString { unlinkat(folder, $0, 0) }
+  }
+}

@@ -1,0 +1,262 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BatchCore
+
+extension AtomicFile {
+  fileprivate func write(_ text: String) throws(BatchError) {
+    let bytes = Array(text.utf8)
+    try write(bytes.span)
+  }
+}
+
+private func status(_ path: PathBytes) -> FileStatus? {
+  var raw = stat()
+  return path.withCString { lstat($0, &raw) } == 0 ? FileStatus(raw) : nil
+}
+
+@Suite struct AtomicFileTests {
+  private let folder: TemporaryFolder
+  private let target: PathBytes
+
+  init() throws {
+    folder = try TemporaryFolder()
+    target = folder.file("out")
+  }
+
+  private func write(_ text: String, to target: PathBytes, replacing: Bool = false) throws(BatchError) {
+    let file = try AtomicFile(at: target, replacing: replacing)
+    try file.write(text)
+    try file.commit(syncing: false)
+  }
+
+  // MARK: the name appears at the commit
+
+  @Test("the target appears complete at the commit, and no other file stays", arguments: [false, true])
+  func commits(syncing: Bool) throws {
+    let file = try AtomicFile(at: target, replacing: false)
+    try file.write("one ")
+    try file.write("")
+    try file.write("two")
+    #expect(try folder.names().count == 1)
+    #expect(status(target) == nil)
+    try file.commit(syncing: syncing)
+    #expect(try folder.read("out") == "one two")
+    #expect(try folder.names() == ["out"])
+  }
+
+  @Test("only the owner may read it while it is written")
+  func isPrivate() throws {
+    let file = try AtomicFile(at: target, replacing: false)
+    let temporary = try #require(try folder.names().first)
+    #expect(try #require(status(folder.file(temporary))).mode & 0o777 == 0o600)
+    file.discard()
+  }
+
+  @Test("without a commit there is neither target nor temporary file")
+  func letGo() throws {
+    do {
+      let file = try AtomicFile(at: target, replacing: false)
+      try file.write("lost")
+    }
+    #expect(try folder.names().isEmpty)
+    let file = try AtomicFile(at: target, replacing: false)
+    file.discard()
+    #expect(try folder.names().isEmpty)
+  }
+
+  @Test("after the commit it takes nothing more")
+  func closed() throws {
+    let file = try AtomicFile(at: target, replacing: false)
+    try file.commit(syncing: false)
+    file.discard()
+    #expect(try #require(throws: BatchError.self) { try file.write("late") }.code == .invalid)
+    #expect(try #require(throws: BatchError.self) { try file.commit() }.code == .invalid)
+    #expect(try folder.read("out").isEmpty)
+  }
+
+  @Test("a name may be as long as the file system takes")
+  func longName() throws {
+    let name = String(repeating: "n", count: 255)
+    try write("x", to: folder.file(name))
+    #expect(try folder.names() == [name])
+    let error = try #require(throws: BatchError.self) { try write("x", to: folder.file(name + "n")) }
+    #expect(error.code == .invalid)
+    #expect(try folder.names() == [name])
+  }
+
+  // MARK: what has the name already
+
+  @Test("a file that exists is kept unless it may be replaced")
+  func existing() throws {
+    _ = try folder.write("out", "old")
+    let error = try #require(throws: BatchError.self) { try write("new", to: target) }
+    #expect(error.code == .invalid)
+    #expect(try folder.read("out") == "old")
+    try write("new", to: target, replacing: true)
+    #expect(try folder.read("out") == "new")
+    #expect(try folder.names() == ["out"])
+  }
+
+  @Test("a symbolic link is never written through", arguments: ["canary", "nowhere"])
+  func symbolicLink(destination: String) throws {
+    _ = try folder.write("canary", "keep")
+    try #require(target.withCString { symlink(destination, $0) } == 0)
+    let error = try #require(throws: BatchError.self) { try write("new", to: target) }
+    #expect(error.code == .invalid)
+    try write("new", to: target, replacing: true)
+    #expect(try folder.read("canary") == "keep")
+    #expect(status(target)?.kind == .regular)
+    #expect(try folder.names() == ["canary", "out"])
+  }
+
+  @Test("another name of a replaced file keeps the old content")
+  func hardLink() throws {
+    let canary = try folder.write("canary", "keep")
+    try #require(canary.withCString { old in target.withCString { link(old, $0) } } == 0)
+    try write("new", to: target, replacing: true)
+    #expect(try folder.read("canary") == "keep")
+  }
+
+  @Test("folders, FIFOs and devices are never replaced")
+  func special() throws {
+    try folder.makeFolder("out")
+    try #require(folder.file("fifo").withCString { mkfifo($0, 0o600) } == 0)
+    let device = try #require(status("/dev/null"))
+    for target in [target, folder.file("fifo"), "/dev/null", "/dev/full"] as [PathBytes] {
+      for replacing in [false, true] {
+        let error = try #require(throws: BatchError.self) { try AtomicFile(at: target, replacing: replacing) }
+        #expect(error.code == .invalid)
+        #expect(error.path == target)
+      }
+    }
+    #expect(status("/dev/null")?.identity == device.identity)
+    #expect(status("/dev/null")?.mode == device.mode)
+    #expect(try folder.names() == ["fifo", "out"])
+  }
+
+  @Test("what takes the name before the commit is kept", arguments: [false, true])
+  func lateComer(isDirectory: Bool) throws {
+    let file = try AtomicFile(at: target, replacing: isDirectory)
+    if isDirectory { try folder.makeFolder("out") } else { _ = try folder.write("out", "first") }
+    let error = try #require(throws: BatchError.self) { try file.commit(syncing: false) }
+    #expect(error.code == .invalid)
+    #expect(status(target)?.kind == (isDirectory ? .directory : .regular))
+    #expect(try folder.names() == ["out"])
+  }
+
+  @Test("of five writers to one target each one is complete, and the last one stays")
+  func concurrentReplacing() throws {
+    let failures = Mutex(0)
+    DispatchQueue.concurrentPerform(iterations: 5) { index in
+      let text = String(repeating: String(index), count: 300_000)
+      do { try write(text, to: target, replacing: true) } catch { failures.withLock { $0 += 1 } }
+    }
+    #expect(failures.withLock { $0 } == 0)
+    let content = try folder.read("out")
+    #expect(content.utf8.count == 300_000)
+    #expect(Set(content.utf8).count == 1)
+    #expect(try folder.names() == ["out"])
+  }
+
+  @Test("of five writers that may not replace, one wins and the others say so")
+  func concurrentFirst() throws {
+    let codes = Mutex([BatchError.Code]())
+    let files = try (0..<5).map { _ in try AtomicFile(at: target, replacing: false) }
+    DispatchQueue.concurrentPerform(iterations: 5) { index in
+      do throws(BatchError) {
+        try files[index].write(String(index))
+        try files[index].commit(syncing: false)
+      } catch {
+        codes.withLock { $0.append(error.code) }
+      }
+    }
+    #expect(codes.withLock { $0 } == [.invalid, .invalid, .invalid, .invalid])
+    #expect(try folder.names() == ["out"])
+  }
+
+  // MARK: what cannot be
+
+  @Test(
+    "what is not the name of a file is refused", arguments: ["", "/", ".", "..", "a/", "a/.", "a/..", "a\0b"])
+  func notAName(path: String) throws {
+    let error = try #require(throws: BatchError.self) { try AtomicFile(at: PathBytes(path), replacing: true) }
+    #expect(error.code == .invalid)
+    #expect(error.path == PathBytes(path))
+  }
+
+  @Test("a folder that does not exist, or is none, is an output that cannot be written")
+  func noFolder() throws {
+    _ = try folder.write("file", "")
+    for name in ["missing/out", "file/out"] {
+      let error = try #require(throws: BatchError.self) { try write("x", to: folder.file(name)) }
+      #expect(error.code == .unwritable)
+      #expect(error.path == folder.file(name))
+    }
+  }
+
+  @Test(
+    "whatever keeps the output from being written has one class",
+    arguments: [ENOSPC, EDQUOT, EIO, EROFS, EACCES, EPERM, ENOENT, EFBIG, EXDEV])
+  func unwritable(number: Int32) {
+    let error = AtomicFileOutput.failure("write", Int(number), "t/out")
+    #expect(error.code == .unwritable)
+    #expect(error.errno == number)
+    #expect(error.path == "t/out")
+  }
+
+  @Test("limits of the machine stay limits of the machine", arguments: [EMFILE, ENFILE, ENOMEM])
+  func exhausted(number: Int32) {
+    #expect(AtomicFileOutput.failure("create", Int(number), "out").code == .exhausted)
+  }
+
+  @Test("a full disk leaves nothing behind and the old target alone", .enabled(if: SmallMount.isPossible))
+  func fullDisk() throws {
+    let mount = try SmallMount(at: folder, options: "size=64k")
+    defer { mount.remove() }
+    _ = try folder.write("out", "old")
+    let file = try AtomicFile(at: target, replacing: true)
+    let error = try #require(throws: BatchError.self) {
+      for _ in 0..<100 { try file.write(String(repeating: "x", count: 4_096)) }
+    }
+    #expect(error.code == .unwritable)
+    #expect(error.errno == ENOSPC)
+    #expect(error.path == target)
+    #expect(try folder.names() == ["out"])
+    #expect(try folder.read("out") == "old")
+    #expect(try #require(throws: BatchError.self) { try file.commit() }.code == .invalid)
+  }
+
+  @Test("a read-only file system is found before any work", .enabled(if: SmallMount.isPossible))
+  func readOnly() throws {
+    let mount = try SmallMount(at: folder, options: "size=64k,ro")
+    defer { mount.remove() }
+    let error = try #require(throws: BatchError.self) { try AtomicFile(at: target, replacing: false) }
+    #expect(error.code == .unwritable)
+    #expect(error.errno == EROFS)
+    #expect(error.path == target)
+  }
+
+  // MARK: being stopped
+
+  @Test("emptying the registry removes what is being written and refuses the rest")
+  func stopped() throws {
+    let registry = AtomicFileRegistry()
+    let written = try AtomicFile(at: target, replacing: true, registry: registry)
+    try written.write("half")
+    let done = try AtomicFile(at: folder.file("done"), replacing: true, registry: registry)
+    try done.commit(syncing: false)
+    let gone = try AtomicFile(at: target, replacing: true, registry: registry)
+    gone.discard()
+    registry.removeAll()
+    #expect(try folder.names() == ["done"])
+    #expect(try #require(throws: BatchError.self) { try written.commit() }.code == .cancelled)
+    let error = try #require(throws: BatchError.self) {
+      try AtomicFile(at: target, replacing: true, registry: registry)
+    }
+    #expect(error.code == .cancelled)
+    #expect(try folder.names() == ["done"])
+  }
+}
