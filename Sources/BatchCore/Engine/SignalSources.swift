@@ -14,6 +14,7 @@ public final class SignalSources: Sendable {
   ///     does with HUP, stays ignored.
   ///   - handler: called with the number, one call at a time.
   public init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
+    let queue = queue
     sources = numbers.filter { clinux_is_ignored($0) == 0 }.map { number in
       // The default action would come before the source gets its turn.
       clinux_ignore_signal(number)
