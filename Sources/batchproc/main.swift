@@ -1,3 +1,1 @@
-import BatchCore
-
-print(PathBytes("batchproc"))
+CLI.main()

@@ -65,6 +65,9 @@ public final class AtomicFile: Sendable {
     }
   }
 
+  /// The temporary file's inode, by which a walk can leave its own output out; nil when it is closed.
+  public var identity: FileIdentity? { output.withLock { $0?.identity } }
+
   /// Removes the temporary file; nothing happens after a commit.
   public func discard() {
     output.withLock { $0 = nil }

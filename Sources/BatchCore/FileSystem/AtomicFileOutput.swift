@@ -81,6 +81,11 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     if syncing { try sync(folder.raw) }
   }
 
+  var identity: FileIdentity? {
+    var raw = stat()
+    return fstat(descriptor, &raw) == 0 ? FileStatus(raw).identity : nil
+  }
+
   private var descriptor: Int32 {
     switch file {
     case .some(let file): file.raw

@@ -8,17 +8,23 @@ public final class DirectoryPath: Sendable {
   let identity: FileIdentity?
   /// How many folders lie between the operand and this one, 0 for the operand itself.
   let depth: Int
+  /// The ignore files that hold for what is in it, where such files are read.
+  let scope: IgnoreScope?
 
-  init(prefix: PathBytes, operandLength: Int, identity: FileIdentity?, depth: Int) {
+  init(
+    prefix: PathBytes, operandLength: Int, identity: FileIdentity?, depth: Int, scope: IgnoreScope? = nil
+  ) {
     self.prefix = prefix
     self.operandLength = operandLength
     self.identity = identity
     self.depth = depth
+    self.scope = scope
   }
 
   /// A folder that was given as an operand.
   convenience init(operand: PathBytes) {
-    let prefix = operand.bytes.last == UInt8(ascii: "/") ? operand : PathBytes(operand.bytes + [UInt8(ascii: "/")])
+    let slash = UInt8(ascii: "/")
+    let prefix = operand.bytes.last == slash ? operand : PathBytes(operand.bytes + [slash])
     self.init(prefix: prefix, operandLength: prefix.bytes.count, identity: nil, depth: 0)
   }
 
@@ -54,12 +60,19 @@ public final class DirectoryPath: Sendable {
     bytes.append(UInt8(ascii: "/"))
     return DirectoryPath(
       prefix: PathBytes(bytes), operandLength: operandLength,
-      identity: FileIdentity(device: device, inode: entry.inode), depth: depth + 1)
+      identity: FileIdentity(device: device, inode: entry.inode), depth: depth + 1, scope: scope)
   }
 
   /// The same folder with the inode that was really opened.
   func identified(as identity: FileIdentity) -> DirectoryPath {
     if identity == self.identity { return self }
-    return DirectoryPath(prefix: prefix, operandLength: operandLength, identity: identity, depth: depth)
+    return DirectoryPath(
+      prefix: prefix, operandLength: operandLength, identity: identity, depth: depth, scope: scope)
+  }
+
+  /// The same folder with the ignore files that hold in it.
+  func scoped(_ scope: IgnoreScope) -> DirectoryPath {
+    DirectoryPath(
+      prefix: prefix, operandLength: operandLength, identity: identity, depth: depth, scope: scope)
   }
 }

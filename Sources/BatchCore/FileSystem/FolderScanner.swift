@@ -81,21 +81,22 @@ struct FolderScanner: Sendable {
 
   // MARK: Reading
 
-  private func scan(_ folder: borrowing Descriptor, of directory: DirectoryPath) -> ScannedFolder {
+  private func scan(_ folder: borrowing Descriptor, of opened: DirectoryPath) -> ScannedFolder {
+    let markers = FolderMarkers(calls: calls)
+    let directory = options.readsIgnoreFiles ? opened.scoped(markers.scope(of: opened, at: folder)) : opened
+    let isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
     let listing = DirectoryReader(calls: calls).read(folder)
     let names = NameArena(listing.names)
-    var items = [WalkItem]()
+    var chooser = EntryChooser(directory: directory, names: names, filter: options.filter, isCache: isCache)
     var subdirectories = [DirectoryEntry]()
     var files = [DirectoryEntry]()
     for entry in listing.entries {
-      if kind(of: entry, names: names, at: folder) == .directory {
-        subdirectories.append(entry)
-      } else {
-        files.append(entry)
-      }
+      let isFolder = kind(of: entry, names: names, at: folder) == .directory
+      guard chooser.takes(entry, isDirectory: isFolder) else { continue }
+      if isFolder { subdirectories.append(entry) } else { files.append(entry) }
     }
-    for entry in files.prefix(Self.blockSize) {
-      if let item = item(for: entry, in: directory, names: names, at: folder) { items.append(item) }
+    var items = files.prefix(Self.blockSize).compactMap {
+      item(for: $0, in: directory, names: names, at: folder)
     }
     if let error = listing.error {
       items.append(.problem(Problem(.unreadable, error.at(directory.shownPath))))
@@ -134,8 +135,7 @@ struct FolderScanner: Sendable {
     guard status.kind == .regular else {
       return .problem(.special(status.kind, at: directory.path(of: entry, names: names)))
     }
-    if let minimum = options.minimumSize, status.size < minimum { return nil }
-    if let maximum = options.maximumSize, status.size > maximum { return nil }
+    guard options.takes(status) else { return nil }
     return .file(
       FileRecord(
         directory: directory, names: names, nameOffset: entry.nameOffset, status: status,

@@ -37,6 +37,12 @@ public struct PathFilter: Sendable {
   private let rules: [CompiledRule]
   private let skipsUnmatchedFiles: Bool
 
+  /// Without rules of its own: only ignore files decide.
+  init() {
+    rules = []
+    skipsUnmatchedFiles = false
+  }
+
   /// Compiles the rules in the order in which they were given.
   ///
   /// - Throws: `.invalid` for a pattern that can never match, and the error of reading a pattern file.

@@ -77,7 +77,7 @@ struct TreeWalker {
     return nil
   }
 
-  private func fileOperand(_ operand: PathBytes, _ status: FileStatus) -> WalkItem {
+  private func fileOperand(_ operand: PathBytes, _ status: FileStatus) -> WalkItem? {
     guard status.kind == .regular else {
       return .problem(
         Problem(
@@ -86,10 +86,15 @@ struct TreeWalker {
             .special, "is \(status.kind.text), not a file", path: operand,
             remedy: "give - to read a stream from standard input")))
     }
+    let directory = DirectoryPath(ofFileOperand: operand)
+    let names = NameArena(name: operand.lastComponent)
+    var chooser = EntryChooser(
+      directory: directory, names: names, filter: scanner.options.filter, isCache: false)
+    let entry = DirectoryEntry(nameOffset: 0, kind: .regular, inode: status.identity.inode)
+    guard chooser.takes(entry, isDirectory: false), scanner.options.takes(status) else { return nil }
     return .file(
       FileRecord(
-        directory: DirectoryPath(ofFileOperand: operand), names: NameArena(name: operand.lastComponent),
-        nameOffset: 0, status: status, followsLinks: true))
+        directory: directory, names: names, nameOffset: 0, status: status, followsLinks: true))
   }
 
   // MARK: Folders

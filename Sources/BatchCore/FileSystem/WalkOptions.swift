@@ -8,8 +8,21 @@ public struct WalkOptions: Sendable {
   public var minimumSize: Int64?
   /// Leaves out regular files larger than this many bytes.
   public var maximumSize: Int64?
+  /// Which names to take; nil for all.
+  public var filter: PathFilter?
+  /// Heeds the `.gitignore` files below each operand, and leaves out `.git`.
+  public var readsIgnoreFiles = false
+  /// Of a folder that is tagged as a cache (CACHEDIR.TAG) takes the tag and nothing else.
+  public var skipsCaches = false
+  /// Files that are never taken: the outputs of the run itself.
+  public var excluded: Set<FileIdentity> = []
   /// How many folders may be read ahead at once; 0 reads each one when it is needed.
   public var readAhead = 4
 
   public init() {}
+
+  /// Whether a file is within the bounds and no output of the run.
+  func takes(_ file: FileStatus) -> Bool {
+    file.size >= minimumSize ?? .min && file.size <= maximumSize ?? .max && !excluded.contains(file.identity)
+  }
 }

@@ -55,6 +55,9 @@ struct JSONLine: Sendable {
     if let path = error.path { add(path: path) }
   }
 
+  /// What has been added so far, without the end of the object: further members may follow.
+  var opening: [UInt8] { bytes }
+
   /// The whole line, newline included.
   func finished() -> [UInt8] { bytes + Array("}\n".utf8) }
 

@@ -9,6 +9,9 @@ struct SummaryText: Sendable {
   /// Further counts with their words, such as `(2, "skipped")`; those of zero are left out.
   var others: [(count: Int, word: String)] = []
 
+  /// Counts that belong to the command, by the names that programs know them by.
+  var tallies: [(count: Int, key: String)] = []
+
   /// `hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed`
   var line: String {
     let rate = ByteCount.rate(bytes, seconds: elapsed).map { " (\($0))" } ?? ""

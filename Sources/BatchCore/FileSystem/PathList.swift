@@ -1,0 +1,95 @@
+import Glibc
+
+/// The paths that a file or a stream lists, one a line or one up to each NUL (`--files-from`).
+public struct PathList: Sequence, Sendable {
+  /// A longer path could not be opened; what follows it may be no list at all.
+  private static let longestPath = 1 << 20
+
+  private let path: PathBytes
+  private let isNULEnded: Bool
+  private let cancellation: Cancellation
+
+  /// - Parameters:
+  ///   - path: `-` for standard input.
+  ///   - cancellation: ends the wait for more; is itself cancelled when the list cannot be read.
+  public init(_ path: PathBytes, isNULEnded: Bool, cancellation: Cancellation) {
+    self.path = path
+    self.isNULEnded = isNULEnded
+    self.cancellation = cancellation
+  }
+
+  public func makeIterator() -> AnyIterator<PathBytes> {
+    var lines: PathLines?
+    return AnyIterator {
+      do throws(BatchError) {
+        if lines == nil { lines = try PathLines(path, isNULEnded: isNULEnded, cancellation: cancellation) }
+        return try lines?.next()
+      } catch {
+        cancellation.cancel(error)
+        return nil
+      }
+    }
+  }
+
+  /// The reading of one list.
+  private final class PathLines {
+    private let path: PathBytes
+    private let terminator: UInt8
+    private let descriptor: Descriptor?
+    private let reader: StreamReader
+    private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    private var unread = 0..<0
+
+    init(_ path: PathBytes, isNULEnded: Bool, cancellation: Cancellation) throws(BatchError) {
+      self.path = path
+      terminator = isNULEnded ? 0 : UInt8(ascii: "\n")
+      if path == "-" {
+        descriptor = nil
+        reader = StreamReader(descriptor: STDIN_FILENO, cancellation: cancellation)
+      } else {
+        let number = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOCTTY) }
+        guard number >= 0 else { throw .syscall("open the list of paths", errno: -number, path: path) }
+        descriptor = Descriptor(owning: number)
+        reader = StreamReader(descriptor: number, cancellation: cancellation)
+      }
+    }
+
+    func next() throws(BatchError) -> PathBytes? {
+      var name = [UInt8]()
+      while true {
+        if unread.isEmpty, try fill() == 0 { return name.isEmpty ? nil : PathBytes(name) }
+        let part = buffer[unread]
+        if let end = part.firstIndex(of: terminator) {
+          name += part[..<end]
+          unread = (end + 1)..<unread.upperBound
+          // A blank line is no path; an empty name between two NULs is somebody's mistake and named.
+          if name.isEmpty, terminator != 0 { continue }
+          return PathBytes(name)
+        }
+        name += part
+        unread = 0..<0
+        guard name.count <= PathList.longestPath else {
+          throw BatchError(
+            .malformed, "holds a path of more than \(PathList.longestPath) bytes", path: path,
+            remedy: "lists with NUL ends are read by --files0-from")
+        }
+      }
+    }
+
+    private func fill() throws(BatchError) -> Int {
+      let reader = reader
+      var failure: BatchError?
+      let count = buffer.withUnsafeMutableBytes { raw in
+        do throws(BatchError) {
+          return try reader.read(into: raw)
+        } catch {
+          failure = error
+          return 0
+        }
+      }
+      if let failure { throw failure.path == nil ? failure.at(path) : failure }
+      unread = 0..<count
+      return count
+    }
+  }
+}

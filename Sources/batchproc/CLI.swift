@@ -1,0 +1,64 @@
+import BatchCore
+import Glibc
+
+/// The command line from its arguments to the end of the process.
+enum CLI {
+  /// Sets the process up, obeys the arguments and ends.
+  static func main() -> Never {
+    StandardStreams.secure()
+    SignalSources.ignoreBrokenPipes()
+    switch run(ProcessArguments.current(), environment: ProcessArguments.environment) {
+    case .exit(let status): exit(status.rawValue)
+    case .signal(let number):
+      SignalSources.reraise(number)
+      // Only where the signal is blocked for good.
+      exit(128 + number)
+    }
+  }
+
+  /// - Parameters:
+  ///   - arguments: without the name of the program.
+  ///   - environment: the value of a variable; nil when it is not set.
+  static func run(_ arguments: [PathBytes], environment: @escaping (String) -> PathBytes?) -> Ending {
+    let diagnostics = Diagnostics(descriptor: STDERR_FILENO, usesColor: false)
+    do {
+      return try obey(CommandLineParser(environment: environment).parse(arguments), environment)
+    } catch let error as UsageError {
+      diagnostics.print(error.text)
+      return .exit(.usage)
+    } catch let error as BatchError {
+      if error.code == .closedOutput { return .signal(SIGPIPE) }
+      diagnostics.report(error)
+      return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
+    } catch {
+      diagnostics.report("\(error)")
+      return .exit(.fatal)
+    }
+  }
+
+  private static func obey(
+    _ request: Request, _ environment: (String) -> PathBytes?
+  ) throws -> Ending {
+    let help = HelpText(table: .standard)
+    switch request {
+    case .run(let parsed):
+      let common = try CommonOptions(parsed)
+      switch parsed.command.id {
+      case .hash: return try HashCommand(parsed, common: common, environment: environment).run()
+      case .check: return try CheckCommand(parsed, common: common, environment: environment).run()
+      }
+    case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)
+    case .version: return try show(Version.text)
+    case .manual: return try show(ManPage(table: .standard, version: Version.number).roff)
+    case .completions(let shell): return try show(shell.completionScript(for: .standard))
+    case .dumpHelp: return try show(ToolInfo(table: .standard).json)
+    }
+  }
+
+  private static func show(_ text: String) throws -> Ending {
+    let output = StandardOutput(cancellation: Cancellation())
+    try output.write(Array(text.utf8) + (text.hasSuffix("\n") ? [] : [UInt8(ascii: "\n")]))
+    try output.finish()
+    return .exit(.success)
+  }
+}

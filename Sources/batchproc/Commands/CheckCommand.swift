@@ -1,0 +1,73 @@
+import BatchCore
+import Synchronization
+
+/// `batchproc check`.
+struct CheckCommand {
+  private let options: CheckOptions
+  private let common: CommonOptions
+  private let manifests: [PathBytes]
+  private let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    options = CheckOptions(parsed)
+    self.common = common
+    manifests = parsed.operands
+    session = try Session(common, environment: environment)
+  }
+
+  func run() throws(BatchError) -> Ending {
+    let operands = Operands(manifests, lists: common.fileLists, cancellation: session.cancellation)
+    let source = CheckSource(
+      manifests: operands.counted, in: options.directory,
+      options: ManifestReader.Options(
+        zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
+      cancellation: session.cancellation)
+    let tally = Mutex(CheckTally())
+    let render = CheckRows(
+      form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,
+      showsMatches: !common.quiet, isNULEnded: options.endsRowsInNUL)
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let job = CheckJob(ignoresMissing: options.ignoresMissing) { (entry, outcome, bytes) in
+      render.append(entry, outcome, to: &bytes)
+    } output: { (chunk) throws(BatchError) in
+      tally.withLock { $0 += chunk.tally }
+      if options.warnsOfBadLines { chunk.malformed.forEach(warn) }
+      try results.write(chunk)
+    }
+    let summary = session.run(job, over: source)
+    return finish(summary, tally.withLock { $0 }, manifestCount: operands.count)
+  }
+
+  private func warn(_ line: CheckedChunk.MalformedLine) {
+    session.diagnostics.report(
+      BatchError(.malformed, "line \(line.line): \(line.reason)", path: line.manifest), as: .warning)
+  }
+
+  private func finish(_ summary: RunSummary, _ tally: CheckTally, manifestCount: Int) -> Ending {
+    if let ending = session.endingOfStopped(summary) { return ending }
+    do throws(BatchError) {
+      try session.output.finish()
+    } catch {
+      session.reporter.fatal(error)
+      return .exit(.outputIncomplete)
+    }
+    let verdict = CheckVerdict(tally, manifestCount: manifestCount, options: options)
+    if !options.printsNoRows { verdict.warnings.forEach { session.diagnostics.report($0, as: .warning) } }
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "checked", files: tally.matches + tally.differs, bytes: summary.counts.byteCount,
+        elapsed: summary.elapsed / .seconds(1),
+        others: [
+          (tally.differs, "different"), (tally.missing, "missing"), (tally.unreadable, "unreadable"),
+          (tally.ignored, "ignored"), (tally.malformed, "malformed lines"),
+        ],
+        tallies: [
+          (tally.matches, "matches"), (tally.differs, "differs"), (tally.missing, "missing"),
+          (tally.unreadable, "unreadable"), (tally.ignored, "ignored"), (tally.malformed, "malformed"),
+        ]))
+    return .exit(verdict.status)
+  }
+}

@@ -1,0 +1,52 @@
+import BatchCore
+
+/// Renders the results of a check, as coreutils prints them or as members of an event.
+struct CheckRows: Sendable {
+  enum Form: Sendable {
+    case none
+    /// `name: OK`.
+    case lines
+    /// `{"path":…,"outcome":…}`.
+    case members
+  }
+
+  let form: Form
+  let showsMatches: Bool
+  let isNULEnded: Bool
+
+  func append(_ entry: ManifestEntry, _ outcome: CheckOutcome, to bytes: inout [UInt8]) {
+    switch form {
+    case .none: break
+    case .lines: appendLine(entry, outcome, to: &bytes)
+    case .members: appendMembers(entry, outcome, to: &bytes)
+    }
+  }
+
+  private func appendLine(_ entry: ManifestEntry, _ outcome: CheckOutcome, to bytes: inout [UInt8]) {
+    let verdict: StaticString
+    switch outcome {
+    case .matches where !showsMatches: return
+    case .matches: verdict = ": OK"
+    case .differs: verdict = ": FAILED"
+    case .missing, .unreadable: verdict = ": FAILED open or read"
+    }
+    // Lines end in a newline also where those of the manifest end in NUL; coreutils does so too.
+    EscapedName.appendMarked(entry.path.bytes, to: &bytes)
+    verdict.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    bytes.append(UInt8(ascii: "\n"))
+  }
+
+  private func appendMembers(_ entry: ManifestEntry, _ outcome: CheckOutcome, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "{"))
+    JSONText.append(path: entry.path, to: &bytes)
+    bytes += #","outcome":""#.utf8
+    switch outcome {
+    case .matches: bytes += "matches".utf8
+    case .differs: bytes += "differs".utf8
+    case .missing: bytes += "missing".utf8
+    case .unreadable: bytes += "unreadable".utf8
+    }
+    bytes += #""}"#.utf8
+    bytes.append(UInt8(ascii: "\n"))
+  }
+}

@@ -1,0 +1,37 @@
+import BatchCore
+
+/// What the results of a check come to: the exit status, and the sentences behind the rows.
+struct CheckVerdict {
+  let status: ExitStatus
+  let warnings: [String]
+
+  /// - Parameter manifestCount: how many manifests were named.
+  init(_ tally: CheckTally, manifestCount: Int, options: CheckOptions) {
+    var warnings = [String]()
+    func warn(_ count: Int, _ one: String, _ many: String) {
+      if count > 0 { warnings.append("\(ByteCount.grouped(count)) \(count == 1 ? one : many)") }
+    }
+    warn(tally.malformed, "line is improperly formatted", "lines are improperly formatted")
+    warn(tally.missing, "listed file is missing", "listed files are missing")
+    warn(tally.unreadable, "listed file could not be read", "listed files could not be read")
+    warn(tally.differs, "computed checksum did NOT match", "computed checksums did NOT match")
+    let isWithoutEntries = tally.entries == 0
+    let isWithoutProof = tally.matches == 0 && !isWithoutEntries && tally.entries == tally.ignored
+    if isWithoutEntries, tally.unreadableManifests == 0 {
+      warnings.append("no properly formatted checksum lines found")
+    }
+    if isWithoutProof { warnings.append("no file was verified") }
+    self.warnings = warnings
+
+    let isBad = tally.differs > 0 || tally.missing > 0 || (options.failsOnBadLines && tally.malformed > 0)
+    if tally.unreadableManifests > 0, tally.unreadableManifests == manifestCount {
+      status = .fatal
+    } else if isBad || isWithoutProof || (isWithoutEntries && tally.unreadableManifests == 0) {
+      status = .differences
+    } else if tally.unreadable > 0 || tally.unreadableManifests > 0 {
+      status = .someFailed
+    } else {
+      status = .success
+    }
+  }
+}

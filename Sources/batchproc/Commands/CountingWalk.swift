@@ -1,0 +1,20 @@
+import BatchCore
+import Dispatch
+
+/// Counts what a run will have to do, beside it, so that the time that is left can be told.
+enum CountingWalk {
+  /// An operation that is not started yet; it stops early when it is cancelled or the run is.
+  static func operation(
+    _ operands: Operands, options: WalkOptions, runner: BatchRunner
+  ) -> ResultOperation<Counters.Snapshot> {
+    ResultOperation(on: DispatchQueue(label: "batchproc.count", qos: .utility)) { operation in
+      var source = runner.tree(operands.uncounted, options: options)
+      var total = Counters.Snapshot()
+      while !operation.isCancelled, !runner.cancellation.isCancelled, let item = source.next() {
+        total.seen += 1
+        total.byteCount += source.weight(of: item)
+      }
+      return total
+    }
+  }
+}

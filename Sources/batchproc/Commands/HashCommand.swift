@@ -1,0 +1,94 @@
+import BatchCore
+import Dispatch
+
+/// `batchproc hash`.
+struct HashCommand {
+  private let options: HashOptions
+  private let common: CommonOptions
+  private let operands: [PathBytes]
+  private let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    options = HashOptions(parsed)
+    self.common = common
+    operands = parsed.operands
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let writer = try ManifestWriter(
+      options.manifestFormat, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
+    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    let file = try openFile()
+    walk.excluded = Set(
+      [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
+        .compactMap { $0 })
+    let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
+    let results = ResultWriter(session: session, stream: file ?? session.output, isEvents: file == nil)
+    if !results.writesEvents {
+      var header = [UInt8]()
+      writer.appendHeader(to: &header)
+      if !header.isEmpty, !common.dryRun { try writing { () throws(BatchError) in try results.stream.write(header) } }
+    }
+    let source = session.runner.tree(operands.counted, options: walk)
+    let total = operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+    let summary: RunSummary
+    if common.dryRun {
+      let job = ListJob(isNULEnded: options.endsRowsInNUL) { (chunk) throws(BatchError) in
+        try results.write(chunk)
+      }
+      summary = session.run(job, over: source, total: total)
+    } else {
+      let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
+      let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
+        try rows.append(row, to: &bytes)
+      } output: { (chunk) throws(BatchError) in
+        try results.write(chunk)
+      }
+      summary = session.run(job, over: source, total: total)
+    }
+    return finish(summary, file, operandCount: operands.count)
+  }
+
+  private func openFile() throws(BatchError) -> OutputFile? {
+    guard let path = options.output, !common.dryRun else { return nil }
+    return try OutputFile(path, isReplacing: options.replacesOutput, isSynced: common.fsync)
+  }
+
+  /// Turns an error of the first write into the run's.
+  private func writing(_ body: () throws(BatchError) -> Void) throws(BatchError) {
+    try body()
+  }
+
+  private func finish(_ summary: RunSummary, _ file: OutputFile?, operandCount: Int) -> Ending {
+    if let ending = session.endingOfStopped(summary) {
+      file?.discard()
+      return ending
+    }
+    let counts = summary.counts
+    let isFatal = counts.missing > 0 && counts.missing == operandCount && counts.done == 0
+    do throws(BatchError) {
+      if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
+    } catch {
+      session.reporter.fatal(error)
+      return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
+    }
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: common.dryRun ? "would hash" : "hashed", files: counts.done, bytes: counts.byteCount,
+        elapsed: summary.elapsed / .seconds(1),
+        others: [(counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed")]))
+    if session.cancellation.isCancelled { return session.endingOfStopped(summary) ?? .exit(.outputIncomplete) }
+    return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
+  }
+}
+
+extension HashOptions {
+  fileprivate var digestAlgorithms: [DigestAlgorithm] { algorithms.compactMap(DigestAlgorithm.init(rawValue:)) }
+
+  fileprivate var manifestFormat: ManifestFormat { ManifestFormat(rawValue: format.rawValue) ?? .gnu }
+}

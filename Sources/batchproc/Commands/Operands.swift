@@ -1,0 +1,36 @@
+import BatchCore
+import Synchronization
+
+/// The paths of a command line and of the lists that it names, counted as they are taken.
+final class Operands: Sendable {
+  private let given: [PathBytes]
+  private let lists: [PathList]
+  private let taken = Mutex(0)
+  /// Whether they can be gone through twice: standard input cannot.
+  let isRepeatable: Bool
+
+  init(_ given: [PathBytes], lists: [CommonOptions.FileList], cancellation: Cancellation) {
+    self.given = given
+    self.lists = lists.map { PathList($0.path, isNULEnded: $0.isNULEnded, cancellation: cancellation) }
+    isRepeatable = !given.contains("-") && !lists.contains { $0.path == "-" }
+  }
+
+  /// How many have been taken by ``counted``.
+  var count: Int { taken.withLock { $0 } }
+
+  /// One after the other, those of the lists when those of the command line are used up.
+  var uncounted: AnyIterator<PathBytes> {
+    AnyIterator((given.map { AnyIterator(CollectionOfOne($0).makeIterator()) } + lists.map { $0.makeIterator() })
+      .lazy.joined().makeIterator())
+  }
+
+  /// The same, each counted.
+  var counted: AnyIterator<PathBytes> {
+    let paths = uncounted
+    return AnyIterator {
+      let next = paths.next()
+      if next != nil { self.taken.withLock { $0 += 1 } }
+      return next
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import BatchCore
+
+/// Where the rows of a chunk go: to a stream as they are, or as events of `--json`.
+struct ResultWriter: Sendable {
+  let session: Session
+  let stream: any ResultStream
+  private let events: JSONReporter?
+
+  /// - Parameter isEvents: whether rows become events where `--json` is given; not so when they go to a file.
+  init(session: Session, stream: any ResultStream, isEvents: Bool) {
+    self.session = session
+    self.stream = stream
+    events = isEvents ? session.reporter as? JSONReporter : nil
+  }
+
+  /// Whether rows are to be JSON objects, one a line.
+  var writesEvents: Bool { events != nil }
+
+  /// Writes rows; as events they have to be JSON objects.
+  func write(_ chunk: HashedChunk) throws(BatchError) {
+    if let events {
+      // The object's own brace gives way to the members that every event has.
+      try events.write("file", members: chunk.rows.lazy.map { [UInt8(ascii: ",")] + $0.dropFirst() })
+    } else if !chunk.bytes.isEmpty {
+      try stream.write(chunk.bytes)
+    }
+    session.advanced(chunk.rowEnds.count)
+  }
+}

@@ -1,0 +1,104 @@
+import BatchCore
+import Dispatch
+import Glibc
+import Synchronization
+
+/// What every command that processes files sets up and takes down: limits, signals, reporting, the runner.
+final class Session: Sendable {
+  let common: CommonOptions
+  let diagnostics: Diagnostics
+  let reporter: any Reporter
+  /// Standard output, for results.
+  let output: any ResultStream
+  let runner: BatchRunner
+  private let progressMode: ProgressMode
+  private let progress = Mutex<ProgressDisplay?>(nil)
+  private let signals = Mutex<SignalSources?>(nil)
+  private let governor = Mutex<LoadGovernor?>(nil)
+  private let signal = Mutex<Int32?>(nil)
+
+  var cancellation: Cancellation { runner.cancellation }
+
+  /// - Throws: `exhausted` when the process may open too few files.
+  init(_ common: CommonOptions, environment: (String) -> PathBytes?) throws(BatchError) {
+    self.common = common
+    let traits = TerminalTraits(isTerminal: StandardStreams.isTerminal(.error), environment: environment)
+    diagnostics = Diagnostics(descriptor: STDERR_FILENO, usesColor: traits.usesColor(common.color))
+    progressMode = traits.progress(common.progress, quiet: common.quiet)
+    // Before any thread exists: priorities are inherited.
+    common.qos.priority.apply()
+    let cancellation = Cancellation()
+    let output = StandardOutput(
+      cancellation: cancellation, filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil)
+    self.output = output
+    reporter =
+      common.json
+      ? JSONReporter(stream: output, cancellation: cancellation)
+      : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
+    runner = BatchRunner(
+      options: try common.batchOptions(Capacity.current()), cancellation: cancellation, observer: reporter)
+    signals.withLock {
+      $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGUSR1]) { [weak self] in self?.received($0) }
+    }
+    if let limit = common.maxLoad {
+      let runner = runner
+      governor.withLock {
+        $0 = LoadGovernor(
+          limit: limit, load: { LoadAverage.lastMinute() }, suspend: { runner.setSuspended($0) })
+      }
+    }
+  }
+
+  /// Runs a job; progress is shown meanwhile.
+  ///
+  /// - Parameter total: counts what is to be done, where that is possible.
+  func run<Job: BatchJob, Source: BatchSource>(
+    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
+  ) -> RunSummary where Job.Item == Source.Item {
+    let total = progressMode == .none ? nil : total
+    let display = ProgressDisplay(
+      mode: progressMode, diagnostics: diagnostics, counters: runner.counters, total: total)
+    progress.withLock { $0 = display }
+    try? total?.startByHand()
+    governor.withLock { $0 }?.start()
+    let summary = runner.run(job, over: source)
+    display.end()
+    progress.withLock { $0 = nil }
+    return summary
+  }
+
+  /// Tells the progress that some items are done.
+  func advanced(_ count: Int) {
+    progress.withLock { $0 }?.add(count)
+  }
+
+  /// The ending of a run that was stopped; nil when it was not.
+  func endingOfStopped(_ summary: RunSummary) -> Ending? {
+    guard let reason = summary.stopped else { return nil }
+    if let number = signal.withLock({ $0 }) {
+      // HUP ends a run as TERM does, and the parent is to see one of two signals.
+      return .signal(number == SIGHUP ? SIGTERM : number)
+    }
+    if reason.code == .closedOutput { return .signal(SIGPIPE) }
+    reporter.fatal(reason)
+    return .exit(reason.code == .unwritable ? .outputIncomplete : .fatal)
+  }
+
+  private func received(_ number: Int32) {
+    if number == SIGUSR1 {
+      progress.withLock { $0 }?.printNow()
+      return
+    }
+    let isFirst = signal.withLock { signal in
+      defer { signal = signal ?? number }
+      return signal == nil
+    }
+    guard isFirst else {
+      // The second time means now.
+      AtomicFileRegistry.shared.removeAll()
+      SignalSources.reraise(number == SIGHUP ? SIGTERM : number)
+      return
+    }
+    cancellation.cancel(BatchError(.cancelled, "stopped by a signal"))
+  }
+}

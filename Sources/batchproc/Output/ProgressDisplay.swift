@@ -1,0 +1,82 @@
+import BatchCore
+import Dispatch
+import Synchronization
+
+/// Shows how far a run is: a line at the bottom of a terminal, or a line now and then.
+final class ProgressDisplay: Sendable {
+  private struct State {
+    var bar = ProgressBar()
+    var plain = ProgressPlain()
+    var pacer = UpdatePacer()
+    var isEnded = false
+  }
+
+  private let mode: ProgressMode
+  private let diagnostics: Diagnostics
+  private let counters: Counters
+  private let total: ResultOperation<Counters.Snapshot>?
+  private let start = ContinuousClock.now
+  private let state = Mutex(State())
+  private let sampler = Mutex<ProgressSampler?>(nil)
+
+  /// - Parameters:
+  ///   - mode: not `auto`.
+  ///   - total: counts what is to be done, beside the run; nil when nobody can know.
+  init(
+    mode: ProgressMode, diagnostics: Diagnostics, counters: Counters,
+    total: ResultOperation<Counters.Snapshot>?
+  ) {
+    self.mode = mode
+    self.diagnostics = diagnostics
+    self.counters = counters
+    self.total = total
+    guard mode != .none else { return }
+    sampler.withLock {
+      $0 = ProgressSampler(everyMilliseconds: 200) { [weak self] _ in self?.update() }
+    }
+  }
+
+  /// Tells that some files are done.
+  func add(_ count: Int) {
+    sampler.withLock { $0 }?.add(count)
+  }
+
+  /// Prints the state at once, whatever the mode.
+  func printNow() {
+    let now = current()
+    diagnostics.print(now.parts(at: now.fraction).joined(separator: ", "))
+  }
+
+  /// Removes the line; nothing is shown afterwards.
+  func end() {
+    total?.cancel()
+    let sampler = sampler.withLock { $0.take() }
+    sampler?.stop()
+    state.withLock { $0.isEnded = true }
+    if mode == .bar { diagnostics.show(status: []) }
+  }
+
+  private func update() {
+    let now = current()
+    state.withLock { state in
+      guard !state.isEnded else { return }
+      switch mode {
+      case .bar:
+        guard state.pacer.admits(at: now.elapsed) else { return }
+        diagnostics.show(status: state.bar.render(now, width: StandardStreams.columns - 1))
+      case .plain:
+        if let line = state.plain.line(for: now) { diagnostics.print(line) }
+      case .auto, .none: break
+      }
+    }
+  }
+
+  private func current() -> ProgressState {
+    let counts = counters.snapshot
+    let all = try? total?.value()
+    return ProgressState(
+      filesDone: counts.done + counts.failed + counts.skipped, filesTotal: all?.seen,
+      bytesDone: counts.byteCount, bytesTotal: all?.byteCount,
+      elapsed: (ContinuousClock.now - start) / .seconds(1))
+  }
+}

@@ -1,0 +1,12 @@
+import BatchCore
+
+/// What `--version` prints.
+enum Version {
+  static let number = "0.1.0"
+
+  /// The program's version, then those of the libraries that it found at run time.
+  static var text: String {
+    let libraries = LibraryVersions.all.map { "\($0.name) \($0.version)" }
+    return (["batchproc \(number)"] + libraries).joined(separator: "\n")
+  }
+}
