@@ -51,7 +51,7 @@ enum CLI {
     case .version: return try show(Version.text)
     case .manual: return try show(ManPage(table: .standard, version: Version.number).roff)
     case .completions(let shell): return try show(shell.completionScript(for: .standard))
-    case .dumpHelp: return try show(ToolInfo(table: .standard).json)
+    case .dumpHelp: return try show(String(decoding: ToolInfo(table: .standard).json, as: UTF8.self))
     }
   }
 

@@ -92,6 +92,11 @@ public final class ChunkContext {
     }
   }
 
+  /// Counts an item that was processed without being read.
+  public func finish() {
+    counters.addDone()
+  }
+
   /// Counts an item that asks for nothing.
   public func skip() {
     counters.addSkipped()

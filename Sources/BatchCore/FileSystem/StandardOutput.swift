@@ -10,20 +10,27 @@ public struct StandardOutput: ResultStream {
   private let descriptor: Int32
   private let cancellation: Cancellation
   private let isRegular: Bool
+  private let filter: (@Sendable ([UInt8]) -> [UInt8])?
 
-  public init(cancellation: Cancellation) {
-    self.init(descriptor: STDOUT_FILENO, cancellation: cancellation)
+  /// - Parameters:
+  ///   - cancellation: ends the wait for a reader that is slow.
+  ///   - filter: changes what is written, as a terminal needs it; nil to leave every byte as it is.
+  public init(cancellation: Cancellation, filter: (@Sendable ([UInt8]) -> [UInt8])? = nil) {
+    self.init(descriptor: STDOUT_FILENO, cancellation: cancellation, filter: filter)
   }
 
-  init(descriptor: Int32, cancellation: Cancellation) {
+  init(
+    descriptor: Int32, cancellation: Cancellation, filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
+  ) {
     self.descriptor = descriptor
     self.cancellation = cancellation
+    self.filter = filter
     var raw = stat()
     isRegular = fstat(descriptor, &raw) == 0 && FileStatus(raw).kind == .regular
   }
 
   public func write(_ bytes: [UInt8]) throws(BatchError) {
-    var rest = bytes[...]
+    var rest = (filter?(bytes) ?? bytes)[...]
     while !rest.isEmpty {
       if !isRegular { try waitForRoom() }
       let piece = isRegular ? rest : rest.prefix(Self.pipePiece)

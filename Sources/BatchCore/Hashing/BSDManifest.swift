@@ -11,7 +11,7 @@ enum BSDManifest {
     output.append(UInt8(ascii: " "))
     output.append(UInt8(ascii: "("))
     EscapedName.append(path.bytes, isEscaped: isEscaped, to: &output)
-    JSONText.append(") = ", to: &output)
+    output.append(literal: ") = ")
     digest.appendHex(to: &output)
     output.append(zero ? 0 : UInt8(ascii: "\n"))
   }

@@ -57,8 +57,7 @@ public final class CheckJob: BatchJob {
 
   private func settle(_ entry: ManifestEntry, _ outcome: CheckOutcome, in result: inout CheckedChunk) {
     result.tally.count(outcome)
-    render(entry, outcome, &result.bytes)
-    result.rowEnds.append(result.bytes.count)
+    result.rows.append { render(entry, outcome, &$0) }
   }
 
   private func check(

@@ -9,10 +9,7 @@ public struct CheckedChunk: Sendable {
     public let reason: String
   }
 
-  /// What `render` made of the entries.
-  public internal(set) var bytes: [UInt8] = []
-  /// Where each entry's rendering ends in ``bytes``.
-  public internal(set) var rowEnds: [Int] = []
+  public internal(set) var rows = ResultRows()
   public internal(set) var tally = CheckTally()
   public internal(set) var malformed: [MalformedLine] = []
 }

@@ -25,12 +25,16 @@ enum GNUManifest {
   static func parse(
     _ text: ArraySlice<UInt8>, as forced: DigestAlgorithm?, isReversed: inout Bool?
   ) throws(MalformedLine) -> (digest: Digest, name: ArraySlice<UInt8>, isGuess: Bool) {
+    // xxhsum 0.8.2 and later mark XXH3 so, since 16 digits alone are XXH64 to it.
+    let isMarked = text.starts(with: "XXH3_".utf8)
+    let text = isMarked ? text.dropFirst(5) : text
     let digits = text.prefix { Hexadecimal.value(of: $0) != nil }
     guard digits.count >= 8 else { throw MalformedLine("not a checksum line") }
     let candidates = DigestAlgorithm.candidates(hexLength: digits.count)
     guard let likely = candidates.first else {
       throw MalformedLine("no algorithm has digests of \(digits.count) hexadecimal digits")
     }
+    guard !isMarked || likely == .xxh3 else { throw MalformedLine("not 16 hexadecimal digits of XXH3") }
     let isForced = forced.map { candidates.contains($0) } ?? false
     guard let blank = text[digits.endIndex...].first,
       blank == UInt8(ascii: " ") || blank == UInt8(ascii: "\t"),
@@ -48,6 +52,7 @@ enum GNUManifest {
       isReversed = false
       name = name.dropFirst()
     }
-    return (digest, name, !isForced && candidates.count > 1)
+    let isGuess = candidates.count > 1 ? !isForced : likely == .xxh3 && !isMarked
+    return (digest, name, isGuess)
   }
 }

@@ -2,7 +2,7 @@
 public final class HashJob: BatchJob {
   private let algorithms: [DigestAlgorithm]
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
-  private let output: @Sendable (HashedChunk) throws(BatchError) -> Void
+  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - algorithms: one or more; the digests of a row have their order.
@@ -12,7 +12,7 @@ public final class HashJob: BatchJob {
   public init(
     algorithms: [DigestAlgorithm],
     render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
-    output: @escaping @Sendable (HashedChunk) throws(BatchError) -> Void
+    output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
   ) {
     self.algorithms = algorithms
     self.render = render
@@ -21,9 +21,9 @@ public final class HashJob: BatchJob {
 
   public func process(
     _ chunk: Chunk<WalkItem>, in context: ChunkContext
-  ) throws(BatchError) -> HashedChunk {
+  ) throws(BatchError) -> ResultRows {
     let digests = try context.tool(of: self) { () throws(BatchError) in try DigestSet(algorithms) }
-    var result = HashedChunk()
+    var result = ResultRows()
     for item in chunk.items {
       switch item {
       case .file(let record):
@@ -45,12 +45,12 @@ public final class HashJob: BatchJob {
     return result
   }
 
-  public func collect(_ rows: HashedChunk) throws(BatchError) {
+  public func collect(_ rows: ResultRows) throws(BatchError) {
     try output(rows)
   }
 
   private func hash(
-    _ record: FileRecord, with digests: DigestSet, in context: ChunkContext, into result: inout HashedChunk
+    _ record: FileRecord, with digests: DigestSet, in context: ChunkContext, into result: inout ResultRows
   ) throws(BatchError) {
     var size: UInt64 = 0
     let outcome = try context.read(record) {
@@ -72,8 +72,7 @@ public final class HashJob: BatchJob {
     }
   }
 
-  private func append(_ row: ManifestRow, to result: inout HashedChunk) throws(BatchError) {
-    try render(row, &result.bytes)
-    result.rowEnds.append(result.bytes.count)
+  private func append(_ row: ManifestRow, to result: inout ResultRows) throws(BatchError) {
+    try result.append { (bytes) throws(BatchError) in try render(row, &bytes) }
   }
 }

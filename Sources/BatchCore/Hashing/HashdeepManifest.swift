@@ -6,13 +6,13 @@ enum HashdeepManifest {
 
   static func appendHeader(_ algorithms: [DigestAlgorithm], to output: inout [UInt8]) {
     output += signature
-    JSONText.append("\n%%%% size,", to: &output)
+    output.append(literal: "\n%%%% size,")
     for algorithm in algorithms {
       output.append(contentsOf: (algorithm.hashdeepColumn ?? "").utf8)
       output.append(UInt8(ascii: ","))
     }
     // The header's own lines end with newlines even where rows end with NUL, as hashdeep -0 has it.
-    JSONText.append("filename\n", to: &output)
+    output.append(literal: "filename\n")
   }
 
   static func append(_ row: ManifestRow, to output: inout [UInt8]) {

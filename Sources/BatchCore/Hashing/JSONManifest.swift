@@ -6,20 +6,27 @@ enum JSONManifest {
   static func append(_ row: ManifestRow, to output: inout [UInt8]) {
     output.append(UInt8(ascii: "{"))
     JSONText.append(path: row.path, to: &output)
-    JSONText.append(",\"size\":", to: &output)
+    output.append(literal: ",\"size\":")
     output.append(contentsOf: String(row.size).utf8)
     if let modified = row.modified {
-      JSONText.append(",\"mtime\":", to: &output)
+      output.append(literal: ",\"mtime\":")
       modified.appendNumber(to: &output)
     }
     for digest in row.digests {
-      JSONText.append(",\"", to: &output)
+      output.append(literal: ",\"")
       output.append(contentsOf: digest.algorithm.rawValue.utf8)
-      JSONText.append("\":\"", to: &output)
+      output.append(literal: "\":\"")
       digest.appendHex(to: &output)
       output.append(UInt8(ascii: "\""))
     }
     output.append(UInt8(ascii: "}"))
+  }
+
+  /// Whether a line of an unknown manifest begins as an object with a member.
+  static func recognises(_ line: [UInt8]) -> Bool {
+    var text = line.drop(while: JSONObjectParser.isBlank)
+    guard text.popFirst() == UInt8(ascii: "{") else { return false }
+    return text.first { !JSONObjectParser.isBlank($0) } == UInt8(ascii: "\"")
   }
 
   static func parse(_ line: [UInt8]) throws(MalformedLine) -> ManifestEntry? {

@@ -100,7 +100,7 @@ public struct ManifestReader: Sendable {
       return
     } else if line.starts(with: HashdeepManifest.signature) {
       grammar = .hashdeep
-    } else if first == UInt8(ascii: "{") {
+    } else if JSONManifest.recognises(line) {
       grammar = .json
     } else if !checksums.accepts(line), MtreeParser.recognises(line) {
       grammar = .mtree

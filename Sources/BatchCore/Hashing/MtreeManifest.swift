@@ -1,17 +1,17 @@
 /// Lines of mtree(5) as libarchive writes them: the whole path, then keywords with values.
 enum MtreeManifest {
   static func appendHeader(to output: inout [UInt8]) {
-    JSONText.append("#mtree\n", to: &output)
+    output.append(literal: "#mtree\n")
   }
 
   /// A relative path is given below `.`, since a path without a slash would name an entry of the
   /// folder of the line before; one that has `./` already gets no second.
   static func append(_ row: ManifestRow, to output: inout [UInt8]) {
     appendName(row.path.bytes, to: &output)
-    JSONText.append(" type=file size=", to: &output)
+    output.append(literal: " type=file size=")
     output.append(contentsOf: String(row.size).utf8)
     if let modified = row.modified {
-      JSONText.append(" time=", to: &output)
+      output.append(literal: " time=")
       modified.appendFields(to: &output)
     }
     for digest in row.digests {
@@ -30,7 +30,7 @@ enum MtreeManifest {
       MtreeName.appendOctal(name[1], to: &output)
       name = name[2...]
     } else if name.first != UInt8(ascii: "/"), !name.starts(with: "./".utf8) {
-      JSONText.append("./", to: &output)
+      output.append(literal: "./")
     }
     for byte in name {
       if MtreeName.isSafe(byte) {

@@ -12,12 +12,12 @@ public enum JSONText {
   /// - Parameter key: a name that needs no escape.
   public static func append(bytes: [UInt8], key: StaticString, to output: inout [UInt8]) {
     output.append(quote)
-    append(key, to: &output)
+    output.append(literal: key)
     let start = output.count
-    append("\":", to: &output)
+    output.append(literal: "\":")
     if append(bytes, to: &output) { return }
     output.removeSubrange(start...)
-    append("_b64\":\"", to: &output)
+    output.append(literal: "_b64\":\"")
     output.append(contentsOf: Data(bytes).base64EncodedString().utf8)
     output.append(quote)
   }
@@ -37,10 +37,6 @@ public enum JSONText {
     bytes.withUnsafeBufferPointer { appendEscaped($0, to: &output) }
     output.append(quote)
     return true
-  }
-
-  static func append(_ text: StaticString, to output: inout [UInt8]) {
-    text.withUTF8Buffer { output.append(contentsOf: $0) }
   }
 
   private static let quote = UInt8(ascii: "\"")
@@ -80,13 +76,19 @@ public enum JSONText {
   private static func appendEscape(of byte: UInt8, to output: inout [UInt8]) {
     switch byte {
     case quote, backslash: output += [backslash, byte]
-    case UInt8(ascii: "\n"): append("\\n", to: &output)
-    case UInt8(ascii: "\r"): append("\\r", to: &output)
-    case UInt8(ascii: "\t"): append("\\t", to: &output)
+    case UInt8(ascii: "\n"): output.append(literal: "\\n")
+    case UInt8(ascii: "\r"): output.append(literal: "\\r")
+    case UInt8(ascii: "\t"): output.append(literal: "\\t")
     default:
-      append("\\u00", to: &output)
+      output.append(literal: "\\u00")
       output.append(Hexadecimal.digit(byte >> 4))
       output.append(Hexadecimal.digit(byte & 15))
     }
+  }
+}
+
+extension [UInt8] {
+  mutating func append(literal text: StaticString) {
+    text.withUTF8Buffer { append(contentsOf: $0) }
   }
 }

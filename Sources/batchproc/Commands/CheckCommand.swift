@@ -34,7 +34,7 @@ struct CheckCommand {
     } output: { (chunk) throws(BatchError) in
       tally.withLock { $0 += chunk.tally }
       if options.warnsOfBadLines { chunk.malformed.forEach(warn) }
-      try results.write(chunk)
+      try results.write(chunk.rows)
     }
     let summary = session.run(job, over: source)
     return finish(summary, tally.withLock { $0 }, manifestCount: operands.count)

@@ -1,5 +1,6 @@
 import BatchCore
 import Dispatch
+import Foundation
 
 /// Counts what a run will have to do, beside it, so that the time that is left can be told.
 enum CountingWalk {

@@ -31,22 +31,25 @@ struct HashCommand {
     if !results.writesEvents {
       var header = [UInt8]()
       writer.appendHeader(to: &header)
-      if !header.isEmpty, !common.dryRun { try writing { () throws(BatchError) in try results.stream.write(header) } }
+      if !header.isEmpty, !common.dryRun { try results.stream.write(header) }
     }
     let source = session.runner.tree(operands.counted, options: walk)
     let total = operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
     let summary: RunSummary
     if common.dryRun {
-      let job = ListJob(isNULEnded: options.endsRowsInNUL) { (chunk) throws(BatchError) in
-        try results.write(chunk)
+      let rows = NameRows(areMembers: results.writesEvents, isNULEnded: options.endsRowsInNUL)
+      let job = ListJob { (path, bytes) in
+        rows.append(path, to: &bytes)
+      } output: { (rows) throws(BatchError) in
+        try results.write(rows)
       }
       summary = session.run(job, over: source, total: total)
     } else {
       let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
       let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
         try rows.append(row, to: &bytes)
-      } output: { (chunk) throws(BatchError) in
-        try results.write(chunk)
+      } output: { (rows) throws(BatchError) in
+        try results.write(rows)
       }
       summary = session.run(job, over: source, total: total)
     }
@@ -56,11 +59,6 @@ struct HashCommand {
   private func openFile() throws(BatchError) -> OutputFile? {
     guard let path = options.output, !common.dryRun else { return nil }
     return try OutputFile(path, isReplacing: options.replacesOutput, isSynced: common.fsync)
-  }
-
-  /// Turns an error of the first write into the run's.
-  private func writing(_ body: () throws(BatchError) -> Void) throws(BatchError) {
-    try body()
   }
 
   private func finish(_ summary: RunSummary, _ file: OutputFile?, operandCount: Int) -> Ending {

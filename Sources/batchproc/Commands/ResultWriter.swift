@@ -17,13 +17,13 @@ struct ResultWriter: Sendable {
   var writesEvents: Bool { events != nil }
 
   /// Writes rows; as events they have to be JSON objects.
-  func write(_ chunk: HashedChunk) throws(BatchError) {
+  func write(_ rows: ResultRows) throws(BatchError) {
     if let events {
       // The object's own brace gives way to the members that every event has.
-      try events.write("file", members: chunk.rows.lazy.map { [UInt8(ascii: ",")] + $0.dropFirst() })
-    } else if !chunk.bytes.isEmpty {
-      try stream.write(chunk.bytes)
+      try events.write("file", members: rows.slices.lazy.map { [UInt8(ascii: ",")] + $0.dropFirst() })
+    } else if !rows.bytes.isEmpty {
+      try stream.write(rows.bytes)
     }
-    session.advanced(chunk.rowEnds.count)
+    session.advanced(rows.count)
   }
 }

@@ -1,5 +1,6 @@
 import BatchCore
 import Dispatch
+import Foundation
 import Synchronization
 
 /// Shows how far a run is: a line at the bottom of a terminal, or a line now and then.

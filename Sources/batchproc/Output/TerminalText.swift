@@ -47,6 +47,22 @@ enum TerminalText {
     }
   }
 
+  /// Lines that are fit for a terminal: what it could obey is escaped as by ``escape(_:)``, newlines and
+  /// backslashes stay, since rows have an escape of their own for those.
+  @Sendable static func defuse(_ bytes: [UInt8]) -> [UInt8] {
+    if bytes.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\\") }) { return bytes }
+    var output: [UInt8] = []
+    for piece in bytes.split(omittingEmptySubsequences: false, whereSeparator: isKept) {
+      append(piece, to: &output)
+      if piece.endIndex < bytes.endIndex { output.append(bytes[piece.endIndex]) }
+    }
+    return output
+  }
+
+  private static func isKept(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\\")
+  }
+
   /// What a terminal may obey in place of showing it, and what breaks or reorders a line: C0, DEL,
   /// C1, the bidirectional controls of Unicode (UAX #9), and the line and paragraph separators.
   static func isControl(_ scalar: Unicode.Scalar) -> Bool {

@@ -1,0 +1,18 @@
+import BatchCore
+
+/// Renders the names that a dry run lists: one a line, or as members of an event.
+struct NameRows: Sendable {
+  let areMembers: Bool
+  let isNULEnded: Bool
+
+  func append(_ path: PathBytes, to bytes: inout [UInt8]) {
+    guard areMembers else {
+      bytes += path.bytes
+      bytes.append(isNULEnded ? 0 : UInt8(ascii: "\n"))
+      return
+    }
+    bytes.append(UInt8(ascii: "{"))
+    JSONText.append(path: path, to: &bytes)
+    bytes += "}\n".utf8
+  }
+}
