@@ -9,7 +9,8 @@ public struct StandardOutput: ResultStream {
 
   private let descriptor: Int32
   private let cancellation: Cancellation
-  private let isRegular: Bool
+  /// Pipes, sockets and terminals, whose reader may keep a writer waiting.
+  private let mayWait: Bool
   private let filter: (@Sendable ([UInt8]) -> [UInt8])?
 
   /// - Parameters:
@@ -26,14 +27,15 @@ public struct StandardOutput: ResultStream {
     self.cancellation = cancellation
     self.filter = filter
     var raw = stat()
-    isRegular = fstat(descriptor, &raw) == 0 && FileStatus(raw).kind == .regular
+    let kind = fstat(descriptor, &raw) == 0 ? FileStatus(raw).kind : .unknown
+    mayWait = kind == .fifo || kind == .socket || isatty(descriptor) == 1
   }
 
   public func write(_ bytes: [UInt8]) throws(BatchError) {
     var rest = (filter?(bytes) ?? bytes)[...]
     while !rest.isEmpty {
-      if !isRegular { try waitForRoom() }
-      let piece = isRegular ? rest : rest.prefix(Self.pipePiece)
+      if mayWait { try waitForRoom() }
+      let piece = mayWait ? rest.prefix(Self.pipePiece) : rest
       let count = piece.withUnsafeBytes { raw in
         retrying { Glibc.write(descriptor, raw.baseAddress, raw.count) }
       }
