@@ -10,7 +10,8 @@ extension CommonOptions {
     var options = BatchOptions()
     let limit = DescriptorLimit.raise()
     let allowed = try limit.budget()
-    options.descriptors = min(maxOpenFiles ?? allowed, max(allowed, Int(clamping: limit.soft) - Int(DescriptorLimit.reserve)))
+    options.descriptors = min(
+      maxOpenFiles ?? allowed, max(allowed, Int(clamping: limit.soft) - Int(DescriptorLimit.reserve)))
     // More lanes than descriptors would only wait for one another.
     let lanes = max(1, options.descriptors / DescriptorBudget.tokensToRead)
     options.concurrency = min(concurrency ?? capacity.concurrency, max(lanes, 1), 4096)
