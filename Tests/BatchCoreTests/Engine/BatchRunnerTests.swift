@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct BatchRunnerTests {
+@Suite(.timeLimit(.minutes(3))) struct BatchRunnerTests {
   /// Options that differ from the defaults in what a test names.
   private static func options(
     _ concurrency: Int, stride: ChunkStride = .fixed(1), change: (inout BatchOptions) -> Void = { _ in }

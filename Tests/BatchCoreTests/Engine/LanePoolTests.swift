@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct LanePoolTests {
+@Suite(.timeLimit(.minutes(3))) struct LanePoolTests {
   /// Tells when it is freed.
   private final class Tool {
     let freed: Gate
