@@ -93,10 +93,7 @@ public final class BatchRunner: Sendable {
         guard let chunk = self.nextChunk(feed) else { return nil }
         return ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes) { bench in
           guard let report = self.process(chunk, with: job, on: bench) else { return }
-          let wasFull = sink.backlog >= backlog
-          sink.submit(report, at: chunk.index) {
-            if wasFull { box.withLock { $0 }?.roomAppeared() }
-          }
+          sink.submit(report, at: chunk.index) { box.withLock { $0 }?.roomAppeared() }
         }
       },
       hasRoom: { sink.backlog < backlog },
@@ -132,7 +129,7 @@ public final class BatchRunner: Sendable {
         sinceCheckpoint = 0
       }
     }
-    if options.chunksPerCheckpoint != nil, sinceCheckpoint > 0, !cancellation.isCancelled { checkpoint(job) }
+    if options.chunksPerCheckpoint != nil, sinceCheckpoint > 0 { checkpoint(job) }
   }
 
   // MARK: Steps
@@ -179,6 +176,8 @@ public final class BatchRunner: Sendable {
   }
 
   private func checkpoint<Job: BatchJob>(_ job: Job) {
+    // Collecting the last results before it may have failed.
+    guard !cancellation.isCancelled else { return }
     do throws(BatchError) {
       try job.checkpoint()
     } catch {

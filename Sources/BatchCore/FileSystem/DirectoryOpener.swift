@@ -38,18 +38,10 @@ struct DirectoryOpener: Sendable {
   /// have been swapped for a link.
   func openBelowOperand(_ directory: DirectoryPath) throws(BatchError) -> Descriptor {
     let operand = PathBytes(directory.prefix.bytes[..<directory.operandLength])
-    let root = try open(operand.isEmpty ? PathBytes(".") : operand, followingLast: true)
-    let names = directory.relativePrefix.split(separator: UInt8(ascii: "/"))
-    guard !names.isEmpty else { return root }
-    var base = AT_FDCWD
+    var base = try open(operand.isEmpty ? PathBytes(".") : operand, followingLast: true).release()
     defer { if base != AT_FDCWD { _ = Glibc.close(base) } }
-    for (index, name) in names.enumerated() {
-      let flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOFOLLOW
-      if index == 0 {
-        base = try call(PathBytes(name), at: root.raw, flags: flags)
-      } else {
-        try step(to: PathBytes(name), from: &base, flags: flags)
-      }
+    for name in directory.relativePrefix.split(separator: UInt8(ascii: "/")) {
+      try step(to: PathBytes(name), from: &base, flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOFOLLOW)
     }
     defer { base = AT_FDCWD }
     return Descriptor(owning: base)
