@@ -33,7 +33,8 @@ public final class BatchRunner: Sendable {
     self.observer = observer
     self.calls = calls
     descriptors = DescriptorBudget(capacity: options.descriptors)
-    memory = MemoryBudget(capacity: options.memory)
+    // More than the lanes can use takes a token for each page all the same, and time to count them.
+    memory = MemoryBudget(capacity: min(options.memory, FileReader.largeMemory * max(options.concurrency, 256)))
   }
 
   /// The files below some operands as a source for ``run(_:over:)``.
