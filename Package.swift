@@ -15,6 +15,7 @@ let package = Package(
   ],
   targets: [
     .target(name: "CLinux"),
+    .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
@@ -24,7 +25,7 @@ let package = Package(
       swiftSettings: settings
     ),
     .executableTarget(name: "batchproc", dependencies: ["BatchCore"], swiftSettings: settings),
-    .testTarget(name: "BatchCoreTests", dependencies: ["BatchCore"], swiftSettings: settings),
+    .testTarget(name: "BatchCoreTests", dependencies: ["BatchCore", "CArchive"], swiftSettings: settings),
     .testTarget(name: "BatchprocTests", dependencies: ["batchproc"], swiftSettings: settings),
     .testTarget(name: "EndToEndTests", dependencies: ["BatchCore", "batchproc"], swiftSettings: settings),
   ],

@@ -32,6 +32,23 @@ struct DirectoryOpener: Sendable {
     return Descriptor(owning: base)
   }
 
+  /// Reads the status behind a path, links followed, also where one call does not take the path.
+  ///
+  /// - Returns: 0, or the negative error number.
+  func status(of path: PathBytes, into status: inout stat) -> Int32 {
+    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &status) }
+    guard result == -ENAMETOOLONG, path.bytes.count > Self.longestPath else { return result }
+    do throws(BatchError) {
+      let folder = try open(path.parent, followingLast: true)
+      let directory = folder.raw
+      return PathBytes(path.lastComponent).withCString {
+        calls.status(of: $0, at: directory, followingLinks: true, into: &status)
+      }
+    } catch {
+      return -error.errno
+    }
+  }
+
   /// Opens a folder name by name below an operand, refusing every symbolic link on the way.
   ///
   /// Used when what was opened by path is not the inode that was listed: then a name in between may
