@@ -38,6 +38,19 @@ import Testing
     #expect(summary.stopped == nil)
   }
 
+  @Test(arguments: [1, 2, 9]) func processesAsManyAtOnceAsItMay(concurrency: Int) async throws {
+    let crowd = Crowd()
+    let everybody = Rendezvous(concurrency)
+    let job = ClosureJob<Int, Int>(onProcess: { _, _ in
+      crowd.enter()
+      everybody.arrive()
+      crowd.leave()
+      return 0
+    })
+    _ = try await Self.run(BatchRunner(options: Self.options(concurrency)), job, over: 0..<300)
+    #expect(crowd.most == concurrency)
+  }
+
   @Test func collectsOneAtATime() async throws {
     let crowd = Crowd()
     let job = ClosureJob<Int, Int>(
