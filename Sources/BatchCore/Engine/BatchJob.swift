@@ -17,8 +17,8 @@ public protocol BatchJob<Item, Output>: Sendable {
   /// - Throws: an error that ends the run, such as that of an output that takes no more.
   func collect(_ output: Output) throws(BatchError)
 
-  /// Called between batches when all results so far are collected, if the options ask for checkpoints,
-  /// and after the last batch.
+  /// Called between batches when all results so far are collected, and after the last batch, if the options
+  /// ask for checkpoints.
   func checkpoint() throws(BatchError)
 }
 

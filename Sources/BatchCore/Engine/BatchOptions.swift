@@ -8,7 +8,7 @@ public struct BatchOptions: Sendable {
   /// Bytes that the buffers of the run may take.
   public var memory = 256 << 20
   public var policy = EventPolicy()
-  /// Chunks from one checkpoint to the next; nil for none before the end.
+  /// Chunks from one checkpoint to the next, with one more after the last chunk; nil for none at all.
   public var chunksPerCheckpoint: Int?
   /// With a concurrency of 1, processes on the thread that calls `run` and on no other.
   public var runsOnCaller = false

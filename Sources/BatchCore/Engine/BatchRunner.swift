@@ -5,6 +5,17 @@ import Synchronization
 ///
 /// One runner is one run; its budgets, counters and cancellation belong to it.
 public final class BatchRunner: Sendable {
+  /// The run that goes on, and what was asked of it before it began.
+  private struct Active {
+    var queue: BatchQueue?
+    var lanes: LanePool?
+    var concurrency: Int?
+    var isSuspended = false
+  }
+
+  /// More operations at once than any process has threads for.
+  private static let mostOperations = 1 << 16
+
   public let options: BatchOptions
   public let counters = Counters()
   public let cancellation: Cancellation
@@ -12,7 +23,7 @@ public final class BatchRunner: Sendable {
   private let memory: MemoryBudget
   private let observer: (any RunObserver)?
   private let calls: any FileSystemCalls
-  private let active = Mutex<(queue: BatchQueue, lanes: LanePool)?>(nil)
+  private let active = Mutex(Active())
 
   /// - Parameters:
   ///   - cancellation: stops the run from outside, as a signal does.
@@ -34,7 +45,8 @@ public final class BatchRunner: Sendable {
     self.calls = calls
     descriptors = DescriptorBudget(capacity: options.descriptors)
     // More than the lanes can use takes a token for each page all the same, and time to count them.
-    memory = MemoryBudget(capacity: min(options.memory, FileReader.largeMemory * max(options.concurrency, 256)))
+    memory = MemoryBudget(
+      capacity: min(options.memory, FileReader.largeMemory * max(Self.bounded(options.concurrency), 256)))
   }
 
   /// The files below some operands as a source for ``run(_:over:)``.
@@ -47,17 +59,21 @@ public final class BatchRunner: Sendable {
       walker: TreeWalker(operands: operands, options: walk, descriptors: descriptors, calls: calls))
   }
 
-  /// Changes the number of operations at once while the run goes on; 1 or more.
+  /// Changes the number of operations at once, before a run or while it goes on; 1 or more.
   public func setConcurrency(_ count: Int) {
     active.withLock { active in
-      active?.queue.concurrency = max(1, count) + LanePool.standby
-      active?.lanes.limit = count
+      active.concurrency = Self.bounded(count)
+      active.queue?.concurrency = Self.bounded(count) + LanePool.standby
+      active.lanes?.limit = Self.bounded(count)
     }
   }
 
   /// Holds back operations that have not begun, or lets them begin again.
   public func setSuspended(_ isSuspended: Bool) {
-    active.withLock { $0?.queue.isSuspended = isSuspended }
+    active.withLock { active in
+      active.isSuspended = isSuspended
+      active.queue?.isSuspended = isSuspended
+    }
   }
 
   /// Runs a job over a source. Blocks the caller until everything is collected or the run has stopped.
@@ -84,14 +100,15 @@ public final class BatchRunner: Sendable {
   private func runOnLanes<Job: BatchJob>(
     _ job: Job, _ feed: ChunkFeed<Job.Item>, _ sink: OrderedSink<ChunkReport<Job.Output>>
   ) {
-    let lanes = LanePool(limit: options.concurrency, calls: calls)
+    let concurrency = active.withLock { $0.concurrency } ?? Self.bounded(options.concurrency)
+    let lanes = LanePool(limit: concurrency, calls: calls)
     // Results behind a slow file are small; so many may wait for it before the lanes do.
     let backlog = 4096
     let box = Mutex<BatchQueue?>(nil)
     let queue = BatchQueue(
-      concurrency: options.concurrency + LanePool.standby,
+      concurrency: concurrency + LanePool.standby,
       depth: BatchQueue.Depth(
-        operations: max(64, options.concurrency * 4), perCheckpoint: options.chunksPerCheckpoint),
+        operations: max(64, concurrency * 4), perCheckpoint: options.chunksPerCheckpoint),
       cancellation: cancellation,
       next: {
         guard let chunk = self.nextChunk(feed) else { return nil }
@@ -106,9 +123,13 @@ public final class BatchRunner: Sendable {
         self.checkpoint(job)
       })
     box.withLock { $0 = queue }
-    active.withLock { $0 = (queue, lanes) }
+    active.withLock { active in
+      active.queue = queue
+      active.lanes = lanes
+      queue.isSuspended = active.isSuspended
+    }
     queue.run()
-    active.withLock { $0 = nil }
+    active.withLock { $0 = Active() }
     box.withLock { $0 = nil }
   }
 
@@ -134,6 +155,10 @@ public final class BatchRunner: Sendable {
       }
     }
     if options.chunksPerCheckpoint != nil, sinceCheckpoint > 0 { checkpoint(job) }
+  }
+
+  private static func bounded(_ concurrency: Int) -> Int {
+    min(max(1, concurrency), mostOperations)
   }
 
   // MARK: Steps

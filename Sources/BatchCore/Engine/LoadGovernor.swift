@@ -23,6 +23,10 @@ public final class LoadGovernor: Sendable {
     self.load = load
     self.suspend = suspend
     timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "batchproc.load"))
+    timer.setEventHandler { [weak self] in self?.sample() }
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    timer.schedule(deadline: .distantFuture)
+    timer.activate()
   }
 
   deinit {
@@ -32,9 +36,7 @@ public final class LoadGovernor: Sendable {
   /// Looks at once and then every few seconds, which is how often the kernel renews the average.
   public func start() {
     sample()
-    timer.setEventHandler { [weak self] in self?.sample() }
     timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))
-    timer.resume()
   }
 
   /// Looks once.

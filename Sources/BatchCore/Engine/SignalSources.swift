@@ -16,11 +16,15 @@ public final class SignalSources: Sendable {
   public init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
     let queue = queue
     sources = numbers.filter { clinux_is_ignored($0) == 0 }.map { number in
-      // The default action would come before the source gets its turn.
-      clinux_ignore_signal(number)
+      let registered = DispatchSemaphore(value: 0)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+      source.setRegistrationHandler { registered.signal() }
       source.setEventHandler { handler(number) }
       source.resume()
+      registered.wait()
+      // Its default action would come before the source gets its turn. Not ignored any earlier: until the
+      // source is there a signal would be lost, where by default it ends the process.
+      clinux_ignore_signal(number)
       return source
     }
   }

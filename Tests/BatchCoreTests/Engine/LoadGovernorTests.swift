@@ -1,0 +1,50 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BatchCore
+
+@Suite struct LoadGovernorTests {
+  /// What the governor does as the load takes these values in turn.
+  private func calls(_ loads: [Double?], limit: Double) -> [Bool] {
+    let rest = Mutex(loads)
+    let calls = Mutex([Bool]())
+    let governor = LoadGovernor(limit: limit) {
+      rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    } suspend: { isSuspended in
+      calls.withLock { $0.append(isSuspended) }
+    }
+    for _ in loads { governor.sample() }
+    return calls.withLock { $0 }
+  }
+
+  @Test func suspendsAboveTheLimitAndResumesBelow() {
+    #expect(calls([0.5, 3, 4, 1.9, 1, 2.5], limit: 2) == [true, false, true])
+  }
+
+  @Test func theLimitItselfIsAllowed() {
+    #expect(calls([2, 2], limit: 2) == [])
+  }
+
+  @Test func aLoadThatCannotBeKnownChangesNothing() {
+    #expect(calls([3, nil, nil, 1], limit: 2) == [true, false])
+  }
+
+  @Test(.timeLimit(.minutes(3))) func aRunThatIsSuspendedBeforeItBeginsWaits() async throws {
+    let isResumed = Mutex(false)
+    let runner = BatchRunner(options: BatchOptions())
+    runner.setSuspended(true)
+    let job = ListJob { _, _ in
+      #expect(isResumed.withLock { $0 })
+    } output: { _ in
+    }
+    async let summary = onThread { runner.run(job, over: runner.tree(["/proc/self/status"])) }
+    try await onThread {
+      // The path is counted as seen when its operation is made, which a suspension does not hold back.
+      while runner.counters.snapshot.seen == 0 { sched_yield() }
+      isResumed.withLock { $0 = true }
+      runner.setSuspended(false)
+    }
+    #expect(try await summary.counts.done == 1)
+  }
+}
