@@ -15,14 +15,17 @@ public final class SignalSources: Sendable {
   ///   - handler: called with the number, one call at a time.
   public init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
     let queue = queue
+    let installation = DispatchGroup()
     sources = numbers.filter { clinux_is_ignored($0) == 0 }.map { number in
-      // The default action would come before the source gets its turn.
-      clinux_ignore_signal(number)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler { handler(number) }
+      installation.enter()
+      source.setRegistrationHandler { installation.leave() }
       source.resume()
       return source
     }
+    // Until all are in place the default action holds: the caller has begun nothing yet.
+    installation.wait()
   }
 
   deinit {
