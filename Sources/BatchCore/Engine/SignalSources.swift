@@ -15,18 +15,17 @@ public final class SignalSources: Sendable {
   ///   - handler: called with the number, one call at a time.
   public init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
     let queue = queue
+    let installation = DispatchGroup()
     sources = numbers.filter { clinux_is_ignored($0) == 0 }.map { number in
-      let registered = DispatchSemaphore(value: 0)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setRegistrationHandler { registered.signal() }
       source.setEventHandler { handler(number) }
+      installation.enter()
+      source.setRegistrationHandler { installation.leave() }
       source.resume()
-      registered.wait()
-      // Its default action would come before the source gets its turn. Not ignored any earlier: until the
-      // source is there a signal would be lost, where by default it ends the process.
-      clinux_ignore_signal(number)
       return source
     }
+    // Until all are in place the default action holds: the caller has begun nothing yet.
+    installation.wait()
   }
 
   deinit {

@@ -65,7 +65,7 @@ public struct PathFilter: Sendable {
         }
         hasInclude = hasInclude || !pattern.isNegated
       case .excludeFrom(let file):
-        for pattern in try IgnoreFile.load(file) {
+        for pattern in try IgnoreFile.load(file == "-" ? "/dev/stdin" : file) {
           compiled.append(CompiledRule(pattern: pattern, decision: pattern.isNegated ? .take : .skip))
         }
         hasExclude = true

@@ -43,7 +43,7 @@ extension CommandSpec.Group {
         help: "Take what matches although an earlier rule leaves it out."),
       OptionSpec(
         .excludeFrom, "exclude-from", kind: .repeatable(.file), value: "file",
-        help: "Read rules from a file, in the syntax of gitignore."),
+        help: "Read rules from a file, in the syntax of gitignore; - is standard input."),
       OptionSpec(
         .excludeCaches, "exclude-caches", help: "Leave out directories that hold a valid CACHEDIR.TAG."),
       OptionSpec(.gitignore, "gitignore", help: "Obey the .gitignore files of the tree."),

@@ -33,12 +33,12 @@ final class Session: Sendable {
     self.output = output
     reporter =
       common.json
-      ? JSONReporter(stream: output, cancellation: cancellation)
+      ? JSONReporter(stream: output, cancellation: cancellation, diagnostics: diagnostics)
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
     runner = BatchRunner(
       options: try common.batchOptions(Capacity.current()), cancellation: cancellation, observer: reporter)
     signals.withLock {
-      $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGUSR1]) { [weak self] in self?.received($0) }
+      $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
     }
     if let limit = common.maxLoad {
       let runner = runner

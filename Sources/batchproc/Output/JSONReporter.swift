@@ -5,9 +5,12 @@ import Synchronization
 final class JSONReporter: Reporter {
   private let stream: any ResultStream
   private let cancellation: Cancellation
+  private let diagnostics: Diagnostics
   private let sequence = Mutex(0)
 
-  init(stream: any ResultStream, cancellation: Cancellation) {
+  /// - Parameter diagnostics: told what ends the run when the stream cannot be told.
+  init(stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics) {
+    self.diagnostics = diagnostics
     self.stream = stream
     self.cancellation = cancellation
   }
@@ -46,8 +49,11 @@ final class JSONReporter: Reporter {
   }
 
   func fatal(_ error: BatchError) {
-    // The stream may be what failed: then there is nobody to tell.
-    try? write("error") { $0.add(error: error) }
+    do throws(BatchError) {
+      try write("error") { $0.add(error: error) }
+    } catch {
+      diagnostics.report(error)
+    }
   }
 
   func summary(_ summary: RunSummary, text: SummaryText) {
