@@ -7,8 +7,4 @@ public struct Chunk<Item: Sendable>: Sendable {
   public let byteCount: Int64
   /// One item above the large threshold, alone in its chunk and started first.
   public let isLarge: Bool
-  /// How many paths the items stand for.
-  let pathCount: Int
-  /// Bytes that stay in memory until the result is collected.
-  let retained: Int64
 }
