@@ -58,7 +58,6 @@ public final class CompressJob: BatchJob {
       links.committed(output)
     } failed: { output, error in
       counters.addFailed()
-      links.failed(output)
       observer.met(Problem(.unreadable, error), severity: .failure)
     }
   }
@@ -68,7 +67,8 @@ public final class CompressJob: BatchJob {
   public func process(
     _ chunk: Chunk<CompressItem>, in context: ChunkContext
   ) throws(BatchError) -> [Part] {
-    let bench = try context.tool(of: self) { () throws(BatchError) in try CompressBench(format, level: level) }
+    let bench = try context.tool(of: self) { () throws(BatchError) in try CompressBench(format, level: level)
+    }
     var parts = [Part]()
     for item in chunk.items {
       switch item {
@@ -89,8 +89,11 @@ public final class CompressJob: BatchJob {
     return parts
   }
 
-  private func compress(_ bytes: [UInt8], _ index: Int, _ bench: CompressBench) throws(BatchError) -> CompressedBlock {
-    try withBytes(of: bytes) { (raw) throws(BatchError) in try bench.codec.compress(block: raw, index: index) }
+  private func compress(_ bytes: [UInt8], _ index: Int, _ bench: CompressBench) throws(BatchError)
+    -> CompressedBlock
+  {
+    try withBytes(of: bytes) { (raw) throws(BatchError) in try bench.codec.compress(block: raw, index: index)
+    }
   }
 
   /// The outcome; nil when it has been reported as a problem.
@@ -127,7 +130,7 @@ public final class CompressJob: BatchJob {
       context.skip()
       return .notSmaller
     }
-    let removes = options.removesSource && outcome.isStable && record.status.linkCount == 1
+    let removes = options.removesSource && outcome.isStable
     do throws(BatchError) {
       try write(bench, to: target, isReplacing: isReplacing, of: record, outcome.status, removes: removes)
     } catch {
@@ -156,7 +159,7 @@ public final class CompressJob: BatchJob {
         try OutputProof.prove(file, has: expected, bench.decoder, bench.digest)
       }
       try file.prepare(.init(of: status), attributesOf: record.path)
-      committer.add(StagedOutput(file: file, source: record, removesSource: removes))
+      committer.add(StagedOutput(file: file, source: record, isProved: removes))
     } catch {
       committer.release()
       throw error
@@ -185,7 +188,9 @@ public final class CompressJob: BatchJob {
       file.giveUp()
       return .failedBlock(file, index: index, Problem(error))
     }
-    if index == 0, !options.compressesAll, CompressedContent.isCompressed(start: Array(bench.content.prefix(64))) {
+    if index == 0, !options.compressesAll,
+      CompressedContent.isCompressed(start: Array(bench.content.prefix(64)))
+    {
       file.giveUp()
       return .skippedBlock(file, index: index, .compressedAlready)
     }
@@ -219,12 +224,15 @@ public final class CompressJob: BatchJob {
   /// - Throws: `unwritable` for standard output.
   public func finish() throws(BatchError) {
     committer.flush()
-    for outcome in links.finish() {
+    let (outcomes, errors) = links.finish()
+    for outcome in outcomes {
       switch outcome {
-      case .success: counters.addDone()
-      case .failure(let error): fail(Problem(.unreadable, error))
+      case .linked: counters.addDone()
+      case .skipped: counters.addSkipped()
+      case .failed(let error): fail(Problem(.unreadable, error))
       }
     }
+    for error in errors { observer.met(Problem(.unreadable, error), severity: .failure) }
     try stream.finish()
   }
 
@@ -267,9 +275,9 @@ public final class CompressJob: BatchJob {
         committer.release()
         return .notSmaller
       }
-      let removes = options.removesSource && output.file.record.status.linkCount == 1
+      let removes = options.removesSource
       if removes { try output.prove(format) }
-      committer.add(StagedOutput(file: output.target, source: output.file.record, removesSource: removes))
+      committer.add(StagedOutput(file: output.target, source: output.file.record, isProved: removes))
       return .written(
         target: output.target.target, plainSize: output.file.record.status.size, compressedSize: size)
     } catch {
@@ -292,7 +300,11 @@ public final class CompressJob: BatchJob {
     guard let target = options.naming.target(of: record.path),
       let firstTarget = options.naming.target(of: first.path)
     else { return counters.addSkipped() }
-    links.add(record, target: target, first: first, firstTarget: firstTarget)
+    if links.isLinked(target, firstTarget) {
+      counters.addSkipped()
+      return try report(TransformReport(source: record.path, outcome: .upToDate))
+    }
+    links.add(record, target: target, firstTarget: firstTarget)
     try report(TransformReport(source: record.path, outcome: .linked(target: target)))
   }
 

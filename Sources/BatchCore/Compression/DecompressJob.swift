@@ -82,7 +82,8 @@ public final class DecompressJob: BatchJob {
     if let rival = OutputRivals.rival(of: record.path, target: target) {
       context.report(
         Problem(
-          .unreadable, BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
+          .unreadable,
+          BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
       return nil
     }
     committer.reserve()
@@ -117,7 +118,7 @@ public final class DecompressJob: BatchJob {
       try file?.writeSparse(piece)
     }
     guard let file else { return nil }
-    var removes = options.removesSource && record.status.linkCount == 1
+    var removes = options.removesSource
     switch outcome {
     case .unreadable:
       file.discard()
@@ -140,11 +141,12 @@ public final class DecompressJob: BatchJob {
       let expected = try bench.digest.finish()
       try file.readBack { (piece) throws(BatchError) in try bench.digest.update(piece) }
       guard try bench.digest.finish() == expected else {
-        throw BatchError(.unwritable, "the output that was read back differs from what was decoded", path: target)
+        throw BatchError(
+          .unwritable, "the output that was read back differs from what was decoded", path: target)
       }
     }
     try file.prepare(.init(of: record.status), attributesOf: record.path)
-    committer.add(StagedOutput(file: file, source: record, removesSource: removes))
+    committer.add(StagedOutput(file: file, source: record, isProved: removes))
     return .written(target: target, plainSize: size, compressedSize: record.status.size)
   }
 
@@ -157,7 +159,8 @@ public final class DecompressJob: BatchJob {
       var joined = [UInt8]()
       if decoder == nil {
         start.append(contentsOf: piece)
-        guard start.count >= CompressionFormat.detectionLength || CompressionFormat.detect(start) != nil else {
+        guard start.count >= CompressionFormat.detectionLength || CompressionFormat.detect(start) != nil
+        else {
           return
         }
         guard let format = CompressionFormat.detect(start) else {

@@ -91,10 +91,14 @@ final class OutputCommitter: Sendable {
     guard !batch.isEmpty else { return }
     defer { freePlaces(batch.count) }
     let synced = isSynced ? sync(batch) : batch
-    let named = synced.filter { output in attempt(output) { () throws(BatchError) in try output.file.publish() } }
+    let named = synced.filter { output in
+      attempt(output) { () throws(BatchError) in try output.file.publish() }
+    }
     let safe = isSynced ? syncFolders(of: named) : named
     for output in safe {
-      if output.removesSource, !attempt(output, { () throws(BatchError) in try remove(output.source) }) { continue }
+      if output.removesSource, !attempt(output, { () throws(BatchError) in try Self.remove(output.source) }) {
+        continue
+      }
       committed(output)
     }
   }
@@ -144,7 +148,7 @@ final class OutputCommitter: Sendable {
     }
   }
 
-  private static func syncFolder(_ folder: PathBytes) -> BatchError? {
+  static func syncFolder(_ folder: PathBytes) -> BatchError? {
     let number = folder.withCString { path in
       retrying { Int(clinux_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
     }
@@ -157,7 +161,7 @@ final class OutputCommitter: Sendable {
   }
 
   /// Removes a source that is still the file that was read.
-  private func remove(_ source: FileRecord) throws(BatchError) {
+  static func remove(_ source: FileRecord) throws(BatchError) {
     let path = source.path
     var raw = stat()
     let result = path.withCString { fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }

@@ -14,7 +14,8 @@ enum OutputProof {
       }
       try plainly { () throws(DecodingError) in try decoder.finish() }
       guard try digest.finish() == expected else {
-        throw BatchError(.unwritable, "the output that was read back differs from its source", path: file.target)
+        throw BatchError(
+          .unwritable, "the output that was read back differs from its source", path: file.target)
       }
     } catch {
       throw error.path == nil ? error.at(file.target) : error

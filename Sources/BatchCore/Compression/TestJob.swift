@@ -31,7 +31,8 @@ public final class TestJob: BatchJob {
           context.finish()
           findings.append(Finding(path: record.path, damage: nil))
         case .damaged(let damage):
-          if damage.kind == .notCompressed, !record.isOperand, OutputNaming.knownSuffix(of: record.path) == nil {
+          let isOther = damage.kind == .notCompressed || record.status.size == 0
+          if isOther, !record.isOperand, OutputNaming.knownSuffix(of: record.path) == nil {
             context.skip()
           } else {
             context.finish()
@@ -41,7 +42,8 @@ public final class TestJob: BatchJob {
         }
       case .standardInput:
         context.report(
-          Problem(.unreadable, BatchError(.invalid, "a stream is tested by decompress - >/dev/null", path: "-")))
+          Problem(
+            .unreadable, BatchError(.invalid, "a stream is tested by decompress - >/dev/null", path: "-")))
       case .problem(let problem):
         context.report(problem)
       }

@@ -36,7 +36,8 @@ public final class BatchRunner: Sendable {
     self.calls = calls
     descriptors = DescriptorBudget(capacity: options.descriptors)
     // More than the lanes can use takes a token for each page all the same, and time to count them.
-    memory = MemoryBudget(capacity: min(options.memory, FileReader.largeMemory * max(options.concurrency, 256)))
+    memory = MemoryBudget(
+      capacity: min(options.memory, FileReader.largeMemory * max(options.concurrency, 256)))
   }
 
   /// The files below some operands as a source for ``run(_:over:)``.

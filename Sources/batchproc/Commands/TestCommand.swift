@@ -28,7 +28,8 @@ struct TestCommand {
       session.advanced(findings.count)
     }
     let tree = session.runner.tree(operands.counted, options: walk)
-    let total = operands.isRepeatable
+    let total =
+      operands.isRepeatable
       ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
     let summary = session.run(job, over: tree, total: total)
     if let ending = session.endingOfStopped(summary) { return ending }

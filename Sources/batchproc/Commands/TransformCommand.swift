@@ -42,7 +42,8 @@ struct TransformCommand {
     options.staged = session.stagedOutputs
     let walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
     let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
-    let total = operands.isRepeatable
+    let total =
+      operands.isRepeatable
       ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
     let tree = session.runner.tree(operands.counted, options: walk)
     let summary: RunSummary
@@ -58,7 +59,8 @@ struct TransformCommand {
       summary = session.run(job, over: tree, total: total)
     } else if compresses {
       let source = try CompressSource(
-        tree, format: choices.format, level: choices.level, options: options, cancellation: session.cancellation)
+        tree, format: choices.format, level: choices.level, options: options,
+        cancellation: session.cancellation)
       let job = try CompressJob(
         choices.format, level: choices.level, options: options, runner: session.runner, observer: tally,
         output: session.output
