@@ -46,7 +46,8 @@ test:
 
 tsan:
 	@scripts/bootstrap.sh build test
-	swift test --sanitize=thread --scratch-path .build/tsan --disable-xctest --filter BatchCoreTests
+	TSAN_OPTIONS="suppressions=$(CURDIR)/.tsan-suppressions" swift test --sanitize=thread \
+	  --scratch-path .build/tsan --disable-xctest --no-parallel --filter BatchCoreTests
 
 lint:
 	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)

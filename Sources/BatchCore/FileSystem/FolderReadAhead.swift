@@ -36,7 +36,12 @@ final class FolderReadAhead: Sendable {
       state.waiting.append(task)
       return (true, state.idle.popLast())
     }
-    if let lane { lane.async { self.run(on: lane) } }
+    if let lane {
+      // Weak: when the walk is given up, nothing more is begun for it.
+      lane.async { [weak self] in
+        while let task = self?.next(for: lane) { task.runIfWaiting() }
+      }
+    }
     return isTaken
   }
 
@@ -53,18 +58,15 @@ final class FolderReadAhead: Sendable {
     }
   }
 
-  private func run(on lane: DispatchQueue) {
-    while true {
-      let task = state.withLock { state -> FolderTask? in
-        guard !state.waiting.isEmpty else {
-          state.idle.append(lane)
-          return nil
-        }
-        // The newest lies deepest, and the walk goes down before it goes on.
-        return state.waiting.removeLast()
+  /// What a lane does next; nil sends it to rest.
+  private func next(for lane: DispatchQueue) -> FolderTask? {
+    state.withLock { state in
+      // The newest lies deepest, and the walk goes down before it goes on.
+      guard let task = state.waiting.popLast() else {
+        state.idle.append(lane)
+        return nil
       }
-      guard let task else { return }
-      task.runIfWaiting()
+      return task
     }
   }
 }

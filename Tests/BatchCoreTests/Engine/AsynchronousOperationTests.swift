@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct AsynchronousOperationTests {
+@Suite(.timeLimit(.minutes(3))) struct AsynchronousOperationTests {
   /// Runs until it is told to finish.
   private final class ManualOperation: AsynchronousOperation, @unchecked Sendable {
     let begun = Gate()

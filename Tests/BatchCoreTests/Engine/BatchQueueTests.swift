@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct BatchQueueTests {
+@Suite(.timeLimit(.minutes(3))) struct BatchQueueTests {
   private let lanes = LanePool(calls: LinuxCalls())
 
   /// Makes operations 0 to `count` - 1, then no more.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct BatchRunnerTests {
+@Suite(.timeLimit(.minutes(3))) struct BatchRunnerTests {
   /// Options that differ from the defaults in what a test names.
   private static func options(
     _ concurrency: Int, stride: ChunkStride = .fixed(1), change: (inout BatchOptions) -> Void = { _ in }
@@ -36,6 +36,19 @@ import Testing
     #expect(collected.values.allSatisfy { $0.count <= stride })
     #expect(summary.counts.seen == 1000)
     #expect(summary.stopped == nil)
+  }
+
+  @Test(arguments: [1, 2, 9]) func processesAsManyAtOnceAsItMay(concurrency: Int) async throws {
+    let crowd = Crowd()
+    let everybody = Rendezvous(concurrency)
+    let job = ClosureJob<Int, Int>(onProcess: { _, _ in
+      crowd.enter()
+      everybody.arrive()
+      crowd.leave()
+      return 0
+    })
+    _ = try await Self.run(BatchRunner(options: Self.options(concurrency)), job, over: 0..<300)
+    #expect(crowd.most == concurrency)
   }
 
   @Test func collectsOneAtATime() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(3))) struct CancellationTests {
   @Test func keepsTheFirstReason() throws {
     let cancellation = Cancellation()
     #expect(!cancellation.isCancelled)

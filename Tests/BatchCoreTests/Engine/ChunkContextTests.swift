@@ -5,7 +5,7 @@ import Testing
 @testable import BatchCore
 
 /// What a run does about files that change, vanish or refuse while it reads them.
-@Suite(.timeLimit(.minutes(1))) struct ChunkContextTests {
+@Suite(.timeLimit(.minutes(3))) struct ChunkContextTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
 

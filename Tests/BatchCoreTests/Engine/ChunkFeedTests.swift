@@ -2,7 +2,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct ChunkFeedTests {
+@Suite(.timeLimit(.minutes(3))) struct ChunkFeedTests {
   @Test func givesEachChunkToOneOfManyThreads() async throws {
     let feed = ChunkFeed(source: ListSource(0..<1000), stride: .fixed(7))
     let chunks = Recorder<Chunk<Int>>()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct ChunkOperationTests {
+@Suite(.timeLimit(.minutes(3))) struct ChunkOperationTests {
   @Test func runsItsBodyOnALane() async throws {
     let lanes = LanePool(calls: LinuxCalls())
     let onLane = Recorder<Bool>()

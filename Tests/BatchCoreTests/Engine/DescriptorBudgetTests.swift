@@ -2,7 +2,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct DescriptorBudgetTests {
+@Suite(.timeLimit(.minutes(3))) struct DescriptorBudgetTests {
   @Test(arguments: [(0, 2), (1, 2), (2, 2), (64, 64)]) func sufficesForOneFile(asked: Int, capacity: Int) {
     #expect(DescriptorBudget(capacity: asked).capacity == capacity)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct LanePoolTests {
+@Suite(.timeLimit(.minutes(3))) struct LanePoolTests {
   /// Tells when it is freed.
   private final class Tool {
     let freed: Gate
@@ -35,6 +35,71 @@ import Testing
       group.wait()
     }
     #expect(lanes.count == 64)
+  }
+
+  @Test(arguments: [1, 2, 5]) func runsNoMoreAtOnceThanItsLimit(limit: Int) async throws {
+    let lanes = LanePool(limit: limit, calls: LinuxCalls())
+    let crowd = Crowd()
+    let everybody = Rendezvous(limit)
+    try await onThread {
+      let group = DispatchGroup()
+      for _ in 0..<200 {
+        group.enter()
+        lanes.run(
+          { _ in
+            crowd.enter()
+            everybody.arrive()
+            crowd.leave()
+          }, completion: { group.leave() })
+      }
+      group.wait()
+    }
+    #expect(crowd.most == limit)
+    #expect(lanes.count == limit)
+  }
+
+  @Test func beginsWhatStandsByWhenItsLimitRises() async throws {
+    let lanes = LanePool(limit: 1, calls: LinuxCalls())
+    try await onThread {
+      let everybody = Rendezvous(4)
+      let group = DispatchGroup()
+      for _ in 0..<4 {
+        group.enter()
+        lanes.run({ _ in everybody.arrive() }, completion: { group.leave() })
+      }
+      lanes.limit = 4
+      group.wait()
+    }
+    #expect(lanes.count == 4)
+  }
+
+  @Test func runsEverythingWhenItsLimitFalls() async throws {
+    let lanes = LanePool(limit: 4, calls: LinuxCalls())
+    let crowd = Crowd()
+    try await onThread {
+      let everybody = Rendezvous(5)
+      let lowered = Gate()
+      let group = DispatchGroup()
+      for number in 0..<50 {
+        group.enter()
+        lanes.run(
+          { _ in
+            if number < 4 {
+              everybody.arrive()
+              lowered.pass()
+            } else {
+              crowd.enter()
+              crowd.leave()
+            }
+          }, completion: { group.leave() })
+      }
+      everybody.arrive()
+      lanes.limit = 0
+      #expect(lanes.limit == 1)
+      lowered.open()
+      group.wait()
+    }
+    #expect(crowd.most == 1)
   }
 
   @Test func usesALaneAgain() async throws {

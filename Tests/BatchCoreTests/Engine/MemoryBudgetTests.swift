@@ -2,7 +2,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct MemoryBudgetTests {
+@Suite(.timeLimit(.minutes(3))) struct MemoryBudgetTests {
   @Test func countsInPages() async throws {
     // A byte more than a page takes two pages: two such takers fill four pages.
     let budget = MemoryBudget(capacity: 4 * MemoryBudget.pageSize)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct OrderedSinkTests {
+@Suite(.timeLimit(.minutes(3))) struct OrderedSinkTests {
   private let delivered = Recorder<Int>()
 
   private func sink() -> OrderedSink<Int> {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct ResultOperationTests {
+@Suite(.timeLimit(.minutes(3))) struct ResultOperationTests {
   private static let broken = BatchError(.unreadable, "broken")
 
   private static func code(_ operation: ResultOperation<Int>) -> BatchError.Code? {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct TokenBudgetTests {
+@Suite(.timeLimit(.minutes(3))) struct TokenBudgetTests {
   @Test(arguments: [(-3, 1), (0, 1), (1, 1), (5, 5)]) func hasAtLeastOneToken(asked: Int, capacity: Int) {
     #expect(TokenBudget(capacity: asked).capacity == capacity)
   }

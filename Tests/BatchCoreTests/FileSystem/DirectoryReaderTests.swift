@@ -47,14 +47,14 @@ import Testing
   }
 
   @Test func joinsTheAnswersOfManyCalls() throws {
-    for number in 0..<300 { try fixture.file(PathBytes("file\(number)"), "") }
+    try fixture.emptyFiles((0..<300).map { "file\($0)" })
     calls.on(.readEntries, nil, .short(1024))
     let names = try read().names
     #expect(names == (0..<300).map { Array("file\($0)".utf8) }.sorted { $0.lexicographicallyPrecedes($1) })
   }
 
   @Test func keepsWhatCameBeforeAnError() throws {
-    for number in 0..<300 { try fixture.file(PathBytes("file\(number)"), "") }
+    try fixture.emptyFiles((0..<300).map { "file\($0)" })
     calls.on(.readEntries, nil, .short(1024))
     calls.on(.readEntries, nil, turns: 3...3, .fail(EIO))
     let listing = try read()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct FileReaderTests {
+@Suite(.timeLimit(.minutes(3))) struct FileReaderTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct FolderReadAheadTests {
+@Suite(.timeLimit(.minutes(3))) struct FolderReadAheadTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
 
@@ -97,6 +97,28 @@ import Testing
     #expect(others.count { $0.task.withLock { $0.task != nil } } <= 256)
     free.open()
     _ = try await onThread { first.value().items.count }
+  }
+
+  @Test func beginsNothingMoreWhenTheWalkIsGivenUp() async throws {
+    let (busy, free) = (Gate(), Gate())
+    calls.on(
+      .readEntries, "folder", turns: 1...1,
+      .before {
+        busy.open()
+        free.pass()
+      })
+    let (running, waiting) = (task("folder"), task("other"))
+    weak var released: FolderReadAhead?
+    do {
+      let readAhead = FolderReadAhead(width: 1)
+      released = readAhead
+      #expect(readAhead.offer(running))
+      try await onThread { busy.pass() }
+      #expect(readAhead.offer(waiting))
+    }
+    #expect(released == nil)
+    free.open()
+    _ = try await onThread { running.value().items.count }
   }
 
   private final class WeakTask: Sendable {

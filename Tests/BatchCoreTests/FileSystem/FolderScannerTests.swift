@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct FolderScannerTests {
+@Suite(.timeLimit(.minutes(3))) struct FolderScannerTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
 
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test func keepsWhatCameBeforeAnError() throws {
-    for number in 0..<300 { try fixture.file(PathBytes("file\(number)"), "") }
+    try fixture.emptyFiles((0..<300).map { "file\($0)" })
     calls.on(.readEntries, nil, .short(1024))
     calls.on(.readEntries, nil, turns: 3...3, .fail(EIO))
     let items = Self.texts(scan().items)
@@ -189,7 +189,7 @@ import Testing
 
   @Test(arguments: [FolderScanner.blockSize - 1, FolderScanner.blockSize, FolderScanner.blockSize + 1])
   func looksAtTheFirstBlockOfFiles(count: Int) throws {
-    for number in 0..<count { try fixture.file(PathBytes("f\(number)"), "") }
+    try fixture.emptyFiles((0..<count).map { "f\($0)" })
     try fixture.folder("a-folder")
     let folder = scan()
     #expect(folder.items.count == min(count, FolderScanner.blockSize))
@@ -201,7 +201,7 @@ import Testing
 
   @Test func namesAFolderThatIsGoneWhenItsNextBlockIsDue() throws {
     let count = FolderScanner.blockSize + 3
-    for number in 0..<count { try fixture.file(PathBytes("folder/f\(number)"), "") }
+    try fixture.emptyFiles((0..<count).map { "f\($0)" }, in: "folder")
     let scanner = scanner()
     let folder = scanner.scan(subdirectory("folder"))
     try fixture.removeTree("folder")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct OverlappedReaderTests {
+@Suite(.timeLimit(.minutes(3))) struct OverlappedReaderTests {
   private static let piece = OverlappedReader.bufferSize
   private let fixture: TreeFixture
   private let calls = FaultyCalls()

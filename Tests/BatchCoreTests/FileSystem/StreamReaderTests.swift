@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct StreamReaderTests {
+@Suite(.timeLimit(.minutes(3))) struct StreamReaderTests {
   /// Reads a descriptor to its end.
   private static func content(
     _ descriptor: Int32, _ cancellation: Cancellation = Cancellation()

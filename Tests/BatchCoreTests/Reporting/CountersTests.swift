@@ -2,7 +2,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite(.timeLimit(.minutes(1))) struct CountersTests {
+@Suite(.timeLimit(.minutes(3))) struct CountersTests {
   @Test func beginsAtNothing() {
     #expect(Counters().snapshot == Counters.Snapshot())
   }

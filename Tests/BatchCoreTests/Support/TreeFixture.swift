@@ -48,6 +48,18 @@ final class TreeFixture: Sendable {
   /// A file of `size` bytes that differ from place to place.
   func file(_ name: PathBytes, size: Int) throws { try file(name, Self.content(size)) }
 
+  /// Many empty files in one folder.
+  func emptyFiles(_ names: [String], in name: PathBytes = "") throws {
+    try folder(name)
+    let parent = path(name).withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    defer { close(parent) }
+    for name in names {
+      let descriptor = openat(parent, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0o644)
+      guard descriptor >= 0 else { throw BatchError.syscall("make", errno: errno, path: PathBytes(name)) }
+      close(descriptor)
+    }
+  }
+
   func append(_ text: String, to name: PathBytes) throws {
     try write(name, Array(text.utf8), flags: O_APPEND | O_WRONLY)
   }
