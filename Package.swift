@@ -15,6 +15,7 @@ let package = Package(
   ],
   targets: [
     .target(name: "CLinux"),
+    .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CLZ4", providers: [.apt(["liblz4-dev"])]),
@@ -28,7 +29,7 @@ let package = Package(
       swiftSettings: settings
     ),
     .executableTarget(name: "batchproc", dependencies: ["BatchCore"], swiftSettings: settings),
-    .testTarget(name: "BatchCoreTests", dependencies: ["BatchCore"], swiftSettings: settings),
+    .testTarget(name: "BatchCoreTests", dependencies: ["BatchCore", "CArchive"], swiftSettings: settings),
     .testTarget(name: "BatchprocTests", dependencies: ["batchproc"], swiftSettings: settings),
     .testTarget(name: "EndToEndTests", dependencies: ["BatchCore", "batchproc"], swiftSettings: settings),
   ],

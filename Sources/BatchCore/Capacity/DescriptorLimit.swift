@@ -40,6 +40,20 @@ public struct DescriptorLimit: Sendable, Hashable {
     return current()
   }
 
+  /// How many descriptors the process was given beside its standard streams, or opened since.
+  ///
+  /// Counted below a limit of 1,024 only: under a higher one they make no difference.
+  public var inherited: UInt64 {
+    guard soft <= 1_024 else { return 0 }
+    return (STDERR_FILENO + 1..<Int32(soft)).reduce(into: 0) { if fcntl($1, F_GETFD) >= 0 { $0 += 1 } }
+  }
+
+  /// The same without those that are ``inherited``.
+  public var free: DescriptorLimit {
+    let taken = inherited
+    return DescriptorLimit(soft: soft - min(soft, taken), hard: hard - min(hard, taken))
+  }
+
   /// How many descriptors files may take at once: half of the limit, as far as the ``reserve`` stays free.
   ///
   /// From ``minimum`` to the reserve the budget is 1, and less than the reserve is free.

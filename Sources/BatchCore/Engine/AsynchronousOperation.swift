@@ -18,32 +18,20 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
 
   /// Begins the work; called by the queue. A second call does nothing.
   override public final func start() {
-    let begins = phase.withLock { phase in
-      guard phase == .ready else { return false }
-      phase = .executing
-      return true
-    }
-    guard begins else { return }
-    didChangeValue(forKey: "isExecuting")
-    if isCancelled {
-      cancelledBeforeStart()
-      finish()
-    } else {
-      execute()
-    }
+    if begin() { run() }
   }
 
   /// Begins the work by hand, outside any queue.
   ///
   /// - Throws: `invalid` when a dependency is not finished or the operation has been started before.
   public final func startByHand() throws(BatchError) {
-    guard phase.withLock({ $0 == .ready }) else {
-      throw BatchError(.invalid, "an operation can be started once only")
-    }
     guard isReady || isCancelled else {
       throw BatchError(.invalid, "an operation cannot start before those it depends on are finished")
     }
-    start()
+    guard begin() else {
+      throw BatchError(.invalid, "an operation can be started once only")
+    }
+    run()
   }
 
   /// The work. An override calls ``finish()`` once, at any later time, on any thread.
@@ -64,5 +52,24 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     guard ends else { return }
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
+  }
+
+  /// Whether this call, of all that try, is the one that begins.
+  private func begin() -> Bool {
+    phase.withLock { phase in
+      guard phase == .ready else { return false }
+      phase = .executing
+      return true
+    }
+  }
+
+  private func run() {
+    didChangeValue(forKey: "isExecuting")
+    if isCancelled {
+      cancelledBeforeStart()
+      finish()
+    } else {
+      execute()
+    }
   }
 }

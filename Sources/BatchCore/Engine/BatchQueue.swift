@@ -24,6 +24,8 @@ final class BatchQueue: Sendable {
     var sinceCheckpoint = 0
     var isExhausted = false
     var isAtBarrier = false
+    /// Whether the run is kept alive until there is room behind the operations.
+    var isWaitingForRoom = false
   }
 
   private let operations = OperationQueue()
@@ -38,7 +40,8 @@ final class BatchQueue: Sendable {
 
   /// - Parameters:
   ///   - next: makes the next operation, nil at the end; called from one place, one call at a time.
-  ///   - hasRoom: whether what comes behind the operations can take more; see ``roomAppeared()``.
+  ///   - hasRoom: whether what comes behind the operations can take more; after a false the run waits
+  ///     for ``roomAppeared()``.
   ///   - checkpoint: runs at the barrier after each ``Depth/perCheckpoint`` operations.
   init(
     concurrency: Int, depth: Depth, cancellation: Cancellation,
@@ -64,7 +67,11 @@ final class BatchQueue: Sendable {
   /// While true no operation begins; those that run go on.
   var isSuspended: Bool {
     get { operations.isSuspended }
-    set { operations.isSuspended = newValue && !cancellation.isCancelled }
+    set {
+      operations.isSuspended = newValue
+      // After the change, so that a cancellation at the same moment never leaves the queue suspended.
+      if cancellation.isCancelled { operations.isSuspended = false }
+    }
   }
 
   /// Runs the source to its end, or to where the cancellation stops it. Blocks the caller.
@@ -78,9 +85,14 @@ final class BatchQueue: Sendable {
     group.wait()
   }
 
-  /// To be called when ``hasRoom`` may have turned true again.
+  /// To be called each time that `hasRoom` may have turned true again; costs little when nobody waits.
   func roomAppeared() {
-    group.enter()
+    let isAwaited = state.withLock { state in
+      defer { state.isWaitingForRoom = false }
+      return state.isWaitingForRoom
+    }
+    guard isAwaited else { return }
+    // The place in the group that the waiting held is given up when the next ones are admitted.
     admission.async {
       self.admit()
       self.group.leave()
@@ -103,7 +115,11 @@ final class BatchQueue: Sendable {
   }
 
   private func mayAdmit() -> Bool {
-    guard !cancellation.isCancelled, hasRoom() else { return false }
+    guard !cancellation.isCancelled else { return false }
+    guard hasRoom() else {
+      waitForRoom()
+      return false
+    }
     let concurrency = operations.maxConcurrentOperationCount
     return state.withLock { state in
       guard !state.isExhausted, !state.isAtBarrier else { return false }
@@ -111,6 +127,18 @@ final class BatchQueue: Sendable {
       guard state.operations < max(depth.operations, concurrency) else { return false }
       return state.items < depth.items || state.operations < concurrency * 2
     }
+  }
+
+  /// Keeps the run alive: the last operation may end before there is room for the next one.
+  private func waitForRoom() {
+    let isNew = state.withLock { state in
+      guard !state.isExhausted, !state.isWaitingForRoom else { return false }
+      group.enter()
+      state.isWaitingForRoom = true
+      return true
+    }
+    // The room or the cancellation may have come just before anybody could know that it is awaited.
+    if isNew, cancellation.isCancelled || hasRoom() { roomAppeared() }
   }
 
   private func pull() -> ChunkOperation? {
@@ -167,5 +195,6 @@ final class BatchQueue: Sendable {
     // A barrier that is cancelled never runs its block: then the operations see the cancellation themselves.
     if !state.withLock({ $0.isAtBarrier }) { operations.cancelAllOperations() }
     operations.isSuspended = false
+    roomAppeared()
   }
 }

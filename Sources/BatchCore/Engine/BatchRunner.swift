@@ -12,7 +12,7 @@ public final class BatchRunner: Sendable {
   private let memory: MemoryBudget
   private let observer: (any RunObserver)?
   private let calls: any FileSystemCalls
-  private let active = Mutex<BatchQueue?>(nil)
+  private let active = Mutex<(queue: BatchQueue, lanes: LanePool)?>(nil)
 
   /// - Parameters:
   ///   - cancellation: stops the run from outside, as a signal does.
@@ -33,7 +33,8 @@ public final class BatchRunner: Sendable {
     self.observer = observer
     self.calls = calls
     descriptors = DescriptorBudget(capacity: options.descriptors)
-    memory = MemoryBudget(capacity: options.memory)
+    // More than the lanes can use takes a token for each page all the same, and time to count them.
+    memory = MemoryBudget(capacity: min(options.memory, FileReader.largeMemory * max(options.concurrency, 256)))
   }
 
   /// The files below some operands as a source for ``run(_:over:)``.
@@ -48,12 +49,15 @@ public final class BatchRunner: Sendable {
 
   /// Changes the number of operations at once while the run goes on; 1 or more.
   public func setConcurrency(_ count: Int) {
-    active.withLock { $0?.concurrency = count }
+    active.withLock { active in
+      active?.queue.concurrency = max(1, count) + LanePool.standby
+      active?.lanes.limit = count
+    }
   }
 
   /// Holds back operations that have not begun, or lets them begin again.
   public func setSuspended(_ isSuspended: Bool) {
-    active.withLock { $0?.isSuspended = isSuspended }
+    active.withLock { $0?.queue.isSuspended = isSuspended }
   }
 
   /// Runs a job over a source. Blocks the caller until everything is collected or the run has stopped.
@@ -80,12 +84,12 @@ public final class BatchRunner: Sendable {
   private func runOnLanes<Job: BatchJob>(
     _ job: Job, _ feed: ChunkFeed<Job.Item>, _ sink: OrderedSink<ChunkReport<Job.Output>>
   ) {
-    let lanes = LanePool(calls: calls)
+    let lanes = LanePool(limit: options.concurrency, calls: calls)
     // Results behind a slow file are small; so many may wait for it before the lanes do.
     let backlog = 4096
     let box = Mutex<BatchQueue?>(nil)
     let queue = BatchQueue(
-      concurrency: options.concurrency,
+      concurrency: options.concurrency + LanePool.standby,
       depth: BatchQueue.Depth(
         operations: max(64, options.concurrency * 4), perCheckpoint: options.chunksPerCheckpoint),
       cancellation: cancellation,
@@ -93,10 +97,7 @@ public final class BatchRunner: Sendable {
         guard let chunk = self.nextChunk(feed) else { return nil }
         return ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes) { bench in
           guard let report = self.process(chunk, with: job, on: bench) else { return }
-          let wasFull = sink.backlog >= backlog
-          sink.submit(report, at: chunk.index) {
-            if wasFull { box.withLock { $0 }?.roomAppeared() }
-          }
+          sink.submit(report, at: chunk.index) { box.withLock { $0 }?.roomAppeared() }
         }
       },
       hasRoom: { sink.backlog < backlog },
@@ -105,7 +106,7 @@ public final class BatchRunner: Sendable {
         self.checkpoint(job)
       })
     box.withLock { $0 = queue }
-    active.withLock { $0 = queue }
+    active.withLock { $0 = (queue, lanes) }
     queue.run()
     active.withLock { $0 = nil }
     box.withLock { $0 = nil }
@@ -132,7 +133,7 @@ public final class BatchRunner: Sendable {
         sinceCheckpoint = 0
       }
     }
-    if options.chunksPerCheckpoint != nil, sinceCheckpoint > 0, !cancellation.isCancelled { checkpoint(job) }
+    if options.chunksPerCheckpoint != nil, sinceCheckpoint > 0 { checkpoint(job) }
   }
 
   // MARK: Steps
@@ -179,6 +180,8 @@ public final class BatchRunner: Sendable {
   }
 
   private func checkpoint<Job: BatchJob>(_ job: Job) {
+    // Collecting the last results before it may have failed.
+    guard !cancellation.isCancelled else { return }
     do throws(BatchError) {
       try job.checkpoint()
     } catch {

@@ -4,7 +4,8 @@ import Synchronization
 public final class Cancellation: Sendable {
   private struct State {
     var reason: BatchError?
-    var handlers: [@Sendable () -> Void] = []
+    var handlers: [Int: @Sendable () -> Void] = [:]
+    var registrations = 0
   }
 
   private let flag = Atomic<Bool>(false)
@@ -22,20 +23,32 @@ public final class Cancellation: Sendable {
     let handlers = state.withLock { state -> [@Sendable () -> Void] in
       guard state.reason == nil else { return [] }
       state.reason = reason
-      defer { state.handlers = [] }
-      return state.handlers
+      // Inside the lock: whoever sees the reason also sees the flag.
+      flag.store(true, ordering: .releasing)
+      defer { state.handlers = [:] }
+      return state.handlers.sorted { $0.key < $1.key }.map(\.value)
     }
-    flag.store(true, ordering: .releasing)
     for handler in handlers { handler() }
   }
 
   /// Has `handler` called once when the run is cancelled, at once if it is already.
-  public func onCancel(_ handler: @escaping @Sendable () -> Void) {
-    let isLate = state.withLock { state in
-      if state.reason == nil { state.handlers.append(handler) }
-      return state.reason != nil
+  ///
+  /// - Returns: what ``forget(_:)`` wants.
+  @discardableResult
+  public func onCancel(_ handler: @escaping @Sendable () -> Void) -> Int {
+    let registration = state.withLock { state -> Int? in
+      guard state.reason == nil else { return nil }
+      state.registrations += 1
+      state.handlers[state.registrations] = handler
+      return state.registrations
     }
-    if isLate { handler() }
+    if registration == nil { handler() }
+    return registration ?? 0
+  }
+
+  /// Drops a handler that has not been called.
+  public func forget(_ registration: Int) {
+    state.withLock { $0.handlers[registration] = nil }
   }
 
   /// - Throws: the reason, when there is one.

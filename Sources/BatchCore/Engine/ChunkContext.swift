@@ -35,7 +35,7 @@ public final class ChunkContext {
   ///   - restart: called before the content comes, and again when reading starts over.
   ///   - consume: called with each piece of the content, in order.
   /// - Returns: nil when the content is not to be used; the reason has been reported.
-  /// - Throws: only what ends the run: its cancellation, or an error that `consume` throws.
+  /// - Throws: only what ends the run: its cancellation, or an error that `restart` or `consume` throws.
   public func read(
     _ record: FileRecord, restart: () throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -45,7 +45,14 @@ public final class ChunkContext {
       try checkCancellation()
       var fatal: BatchError?
       do throws(BatchError) {
-        let outcome = try bench.reader.read(record, restart: restart) { (piece) throws(BatchError) in
+        let outcome = try bench.reader.read(record) { () throws(BatchError) in
+          do throws(BatchError) {
+            try restart()
+          } catch {
+            fatal = error
+            throw error
+          }
+        } consume: { (piece) throws(BatchError) in
           do throws(BatchError) {
             try checkCancellation()
             try consume(piece)

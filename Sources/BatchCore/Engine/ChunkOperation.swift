@@ -6,6 +6,8 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   let itemCount: Int
   private let lanes: LanePool?
   private let body: @Sendable (Workbench) -> Void
+  /// The bench of the thread that runs the chunk itself; set and used on that thread.
+  private var callersBench: Workbench?
 
   /// - Parameter lanes: where the body runs; nil for the thread that starts the operation, with the
   ///   bench given to ``run(on:)``.
@@ -19,7 +21,10 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   }
 
   override func execute() {
-    guard let lanes else { return finish() }
+    guard let lanes else {
+      if let callersBench { body(callersBench) }
+      return finish()
+    }
     lanes.run(
       { bench in
         if !self.isCancelled { self.body(bench) }
@@ -31,7 +36,8 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   ///
   /// - Throws: `invalid` when the operation was started before.
   func run(on bench: Workbench) throws(BatchError) {
-    if !isCancelled { body(bench) }
+    callersBench = bench
+    defer { callersBench = nil }
     try startByHand()
   }
 }

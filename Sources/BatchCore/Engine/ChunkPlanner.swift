@@ -22,8 +22,9 @@ struct ChunkPlanner<Item: Sendable> {
   /// The next chunk, or nil at the end.
   mutating func next() throws(BatchError) -> Chunk<Item>? {
     var items = [Item]()
+    let limit = stride.count(at: index)
     var byteCount: Int64 = 0
-    while items.count < stride.count, byteCount < stride.byteCount, let item = try take() {
+    while items.count < limit, byteCount < stride.byteCount, let item = try take() {
       let weight = max(0, weight(item))
       if weight >= stride.largeThreshold {
         if items.isEmpty { return chunk([item], weight, isLarge: true) }

@@ -5,7 +5,9 @@ import Synchronization
 ///
 /// A dependency says when this operation may begin; ``requireSuccess(of:)`` says also that it must not
 /// run when the other one failed or was cancelled, which `Operation` by itself counts as finished.
-public final class ResultOperation<Value: Sendable>: AsynchronousOperation, FallibleOperation, @unchecked Sendable {
+public final class ResultOperation<Value: Sendable>: AsynchronousOperation, FallibleOperation,
+  @unchecked Sendable
+{
   private struct State {
     var outcome: Result<Value, BatchError>?
     var required: [any FallibleOperation] = []

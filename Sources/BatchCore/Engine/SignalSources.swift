@@ -34,8 +34,10 @@ public final class SignalSources: Sendable {
     clinux_reraise(number)
   }
 
-  /// Lets writes to a closed pipe fail with an error instead of ending the process.
-  public static func ignoreBrokenPipes() {
+  /// Lets writes to a closed pipe, or beyond the file size limit, fail with an error instead of ending
+  /// the process.
+  public static func ignoreFailedWrites() {
     clinux_ignore_signal(SIGPIPE)
+    clinux_ignore_signal(SIGXFSZ)
   }
 }

@@ -32,24 +32,33 @@ struct DirectoryOpener: Sendable {
     return Descriptor(owning: base)
   }
 
+  /// Reads the status behind a path, links followed, also where one call does not take the path.
+  ///
+  /// - Returns: 0, or the negative error number.
+  func status(of path: PathBytes, into status: inout stat) -> Int32 {
+    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &status) }
+    guard result == -ENAMETOOLONG, path.bytes.count > Self.longestPath else { return result }
+    do throws(BatchError) {
+      let folder = try open(path.parent, followingLast: true)
+      let directory = folder.raw
+      return PathBytes(path.lastComponent).withCString {
+        calls.status(of: $0, at: directory, followingLinks: true, into: &status)
+      }
+    } catch {
+      return -error.errno
+    }
+  }
+
   /// Opens a folder name by name below an operand, refusing every symbolic link on the way.
   ///
   /// Used when what was opened by path is not the inode that was listed: then a name in between may
   /// have been swapped for a link.
   func openBelowOperand(_ directory: DirectoryPath) throws(BatchError) -> Descriptor {
     let operand = PathBytes(directory.prefix.bytes[..<directory.operandLength])
-    let root = try open(operand.isEmpty ? PathBytes(".") : operand, followingLast: true)
-    let names = directory.relativePrefix.split(separator: UInt8(ascii: "/"))
-    guard !names.isEmpty else { return root }
-    var base = AT_FDCWD
+    var base = try open(operand.isEmpty ? PathBytes(".") : operand, followingLast: true).release()
     defer { if base != AT_FDCWD { _ = Glibc.close(base) } }
-    for (index, name) in names.enumerated() {
-      let flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOFOLLOW
-      if index == 0 {
-        base = try call(PathBytes(name), at: root.raw, flags: flags)
-      } else {
-        try step(to: PathBytes(name), from: &base, flags: flags)
-      }
+    for name in directory.relativePrefix.split(separator: UInt8(ascii: "/")) {
+      try step(to: PathBytes(name), from: &base, flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOFOLLOW)
     }
     defer { base = AT_FDCWD }
     return Descriptor(owning: base)

@@ -9,7 +9,6 @@ struct DirectoryReader: Sendable {
 
   /// The entries of a folder without `.` and `..`, sorted by the bytes of their names.
   ///
-  /// - Parameter accept: called with each name and what is known of its kind; false leaves it out.
   /// - Returns: the arena, the entries, and the error that ended the reading early, if one did.
   func read(
     _ folder: borrowing Descriptor

@@ -47,7 +47,8 @@ final class FileReader {
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
     do throws(BatchError) {
-      if record.status.size < Int64(buffer.count) {
+      // A file system may tell any size, also a negative one.
+      if (0..<Int64(buffer.count)).contains(record.status.size) {
         let outcome = try readAtOnce(record, restart: restart, consume: consume)
         if let outcome { return outcome }
       }
@@ -71,6 +72,8 @@ final class FileReader {
     repeat {
       let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<(size + 1)])
       let result = calls.read(file.raw, into: room)
+      // A FIFO or a folder has taken the file's place.
+      if result == -Int(EAGAIN) || result == -Int(EISDIR) { return nil }
       guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
       if result == 0 { break }
       count += result
@@ -166,7 +169,7 @@ final class FileReader {
       folder = (directory, number)
       return number
     } catch {
-      throw Self.isGone(error.errno) ? error.recoded(.vanished) : error
+      throw Self.isGone(error.errno, directory) ? error.recoded(.vanished) : error
     }
   }
 
@@ -175,10 +178,14 @@ final class FileReader {
     if number == ELOOP, !record.followsLinks {
       return BatchError(.special, "is a symbolic link now, passed over")
     }
-    return isGone(number) ? error.recoded(.vanished) : error
+    if number == ENXIO {
+      return BatchError(.special, "is a socket or a device now, passed over")
+    }
+    return isGone(number, record.directory) ? error.recoded(.vanished) : error
   }
 
-  private static func isGone(_ number: Int32) -> Bool {
-    number == ENOENT || number == ENOTDIR
+  /// Whether something that the walk listed is there no more; what was named as an operand is missing then.
+  private static func isGone(_ number: Int32, _ directory: DirectoryPath) -> Bool {
+    directory.identity != nil && (number == ENOENT || number == ENOTDIR)
   }
 }

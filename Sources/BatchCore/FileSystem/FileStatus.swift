@@ -36,7 +36,8 @@ public struct FileStatus: Sendable, Hashable {
     owner = raw.st_uid
     group = raw.st_gid
     size = Int64(raw.st_size)
-    modified = Time(seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
+    modified = Time(
+      seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
   }
 
   public var kind: Kind {

@@ -30,6 +30,8 @@ final class FolderReadAhead: Sendable {
   func offer(_ task: FolderTask) -> Bool {
     let (isTaken, lane) = state.withLock { state -> (Bool, DispatchQueue?) in
       guard state.outstanding < Self.limit, !state.isClosed, state.hasLanes else { return (false, nil) }
+      // Folders that the walk has used already stay in line until a lane comes by.
+      guard state.waiting.count < Self.limit else { return (false, nil) }
       state.outstanding += 1
       state.waiting.append(task)
       return (true, state.idle.popLast())

@@ -99,7 +99,7 @@ struct FolderScanner: Sendable {
       item(for: $0, in: directory, names: names, at: folder)
     }
     if let error = listing.error {
-      items.append(.problem(Problem(.unreadable, error.at(directory.shownPath))))
+      items.append(.problem(Problem(classify(error, of: directory))))
     }
     return ScannedFolder(
       directory: directory, names: names, items: items, rest: files.dropFirst(Self.blockSize),

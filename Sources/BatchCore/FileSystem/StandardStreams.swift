@@ -33,7 +33,9 @@ public enum StandardStreams {
   /// The inode behind a path, links followed; nil when there is none.
   public static func identity(of path: PathBytes) -> FileIdentity? {
     var raw = stat()
-    let result = path.withCString { LinuxCalls().status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw) }
+    let result = path.withCString {
+      LinuxCalls().status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw)
+    }
     return result == 0 ? FileStatus(raw).identity : nil
   }
 

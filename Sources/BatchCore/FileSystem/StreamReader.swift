@@ -1,12 +1,12 @@
 import Dispatch
 import Glibc
-import Synchronization
 
 /// Reads a pipe, a terminal or a file that somebody opened, and stops waiting when the run stops.
 final class StreamReader {
   private let descriptor: Int32
   private let cancellation: Cancellation
-  private let arrival: Arrival?
+  /// Pipes, sockets and terminals may have nothing to read yet; epoll(7) refuses most others.
+  private let mayWait: Bool
 
   /// - Parameter descriptor: stays open as long as the reader lives; not closed by it.
   init(descriptor: Int32, cancellation: Cancellation) {
@@ -14,9 +14,7 @@ final class StreamReader {
     self.cancellation = cancellation
     var raw = stat()
     let kind = fstat(descriptor, &raw) == 0 ? FileStatus(raw).kind : .unknown
-    // Regular files and most devices are always readable, and epoll(7) refuses them.
-    let waits = kind == .fifo || kind == .socket || isatty(descriptor) == 1
-    arrival = waits ? Arrival(at: descriptor, cancellation: cancellation) : nil
+    mayWait = kind == .fifo || kind == .socket || isatty(descriptor) == 1
   }
 
   /// Reads what there is, at least a byte; 0 at the end.
@@ -24,51 +22,39 @@ final class StreamReader {
   /// - Throws: the error of `read(2)`, or the cancellation's reason.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     while true {
-      arrival?.wait()
       try cancellation.check()
+      if mayWait, !isReadable {
+        waitForBytes()
+        continue
+      }
       let count = retrying { Glibc.read(descriptor, buffer.baseAddress, buffer.count) }
-      if count == -Int(EAGAIN), arrival != nil { continue }
+      if count == -Int(EAGAIN), mayWait { continue }
       guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
       return count
     }
   }
-}
 
-/// Waits for bytes on a descriptor by a read source, or for the end of the run.
-private final class Arrival: Sendable {
-  // Dispatch objects may be used from any thread; their protocols do not say so.
-  private nonisolated(unsafe) let source: any DispatchSourceRead
-  private let isSuspended = Mutex(true)
-  private let signal = DispatchSemaphore(value: 0)
+  private var isReadable: Bool {
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return retrying { Int(poll(&request, 1, 0)) } > 0
+  }
 
-  init(at descriptor: Int32, cancellation: Cancellation) {
-    source = DispatchSource.makeReadSource(
+  /// Returns when there are bytes or an end, or when the run is cancelled.
+  ///
+  /// Each wait has a source of its own: one that has seen a hang-up is not armed again by libdispatch.
+  private func waitForBytes() {
+    let signal = DispatchSemaphore(value: 0)
+    let closed = DispatchSemaphore(value: 0)
+    let source = DispatchSource.makeReadSource(
       fileDescriptor: descriptor, queue: DispatchQueue(label: "batchproc.stream"))
-    // Suspended by its own handler, so that it tells once for each wait and not as long as bytes lie there.
-    source.setEventHandler { [weak self] in self?.suspend() }
-    let signal = signal
-    cancellation.onCancel { signal.signal() }
-  }
-
-  deinit {
-    source.cancel()
-    // A suspended source must not be let go of.
-    if isSuspended.withLock({ $0 }) { source.resume() }
-  }
-
-  func wait() {
-    isSuspended.withLock { isSuspended in
-      if isSuspended { source.resume() }
-      isSuspended = false
-    }
+    source.setEventHandler { signal.signal() }
+    source.setCancelHandler { closed.signal() }
+    let registration = cancellation.onCancel { signal.signal() }
+    source.resume()
     signal.wait()
-  }
-
-  private func suspend() {
-    isSuspended.withLock { isSuspended in
-      if !isSuspended { source.suspend() }
-      isSuspended = true
-    }
-    signal.signal()
+    cancellation.forget(registration)
+    source.cancel()
+    // Until then the number must not become another file's.
+    closed.wait()
   }
 }

@@ -62,15 +62,12 @@ struct TreeWalker {
       return .problem(Problem(.missing, BatchError(.missing, message, path: operand)))
     }
     var raw = stat()
-    let result = operand.withCString {
-      scanner.calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw)
-    }
-    // A folder may lie deeper than one call reaches: opening tells more than this call.
-    if result != 0, result != -ENAMETOOLONG {
+    let result = DirectoryOpener(calls: scanner.calls).status(of: operand, into: &raw)
+    guard result == 0 else {
       return .problem(Problem(BatchError.syscall("find", errno: -result, path: operand)))
     }
     let status = FileStatus(raw)
-    if result == 0, status.kind != .directory { return fileOperand(operand, status) }
+    if status.kind != .directory { return fileOperand(operand, status) }
     let folder = scanner.scan(DirectoryPath(operand: operand))
     rootDevice = folder.directory.identity?.device ?? 0
     descend(into: folder)

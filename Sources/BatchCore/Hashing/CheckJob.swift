@@ -64,13 +64,19 @@ public final class CheckJob: BatchJob {
     _ entry: ManifestEntry, _ record: FileRecord, with digests: DigestPool, in context: ChunkContext
   ) throws(BatchError) -> CheckOutcome {
     let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
-      try context.read(record) { set.reset() } consume: { (piece) throws(BatchError) in try set.update(piece) }
+      try context.read(record) {
+        set.reset()
+      } consume: { (piece) throws(BatchError) in
+        try set.update(piece)
+      }
     }
     guard let found else { return .unreadable }
     if found == entry.digests { return .matches }
     for guess in entry.otherReadings {
       let other = try digests.read([guess.algorithm]) { (set) throws(BatchError) in
-        try context.reread(record) { set.reset() } consume: { (piece) throws(BatchError) in
+        try context.reread(record) {
+          set.reset()
+        } consume: { (piece) throws(BatchError) in
           try set.update(piece)
         }
       }

@@ -68,7 +68,7 @@ public struct CheckSource: BatchSource {
       return .unavailable(entry, BatchError(.missing, "is not a name", path: path))
     }
     var raw = stat()
-    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw) }
+    let result = DirectoryOpener(calls: calls).status(of: path, into: &raw)
     guard result == 0 else {
       let error = BatchError.syscall("open", errno: -result, path: path)
       return .unavailable(entry, result == -ENOTDIR ? error.recoded(.missing) : error)

@@ -36,7 +36,8 @@ public final class HashJob: BatchJob {
           try digests.update(piece)
         }
         if isRead {
-          try append(ManifestRow(path: "-", digests: digests.finish(), size: size, modified: nil), to: &result)
+          try append(
+            ManifestRow(path: "-", digests: digests.finish(), size: size, modified: nil), to: &result)
         }
       case .problem(let problem):
         context.report(problem)
@@ -65,7 +66,8 @@ public final class HashJob: BatchJob {
       seconds: outcome.status.modified.seconds, nanoseconds: UInt32(outcome.status.modified.nanoseconds))
     do throws(BatchError) {
       try append(
-        ManifestRow(path: record.path, digests: digests.finish(), size: size, modified: modified), to: &result)
+        ManifestRow(path: record.path, digests: digests.finish(), size: size, modified: modified), to: &result
+      )
     } catch {
       guard error.path != nil else { throw error }
       context.withdraw(Problem(.unreadable, error))

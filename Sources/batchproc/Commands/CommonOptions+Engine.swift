@@ -4,16 +4,24 @@ import BatchCore
 extension CommonOptions {
   /// What one operation may need at once; below this much memory it would wait for ever.
   private static let largestShareOfMemory: UInt64 = 4
+  private static let mostLanes = 4096
+  /// Signals, admission, results, progress, counting, load, and Dispatch's own.
+  private static let threadsOfRun = 8
+  /// A lane, and the reader of a large file beside it.
+  private static let threadsOfLane = 2
 
   /// - Throws: `exhausted` when the process may open too few files.
   func batchOptions(_ capacity: Capacity) throws(BatchError) -> BatchOptions {
     var options = BatchOptions()
-    let limit = DescriptorLimit.raise()
+    let limit = DescriptorLimit.raise().free
     let allowed = try limit.budget()
-    options.descriptors = min(maxOpenFiles ?? allowed, max(allowed, Int(clamping: limit.soft) - Int(DescriptorLimit.reserve)))
+    options.descriptors = min(
+      maxOpenFiles ?? allowed, max(allowed, Int(clamping: limit.soft) - Int(DescriptorLimit.reserve)))
+    // More than the lanes and the walk can use; each of them is a token to be counted.
+    options.descriptors = min(options.descriptors, 2 * DescriptorBudget.tokensToRead * Self.mostLanes)
     // More lanes than descriptors would only wait for one another.
     let lanes = max(1, options.descriptors / DescriptorBudget.tokensToRead)
-    options.concurrency = min(concurrency ?? capacity.concurrency, max(lanes, 1), 4096)
+    options.concurrency = try lowered(min(concurrency ?? capacity.concurrency, max(lanes, 1), Self.mostLanes))
     options.runsOnCaller = options.concurrency == 1 && qos == .default
     if let stride { options.stride = .fixed(stride) }
     if let maxMemory {
@@ -25,6 +33,21 @@ extension CommonOptions {
     return options
   }
 
+  /// What the threads that can be had are enough for.
+  private func lowered(_ concurrency: Int) throws(BatchError) -> Int {
+    let own = Self.threadsOfRun + readAhead(concurrency: concurrency)
+    let threads = ThreadLimit.available(upTo: own + concurrency * Self.threadsOfLane)
+    let lanes = (threads - own) / Self.threadsOfLane
+    guard lanes > 0 else {
+      throw BatchError(
+        .exhausted, "only \(threads) threads can be started: at least \(own + Self.threadsOfLane) are needed",
+        remedy: "raise `ulimit -u` or `ulimit -v`")
+    }
+    return min(concurrency, lanes)
+  }
+
+  private func readAhead(concurrency: Int) -> Int { min(8, max(2, concurrency)) }
+
   /// - Throws: `invalid` for a pattern that can never match, and the error of reading a pattern file.
   func walkOptions(concurrency: Int) throws(BatchError) -> WalkOptions {
     var options = WalkOptions()
@@ -34,7 +57,7 @@ extension CommonOptions {
     options.maximumSize = maxSize
     options.readsIgnoreFiles = gitignore
     options.skipsCaches = excludeCaches
-    options.readAhead = min(8, max(2, concurrency))
+    options.readAhead = readAhead(concurrency: concurrency)
     if !filterRules.isEmpty { options.filter = try PathFilter(rules: filterRules.map(\.rule)) }
     return options
   }

@@ -34,7 +34,8 @@ struct HashCommand {
       if !header.isEmpty, !common.dryRun { try results.stream.write(header) }
     }
     let source = session.runner.tree(operands.counted, options: walk)
-    let total = operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+    let total =
+      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
     let summary: RunSummary
     if common.dryRun {
       let rows = NameRows(areMembers: results.writesEvents, isNULEnded: options.endsRowsInNUL)
@@ -79,14 +80,20 @@ struct HashCommand {
       text: SummaryText(
         verb: common.dryRun ? "would hash" : "hashed", files: counts.done, bytes: counts.byteCount,
         elapsed: summary.elapsed / .seconds(1),
-        others: [(counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed")]))
-    if session.cancellation.isCancelled { return session.endingOfStopped(summary) ?? .exit(.outputIncomplete) }
+        others: [
+          (counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed"),
+        ]))
+    if session.cancellation.isCancelled {
+      return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
+    }
     return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
   }
 }
 
 extension HashOptions {
-  fileprivate var digestAlgorithms: [DigestAlgorithm] { algorithms.compactMap(DigestAlgorithm.init(rawValue:)) }
+  fileprivate var digestAlgorithms: [DigestAlgorithm] {
+    algorithms.compactMap(DigestAlgorithm.init(rawValue:))
+  }
 
   fileprivate var manifestFormat: ManifestFormat { ManifestFormat(rawValue: format.rawValue) ?? .gnu }
 }

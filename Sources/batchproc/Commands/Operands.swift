@@ -20,8 +20,9 @@ final class Operands: Sendable {
 
   /// One after the other, those of the lists when those of the command line are used up.
   var uncounted: AnyIterator<PathBytes> {
-    AnyIterator((given.map { AnyIterator(CollectionOfOne($0).makeIterator()) } + lists.map { $0.makeIterator() })
-      .lazy.joined().makeIterator())
+    AnyIterator(
+      (given.map { AnyIterator(CollectionOfOne($0).makeIterator()) } + lists.map { $0.makeIterator() })
+        .lazy.joined().makeIterator())
   }
 
   /// The same, each counted.

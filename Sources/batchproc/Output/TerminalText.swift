@@ -50,7 +50,9 @@ enum TerminalText {
   /// Lines that are fit for a terminal: what it could obey is escaped as by ``escape(_:)``, newlines and
   /// backslashes stay, since rows have an escape of their own for those.
   @Sendable static func defuse(_ bytes: [UInt8]) -> [UInt8] {
-    if bytes.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\\") }) { return bytes }
+    if bytes.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\\") }) {
+      return bytes
+    }
     var output: [UInt8] = []
     for piece in bytes.split(omittingEmptySubsequences: false, whereSeparator: isKept) {
       append(piece, to: &output)

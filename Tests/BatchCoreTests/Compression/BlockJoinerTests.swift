@@ -57,7 +57,7 @@ struct BlockJoinerTests {
   @Test("are one xz stream of several blocks, and several zstd frames with size and check")
   func listing() throws {
     let bytes = SampleContent.text.bytes(17 << 20)
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     try folder.write(CompressionFormat.xz.compressedInBlocks(bytes, level: 0), to: "f.xz")
     let xz = try StockTool("xz --robot --list f.xz | awk '/^file/ { print $2, $3, $7 }'", in: folder)
     #expect(xz.text == "1 5 CRC64\n")

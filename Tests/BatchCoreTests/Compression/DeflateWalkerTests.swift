@@ -33,7 +33,7 @@ struct DeflateWalkerTests {
 
   @Test("refuses what is cut off or damaged, or walks as zlib does", arguments: 0..<300)
   func damage(seed: UInt64) throws {
-    var chance = SeededGenerator(state: seed)
+    var chance = SeededRandom(seed: seed)
     var stream = try deflated(SampleContent.mixed.bytes(30_000, seed: seed % 10), level: 6)
     if seed.isMultiple(of: 3) {
       stream.removeLast(Int(chance.next() % UInt64(stream.count)))

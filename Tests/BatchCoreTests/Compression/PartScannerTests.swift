@@ -32,7 +32,7 @@ struct PartScannerTests {
   @Test("are found in zstd frames with skippable ones between them")
   func stockZstd() throws {
     let content = SampleContent.mixed.bytes(400_000)
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     try folder.write(content, to: "f")
     let frame = try StockTool("zstd -qc f", in: folder).output
     let noCheck = try StockTool("zstd -qc --no-check f", in: folder).output
@@ -59,7 +59,7 @@ struct PartScannerTests {
     let level = format.levels.lowerBound
     let file = try format.compressed(content, level: level) + format.compressed(content, level: level)
     for seed in 0..<UInt64(200) {
-      var chance = SeededGenerator(state: seed)
+      var chance = SeededRandom(seed: seed)
       var damaged = file
       if seed.isMultiple(of: 4) {
         damaged.removeLast(Int(chance.next() % UInt64(file.count)))

@@ -5,7 +5,7 @@ enum SampleContent: String, CaseIterable, Sendable {
   case mixed
 
   func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-    var chance = SeededGenerator(state: seed &+ UInt64(count))
+    var chance = SeededRandom(seed: seed &+ UInt64(count))
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + 64)
     while bytes.count < count {
@@ -24,18 +24,5 @@ enum SampleContent: String, CaseIterable, Sendable {
 
   private static let words: [[UInt8]] = (0..<97).map { number in
     Array("word\(number * number) ".utf8) + (number.isMultiple(of: 11) ? [0x0A] : [])
-  }
-}
-
-/// SplitMix64.
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
   }
 }

@@ -36,7 +36,7 @@ struct StreamDecoderTests {
 
   @Test("reads gzip headers with name, time and extra field")
   func gzipHeader() throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     try folder.write(text, to: "named")
     let stock = try StockTool("gzip -Nc named", in: folder)
     #expect(try CompressionFormat.gz.decompressed(stock.output) == text)
@@ -176,7 +176,7 @@ struct StreamDecoderTests {
 
   @Test("never takes damaged bytes for whole ones", arguments: CompressionFormat.allCases, 0..<200)
   func flippedBits(format: CompressionFormat, seed: UInt64) throws {
-    var chance = SeededGenerator(state: seed)
+    var chance = SeededRandom(seed: seed)
     let level = format.levels.lowerBound
     let content = SampleContent.mixed.bytes(20_000, seed: seed % 7)
     var file =

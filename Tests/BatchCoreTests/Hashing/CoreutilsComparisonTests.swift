@@ -47,7 +47,7 @@ import Testing
   @Test(arguments: manifests)
   func judgesEachLineAsCoreutilsDoes(manifest: String) throws {
     let input = Array(manifest.utf8)
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     try folder.write(input, to: "manifest")
     let stock = try StockTool("sha256sum --warn -c manifest", in: folder)
 

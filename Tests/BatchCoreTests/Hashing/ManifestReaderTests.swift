@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test func readsWhatHashdeepWrites() throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     try folder.write([], to: "a\nb")
     try folder.write([], to: "c")
     let stock = try StockTool("hashdeep -0 -l -r .", in: folder)
@@ -231,7 +231,7 @@ import Testing
   }
 
   @Test func readsWhatBsdtarWrites() throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     for name in HostileNames.all { try folder.write(name.bytes, to: name) }
     for options in ["sha256", "sha256,use-set", "sha256,indent"] {
       let stock = try StockTool("bsdtar --format=mtree --options='\(options)' -cf - .", in: folder)

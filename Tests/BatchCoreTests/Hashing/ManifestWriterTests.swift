@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ManifestWriterTests {
   private func manifest(
-    of folder: TemporaryFolder, _ names: [PathBytes], _ format: ManifestFormat,
+    of folder: ByteFolder, _ names: [PathBytes], _ format: ManifestFormat,
     _ algorithms: [DigestAlgorithm] = [.sha256], zero: Bool = false, below root: String = ""
   ) throws -> [UInt8] {
     let writer = try ManifestWriter(format, algorithms: algorithms, zero: zero)
@@ -31,7 +31,7 @@ import Testing
       (.sha256, "sha256sum"), (.md5, "md5sum"), (.sha512, "sha512sum"), (.blake2b, "b2sum"),
     ] as [(DigestAlgorithm, String)], [false, true])
   func gnuAndBSDAreTheBytesOfCoreutils(tool: (DigestAlgorithm, String), zero: Bool) throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     let z = zero ? "-z" : ""
     // A name of one dash is the standard input to it.
     let names = HostileNames.all.filter { $0 != "-" }
@@ -48,7 +48,7 @@ import Testing
 
   @Test(arguments: [ManifestFormat.gnu, .bsd])
   func coreutilsVerifiesEveryName(format: ManifestFormat) throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     let names = HostileNames.all.filter { $0 != "-" }
     let lines = try manifest(of: folder, names, format)
     let check = try StockTool("sha256sum --strict --quiet -c -", input: lines, in: folder)
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test func hasALineForEachDigest() throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     #expect(
       String(decoding: try manifest(of: folder, ["abc"], .gnu, [.crc32, .md5]), as: UTF8.self)
         == "352441c2  abc\n900150983cd24fb0d6963f7d28e17f72  abc\n")
@@ -72,7 +72,7 @@ import Testing
 
   @Test(arguments: [ManifestFormat.gnu, .bsd], [DigestAlgorithm.xxh3, .xxh128])
   func xxhsumVerifiesItsOwn(format: ManifestFormat, algorithm: DigestAlgorithm) throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     let lines = try manifest(of: folder, ["a b", "c"], format, [algorithm])
     let check = try StockTool("xxhsum --strict -c -", input: lines, in: folder)
     #expect(check.text == "a b: OK\nc: OK\n")
@@ -80,11 +80,11 @@ import Testing
 
   @Test(arguments: [[DigestAlgorithm.md5, .sha256], [.sha256, .sha1, .md5], [.sha1]])
   func hashdeepAuditsItsOwn(algorithms: [DigestAlgorithm]) throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     // hashdeep itself takes a carriage return off the end of a line, so that such a name has "moved".
     let names = HostileNames.withoutNewline.filter { $0.bytes.last != UInt8(ascii: "\r") }
     let lines = try manifest(of: folder, names, .hashdeep, algorithms, below: folder.path)
-    let list = try TemporaryFolder()
+    let list = try ByteFolder()
     try list.write(lines, to: "known")
     let audit = try StockTool("hashdeep -v -a -k \(list.path)/known -r \"$PWD\"", in: folder)
     #expect(audit.text.contains("Audit passed"))
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test func bsdtarReadsEveryNameOfMtree() throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     let names = HostileNames.all
     let lines = try manifest(of: folder, names, .mtree, [.sha256, .md5])
     let list = try StockTool("bsdtar -tf -", input: lines)
@@ -120,7 +120,7 @@ import Testing
   }
 
   @Test func mtreeHoldsWhatBsdtarFinds() throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     let lines = try manifest(of: folder, ["a b"], .mtree, [.sha256, .sha1, .md5, .sha384, .sha512])
     let stock = try StockTool(
       "bsdtar --format=mtree --options='!all,size,type,sha256,sha1,md5,sha384,sha512' -cf - 'a b'", in: folder
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test func jsonIsOneObjectInEachLine() throws {
-    let folder = try TemporaryFolder()
+    let folder = try ByteFolder()
     let lines = try manifest(of: folder, ["abc", PathBytes([0xff])], .json, [.crc32, .md5])
     #expect(
       String(decoding: lines, as: UTF8.self) == """

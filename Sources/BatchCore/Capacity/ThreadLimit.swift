@@ -1,0 +1,39 @@
+import Dispatch
+import Glibc
+
+/// How many more threads the process can have at once.
+///
+/// Dispatch waits for ever for a thread that it cannot start, also with the queue that signals come to:
+/// so what cannot be had must not be asked for.
+public enum ThreadLimit {
+  /// Starts threads, has them wait until all are there, and ends them.
+  ///
+  /// - Parameter count: how many are enough.
+  /// - Returns: how many there were, `count` at most.
+  public static func available(upTo count: Int) -> Int {
+    let gate = DispatchSemaphore(value: 0)
+    var threads: [pthread_t] = []
+    while threads.count < count {
+      var thread = pthread_t()
+      let argument = Unmanaged.passRetained(gate)
+      let failed = pthread_create(
+        &thread, nil,
+        { argument in
+          guard let argument else { return nil }
+          // The first allocation takes the address space that a thread needs beside its stack.
+          let memory = malloc(1 << 10)
+          Unmanaged<DispatchSemaphore>.fromOpaque(argument).takeRetainedValue().wait()
+          free(memory)
+          return nil
+        }, argument.toOpaque())
+      guard failed == 0 else {
+        argument.release()
+        break
+      }
+      threads.append(thread)
+    }
+    for _ in threads { gate.signal() }
+    for thread in threads { pthread_join(thread, nil) }
+    return threads.count
+  }
+}

@@ -1,0 +1,24 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite(.timeLimit(.minutes(1))) struct ChunkFeedTests {
+  @Test func givesEachChunkToOneOfManyThreads() async throws {
+    let feed = ChunkFeed(source: ListSource(0..<1000), stride: .fixed(7))
+    let chunks = Recorder<Chunk<Int>>()
+    try await onThreads(4) { _ in
+      while let chunk = try? feed.next() { chunks.record(chunk) }
+    }
+    let sorted = chunks.values.sorted { $0.index < $1.index }
+    #expect(sorted.map(\.index) == Array(0..<143))
+    #expect(sorted.flatMap(\.items) == Array(0..<1000))
+  }
+
+  @Test func weighsByTheSource() throws {
+    let feed = ChunkFeed(
+      source: ListSource([1, 2, 3], weigh: { $0 == 2 ? 100 << 20 : 1 }), stride: .automatic)
+    var sizes = [Int]()
+    while let chunk = try feed.next() { sizes.append(chunk.items.count) }
+    #expect(sizes == [1, 1, 1])
+  }
+}

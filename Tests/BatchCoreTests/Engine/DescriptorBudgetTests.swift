@@ -1,0 +1,23 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite(.timeLimit(.minutes(1))) struct DescriptorBudgetTests {
+  @Test(arguments: [(0, 2), (1, 2), (2, 2), (64, 64)]) func sufficesForOneFile(asked: Int, capacity: Int) {
+    #expect(DescriptorBudget(capacity: asked).capacity == capacity)
+  }
+
+  @Test func sharesItsDescriptors() async throws {
+    let budget = DescriptorBudget(capacity: 8)
+    let everybody = Rendezvous(4)
+    let crowd = Crowd()
+    try await onThreads(12) { number in
+      budget.withDescriptors(DescriptorBudget.tokensToRead) {
+        crowd.enter(DescriptorBudget.tokensToRead)
+        everybody.arrive()
+        crowd.leave(DescriptorBudget.tokensToRead)
+      }
+    }
+    #expect(crowd.most == 8)
+  }
+}

@@ -1,0 +1,25 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite(.timeLimit(.minutes(1))) struct MemoryBudgetTests {
+  @Test func countsInPages() async throws {
+    // A byte more than a page takes two pages: two such takers fill four pages.
+    let budget = MemoryBudget(capacity: 4 * MemoryBudget.pageSize)
+    let pair = Rendezvous(2)
+    let crowd = Crowd()
+    try await onThreads(6) { _ in
+      budget.withMemory(MemoryBudget.pageSize + 1) {
+        crowd.enter()
+        pair.arrive()
+        crowd.leave()
+      }
+    }
+    #expect(crowd.most == 2)
+  }
+
+  @Test(arguments: [0, 1, MemoryBudget.pageSize, 1 << 40, Int.max])
+  func letsOneTakerThroughWhateverItWants(byteCount: Int) {
+    #expect(MemoryBudget(capacity: 1).withMemory(byteCount) { true })
+  }
+}

@@ -1,0 +1,52 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite(.timeLimit(.minutes(1))) struct CountersTests {
+  @Test func beginsAtNothing() {
+    #expect(Counters().snapshot == Counters.Snapshot())
+  }
+
+  @Test func countsEachThingByItself() {
+    let counters = Counters()
+    counters.addSeen(10)
+    for _ in 0..<2 { counters.addDone() }
+    for _ in 0..<3 { counters.addFailed() }
+    for _ in 0..<4 { counters.addSkipped() }
+    counters.addMissing()
+    counters.addChanged()
+    counters.addBytes(1 << 40)
+    var expected = Counters.Snapshot()
+    expected.seen = 10
+    expected.done = 2
+    expected.failed = 3
+    expected.skipped = 4
+    expected.missing = 1
+    expected.changed = 1
+    expected.byteCount = 1 << 40
+    #expect(counters.snapshot == expected)
+  }
+
+  @Test func turnsADoneFileIntoAFailedOne() {
+    let counters = Counters()
+    counters.addDone()
+    counters.addDone()
+    counters.withdrawDone()
+    #expect(counters.snapshot.done == 1)
+    #expect(counters.snapshot.failed == 1)
+  }
+
+  @Test func losesNothingUnderThreads() async throws {
+    let counters = Counters()
+    try await onThreads(4) { _ in
+      for _ in 0..<5000 {
+        counters.addSeen(2)
+        counters.addDone()
+        counters.addBytes(3)
+      }
+    }
+    #expect(counters.snapshot.seen == 40_000)
+    #expect(counters.snapshot.done == 20_000)
+    #expect(counters.snapshot.byteCount == 60_000)
+  }
+}

@@ -1,0 +1,188 @@
+import Glibc
+
+@testable import BatchCore
+
+/// A tree of files in a fresh folder, removed with all that is in it when the fixture goes.
+///
+/// Paths are relative to the fixture's root and are bytes; folders on the way are made.
+final class TreeFixture: Sendable {
+  /// Absolute and without symbolic links.
+  let root: PathBytes
+
+  init() throws {
+    var template = Array("/tmp/batchproc-test-XXXXXX".utf8CString)
+    let isMade = template.withUnsafeMutableBufferPointer {
+      $0.baseAddress.map { mkdtemp($0) != nil } ?? false
+    }
+    guard isMade else { throw BatchError.syscall("make a folder", errno: errno) }
+    root = PathBytes(template.dropLast().map { UInt8(bitPattern: $0) })
+  }
+
+  deinit {
+    // rm goes through trees that are deeper than PATH_MAX.
+    _ = try? Self.run("/bin/rm", ["-rf", "--", root])
+  }
+
+  func path(_ name: PathBytes) -> PathBytes { name.isEmpty ? root : root.appending(name.bytes) }
+
+  // MARK: Making
+
+  func folder(_ name: PathBytes) throws {
+    var parent = root
+    for component in name.bytes.split(separator: UInt8(ascii: "/")) {
+      parent = parent.appending(component)
+      let result = parent.withCString { mkdir($0, 0o755) }
+      guard result == 0 || errno == EEXIST else {
+        throw BatchError.syscall("make", errno: errno, path: parent)
+      }
+    }
+  }
+
+  func file(_ name: PathBytes, _ content: some Collection<UInt8>) throws {
+    try folder(containing: name)
+    try write(name, content, flags: O_CREAT | O_TRUNC | O_WRONLY)
+  }
+
+  func file(_ name: PathBytes, _ text: String) throws { try file(name, Array(text.utf8)) }
+
+  /// A file of `size` bytes that differ from place to place.
+  func file(_ name: PathBytes, size: Int) throws { try file(name, Self.content(size)) }
+
+  func append(_ text: String, to name: PathBytes) throws {
+    try write(name, Array(text.utf8), flags: O_APPEND | O_WRONLY)
+  }
+
+  func truncate(_ name: PathBytes, to size: Int) throws {
+    try check("truncate", name) { Glibc.truncate($0, off_t(size)) }
+  }
+
+  /// A file of holes.
+  func sparseFile(_ name: PathBytes, size: Int) throws {
+    try file(name, "")
+    try truncate(name, to: size)
+  }
+
+  func fifo(_ name: PathBytes) throws {
+    try folder(containing: name)
+    try check("make", name) { mkfifo($0, 0o644) }
+  }
+
+  func socket(_ name: PathBytes) throws {
+    try folder(containing: name)
+    try check("make", name) { mknod($0, S_IFSOCK | 0o644, 0) }
+  }
+
+  func symbolicLink(_ name: PathBytes, to target: PathBytes) throws {
+    try folder(containing: name)
+    try check("link", name) { link in target.withCString { Glibc.symlink($0, link) } }
+  }
+
+  func hardLink(_ name: PathBytes, to target: PathBytes) throws {
+    try check("link", name) { link in path(target).withCString { Glibc.link($0, link) } }
+  }
+
+  func remove(_ name: PathBytes) throws { try check("remove", name) { Glibc.remove($0) } }
+
+  func removeTree(_ name: PathBytes) throws { try Self.run("/bin/rm", ["-rf", "--", path(name)]) }
+
+  func rename(_ name: PathBytes, to target: PathBytes) throws {
+    try check("rename", name) { from in path(target).withCString { Glibc.rename(from, $0) } }
+  }
+
+  /// Sets the time of the last change, so that a rewrite within the clock's grain still shows.
+  func setModified(_ name: PathBytes, seconds: Int) throws {
+    let times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
+    try check("set the time of", name) { utimensat(AT_FDCWD, $0, times, 0) }
+  }
+
+  /// `depth` folders of one name, each in the one before, and a file in the last.
+  func chain(of name: PathBytes, depth: Int, leaf: PathBytes) throws {
+    var current = root.withCString { open($0, O_RDONLY | O_DIRECTORY) }
+    defer { close(current) }
+    for _ in 0..<depth {
+      let isMade = name.withCString { mkdirat(current, $0, 0o755) } == 0
+      let next = name.withCString { openat(current, $0, O_RDONLY | O_DIRECTORY) }
+      guard isMade, next >= 0 else { throw BatchError.syscall("make", errno: errno, path: name) }
+      close(current)
+      current = next
+    }
+    let file = leaf.withCString { openat(current, $0, O_CREAT | O_WRONLY, 0o644) }
+    guard file >= 0 else { throw BatchError.syscall("make", errno: errno, path: leaf) }
+    close(file)
+  }
+
+  // MARK: Looking
+
+  /// How many descriptors of this process are open on something below the root.
+  var openDescriptors: Int {
+    guard let folder = opendir("/proc/self/fd") else { return -1 }
+    defer { closedir(folder) }
+    var count = 0
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if Self.target(ofDescriptor: name).starts(with: root.bytes) { count += 1 }
+    }
+    return count
+  }
+
+  /// The bytes of a file made with a size.
+  static func content(_ size: Int) -> [UInt8] {
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(size)
+    while bytes.count < size { bytes += pattern.prefix(size - bytes.count) }
+    return bytes
+  }
+
+  /// Its length is a prime, so that no two buffers of a round size are equal.
+  private static let pattern: [UInt8] = {
+    var numbers = SeededNumbers(seed: 1)
+    return (0..<65_537).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
+  }()
+
+  // MARK: Helpers
+
+  private func folder(containing name: PathBytes) throws {
+    if name.bytes.contains(UInt8(ascii: "/")) { try folder(name.parent) }
+  }
+
+  private func write(_ name: PathBytes, _ content: some Collection<UInt8>, flags: Int32) throws {
+    let descriptor = path(name).withCString { open($0, flags | O_CLOEXEC, 0o644) }
+    guard descriptor >= 0 else { throw BatchError.syscall("make", errno: errno, path: name) }
+    defer { close(descriptor) }
+    let bytes = Array(content)
+    guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+      throw BatchError.syscall("write", errno: errno, path: name)
+    }
+  }
+
+  private func check(
+    _ action: String, _ name: PathBytes, _ call: (UnsafePointer<CChar>) -> Int32
+  ) throws {
+    guard path(name).withCString(call) == 0 else {
+      throw BatchError.syscall(action, errno: errno, path: name)
+    }
+  }
+
+  private static func target(ofDescriptor name: String) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: 8192)
+    var count = 0
+    buffer.withUnsafeMutableBytes { raw in
+      guard let start = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      count = readlink("/proc/self/fd/\(name)", start, raw.count)
+    }
+    return Array(buffer.prefix(max(0, count)))
+  }
+
+  private static func run(_ program: String, _ arguments: [PathBytes]) throws {
+    let pointers = ([PathBytes(program)] + arguments).map { $0.withCString { strdup($0) } } + [nil]
+    defer { for pointer in pointers { free(pointer) } }
+    var process: pid_t = 0
+    let result = posix_spawn(&process, program, nil, nil, pointers, nil)
+    guard result == 0 else { throw BatchError.syscall("run \(program)", errno: result) }
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    guard status == 0 else { throw BatchError(.invalid, "\(program) ended with \(status)") }
+  }
+}

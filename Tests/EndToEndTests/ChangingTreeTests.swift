@@ -1,0 +1,140 @@
+import BatchCore
+import Testing
+
+/// Trees that change while they are read. System calls are held up with strace until the change is made.
+@Suite(.enabled(if: Host.canTrace, "needs strace")) struct ChangingTreeTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+    // Long enough that its content comes in several pieces.
+    try t.shell("head -c 3M /dev/urandom >t/grown")
+  }
+
+  /// Runs with the first two reads of `t/grown` held up, and changes the file when the first has been done.
+  private func changing(_ change: String, options: String = "") throws -> Outcome {
+    try t.shell(
+      """
+      rm -f trace
+      strace -qq -f -o trace -P t/grown -e trace=read -e inject=read:delay_exit=300000:when=1..2 \
+        $BP hash \(options) t & pid=$!
+      until grep -q 'read(' trace 2>/dev/null; do :; done
+      \(change)
+      wait $pid
+      """)
+  }
+
+  private static let changes = [
+    "echo more >>t/grown", ": >t/grown", "printf X | dd of=t/grown conv=notrunc status=none",
+  ]
+
+  @Test("a file that changes while it is read is a warning by default", arguments: changes)
+  func changed(change: String) throws {
+    let run = try changing(change)
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.messages == ["batchproc: warning: t/grown: changed while it was read"], "\(run.errorText)")
+    #expect(run.rows.count == 6)
+    #expect(run.errorText.contains("1 changed meanwhile"))
+  }
+
+  @Test("a file that changes while it is read has no digest where that is a failure", arguments: changes)
+  func changedFails(change: String) throws {
+    let run = try changing(change, options: "--on changed=fail")
+    #expect(run.status == 3, "\(run.errorText)")
+    #expect(run.messages == ["batchproc: t/grown: changed while it was read"])
+    #expect(run.rows.count == 5)
+    #expect(!run.text.contains("grown"))
+  }
+
+  @Test("a file that changed once is read again where the policy says so", arguments: changes)
+  func changedIsRetried(change: String) throws {
+    let run = try changing(change, options: "--on changed=retry:2")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.messages.isEmpty)
+    try t.write("m", run.output)
+    #expect(try t.shell("sha256sum --check --quiet m").status == 0)
+  }
+
+  @Test("with changed=ok the change is noted under -v only")
+  func changedIsOk() throws {
+    let run = try changing("echo more >>t/grown", options: "--on changed=ok")
+    #expect(run.status == 0)
+    #expect(run.messages.isEmpty)
+    let verbose = try changing("echo more >>t/grown", options: "-v --on changed=ok")
+    #expect(verbose.messages == ["batchproc: t/grown: changed while it was read"])
+  }
+
+  @Test("a file that grows as fast as it is read ends")
+  func growsForEver() throws {
+    let run = try t.shell(
+      """
+      (while :; do head -c 100000 /dev/zero; done >>t/grown) & writer=$!
+      $BP hash t >m; echo $?; kill $writer
+      """)
+    #expect(run.text == "0\n")
+  }
+
+  /// Holds up the end of the listing of `t`, and makes a change before its files are looked at.
+  private func afterListing(_ change: String, options: String = "") throws -> Outcome {
+    try t.shell(
+      """
+      rm -f trace
+      strace -qq -f -o trace -P t/text -P "$PWD/t/text" -P t -e trace=getdents64,openat,newfstatat \
+        -e inject=getdents64:delay_exit=500000:when=1 timeout 30 $BP hash -j 1 \(options) t & pid=$!
+      until grep -q getdents64 trace 2>/dev/null; do :; done
+      \(change)
+      wait $pid
+      """)
+  }
+
+  @Test("a file that goes between listing and reading is ok by default, and named under -v")
+  func vanished() throws {
+    let run = try afterListing("rm t/text", options: "-v")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.rows.count == 5)
+    #expect(run.messages.count == 1)
+    #expect(run.errorText.contains("batchproc: t/text: "))
+  }
+
+  @Test(
+    "a file that goes is a warning or a failure where the policy says so",
+    arguments: [
+      ("warn", 0, "batchproc: warning: t/text: "), ("fail", 3, "batchproc: t/text: "),
+      ("retry:2", 3, "batchproc: t/text: "),
+    ])
+  func vanishedByPolicy(action: String, status: Int32, message: String) throws {
+    let run = try afterListing("rm t/text", options: "--on vanished=\(action)")
+    #expect(run.status == status)
+    #expect(run.rows.count == 5)
+    #expect(run.messages.count == 1)
+    #expect(run.errorText.contains(message), "\(run.errorText)")
+  }
+
+  @Test(
+    "a file that became a FIFO or a link meanwhile is not opened for reading",
+    arguments: [
+      "rm t/text; mkfifo t/text", "rm t/text; ln -s /dev/zero t/text", "rm t/text; mkdir t/text",
+    ])
+  func swapped(change: String) throws {
+    let run = try afterListing(change)
+    #expect(run.status == 0 || run.status == 3, "\(run.errorText)")
+    #expect(run.rows.count == 5)
+  }
+
+  @Test(
+    "a file or folder that is swapped for a link all the time never leads out of the tree",
+    arguments: [
+      "ln -sfn ../secret t/x; rm -f t/x; echo ok >t/x", "mv t/d t/dd; ln -s ../out t/d; rm t/d; mv t/dd t/d",
+    ])
+  func neverLeadsOut(swap: String) throws {
+    let run = try t.shell(
+      """
+      echo s3cret >secret; mkdir -p out; echo s3cret >out/one; echo s3cret >out/f; bad=$(sha256sum <secret)
+      (while :; do \(swap); done) 2>/dev/null & swapper=$!
+      for i in 1 2 3 4 5 6 7 8 9 10 11 12; do $BP hash -q -j 4 t; done 2>/dev/null >rows
+      kill $swapper; grep -c "${bad%% *}" rows; grep -c t/big rows
+      """)
+    #expect(run.text == "0\n12\n")
+  }
+}

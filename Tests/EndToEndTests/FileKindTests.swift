@@ -1,0 +1,249 @@
+import BatchCore
+import Foundation
+import Testing
+
+/// What is in a tree beside ordinary files: nothing of it stops a run, and nothing of it is read by mistake.
+@Suite struct FileKindTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+  }
+
+  private func paths(_ run: Outcome) -> [String] {
+    run.rows.map { String(decoding: $0.dropFirst(66), as: UTF8.self) }
+  }
+
+  private static let files = ["t/big", "t/empty", "t/text", "t/d/one", "t/d/two"]
+
+  @Test("FIFOs, sockets and links of every kind are passed over, and counted as such")
+  func special() throws {
+    let made = try t.shell(
+      """
+      mkfifo t/fifo; python3 -c "import socket;socket.socket(socket.AF_UNIX).bind('t/socket')"
+      ln -s nowhere t/dangling; ln -s loop t/loop; ln -s . t/self; ln -s ../t t/up
+      ln -s /etc t/outside; ln -s /dev/zero t/zero; ln -s text t/link
+      """)
+    try #require(made.status == 0)
+    let run = try t.batchproc("hash", "t")
+    #expect(run.status == 0)
+    #expect(paths(run) == Self.files)
+    #expect(run.messages.isEmpty)
+    #expect(run.errorText.contains("9 skipped"))
+
+    let verbose = try t.batchproc("hash", "-v", "t")
+    #expect(verbose.output == run.output)
+    #expect(verbose.messages.count == 9)
+    #expect(verbose.errorText.contains("t/fifo: is a FIFO, passed over"), "\(verbose.errorText)")
+    #expect(verbose.errorText.contains("t/socket: is a socket, passed over"), "\(verbose.errorText)")
+  }
+
+  @Test("devices are never read", .enabled(if: Host.isRoot, "only root makes devices"))
+  func devices() throws {
+    let made = try t.shell("mknod t/zero c 1 5 && mknod t/null c 1 3 && mknod t/block b 7 0")
+    try #require(made.status == 0)
+    let run = try t.batchproc("hash", "t")
+    #expect(run.status == 0)
+    #expect(paths(run) == Self.files)
+    #expect(run.errorText.contains("3 skipped"))
+  }
+
+  @Test(
+    "a special file named as an operand is refused without being opened", arguments: ["fifo", "/dev/zero"])
+  func specialOperand(operand: PathBytes) throws {
+    try t.shell("mkfifo fifo")
+    let run = try t.batchproc("hash", "t/text", operand)
+    #expect(run.status == 3)
+    #expect(paths(run) == ["t/text"])
+    #expect(run.messages.count == 1)
+    #expect(run.errorText.contains("batchproc: \(operand): is "))
+  }
+
+  @Test("a dangling link is a special file in a tree, and a missing one as an operand")
+  func dangling() throws {
+    try t.shell("ln -s nowhere t/dangling")
+    let both = try t.batchproc("hash", "t/dangling", "t/text")
+    #expect(both.status == 3)
+    #expect(
+      both.errorText.contains("batchproc: t/dangling: cannot find: No such file or directory"),
+      "\(both.errorText)")
+    #expect(try t.batchproc("hash", "t/dangling").status == 1)
+  }
+
+  @Test("links are followed when asked, each cycle once, and the run ends")
+  func followed() throws {
+    try t.write("out/file", "outside")
+    try t.shell("ln -s loop t/loop; ln -s . t/self; ln -s ../t t/d/up; ln -s ../out t/out; ln -s text t/link")
+    let run = try t.batchproc("hash", "-L", "t")
+    #expect(paths(run).contains("t/out/file"))
+    #expect(paths(run).contains("t/link"))
+    #expect(Set(paths(run)).count == paths(run).count)
+    #expect(!paths(run).contains { $0.contains("self/") || $0.contains("up/") })
+  }
+
+  @Test("a link that is an operand leads to its file or folder")
+  func linkOperands() throws {
+    try t.shell("ln -s t/text link; ln -s t folder")
+    #expect(paths(try t.batchproc("hash", "link")) == ["link"])
+    #expect(paths(try t.batchproc("hash", "folder")).count == 5)
+  }
+
+  @Test("hard links are files of their own")
+  func hardLinks() throws {
+    try t.shell("ln t/big t/d/big2")
+    let rows = try t.batchproc("hash", "t").rows.filter { $0.contains(UInt8(ascii: "g")) }
+    #expect(Set(rows.map { $0.prefix(64) }).count == 1)
+    #expect(rows.count == 2)
+  }
+
+  @Test("files of any size around the edges of buffers have the digests of sha256sum")
+  func sizes() throws {
+    let made = try t.shell(
+      """
+      rm -r t; mkdir t
+      for n in 0 1 511 512 513 4095 4096 4097 65535 65536 65537 262143 262144 262145 \
+        1048575 1048576 1048577 8388607 8388608 8388609; do
+        head -c $n /dev/urandom >t/s$n
+      done
+      $BP hash t >m && sha256sum --check --quiet --strict m && wc -l <m
+      """)
+    #expect(made.text == "20\n", "\(made.text) \(made.errorText)")
+    let empty = try t.batchproc("hash", "t/s0")
+    #expect(empty.text.hasPrefix("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  "))
+  }
+
+  @Test("a sparse file has the digest of its zeros")
+  func sparse() throws {
+    let run = try t.shell("truncate -s 300M t/sparse; echo end >>t/sparse; $BP hash t | sha256sum -c --quiet")
+    #expect(run.status == 0, "\(run.text)")
+  }
+
+  @Test(
+    "what the kernel makes up on reading is read to its end, whatever size it claims",
+    arguments: [
+      "/proc/version", "/proc/cpuinfo", "/proc/filesystems", "/sys/kernel/mm/transparent_hugepage/enabled",
+    ])
+  func kernelFiles(path: String) throws {
+    let run = try t.shell("test ! -e \(path) || cmp <($BP hash \(path)) <(sha256sum \(path))")
+    #expect(run.status == 0, "\(run.text)")
+  }
+
+  @Test("5,000 nested folders need neither stack nor descriptors")
+  func deepNesting() throws {
+    let run = try t.shell(
+      """
+      mkdir deep; python3 -c "
+      import os
+      os.chdir('deep')
+      for _ in range(5000): os.mkdir('n'); os.chdir('n')
+      open('leaf','w')"
+      ulimit -n 64; ulimit -s 1024; $BP hash deep >m; echo $?; wc -l <m; tail -c 6 m; $BP check --quiet m; echo $?
+      """)
+    #expect(run.text == "0\n1\n/leaf\n0\n", "\(run.errorText.suffix(300))")
+  }
+
+  @Test(
+    "names on two file systems: one is left out when asked", .enabled(if: Host.canMount, "needs to mount"))
+  func oneFileSystem() throws {
+    let run = try t.shell(
+      """
+      mkdir t/mnt; unshare -m sh -c 'mount -t tmpfs none t/mnt && echo x >t/mnt/f
+      $BP hash -q t | cut -c67- ; echo $?; $BP hash -q -x t | cut -c67-; $BP hash -q -x t/mnt | cut -c67-'
+      """)
+    let all = Self.files + ["t/mnt/f"]
+    #expect(run.text == (all + ["0"] + Self.files + ["t/mnt/f", ""]).joined(separator: "\n"))
+  }
+
+  @Test("a folder mounted below itself ends", .enabled(if: Host.canMount, "needs to mount"))
+  func bindCycle() throws {
+    let run = try t.shell(
+      "mkdir t/b; unshare -m sh -c 'mount --bind t t/b; $BP hash t >m; echo $?; cut -c67- m'")
+    #expect(run.text == "3\n" + Self.files.map { "\($0)\n" }.joined())
+    #expect(run.messages.count == 1)
+    #expect(run.errorText.hasPrefix("batchproc: t/b: leads back to a folder"), "\(run.errorText)")
+  }
+
+  @Test(
+    "what may not be read is named once, and the rest is done",
+    .enabled(if: Host.canChangeUser, "only root changes the user"))
+  func unreadable() throws {
+    let run = try t.shell(
+      """
+      mkdir t/closed t/unlisted t/unentered; echo x >t/closed/f; echo x >t/unentered/f
+      chmod 700 t/closed; chmod 311 t/unlisted; chmod 644 t/unentered; chmod 600 t/text
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP hash t
+      """)
+    #expect(run.status == 3)
+    #expect(paths(run) == ["t/big", "t/empty", "t/d/one", "t/d/two"])
+    let names = ["t/text", "t/closed", "t/unlisted", "t/unentered/f"]
+    #expect(run.messages.count == names.count, "\(run.errorText)")
+    for name in names {
+      #expect(
+        run.messages.contains { $0.hasPrefix("batchproc: \(name): ") && $0.contains("Permission denied") },
+        "\(name)")
+    }
+  }
+
+  @Test(
+    "check names what may not be read, and goes on",
+    .enabled(if: Host.canChangeUser, "only root changes the user"))
+  func uncheckable() throws {
+    let run = try t.shell(
+      """
+      $BP hash t >m; chmod 600 t/text; chmod 700 t/d
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP check m; echo $?
+      setpriv --reuid=65534 --regid=65534 --clear-groups sha256sum -c m 2>/dev/null
+      """)
+    let parts = run.text.components(separatedBy: "3\n")
+    #expect(parts.count == 2, "\(run.text)")
+    #expect(parts.first == parts.last)
+  }
+
+  @Test(
+    "an output in the tree holds neither itself nor its temporary file",
+    arguments: [
+      "-o t/MANIFEST t", "--force -o t/text t", "t >t/MANIFEST", "t >>t/text",
+    ])
+  func outputInTree(arguments: String) throws {
+    let run = try t.shell("$BP hash -v \(arguments)")
+    #expect(run.status == 0, "\(run.errorText)")
+    let name: PathBytes = arguments.contains("MANIFEST") ? "t/MANIFEST" : "t/text"
+    let manifest = String(decoding: t.read(name) ?? [], as: UTF8.self)
+    #expect(manifest.contains("  t/big\n"))
+    #expect(!manifest.contains(name.description))
+    #expect(!manifest.contains(".tmp"))
+    #expect(t.temporaries(in: "t").isEmpty)
+  }
+
+  @Test("an output that is also an operand is refused, and stays as it was")
+  func outputIsInput() throws {
+    let before = t.read("t/text")
+    let run = try t.batchproc("hash", "-o", "t/text", "t/text")
+    #expect(run.status == 1)
+    #expect(t.read("t/text") == before)
+    try t.shell("ln t/text t/hard")
+    #expect(try t.batchproc("hash", "-o", "t/hard", "t/text").status == 1)
+    #expect(t.read("t/text") == before)
+  }
+
+  @Test("each operand has its own rows, in their order")
+  func overlapping() throws {
+    let run = try t.batchproc("hash", "t/d", "t/text", "./t/d", "t/d")
+    #expect(paths(run) == ["t/d/one", "t/d/two", "t/text", "./t/d/one", "./t/d/two", "t/d/one", "t/d/two"])
+  }
+
+  @Test("a missing operand is named, and the others are done; when all are missing nothing is")
+  func missingOperands() throws {
+    let some = try t.batchproc("hash", "nosuch", "t/text", "t/nosuch")
+    #expect(some.status == 3)
+    #expect(paths(some) == ["t/text"])
+    #expect(some.messages.count == 2)
+    let none = try t.batchproc("hash", "nosuch", "t/nosuch")
+    #expect(none.status == 1)
+    #expect(none.messages.count == 2)
+    let written = try t.batchproc("hash", "-o", "m", "nosuch")
+    #expect(written.status == 1)
+    #expect(!t.exists("m"))
+  }
+}

@@ -1,0 +1,220 @@
+import BatchCore
+import Glibc
+import Testing
+
+/// System calls that fail, one at a time: what failed is named, the rest is done, and the exit code tells.
+@Suite(.enabled(if: Host.canTrace, "needs strace")) struct InjectedFaultTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+  }
+
+  private func paths(_ run: Outcome) -> [String] {
+    run.rows.map { String(decoding: $0.dropFirst(66), as: UTF8.self) }
+  }
+
+  /// Fails one call on a regular file, counted over all threads; files of another size than `FAULT_SIZE`
+  /// are not counted, where it is set.
+  private static let fault = """
+    #include <stdatomic.h>
+    #include <stdlib.h>
+    #include <sys/stat.h>
+    static atomic_int calls;
+    static int fails(const char *call, int f) {
+      struct stat s;
+      if (strcmp(call, getenv("FAULT_CALL")) || fstat(f, &s) || !S_ISREG(s.st_mode)) return 0;
+      char *size = getenv("FAULT_SIZE");
+      if (size && atoll(size) != s.st_size) return 0;
+      if (atomic_fetch_add(&calls, 1) + 1 != atoi(getenv("FAULT_AT"))) return 0;
+      errno = atoi(getenv("FAULT_ERRNO"));
+      return 1;
+    }
+    ssize_t read(int f, void *b, size_t n) {
+      static ssize_t (*r)(int, void *, size_t);
+      if (!r) r = dlsym(RTLD_NEXT, "read");
+      return fails("read", f) ? -1 : r(f, b, n);
+    }
+    ssize_t write(int f, const void *b, size_t n) {
+      static ssize_t (*w)(int, const void *, size_t);
+      if (!w) w = dlsym(RTLD_NEXT, "write");
+      return fails("write", f) ? -1 : w(f, b, n);
+    }
+    """
+
+  @Test(
+    "a file whose reading fails is named and has no digest; the others have",
+    .enabled(if: Host.canPreload, "needs cc"), arguments: [1, 2, 3, 5, 8, 12])
+  func readFails(call: Int) throws {
+    try t.preload(Self.fault)
+    // 3 MiB are read in turn, 12 MiB beside the hashing.
+    for size in [3, 12] {
+      try t.shell("head -c \(size)M /dev/urandom >t/bad")
+      let run = try t.shell(
+        "LD_PRELOAD=$PWD/preload.so FAULT_CALL=read FAULT_SIZE=\(size << 20) FAULT_AT=\(call) FAULT_ERRNO=5 $BP hash t"
+      )
+      #expect(run.status == 3)
+      #expect(paths(run) == ["t/big", "t/empty", "t/text", "t/d/one", "t/d/two"])
+      #expect(run.messages == ["batchproc: t/bad: cannot read: Input/output error"], "\(run.errorText)")
+    }
+  }
+
+  @Test("a file that can be read at the second try is read again where the policy says so")
+  func readIsRetried() throws {
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO:when=1 \
+        $BP hash --on unreadable=retry:1 t
+      """)
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.rows.count == 5)
+  }
+
+  @Test(
+    "unreadable files are a warning or nothing where the policy says so",
+    arguments: [
+      ("warn", "batchproc: warning: t/big: cannot read: Input/output error"), ("ok", ""),
+    ])
+  func readFailsByPolicy(action: String, message: String) throws {
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO \
+        $BP hash --on unreadable=\(action) t
+      """)
+    #expect(run.status == 0)
+    #expect(run.rows.count == 4)
+    #expect(run.messages.joined() == message)
+  }
+
+  @Test("check tells a file that cannot be read from one that differs")
+  func checkReadFails() throws {
+    let run = try t.shell(
+      """
+      $BP hash -q t >m
+      strace -qq -f -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO $BP check m
+      """)
+    #expect(run.status == 3)
+    #expect(run.text.contains("t/big: FAILED open or read\n"))
+    #expect(run.rows.count == 5)
+  }
+
+  @Test(
+    "a folder or file that cannot be opened, listed or looked at is named, never left out without a word",
+    arguments: ["getdents64", "newfstatat", "fstat", "statx", "openat", "readlinkat"], [1, 2, 3, 4, 6])
+  func walkFails(name: String, call: Int) throws {
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -P t -P t/d -P t/text -e trace=\(name) -e inject=\(name):error=EIO:when=\(call) \
+        timeout 30 $BP hash t
+      """)
+    if run.status == 0 {
+      #expect(run.rows.count == 5)
+    } else {
+      #expect([1, 3].contains(run.status), "\(run.ending)")
+      // The call that fails may be the one that says that the listing is complete.
+      #expect(run.rows.count <= 5)
+      #expect(!run.messages.isEmpty)
+      #expect(run.messages.allSatisfy { $0.hasSuffix("Input/output error") }, "\(run.errorText)")
+    }
+  }
+
+  @Test("interrupted calls are made again")
+  func interrupted() throws {
+    let run = try t.shell(
+      """
+      $BP hash -q t >plain; : >m
+      strace -qq -f -o /dev/null -P t -P t/d -P t/text -P t/big -P "$PWD" -P . -P "$PWD/m" \
+        -e trace=read,write,openat,fsync,getdents64 -e inject=read,write,openat,fsync,getdents64:error=EINTR:when=1+2 \
+        $BP hash -q --force -o out t; echo $?
+      strace -qq -f -o /dev/null -P "$PWD/m" -e trace=write -e inject=write:error=EINTR:when=1+2 $BP hash -q t >>m
+      cmp plain out && cmp plain m; echo $?
+      """)
+    #expect(run.text == "0\n0\n", "\(run.errorText)")
+  }
+
+  @Test(
+    "a write that fails leaves neither a final name nor a temporary file",
+    .enabled(if: Host.canPreload, "needs cc"), arguments: [EIO, ENOSPC, EDQUOT], [1, 2, 5, 9])
+  func writeFails(error: Int32, call: Int) throws {
+    try t.preload(Self.fault)
+    try t.shell("mkdir t/many; cd t/many; for i in $(seq 200); do echo $i >f$i; done")
+    let before = t.names()
+    let fault = "LD_PRELOAD=$PWD/preload.so FAULT_CALL=write FAULT_AT=\(call) FAULT_ERRNO=\(error)"
+    let run = try t.shell("\(fault) $BP hash -q --stride 10 -o m t")
+    #expect(run.status == 5, "\(run.errorText)")
+    #expect(run.messages.count == 1)
+    #expect(run.errorText.contains("batchproc: m: cannot write: "))
+    #expect(t.names() == before)
+    // The streams of this run are regular files.
+    let plain = try t.shell("\(fault) $BP hash -q --stride 10 t 2>&-")
+    #expect(plain.status == 5)
+  }
+
+  @Test(
+    "a file that cannot be brought to the disk, closed or named is not published",
+    arguments: ["fsync", "renameat2"])
+  func publishingFails(name: String) throws {
+    try t.write("old", "old")
+    for arguments in ["-o m t", "--force -o old t"]
+    where !(name == "renameat2" && arguments.contains("force")) {
+      let run = try t.shell(
+        "strace -qq -f -o /dev/null -e trace=\(name) -e inject=\(name):error=EIO:when=1 $BP hash -q \(arguments)"
+      )
+      #expect(run.status == 5, "\(run.errorText)")
+      #expect(run.errorText.contains("Input/output error"))
+      #expect(t.names() == ["old", "t"])
+      #expect(t.read("old") == Array("old".utf8))
+    }
+  }
+
+  @Test("a name that cannot be replaced keeps its old file")
+  func replacingFails() throws {
+    try t.write("old", "old")
+    for error in ["EIO", "EXDEV", "EPERM"] {
+      let run = try t.shell(
+        """
+        strace -qq -f -o /dev/null -e trace=rename,renameat -e inject=rename,renameat:error=\(error) \
+          $BP hash -q --force -o old t
+        """)
+      #expect(run.status == 5, "\(run.errorText)")
+      #expect(t.names() == ["old", "t"])
+      #expect(t.read("old") == Array("old".utf8))
+    }
+  }
+
+  @Test("a folder that cannot be synced makes the output doubtful")
+  func folderSyncFails() throws {
+    let run = try t.shell(
+      "strace -qq -f -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when=2 $BP hash -q -o m t")
+    #expect(run.status == 5)
+    #expect(run.errorText.contains("Input/output error"))
+    #expect(t.names() == ["m", "t"])
+  }
+
+  @Test(
+    "calls that a kernel does not have are done without",
+    arguments: [
+      "openat2", "copy_file_range", "statx", "io_uring_setup", "fallocate", "fadvise64", "getrandom",
+      "sendfile",
+      "renameat2", "ioprio_set", "sched_getaffinity",
+    ])
+  func missingCalls(name: String) throws {
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -e trace=\(name) -e inject=\(name):error=ENOSYS $BP hash -q -o m t; echo $?
+      sha256sum -c --quiet m; wc -l <m
+      """)
+    #expect(run.text == "0\n5\n", "\(run.errorText)")
+    #expect(t.temporaries().isEmpty)
+  }
+
+  @Test("where names cannot be taken in one step, one that exists is still not replaced")
+  func noReplaceWithoutTheCall() throws {
+    try t.write("old", "old")
+    let run = try t.shell(
+      "strace -qq -f -o /dev/null -e trace=renameat2 -e inject=renameat2:error=EINVAL $BP hash -q -o old t")
+    #expect(run.status == 1)
+    #expect(t.read("old") == Array("old".utf8))
+  }
+}

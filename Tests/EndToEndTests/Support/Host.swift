@@ -1,0 +1,61 @@
+import Foundation
+import Glibc
+
+/// The binary that is tested, and what this machine allows tests to do.
+enum Host {
+  /// `BATCHPROC_BIN`, or what was built beside these tests.
+  static let binary: String = {
+    if let given = ProcessInfo.processInfo.environment["BATCHPROC_BIN"], !given.isEmpty {
+      return URL(fileURLWithPath: given).path
+    }
+    let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    let besides = tests.deletingLastPathComponent().appendingPathComponent("batchproc").path
+    if access(besides, X_OK) == 0 { return besides }
+    return FileManager.default.currentDirectoryPath + "/.build/debug/batchproc"
+  }()
+
+  static let isRoot = geteuid() == 0
+
+  /// Root may mount in a namespace of its own, but not in every container.
+  static let canMount =
+    isRoot
+    && succeeds(
+      "unshare -m sh -c 'd=$(mktemp -d); mount -t tmpfs none $d; s=$?; umount $d; rmdir $d; exit $s'")
+
+  static let canMountImages =
+    canMount
+    && succeeds(
+      """
+      d=$(mktemp -d) && cd "$d" && truncate -s 4M i && mkfs.ext4 -qF i && mkdir m &&
+      unshare -m mount -o loop i m; s=$?; rm -rf "$d"; exit $s
+      """)
+
+  /// Faults are injected into system calls with strace, which not every container allows.
+  static let canTrace = succeeds("strace -qq -f -o /dev/null -e trace=openat true")
+
+  /// Calls of the C library are replaced with a small library that is compiled on the spot.
+  static let canPreload =
+    succeeds("command -v cc") && succeeds("ldd '\(binary)' | grep -q libc.so")
+
+  static let canChangeUser = isRoot && succeeds("setpriv --reuid=65534 --regid=65534 --clear-groups true")
+
+  static let hasPython = succeeds("python3 -c 'import json, pty'")
+
+  /// A file system in memory with room for large trees.
+  static let memoryFolder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+
+  /// Long runs that are not made every time.
+  static let runsLargeTests = ProcessInfo.processInfo.environment["BATCHPROC_LARGE_TESTS"] == "1"
+
+  private static func succeeds(_ script: String) -> Bool {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", script]
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return false }
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+}

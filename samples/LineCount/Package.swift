@@ -1,0 +1,12 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "LineCount",
+  dependencies: [.package(name: "batchproc", path: "../..")],
+  targets: [
+    .executableTarget(
+      name: "LineCount", dependencies: [.product(name: "BatchCore", package: "batchproc")])
+  ],
+  swiftLanguageModes: [.v6]
+)
