@@ -1,23 +1,23 @@
 /// A Huffman code of DEFLATE as a table: the next bits of the stream say how many of them to pass.
 final class DeflateTable {
-  /// What the bits that led to it come to.
-  enum Kind: UInt8 {
+  /// What comes next when the bits of a step are passed.
+  enum Kind: UInt16 {
+    /// A literal, a length or the end of the block.
+    case toLiterals
+    /// The distance of a match.
+    case toDistance
+    /// The end of the block was passed.
+    case end
+    /// A code longer than the table's index, of which nothing was passed.
+    case long
     /// No code begins like this.
     case invalid
-    /// Whole literals, one or more.
-    case literals
-    /// Literals or none, and a match's length with its extra bits; or a distance with its extra bits.
-    case match
-    /// Literals or none, and the end of the block.
-    case end
-    /// A code longer than the table's index; nothing is passed.
-    case long
   }
 
-  struct Step {
-    var kind: Kind
-    var bits: UInt8
-  }
+  /// A kind and, in the low byte, how many bits to pass.
+  typealias Step = UInt16
+
+  static func step(_ kind: Kind, bits: Int) -> Step { kind.rawValue << 8 | UInt16(bits) }
 
   private struct Code {
     var length: UInt8
@@ -26,8 +26,7 @@ final class DeflateTable {
 
   static let maximumLength = 15
 
-  let steps: UnsafeMutablePointer<Step>
-  let mask: UInt64
+  private let steps: UnsafeMutablePointer<Step>
   private let bits: Int
   private let size: Int
   // What each index begins with alone, length 0 for no code or a long one.
@@ -37,12 +36,13 @@ final class DeflateTable {
   private let symbols: UnsafeMutablePointer<UInt16>
   private let counts: UnsafeMutablePointer<Int>
 
-  /// - Parameter bits: the size of the table's index.
-  init(bits: Int) {
+  /// - Parameters:
+  ///   - bits: the size of the table's index.
+  ///   - steps: where to put a step for each index, kept by the owner.
+  init(bits: Int, steps: UnsafeMutablePointer<Step>) {
     self.bits = bits
+    self.steps = steps
     size = 1 << bits
-    mask = UInt64(size - 1)
-    steps = .allocate(capacity: size)
     codes = .allocate(capacity: size)
     lengths = .allocate(capacity: 288)
     lengths.initialize(repeating: 0)
@@ -51,7 +51,6 @@ final class DeflateTable {
   }
 
   deinit {
-    steps.deallocate()
     codes.deallocate()
     lengths.deallocate()
     symbols.deallocate()
@@ -75,7 +74,7 @@ final class DeflateTable {
         scratch[place + length + 1] = scratch[place + length] + counts[length]
       }
       codes.update(repeating: Code(length: 0, symbol: 0), count: size)
-      steps.update(repeating: Step(kind: .invalid, bits: 0), count: size)
+      steps.update(repeating: Self.step(.invalid, bits: 0), count: size)
       for symbol in 0..<symbolCount where lengths[symbol] > 0 {
         let length = Int(lengths[symbol])
         symbols[scratch[place + length]] = UInt16(symbol)
@@ -92,7 +91,7 @@ final class DeflateTable {
     var reversed = 0
     for bit in 0..<length where code >> bit & 1 == 1 { reversed |= 1 << (length - 1 - bit) }
     guard length <= bits else {
-      steps[reversed & (size - 1)].kind = .long
+      steps[reversed & (size - 1)] = Self.step(.long, bits: 0)
       return
     }
     var index = reversed
@@ -107,7 +106,7 @@ final class DeflateTable {
   func joinLiterals() {
     for index in 0..<size {
       var used = 0
-      var kind = Kind.literals
+      var kind = Kind.toLiterals
       while used < bits {
         let code = codes[index >> used]
         let length = Int(code.length)
@@ -117,12 +116,12 @@ final class DeflateTable {
         if code.symbol == 256 {
           kind = .end
         } else {
-          kind = code.symbol < 286 ? .match : .invalid
+          kind = code.symbol < 286 ? .toDistance : .invalid
           used += Self.lengthExtraBits(Int(code.symbol))
         }
         break
       }
-      if used > 0 { steps[index] = Step(kind: kind, bits: UInt8(truncatingIfNeeded: used)) }
+      if used > 0 { steps[index] = Self.step(kind, bits: used) }
     }
   }
 
@@ -130,7 +129,7 @@ final class DeflateTable {
   func addDistances() {
     for index in 0..<size where codes[index].length > 0 && codes[index].symbol < 30 {
       let extra = Self.distanceExtraBits(Int(codes[index].symbol))
-      steps[index] = Step(kind: .match, bits: codes[index].length + UInt8(extra))
+      steps[index] = Self.step(.toLiterals, bits: Int(codes[index].length) + extra)
     }
   }
 

@@ -6,9 +6,29 @@ final class DeflateWalker {
   /// How many bytes behind the stream are read, and must be there.
   static let readAhead = DeflateBits.readAhead
 
-  private let literals = DeflateTable(bits: 11)
-  private let distances = DeflateTable(bits: 10)
-  private let precode = DeflateTable(bits: 7)
+  private static let indexBits = 11
+
+  // The steps of literals, then those of distances, so that a step tells its follower's table without a
+  // branch, which no processor could foresee.
+  private let steps: UnsafeMutablePointer<DeflateTable.Step>
+  private let precodeSteps: UnsafeMutablePointer<DeflateTable.Step>
+  private let literals: DeflateTable
+  private let distances: DeflateTable
+  private let precode: DeflateTable
+
+  init() {
+    let size = 1 << Self.indexBits
+    steps = .allocate(capacity: 2 * size)
+    literals = DeflateTable(bits: Self.indexBits, steps: steps)
+    distances = DeflateTable(bits: Self.indexBits, steps: steps + size)
+    precodeSteps = .allocate(capacity: 1 << 7)
+    precode = DeflateTable(bits: 7, steps: precodeSteps)
+  }
+
+  deinit {
+    steps.deallocate()
+    precodeSteps.deallocate()
+  }
 
   /// - Returns: the bits where the last block's header begins and where its last code ends; nil when the
   ///   bytes are not one whole stream.
@@ -93,40 +113,44 @@ final class DeflateWalker {
 
   /// Passes the literals and matches of a block and its end.
   private func skipCodes(_ reader: inout DeflateBits) -> Bool {
-    let table = literals.steps
-    let mask = literals.mask
+    let mask = UInt64(1 << Self.indexBits - 1)
+    let ordinary = DeflateTable.Kind.toDistance.rawValue
+    // Where in `steps` the table is that the next bits are for.
+    var table = 0
     while reader.position < reader.end {
       var bits = reader.peek()
-      var step = table[Int(truncatingIfNeeded: bits & mask)]
-      reader.position &+= Int(step.bits)
-      if step.kind == .literals {
-        bits >>= UInt64(truncatingIfNeeded: step.bits)
-        step = table[Int(truncatingIfNeeded: bits & mask)]
-        reader.position &+= Int(step.bits)
-        if step.kind == .literals { continue }
-      }
-      if step.kind == .long {
-        guard let symbol = literals.symbol(&reader) else { return false }
-        if symbol < 256 { continue }
-        if symbol == 256 { return true }
-        guard symbol < 286 else { return false }
-        reader.position &+= DeflateTable.lengthExtraBits(symbol)
-        step.kind = .match
-      }
-      switch step.kind {
-      case .match:
-        let distance = distances.steps[Int(truncatingIfNeeded: reader.peek() & distances.mask)]
-        reader.position &+= Int(distance.bits)
-        if distance.kind == .match { continue }
-        guard distance.kind == .long, let symbol = distances.symbol(&reader), symbol < 30 else {
+      var step = steps[table &+ Int(truncatingIfNeeded: bits & mask)]
+      if step >> 8 > ordinary {
+        switch DeflateTable.Kind(rawValue: step >> 8) {
+        case .end where table == 0:
+          reader.position += Int(step & 0xFF)
+          return true
+        case .long:
+          if table == 0 {
+            guard let symbol = literals.symbol(&reader), symbol < 286 else { return false }
+            if symbol == 256 { return true }
+            if symbol > 256 {
+              reader.position += DeflateTable.lengthExtraBits(symbol)
+              table = 1 << Self.indexBits
+            }
+          } else {
+            guard let symbol = distances.symbol(&reader), symbol < 30 else { return false }
+            reader.position += DeflateTable.distanceExtraBits(symbol)
+            table = 0
+          }
+          continue
+        default:
           return false
         }
-        reader.position &+= DeflateTable.distanceExtraBits(symbol)
-      case .end:
-        return true
-      default:
-        return false
       }
+      reader.position &+= Int(step & 0xFF)
+      table = Int(step >> 8) &<< Self.indexBits
+      // The bits that are left are enough for a second step, 57 less the 24 of the longest one.
+      bits &>>= UInt64(step & 0xFF)
+      step = steps[table &+ Int(truncatingIfNeeded: bits & mask)]
+      if step >> 8 > ordinary { continue }
+      reader.position &+= Int(step & 0xFF)
+      table = Int(step >> 8) &<< Self.indexBits
     }
     return false
   }
