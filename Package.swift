@@ -17,11 +17,15 @@ let package = Package(
     .target(name: "CLinux"),
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
+    .systemLibrary(name: "CLZ4", providers: [.apt(["liblz4-dev"])]),
+    .systemLibrary(name: "CLZMA", providers: [.apt(["liblzma-dev"])]),
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
     .target(
       name: "BatchCore",
-      dependencies: ["CLinux", "CCrypto", "CXXHash", "CZlib"],
+      dependencies: ["CLinux", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash", "CZlib", "CZstd"],
       swiftSettings: settings
     ),
     .executableTarget(name: "batchproc", dependencies: ["BatchCore"], swiftSettings: settings),

@@ -67,6 +67,45 @@ JOBS = (
         setup="find {small} -type f -print0 | xargs -0 sha256sum >{work}/small.sha256",
     ),
     Job(
+        "tree to .gz",
+        "{batchproc} compress -q --no-fsync --compress-all --force --output-dir {work}/gz {small}",
+        (
+            Peer("xargs libdeflate-gzip", "find {work}/copy -type f ! -name '*.gz' -print0"
+                 " | xargs -0 -n500 -P{cores} libdeflate-gzip -kf6"),
+            Peer("pigz -r", "pigz -rkf -p{cores} {work}/copy"),
+        ),
+        target=0.85,
+        setup="rm -rf {work}/copy {work}/gz; cp -r {small} {work}/copy",
+        prepare="find {work}/copy -name '*.gz' -delete",
+    ),
+    Job(
+        "tree to .zst",
+        "{batchproc} compress -q --no-fsync --compress-all --force --format zst --output-dir {work}/zst {small}",
+        (
+            Peer("xargs zstd -3", "find {work}/copy -type f ! -name '*.gz' ! -name '*.zst' -print0"
+                 " | xargs -0 -n500 -P{cores} zstd -qkf3"),
+            Peer("zstd -T -r", "zstd -qkfr3 -T{cores} --output-dir-mirror {work}/mirror {small}"),
+        ),
+        target=0.70,
+        setup="rm -rf {work}/copy {work}/zst {work}/mirror; cp -r {small} {work}/copy",
+        prepare="find {work}/copy -name '*.zst' -delete",
+    ),
+    Job(
+        "big file to .gz",
+        "{batchproc} compress -q --no-fsync --force --output-dir {work}/big {big}/big.dat",
+        (
+            Peer("pigz", "pigz -kc -p{cores} {big}/big.dat >{work}/big.gz"),
+            Peer("libdeflate-gzip", "libdeflate-gzip -kc6 {big}/big.dat >{work}/big.gz"),
+        ),
+        target=0.40,
+    ),
+    Job(
+        "big file to .zst",
+        "{batchproc} compress -q --no-fsync --force --format zst --output-dir {work}/big {big}/big.dat",
+        (Peer("zstd -T", "zstd -qkfc3 -T{cores} {big}/big.dat >{work}/big.zst"),),
+        target=1.03,
+    ),
+    Job(
         "start: --version",
         "{batchproc} --version",
         (Peer("sha256sum --version", "sha256sum --version"), Peer("b3sum --version", "b3sum --version")),

@@ -4,11 +4,12 @@
 set -eu
 
 # What the Swift linker needs of the system, then the C libraries.
-build="binutils libc6-dev libstdc++-12-dev libssl-dev libxxhash-dev zlib1g-dev"
+build="binutils libc6-dev libstdc++-12-dev libdeflate-dev liblz4-dev liblzma-dev libssl-dev \
+libxxhash-dev libzstd-dev zlib1g-dev"
 # Stock tools that the tests hold our output against, and what they make faults and odd trees with.
-test="acl attr e2fsprogs gcc git hashdeep libarchive-dev libarchive-tools libcap2-bin man-db openssl \
-procps python3 rhash strace time xxhash"
-bench="b3sum hashdeep hyperfine openssl python3 rhash time xxhash"
+test="acl attr e2fsprogs gcc git hashdeep libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lz4 man-db openssl \
+procps python3 rhash strace time xxhash xz-utils zstd"
+bench="b3sum hashdeep hyperfine libdeflate-tools openssl pigz python3 rhash time xxhash zstd"
 
 packages=
 for group in "$@"; do

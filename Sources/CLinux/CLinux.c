@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 const int clinux_o_path = O_PATH;
@@ -28,6 +29,16 @@ int clinux_openat(int directory, const char *path, int flags, unsigned mode) {
 
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
   return renameat2(from_dir, from, to_dir, to, flags);
+}
+
+long clinux_llistxattr(const char *path, void *list, size_t size) { return llistxattr(path, list, size); }
+
+long clinux_lgetxattr(const char *path, const char *name, void *value, size_t size) {
+  return lgetxattr(path, name, value, size);
+}
+
+int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size) {
+  return fsetxattr(fd, name, value, size, 0);
 }
 
 int clinux_syncfs(int fd) { return syncfs(fd); }

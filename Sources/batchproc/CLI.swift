@@ -45,6 +45,9 @@ enum CLI {
       let common = try CommonOptions(parsed)
       switch parsed.command.id {
       case .hash: return try HashCommand(parsed, common: common, environment: environment).run()
+      case .compress, .decompress:
+        return try TransformCommand(parsed, common: common, environment: environment).run()
+      case .test: return try TestCommand(parsed, common: common, environment: environment).run()
       case .check: return try CheckCommand(parsed, common: common, environment: environment).run()
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)

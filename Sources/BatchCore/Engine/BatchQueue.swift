@@ -109,9 +109,20 @@ final class BatchQueue: Sendable {
       let items = operation.itemCount
       operation.completionBlock = { [weak self] in self?.completed(items: items) }
       batch.append(operation)
+      // A source may take its time, as a list that comes through a pipe: lanes that could run what is
+      // there already must not wait for more.
+      if isHungry {
+        operations.addOperations(batch, waitUntilFinished: false)
+        batch = []
+      }
     }
     if !batch.isEmpty { operations.addOperations(batch, waitUntilFinished: false) }
     addBarrierIfDue()
+  }
+
+  private var isHungry: Bool {
+    let concurrency = operations.maxConcurrentOperationCount
+    return state.withLock { $0.operations <= concurrency }
   }
 
   private func mayAdmit() -> Bool {

@@ -23,6 +23,8 @@ public final class BatchRunner: Sendable {
   private let memory: MemoryBudget
   private let observer: (any RunObserver)?
   private let calls: any FileSystemCalls
+  /// Bytes of results and inputs between admission and collection.
+  private let retained = Atomic<Int64>(0)
   private let active = Mutex(Active())
 
   /// - Parameters:
@@ -104,6 +106,8 @@ public final class BatchRunner: Sendable {
     let lanes = LanePool(limit: concurrency, calls: calls)
     // Results behind a slow file are small; so many may wait for it before the lanes do.
     let backlog = 4096
+    // The other half of the memory is for the buffers of the lanes.
+    let window = Int64(clamping: options.memory / 2)
     let box = Mutex<BatchQueue?>(nil)
     let queue = BatchQueue(
       concurrency: concurrency + LanePool.standby,
@@ -111,13 +115,16 @@ public final class BatchRunner: Sendable {
         operations: max(64, concurrency * 4), perCheckpoint: options.chunksPerCheckpoint),
       cancellation: cancellation,
       next: {
-        guard let chunk = self.nextChunk(feed) else { return nil }
+        guard let portion = self.nextPortion(feed) else { return nil }
+        let chunk = portion.chunk
+        self.retained.add(portion.retained, ordering: .relaxed)
         return ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes) { bench in
-          guard let report = self.process(chunk, with: job, on: bench) else { return }
+          guard var report = self.process(chunk, with: job, on: bench) else { return }
+          report.retained = portion.retained
           sink.submit(report, at: chunk.index) { box.withLock { $0 }?.roomAppeared() }
         }
       },
-      hasRoom: { sink.backlog < backlog },
+      hasRoom: { sink.backlog < backlog && self.retained.load(ordering: .relaxed) < window },
       checkpoint: {
         sink.flush()
         self.checkpoint(job)
@@ -138,7 +145,7 @@ public final class BatchRunner: Sendable {
   ) {
     let bench = Workbench(calls: calls)
     var sinceCheckpoint = 0
-    while !cancellation.isCancelled, let chunk = nextChunk(feed) {
+    while !cancellation.isCancelled, let chunk = nextPortion(feed)?.chunk {
       let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
         if let report = self.process(chunk, with: job, on: $0) { sink.submit(report, at: chunk.index) }
       }
@@ -163,11 +170,11 @@ public final class BatchRunner: Sendable {
 
   // MARK: Steps
 
-  private func nextChunk<Item>(_ feed: ChunkFeed<Item>) -> Chunk<Item>? {
+  private func nextPortion<Item>(_ feed: ChunkFeed<Item>) -> ChunkFeed<Item>.Portion? {
     do throws(BatchError) {
-      guard let chunk = try feed.next() else { return nil }
-      counters.addSeen(chunk.items.count)
-      return chunk
+      guard let portion = try feed.next() else { return nil }
+      counters.addSeen(portion.pathCount)
+      return portion
     } catch {
       cancellation.cancel(error)
       return nil
@@ -195,6 +202,7 @@ public final class BatchRunner: Sendable {
   }
 
   private func deliver<Job: BatchJob>(_ report: ChunkReport<Job.Output>, to job: Job) {
+    defer { retained.subtract(report.retained, ordering: .relaxed) }
     guard !cancellation.isCancelled else { return }
     for (problem, severity) in report.problems { observer?.met(problem, severity: severity) }
     do throws(BatchError) {

@@ -9,4 +9,17 @@ public protocol BatchSource<Item> {
 
   /// What an item weighs in bytes, 0 when that is not known before it is read.
   func weight(of item: Item) -> Int64
+
+  /// How many paths an item stands for: 1, or 0 where it is one more part of a file that was counted.
+  func count(of item: Item) -> Int
+
+  /// Bytes that stay in memory from the admission of an item until its result is collected, beside the
+  /// buffers of the lane; a bounded number of them is admitted.
+  func retained(by item: Item) -> Int64
+}
+
+extension BatchSource {
+  public func count(of item: Item) -> Int { 1 }
+
+  public func retained(by item: Item) -> Int64 { 0 }
 }

@@ -32,12 +32,14 @@ public final class ChunkContext {
   /// Reads a file to its end, again where the policies say so, and counts it.
   ///
   /// - Parameters:
+  ///   - isCounted: whether the file counts as done when it is read; otherwise ``finish()``, ``skip()`` or
+  ///     ``report(_:)`` follows.
   ///   - restart: called before the content comes, and again when reading starts over.
   ///   - consume: called with each piece of the content, in order.
   /// - Returns: nil when the content is not to be used; the reason has been reported.
   /// - Throws: only what ends the run: its cancellation, or an error that `restart` or `consume` throws.
   public func read(
-    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    _ record: FileRecord, isCounted: Bool = true, restart: () throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
     var attempt = 0
@@ -62,12 +64,12 @@ public final class ChunkContext {
             throw error
           }
         }
-        if outcome.isStable { return finished(outcome) }
+        if outcome.isStable { return finished(outcome, isCounted) }
         if attempt < policy.retries(after: .changed) {
           attempt += 1
           continue
         }
-        return changed(outcome, record)
+        return changed(outcome, record, isCounted)
       } catch {
         if let fatal { throw fatal }
         let problem = Problem(error)
@@ -99,6 +101,20 @@ public final class ChunkContext {
     }
   }
 
+  /// Reads a part of a file that has not changed since the walk saw it.
+  ///
+  /// - Parameters:
+  ///   - range: within the size that the walk saw.
+  ///   - buffer: as many bytes as the range.
+  /// - Throws: `changed` when the file is not what it was, or another error with its path.
+  public func read(
+    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(BatchError) {
+    try checkCancellation()
+    try bench.reader.read(record, range: range, into: buffer)
+    counters.addBytes(buffer.count)
+  }
+
   /// Counts an item that was processed without being read.
   public func finish() {
     counters.addDone()
@@ -113,7 +129,7 @@ public final class ChunkContext {
   ///
   /// - Returns: whether it could be read; the reason has been reported when not.
   public func readStandardInput(
-    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+    isCounted: Bool = true, consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Bool {
     try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FileReader.bufferSize) {
       buffer throws(BatchError) in
@@ -131,7 +147,7 @@ public final class ChunkContext {
         try consume(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[..<count])))
         counters.addBytes(count)
       }
-      counters.addDone()
+      if isCounted { counters.addDone() }
       return true
     }
   }
@@ -148,18 +164,23 @@ public final class ChunkContext {
     return severity
   }
 
+  /// Says something about a path without an effect on its count.
+  public func warn(_ problem: Problem) {
+    problems.append((problem, .warning))
+  }
+
   /// Reports that a file which was read could not be used after all; it counts as failed and not as done.
   public func withdraw(_ problem: Problem) {
     problems.append((problem, .failure))
     counters.withdrawDone()
   }
 
-  private func finished(_ outcome: ReadOutcome) -> ReadOutcome {
-    counters.addDone()
+  private func finished(_ outcome: ReadOutcome, _ isCounted: Bool) -> ReadOutcome {
+    if isCounted { counters.addDone() }
     return outcome
   }
 
-  private func changed(_ outcome: ReadOutcome, _ record: FileRecord) -> ReadOutcome? {
+  private func changed(_ outcome: ReadOutcome, _ record: FileRecord, _ isCounted: Bool) -> ReadOutcome? {
     let error = BatchError(.changed, "changed while it was read", path: record.path)
     let severity = policy.severity(of: .changed)
     problems.append((Problem(.changed, error), severity))
@@ -168,6 +189,6 @@ public final class ChunkContext {
       return nil
     }
     counters.addChanged()
-    return finished(outcome)
+    return finished(outcome, isCounted)
   }
 }

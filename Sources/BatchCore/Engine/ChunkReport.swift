@@ -2,4 +2,6 @@
 struct ChunkReport<Output: Sendable>: Sendable {
   let output: Output
   let problems: [(problem: Problem, severity: Severity)]
+  /// Bytes that were kept in memory for it.
+  var retained: Int64 = 0
 }

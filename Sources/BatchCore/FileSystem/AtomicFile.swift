@@ -49,6 +49,48 @@ public final class AtomicFile: Sendable {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
+  /// Finishes the content without giving the name yet; ``publish()`` follows.
+  ///
+  /// - Throws: as ``write(_:)``.
+  public func prepare(_ metadata: Metadata, attributesOf source: PathBytes? = nil) throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard let current = output.take() else { throw Self.closed(target) }
+      if let source { try current.copyAttributes(from: source) }
+      try current.finish(metadata, syncing: false)
+      output = consume current
+    }
+  }
+
+  /// Brings everything that was written to this file's file system to the disk (`syncfs(2)`).
+  public func syncFileSystem() throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard let current = output.take() else { throw Self.closed(target) }
+      try current.syncFileSystem()
+      output = consume current
+    }
+  }
+
+  /// Gives a prepared file its name; syncs nothing.
+  ///
+  /// - Throws: as ``commit(_:syncing:)``.
+  public func publish() throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard var current = output.take() else { throw Self.closed(target) }
+      try current.publish(syncing: false)
+    }
+  }
+
+  /// Reads back what was written, from the beginning.
+  ///
+  /// - Throws: `unwritable` when it cannot be read, or what `body` throws.
+  func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard let current = output.take() else { throw Self.closed(target) }
+      try current.readBack(body)
+      output = consume current
+    }
+  }
+
   /// Finishes the file and gives it its name.
   ///
   /// - Parameters:
@@ -67,6 +109,27 @@ public final class AtomicFile: Sendable {
 
   /// The temporary file's inode, by which a walk can leave its own output out; nil when it is closed.
   public var identity: FileIdentity? { output.withLock { $0?.identity } }
+
+  /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
+  func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard let current = output.take() else { throw Self.closed(target) }
+      try current.writeSparse(bytes)
+      output = consume current
+    }
+  }
+
+  /// Gives a file that ends in a hole its size.
+  func finishSparse(size: Int64) throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard let current = output.take() else { throw Self.closed(target) }
+      try current.truncate(to: size)
+      output = consume current
+    }
+  }
+
+  /// Bytes written so far; 0 when it is closed.
+  var size: Int64 { output.withLock { $0?.size ?? 0 } }
 
   /// Removes the temporary file; nothing happens after a commit.
   public func discard() {

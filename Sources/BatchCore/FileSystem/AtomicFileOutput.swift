@@ -5,7 +5,7 @@ import Glibc
 struct AtomicFileOutput: ~Copyable, Sendable {
   private static let attempts = 16
 
-  private let target: PathBytes
+  let target: PathBytes
   private let isReplacing: Bool
   private let registry: AtomicFileRegistry
   private let folder: Descriptor
@@ -84,6 +84,13 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   var identity: FileIdentity? {
     var raw = stat()
     return fstat(descriptor, &raw) == 0 ? FileStatus(raw).identity : nil
+  }
+
+  var openDescriptor: Int32 { descriptor }
+
+  var size: Int64 {
+    var raw = stat()
+    return fstat(descriptor, &raw) == 0 ? FileStatus(raw).size : 0
   }
 
   private var descriptor: Int32 {

@@ -58,6 +58,31 @@ final class FileReader {
     }
   }
 
+  /// Reads a part of a file that is still the one that the walk saw, before and after.
+  ///
+  /// - Throws: `changed` when it is not, and the errors of ``read(_:restart:consume:)``.
+  func read(
+    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(BatchError) {
+    do throws(BatchError) {
+      let file = try openExactly(record)
+      var count = 0
+      while count < range.count, count < buffer.count {
+        let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<min(range.count, buffer.count)])
+        let offset = off_t(clamping: range.lowerBound + UInt64(count))
+        let result = calls.read(file.raw, into: rest, at: offset)
+        guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
+        if result == 0 { break }
+        count += result
+      }
+      guard count == range.count, try calls.status(of: file).hasSameContent(as: record.status) else {
+        throw BatchError(.changed, "changed while it was read")
+      }
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
   // MARK: The two ways
 
   /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.

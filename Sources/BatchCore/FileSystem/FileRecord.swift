@@ -25,6 +25,9 @@ public struct FileRecord: Sendable {
     return PathBytes(bytes)
   }
 
+  /// Whether the file was named as an operand, and not found in a folder.
+  var isOperand: Bool { directory.identity == nil }
+
   /// Appends the bytes of ``path`` without making a copy of them.
   public func appendPath(to bytes: inout [UInt8]) {
     bytes += directory.prefix.bytes

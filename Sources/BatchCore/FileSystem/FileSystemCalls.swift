@@ -12,7 +12,14 @@ protocol FileSystemCalls: Sendable {
     of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
   ) -> Int32
   func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
+  func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
   func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
+}
+
+extension FileSystemCalls {
+  func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int {
+    retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) }
+  }
 }
 
 /// The calls of this kernel.

@@ -1,14 +1,23 @@
 import CCrypto
+import CDeflate
+import CLZ4
+import CLZMA
 import CXXHash
 import CZlib
+import CZstd
 
 /// The C libraries that this process runs with.
 public enum LibraryVersions {
-  /// Name and version of each, as the library itself tells it at run time.
+  /// Name and version of each, as the library itself tells it at run time; libdeflate cannot, so that its
+  /// version is the one that was compiled against.
   public static var all: [(name: String, version: String)] {
     [
       ("libcrypto", OpenSSL_version(OPENSSL_VERSION_STRING).map { String(cString: $0) } ?? "unknown"),
+      ("libdeflate", LIBDEFLATE_VERSION_STRING),
+      ("liblz4", LZ4_versionString().map { String(cString: $0) } ?? "unknown"),
+      ("liblzma", lzma_version_string().map { String(cString: $0) } ?? "unknown"),
       ("libxxhash", xxhash),
+      ("libzstd", ZSTD_versionString().map { String(cString: $0) } ?? "unknown"),
       ("zlib", zlibVersion().map { String(cString: $0) } ?? "unknown"),
     ]
   }

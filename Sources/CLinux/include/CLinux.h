@@ -27,6 +27,11 @@ int clinux_openat(int directory, const char *path, int flags, unsigned mode);
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int clinux_syncfs(int fd);
 
+/// llistxattr(2), lgetxattr(2), fsetxattr(2).
+long clinux_llistxattr(const char *path, void *list, size_t size);
+long clinux_lgetxattr(const char *path, const char *name, void *value, size_t size);
+int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size);
+
 /// ioprio_set(2) for the calling process: class 1 real-time, 2 best effort, 3 idle; level 0 to 7.
 int clinux_set_process_io_priority(int io_class, int level);
 

@@ -14,4 +14,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Manifests
   case algorithm, format, tag, zero, output, force
   case status, warn, strict, ignoreMissing, directory
+  // Compression
+  case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
 }

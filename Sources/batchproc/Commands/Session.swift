@@ -11,6 +11,8 @@ final class Session: Sendable {
   /// Standard output, for results.
   let output: any ResultStream
   let runner: BatchRunner
+  /// How many outputs may be open at once.
+  let stagedOutputs: Int
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
   private let signals = Mutex<SignalSources?>(nil)
@@ -20,7 +22,14 @@ final class Session: Sendable {
   var cancellation: Cancellation { runner.cancellation }
 
   /// - Throws: `exhausted` when the process may open too few files.
-  init(_ common: CommonOptions, environment: (String) -> PathBytes?) throws(BatchError) {
+  ///
+  /// - Parameters:
+  ///   - sharesDescriptors: whether half of the descriptors are for outputs that wait for their names.
+  ///   - observing: puts an observer before the reporter.
+  init(
+    _ common: CommonOptions, environment: (String) -> PathBytes?, sharesDescriptors: Bool = false,
+    observing: (any Reporter) -> any RunObserver = { $0 }
+  ) throws(BatchError) {
     self.common = common
     let traits = TerminalTraits(isTerminal: StandardStreams.isTerminal(.error), environment: environment)
     diagnostics = Diagnostics(descriptor: STDERR_FILENO, usesColor: traits.usesColor(common.color))
@@ -35,8 +44,11 @@ final class Session: Sendable {
       common.json
       ? JSONReporter(stream: output, cancellation: cancellation, diagnostics: diagnostics)
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
-    runner = BatchRunner(
-      options: try common.batchOptions(Capacity.current()), cancellation: cancellation, observer: reporter)
+    var options = try common.batchOptions(Capacity.current())
+    // An output holds its folder and its file, and for a moment its lock.
+    stagedOutputs = sharesDescriptors ? min(1024, max(1, options.descriptors / 6)) : 0
+    if sharesDescriptors { options.descriptors = max(2, options.descriptors / 2) }
+    runner = BatchRunner(options: options, cancellation: cancellation, observer: observing(reporter))
     signals.withLock {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
     }
@@ -51,9 +63,12 @@ final class Session: Sendable {
 
   /// Runs a job; progress is shown meanwhile.
   ///
-  /// - Parameter total: counts what is to be done, where that is possible.
+  /// - Parameters:
+  ///   - total: counts what is to be done, where that is possible.
+  ///   - finishing: what is left to do when the run has reached its end.
   func run<Job: BatchJob, Source: BatchSource>(
-    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
+    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
+    finishing: () -> Void = {}
   ) -> RunSummary where Job.Item == Source.Item {
     let total = progressMode == .none ? nil : total
     let display = ProgressDisplay(
@@ -62,6 +77,7 @@ final class Session: Sendable {
     try? total?.startByHand()
     governor.withLock { $0 }?.start()
     let summary = runner.run(job, over: source)
+    if summary.stopped == nil { finishing() }
     display.end()
     progress.withLock { $0 = nil }
     return summary

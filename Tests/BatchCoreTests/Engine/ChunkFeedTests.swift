@@ -7,7 +7,7 @@ import Testing
     let feed = ChunkFeed(source: ListSource(0..<1000), stride: .fixed(7))
     let chunks = Recorder<Chunk<Int>>()
     try await onThreads(4) { _ in
-      while let chunk = try? feed.next() { chunks.record(chunk) }
+      while let portion = try? feed.next() { chunks.record(portion.chunk) }
     }
     let sorted = chunks.values.sorted { $0.index < $1.index }
     #expect(sorted.map(\.index) == Array(0..<143))
@@ -18,7 +18,7 @@ import Testing
     let feed = ChunkFeed(
       source: ListSource([1, 2, 3], weigh: { $0 == 2 ? 100 << 20 : 1 }), stride: .automatic)
     var sizes = [Int]()
-    while let chunk = try feed.next() { sizes.append(chunk.items.count) }
+    while let portion = try feed.next() { sizes.append(portion.chunk.items.count) }
     #expect(sizes == [1, 1, 1])
   }
 }

@@ -1,0 +1,29 @@
+import Glibc
+
+extension AtomicFile.Metadata {
+  /// Mode, owner and modification time of a source; the owner only where this process may give files away.
+  init(of source: FileStatus) {
+    self.init(
+      permissions: source.mode & 0o777,
+      owner: geteuid() == 0 ? Owner(user: source.owner, group: source.group) : nil,
+      times: Times(accessed: source.modified, modified: source.modified))
+  }
+}
+
+/// Lends the bytes of an array, with the error type of the caller.
+func withBytes<Result>(
+  of bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
+) throws(BatchError) -> Result {
+  var failure: BatchError?
+  let result: Result? = bytes.withUnsafeBytes { raw in
+    do throws(BatchError) {
+      return try body(raw)
+    } catch {
+      failure = error
+      return nil
+    }
+  }
+  if let failure { throw failure }
+  guard let result else { preconditionFailure("there is a result or an error") }
+  return result
+}

@@ -1,0 +1,14 @@
+/// What a lane needs to compress: a codec, a digest, and two buffers that keep their room.
+final class CompressBench {
+  let codec: any CodecContext
+  let digest: DigestStream
+  let decoder: StreamDecoder
+  var content: [UInt8] = []
+  var output: [UInt8] = []
+
+  init(_ format: CompressionFormat, level: Int) throws(BatchError) {
+    codec = try format.makeContext(level: level)
+    decoder = try format.makeDecoder()
+    digest = try DigestStream(.xxh128)
+  }
+}

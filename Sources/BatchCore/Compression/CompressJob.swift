@@ -1,0 +1,317 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Compresses the files of a tree, one output for each.
+///
+/// A small file is one output of one operation. The blocks of a large one are compressed by all lanes and
+/// joined here in order. Outputs get their names by an ``OutputCommitter``.
+public final class CompressJob: BatchJob {
+  /// What the operations of a chunk hand over to be told or joined.
+  public enum Part: Sendable {
+    case report(TransformReport)
+    case block(LargeFile, index: Int, CompressedBlock)
+    /// A block of a file that is not to be written; the outcome where that is to be told.
+    case skippedBlock(LargeFile, index: Int, TransformOutcome?)
+    case failedBlock(LargeFile, index: Int, Problem)
+    case streamBlock(CompressedBlock)
+    case link(FileRecord, first: FileRecord)
+  }
+
+  private let format: CompressionFormat
+  private let level: Int
+  private let options: TransformOptions
+  private let counters: Counters
+  private let observer: any RunObserver
+  private let policy: EventPolicy
+  private let committer: OutputCommitter
+  private let assembly = Mutex<LargeOutput?>(nil)
+  private let links: LinkLedger
+  private let stream: StreamOutput
+  private let report: @Sendable (TransformReport) throws(BatchError) -> Void
+
+  /// - Parameters:
+  ///   - runner: whose counters and policies the job uses.
+  ///   - observer: told of outputs that fail when they get their names.
+  ///   - output: takes the blocks of standard input.
+  ///   - report: told of every source, in tree order, before its output is safe.
+  /// - Throws: `invalid` for a level that the format has not.
+  public init(
+    _ format: CompressionFormat, level: Int?, options: TransformOptions, runner: BatchRunner,
+    observer: any RunObserver, output: any ResultStream,
+    report: @escaping @Sendable (TransformReport) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    self.format = format
+    self.level = try format.checkedLevel(level)
+    self.options = options
+    self.observer = observer
+    self.report = report
+    let counters = runner.counters
+    let policy = runner.options.policy
+    self.counters = counters
+    self.policy = policy
+    links = LinkLedger(options)
+    stream = StreamOutput(output, plan: try BlockPlan(format, level: level, fileSize: nil))
+    let links = links
+    committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { output in
+      counters.addDone()
+      links.committed(output)
+    } failed: { output, error in
+      counters.addFailed()
+      observer.met(Problem(.unreadable, error), severity: .failure)
+    }
+  }
+
+  // MARK: On the lanes
+
+  public func process(
+    _ chunk: Chunk<CompressItem>, in context: ChunkContext
+  ) throws(BatchError) -> [Part] {
+    let bench = try context.tool(of: self) { () throws(BatchError) in try CompressBench(format, level: level)
+    }
+    var parts = [Part]()
+    for item in chunk.items {
+      switch item {
+      case .file(let record):
+        if let outcome = try compress(record, bench, context) {
+          parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
+        }
+      case .block(let file, let index):
+        parts.append(try compress(file, index, bench, context))
+      case .streamBlock(let bytes, let index):
+        parts.append(.streamBlock(try compress(bytes, index, bench)))
+      case .link(let record, let first):
+        parts.append(.link(record, first: first))
+      case .problem(let problem):
+        context.report(problem)
+      }
+    }
+    return parts
+  }
+
+  private func compress(_ bytes: [UInt8], _ index: Int, _ bench: CompressBench) throws(BatchError)
+    -> CompressedBlock
+  {
+    try withBytes(of: bytes) { (raw) throws(BatchError) in try bench.codec.compress(block: raw, index: index)
+    }
+  }
+
+  /// The outcome; nil when it has been reported as a problem.
+  private func compress(
+    _ record: FileRecord, _ bench: CompressBench, _ context: ChunkContext
+  ) throws(BatchError) -> TransformOutcome? {
+    let target = options.naming.target(of: record.path) ?? record.path
+    let isReplacing: Bool
+    switch OutputDecision.of(target, for: record, force: options.force) {
+    case .write(let replacing): isReplacing = replacing
+    case .upToDate:
+      context.skip()
+      return .upToDate
+    case .refused(let error):
+      context.report(Problem(.unreadable, error))
+      return nil
+    }
+    bench.content.reserveCapacity(Int(clamping: record.status.size))
+    let outcome = try context.read(record, isCounted: false) {
+      bench.content.removeAll(keepingCapacity: true)
+    } consume: { piece in
+      bench.content.append(contentsOf: piece)
+    }
+    guard let outcome else { return nil }
+    if !options.compressesAll, CompressedContent.isCompressed(start: Array(bench.content.prefix(64))) {
+      context.skip()
+      return .compressedAlready
+    }
+    bench.output.removeAll(keepingCapacity: true)
+    try withBytes(of: bench.content) { (raw) throws(BatchError) in
+      try bench.codec.compress(wholeFile: raw, into: &bench.output)
+    }
+    if !options.compressesAll, bench.output.count >= bench.content.count {
+      context.skip()
+      return .notSmaller
+    }
+    let removes = options.removesSource && outcome.isStable
+    do throws(BatchError) {
+      try write(bench, to: target, isReplacing: isReplacing, of: record, outcome.status, removes: removes)
+    } catch {
+      guard error.code != .cancelled else { throw error }
+      context.report(Problem(.unreadable, error))
+      return nil
+    }
+    return .written(
+      target: target, plainSize: Int64(bench.content.count), compressedSize: Int64(bench.output.count))
+  }
+
+  private func write(
+    _ bench: CompressBench, to target: PathBytes, isReplacing: Bool, of record: FileRecord,
+    _ status: FileStatus, removes: Bool
+  ) throws(BatchError) {
+    committer.reserve()
+    do throws(BatchError) {
+      if options.naming.directory != nil { try FolderMaker.make(target.parent) }
+      let file = try AtomicFile(at: target, replacing: isReplacing)
+      let compressed = bench.output
+      try file.write(compressed.span)
+      if removes {
+        let expected = try withBytes(of: bench.content) { (raw) throws(BatchError) in
+          try bench.digest.digest(of: raw)
+        }
+        try OutputProof.prove(file, has: expected, bench.decoder, bench.digest)
+      }
+      try file.prepare(.init(of: status), attributesOf: record.path)
+      committer.add(StagedOutput(file: file, source: record, isProved: removes))
+    } catch {
+      committer.release()
+      throw error
+    }
+  }
+
+  private func compress(
+    _ file: LargeFile, _ index: Int, _ bench: CompressBench, _ context: ChunkContext
+  ) throws(BatchError) -> Part {
+    guard !file.isGivenUp, let range = file.plan.range(ofBlock: index) else {
+      return .skippedBlock(file, index: index, nil)
+    }
+    do throws(BatchError) {
+      var failure: BatchError?
+      bench.content = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+        do throws(BatchError) {
+          try context.read(file.record, range: range, into: UnsafeMutableRawBufferPointer(buffer))
+          count = range.count
+        } catch {
+          failure = error
+        }
+      }
+      if let failure { throw failure }
+    } catch {
+      try context.checkCancellation()
+      file.giveUp()
+      return .failedBlock(file, index: index, Problem(error))
+    }
+    if index == 0, !options.compressesAll,
+      CompressedContent.isCompressed(start: Array(bench.content.prefix(64)))
+    {
+      file.giveUp()
+      return .skippedBlock(file, index: index, .compressedAlready)
+    }
+    return .block(file, index: index, try compress(bench.content, index, bench))
+  }
+
+  // MARK: In order
+
+  public func collect(_ parts: [Part]) throws(BatchError) {
+    for part in parts {
+      switch part {
+      case .report(let report): try self.report(report)
+      case .streamBlock(let block): try stream.append(block)
+      case .block(let file, let index, let block): try append(block, index, of: file)
+      case .skippedBlock(let file, _, let outcome):
+        abandon(file)
+        guard let outcome else { continue }
+        counters.addSkipped()
+        try report(TransformReport(source: file.record.path, outcome: outcome))
+      case .failedBlock(let file, _, let problem):
+        abandon(file)
+        fail(problem)
+      case .link(let record, let first):
+        try link(record, first: first)
+      }
+    }
+  }
+
+  /// Finishes standard output and what is left to be named and linked. To be called after the run.
+  ///
+  /// - Throws: `unwritable` for standard output.
+  public func finish() throws(BatchError) {
+    committer.flush()
+    let (outcomes, errors) = links.finish()
+    for outcome in outcomes {
+      switch outcome {
+      case .linked: counters.addDone()
+      case .skipped: counters.addSkipped()
+      case .failed(let error): fail(Problem(.unreadable, error))
+      }
+    }
+    for error in errors { observer.met(Problem(.unreadable, error), severity: .failure) }
+    try stream.finish()
+  }
+
+  private func append(_ block: CompressedBlock, _ index: Int, of file: LargeFile) throws(BatchError) {
+    let finished: TransformOutcome?
+    do throws(BatchError) {
+      finished = try assembly.withLock { (current) throws(BatchError) in
+        if index == 0 {
+          committer.reserve()
+          do throws(BatchError) {
+            current = try LargeOutput(file, options)
+          } catch {
+            committer.release()
+            throw error
+          }
+        }
+        guard let output = current, output.file === file else { return nil }
+        try output.append(block)
+        guard index == file.blockCount - 1 else { return nil }
+        current = nil
+        return try finish(output)
+      }
+    } catch {
+      file.giveUp()
+      abandon(file)
+      if error.code == .cancelled { throw error }
+      return fail(Problem(error.code == .changed ? .changed : .unreadable, error))
+    }
+    if let finished {
+      if finished == .notSmaller { counters.addSkipped() }
+      try report(TransformReport(source: file.record.path, outcome: finished))
+    }
+  }
+
+  private func finish(_ output: LargeOutput) throws(BatchError) -> TransformOutcome {
+    do throws(BatchError) {
+      let size = try output.finish()
+      if !options.compressesAll, size >= output.file.record.status.size {
+        output.target.discard()
+        committer.release()
+        return .notSmaller
+      }
+      let removes = options.removesSource
+      if removes { try output.prove(format) }
+      committer.add(StagedOutput(file: output.target, source: output.file.record, isProved: removes))
+      return .written(
+        target: output.target.target, plainSize: output.file.record.status.size, compressedSize: size)
+    } catch {
+      output.target.discard()
+      committer.release()
+      throw error
+    }
+  }
+
+  private func abandon(_ file: LargeFile) {
+    assembly.withLock { current in
+      guard let output = current, output.file === file else { return }
+      output.target.discard()
+      committer.release()
+      current = nil
+    }
+  }
+
+  private func link(_ record: FileRecord, first: FileRecord) throws(BatchError) {
+    guard let target = options.naming.target(of: record.path),
+      let firstTarget = options.naming.target(of: first.path)
+    else { return counters.addSkipped() }
+    if links.isLinked(target, firstTarget) {
+      counters.addSkipped()
+      return try report(TransformReport(source: record.path, outcome: .upToDate))
+    }
+    links.add(record, target: target, firstTarget: firstTarget)
+    try report(TransformReport(source: record.path, outcome: .linked(target: target)))
+  }
+
+  private func fail(_ problem: Problem) {
+    // A file that changed has no output: whatever the policy, it is not done.
+    let severity = problem.event == .changed ? .failure : policy.severity(of: problem.event)
+    if severity == .failure { counters.addFailed() } else { counters.addSkipped() }
+    observer.met(problem, severity: severity)
+  }
+}

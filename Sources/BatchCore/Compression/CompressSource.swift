@@ -1,0 +1,93 @@
+/// Turns the files of a tree into what is to be compressed: small files, blocks of large ones, further
+/// names of files that came before, blocks of standard input.
+public struct CompressSource: BatchSource {
+  private var tree: TreeSource
+  private let options: TransformOptions
+  private let format: CompressionFormat
+  private let level: Int
+  private let blockThreshold: Int64
+  private let cancellation: Cancellation
+  private var large: LargeFile?
+  private var nextBlock = 0
+  private var firstNames: [FileIdentity: FileRecord] = [:]
+  private var stream: StreamBlocks?
+
+  /// - Throws: `invalid` for a level that the format has not.
+  public init(
+    _ tree: TreeSource, format: CompressionFormat, level: Int?, options: TransformOptions,
+    cancellation: Cancellation
+  ) throws(BatchError) {
+    self.tree = tree
+    self.options = options
+    self.format = format
+    self.level = try format.checkedLevel(level)
+    self.cancellation = cancellation
+    let plan = try BlockPlan(format, level: level, fileSize: nil)
+    blockThreshold = Int64(plan.blockSize) * 2
+  }
+
+  public mutating func next() throws(BatchError) -> CompressItem? {
+    if let stream {
+      if let block = try stream.next() { return .streamBlock(block, index: stream.count - 1) }
+      self.stream = nil
+    }
+    if let file = large {
+      if nextBlock < file.blockCount, !file.isGivenUp {
+        defer { nextBlock += 1 }
+        return .block(file, index: nextBlock)
+      }
+      large = nil
+    }
+    switch tree.next() {
+    case nil: return nil
+    case .problem(let problem): return .problem(problem)
+    case .standardInput:
+      let plan = try BlockPlan(format, level: level, fileSize: nil)
+      let stream = StreamBlocks(size: plan.blockSize, cancellation: cancellation)
+      self.stream = stream
+      return .streamBlock(try stream.next() ?? [], index: 0)
+    case .file(let record): return try item(for: record)
+    }
+  }
+
+  private mutating func item(for record: FileRecord) throws(BatchError) -> CompressItem {
+    if record.status.linkCount > 1 {
+      if let first = firstNames[record.status.identity] { return .link(record, first: first) }
+      firstNames[record.status.identity] = record
+    }
+    guard record.status.size >= blockThreshold else { return .file(record) }
+    let target = options.naming.target(of: record.path) ?? record.path
+    let decision = OutputDecision.of(target, for: record, force: options.force)
+    // What is not to be written is told by the way that small files take.
+    guard case .write = decision else { return .file(record) }
+    let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
+    let file = LargeFile(record, plan: plan, decision: decision)
+    large = file
+    nextBlock = 1
+    return .block(file, index: 0)
+  }
+
+  public func weight(of item: CompressItem) -> Int64 {
+    switch item {
+    case .file(let record): record.status.size
+    // Blocks go before everything else, and each is an operation of its own.
+    case .block, .streamBlock: .max
+    case .link, .problem: 0
+    }
+  }
+
+  public func count(of item: CompressItem) -> Int {
+    switch item {
+    case .block(_, let index), .streamBlock(_, let index): index == 0 ? 1 : 0
+    case .file, .link, .problem: 1
+    }
+  }
+
+  public func retained(by item: CompressItem) -> Int64 {
+    switch item {
+    case .block(let file, _): Int64(file.plan.blockSize)
+    case .streamBlock(let bytes, _): Int64(bytes.count) * 2
+    case .file, .link, .problem: 0
+    }
+  }
+}

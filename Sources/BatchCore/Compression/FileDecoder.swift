@@ -1,0 +1,184 @@
+import Dispatch
+import Synchronization
+
+/// Decodes compressed files on one lane; parts of large ones on all cores.
+final class FileDecoder {
+  /// Compressed files from this size on are looked through for parts.
+  private static let partsThreshold: Int64 = 8 << 20
+  /// Content of the parts that are decoded at a time, beside the first one.
+  private static let windowSize: UInt64 = 64 << 20
+
+  private let options: DecoderOptions
+  private var decoders: [CompressionFormat: StreamDecoder] = [:]
+
+  init(_ options: DecoderOptions) {
+    self.options = options
+  }
+
+  /// What decoding a file came to.
+  enum Outcome {
+    case decoded(CompressionFormat, isStable: Bool)
+    case damaged(CompressionDamage)
+    /// It could not be read; that has been reported.
+    case unreadable
+  }
+
+  /// Decodes a file from its beginning to its end.
+  ///
+  /// - Parameters:
+  ///   - restart: called before content comes, again when reading starts over.
+  ///   - sink: takes the content in order.
+  /// - Throws: what `restart` and `sink` throw, and what ends the run.
+  func decode(
+    _ record: FileRecord, in context: ChunkContext, restart: () throws(BatchError) -> Void,
+    sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Outcome {
+    if let outcome = try decodeParts(record, in: context, restart: restart, sink: sink) { return outcome }
+    var decoder: StreamDecoder?
+    var damage: CompressionDamage?
+    let read = try context.read(record, isCounted: false) { () throws(BatchError) in
+      decoder = nil
+      damage = nil
+      try restart()
+    } consume: { (piece) throws(BatchError) in
+      guard damage == nil else { return }
+      if decoder == nil {
+        guard let format = CompressionFormat.detect(piece) else {
+          damage = CompressionDamage(.notCompressed, offset: 0, goodBytes: 0)
+          return
+        }
+        decoder = try self.decoder(for: format)
+        decoder?.reset()
+      }
+      damage = try Self.damage { () throws(DecodingError) in try decoder?.decode(piece, to: sink) }
+    }
+    guard let read else { return .unreadable }
+    if damage == nil, let decoder {
+      damage = try Self.damage { () throws(DecodingError) in try decoder.finish() }
+    }
+    if let damage { return .damaged(damage) }
+    guard let decoder else { return .damaged(CompressionDamage(.truncated, offset: 0, goodBytes: 0)) }
+    return .decoded(decoder.format, isStable: read.isStable)
+  }
+
+  // MARK: Parts
+
+  /// nil when the file has no parts, or one of them is damaged: then all of it is gone over in turn.
+  private func decodeParts(
+    _ record: FileRecord, in context: ChunkContext, restart: () throws(BatchError) -> Void,
+    sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Outcome? {
+    guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
+    let size = UInt64(record.status.size)
+    do throws(BatchError) {
+      var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
+      try Self.fill(&start, from: 0, of: record, in: context)
+      guard let format = CompressionFormat.detect(start), format == .zst || format == .xz else { return nil }
+      let parts = try PartScanner.parts(of: format, size: size) { (offset, buffer) throws(BatchError) in
+        let range = offset..<min(size, offset + UInt64(buffer.count))
+        try context.read(
+          record, range: range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
+        return range.count
+      }
+      guard let parts else { return nil }
+      try restart()
+      var rest = parts[...]
+      while let first = rest.first {
+        var window = [first]
+        var plain = UInt64(first.plain.count)
+        rest = rest.dropFirst()
+        while window.count < 16, let next = rest.first, plain + UInt64(next.plain.count) <= Self.windowSize {
+          window.append(next)
+          plain += UInt64(next.plain.count)
+          rest = rest.dropFirst()
+        }
+        guard let contents = try decode(window, format, of: record, in: context) else { return nil }
+        for content in contents {
+          try withBytes(of: content) { (raw) throws(BatchError) in try sink(raw) }
+        }
+      }
+      return .decoded(format, isStable: true)
+    } catch {
+      // A file that changed is read again by the way that tells of it.
+      if error.code == .changed || error.code == .vanished { return nil }
+      throw error
+    }
+  }
+
+  private func decode(
+    _ window: [CompressedPart], _ format: CompressionFormat, of record: FileRecord, in context: ChunkContext
+  ) throws(BatchError) -> [[UInt8]]? {
+    var inputs = [[UInt8]]()
+    for part in window {
+      var bytes = [UInt8](repeating: 0, count: part.compressed.count)
+      try Self.fill(&bytes, from: part.compressed.lowerBound, of: record, in: context)
+      inputs.append(bytes)
+    }
+    let compressed = inputs
+    let options = options
+    let results = Mutex([[UInt8]?](repeating: nil, count: window.count))
+    DispatchQueue.concurrentPerform(iterations: window.count) { index in
+      let content = Self.content(of: window[index], format, compressed[index], options)
+      results.withLock { $0[index] = content }
+    }
+    let contents = results.withLock { $0 }.compactMap { $0 }
+    return contents.count == window.count ? contents : nil
+  }
+
+  /// nil when the part is not what its place says.
+  private static func content(
+    of part: CompressedPart, _ format: CompressionFormat, _ bytes: [UInt8], _ options: DecoderOptions
+  ) -> [UInt8]? {
+    var content = [UInt8]()
+    content.reserveCapacity(part.plain.count)
+    do {
+      let decoder = try format.makeDecoder(of: part, options)
+      let damage = try withBytes(of: bytes) { (raw) throws(BatchError) in
+        try Self.damage { () throws(DecodingError) in
+          try decoder.decode(raw) { (piece) throws(BatchError) in content.append(contentsOf: piece) }
+          try decoder.finish()
+        }
+      }
+      return damage == nil && content.count == part.plain.count ? content : nil
+    } catch {
+      return nil
+    }
+  }
+
+  private static func fill(
+    _ bytes: inout [UInt8], from offset: UInt64, of record: FileRecord, in context: ChunkContext
+  ) throws(BatchError) {
+    var failure: BatchError?
+    let range = offset..<(offset + UInt64(bytes.count))
+    bytes.withUnsafeMutableBytes { raw in
+      do throws(BatchError) {
+        try context.read(record, range: range, into: raw)
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  // MARK: Errors
+
+  private func decoder(for format: CompressionFormat) throws(BatchError) -> StreamDecoder {
+    if let known = decoders[format] { return known }
+    let decoder = try format.makeDecoder(options)
+    decoders[format] = decoder
+    return decoder
+  }
+
+  /// The damage that `body` found; other errors go on.
+  static func damage(_ body: () throws(DecodingError) -> Void) throws(BatchError) -> CompressionDamage? {
+    do throws(DecodingError) {
+      try body()
+      return nil
+    } catch {
+      switch error {
+      case .damaged(let damage): return damage
+      case .failed(let error): throw error
+      }
+    }
+  }
+}

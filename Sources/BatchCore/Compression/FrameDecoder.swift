@@ -1,0 +1,56 @@
+/// The decoder of single frames (members, streams, blocks) of one format; ``StreamDecoder`` does what lies
+/// between them.
+protocol FrameDecoder: AnyObject {
+  /// How many bytes say whether a frame begins.
+  var startLength: Int { get }
+
+  /// Which zero bytes may stand between frames.
+  var padding: FramePadding { get }
+
+  /// Whether a frame may begin with these bytes, ``startLength`` of them or fewer.
+  func canStart(with bytes: [UInt8]) -> Bool
+
+  /// Prepares for the first byte of a frame, whatever was decoded before.
+  func begin() throws(FrameFailure)
+
+  /// Decodes what there is input for and room for.
+  func step(
+    _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(FrameFailure) -> FrameStep
+
+  /// Decodes a file that is wholly in memory and one frame, when that is faster than by steps.
+  ///
+  /// - Returns: how many bytes of content are in the buffer now; nil when the file has to go by steps, which
+  ///   will also tell its damage.
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer) -> Int?
+}
+
+extension FrameDecoder {
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer) -> Int? { nil }
+}
+
+/// What one step of a ``FrameDecoder`` did.
+struct FrameStep {
+  /// Bytes of input that were used up.
+  var consumed = 0
+  /// Bytes of output that were written.
+  var produced = 0
+  /// Whether the frame is complete and its checks are right.
+  var isEnd = false
+}
+
+/// Zero bytes behind a frame.
+enum FramePadding {
+  case none
+  /// As many as there are, and nothing behind them: what gzip takes from tapes.
+  case untilEnd
+  /// Multiples of four, also between streams.
+  case fours
+}
+
+/// Why a ``FrameDecoder`` cannot go on.
+enum FrameFailure: Error {
+  case checksum
+  case corrupt
+  case failed(BatchError)
+}

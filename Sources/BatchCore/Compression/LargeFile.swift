@@ -1,0 +1,22 @@
+import Synchronization
+
+/// A file that all lanes compress together, block by block.
+public final class LargeFile: Sendable {
+  let record: FileRecord
+  let plan: BlockPlan
+  let blockCount: Int
+  let decision: OutputDecision
+  private let isAbandoned = Atomic<Bool>(false)
+
+  init(_ record: FileRecord, plan: BlockPlan, decision: OutputDecision) {
+    self.record = record
+    self.plan = plan
+    self.decision = decision
+    blockCount = plan.blockCount ?? 0
+  }
+
+  /// Whether the blocks that are left need not be compressed.
+  var isGivenUp: Bool { isAbandoned.load(ordering: .relaxed) }
+
+  func giveUp() { isAbandoned.store(true, ordering: .relaxed) }
+}

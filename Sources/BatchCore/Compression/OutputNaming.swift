@@ -1,0 +1,61 @@
+/// Where the output of each source goes and what it is called.
+public struct OutputNaming: Sendable, Hashable {
+  /// Which way names are changed.
+  public enum Direction: Sendable, Hashable {
+    /// A suffix is added.
+    case adding(suffix: PathBytes)
+    /// A suffix that is known is taken off.
+    case removing
+  }
+
+  /// What decompressing takes off, and what it puts in place.
+  static let suffixes: [(suffix: String, replacement: String)] = [
+    (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".tzst", ".tar"),
+    (".txz", ".tar"),
+    (".z", ""), (".gzip", ""),
+  ]
+
+  public let direction: Direction
+  /// Mirrors the paths of the sources below this folder; nil puts each output beside its source.
+  public let directory: PathBytes?
+
+  public init(_ direction: Direction, directory: PathBytes?) {
+    self.direction = direction
+    self.directory = directory
+  }
+
+  /// The output of a source; nil when its name has no suffix to take off.
+  public func target(of source: PathBytes) -> PathBytes? {
+    let name = source.lastComponent
+    let changed: [UInt8]
+    switch direction {
+    case .adding(let suffix):
+      changed = Array(name) + suffix.bytes
+    case .removing:
+      guard let known = Self.knownSuffix(of: source) else { return nil }
+      changed = Array(name.dropLast(known.suffix.utf8.count)) + Array(known.replacement.utf8)
+    }
+    let folder = source.bytes[..<name.startIndex]
+    guard let directory else { return PathBytes(Array(folder) + changed) }
+    return Self.mirrored(folder, below: directory).appending(changed)
+  }
+
+  /// The suffix that a name would lose; nil when there is none, or nothing before it.
+  static func knownSuffix(of source: PathBytes) -> (suffix: String, replacement: String)? {
+    let name = source.lastComponent
+    return suffixes.first { name.count > $0.suffix.utf8.count && name.hasSuffix($0.suffix) }
+  }
+
+  /// A folder's path below another one: without a leading slash, `.` and `..`, so that nothing leaves it.
+  private static func mirrored(_ folder: ArraySlice<UInt8>, below directory: PathBytes) -> PathBytes {
+    folder.split(separator: UInt8(ascii: "/"))
+      .filter { !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8) }
+      .reduce(directory) { $0.appending($1) }
+  }
+}
+
+extension ArraySlice<UInt8> {
+  fileprivate func hasSuffix(_ text: String) -> Bool {
+    suffix(text.utf8.count).elementsEqual(text.utf8)
+  }
+}

@@ -1,0 +1,18 @@
+/// What a run that writes one output for each source is to do beside the work itself.
+public struct TransformOptions: Sendable {
+  public var naming: OutputNaming
+  /// Writes also where an output is up to date, and over one that is newer than its source.
+  public var force = false
+  /// Removes a source after its output is verified and on the disk.
+  public var removesSource = false
+  /// Brings outputs to the disk before they get their names.
+  public var isSynced = true
+  /// How many outputs may be open at once, finished and waiting for the sync that they share; 1 or more.
+  public var staged = 256
+  /// Writes outputs also when they are not smaller, and of files that are compressed already.
+  public var compressesAll = false
+
+  public init(naming: OutputNaming) {
+    self.naming = naming
+  }
+}

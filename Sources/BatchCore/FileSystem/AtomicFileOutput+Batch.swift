@@ -1,0 +1,90 @@
+import CLinux
+import Glibc
+
+/// What a batch of outputs needs of each: attributes, one sync for all, and reading back.
+extension AtomicFileOutput {
+  private static let pieceSize = 256 << 10
+
+  /// Copies the extended attributes of a file, access control lists among them.
+  ///
+  /// Attributes that the target's file system does not keep, or that only root may set, are left out, as
+  /// the stock tools leave them out.
+  func copyAttributes(from source: PathBytes) throws(BatchError) {
+    let names = source.withCString { path in
+      Self.list { clinux_llistxattr(path, $0, $1) }
+    }
+    for name in names.split(separator: 0) {
+      let name = PathBytes(name)
+      // A capability belongs to the program that has it, not to its compressed form.
+      if name == "security.capability" || name == "security.selinux" { continue }
+      let value = source.withCString { path in
+        name.withCString { name in Self.list { clinux_lgetxattr(path, name, $0, $1) } }
+      }
+      let result = name.withCString { name in
+        value.withUnsafeBytes { clinux_fsetxattr(openDescriptor, name, $0.baseAddress, $0.count) }
+      }
+      let ignored = [ENOTSUP, EPERM, EACCES, EINVAL, ENOSPC, EDQUOT, E2BIG]
+      if result != 0, !ignored.contains(errno) {
+        throw Self.failure("set the attributes of", Int(errno), target)
+      }
+    }
+  }
+
+  /// Asks for a length, then for as many bytes; empty when there are none or they change meanwhile.
+  private static func list(_ call: (UnsafeMutableRawPointer?, Int) -> Int) -> [UInt8] {
+    let length = call(nil, 0)
+    guard length > 0 else { return [] }
+    return [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+      count = max(0, call(UnsafeMutableRawPointer(buffer.baseAddress), length))
+    }
+  }
+
+  func syncFileSystem() throws(BatchError) {
+    let descriptor = openDescriptor
+    let result = retrying { Int(clinux_syncfs(descriptor)) }
+    guard result >= 0 else { throw Self.failure("sync the file system of", -result, target) }
+  }
+
+  func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {
+    let descriptor = openDescriptor
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceSize, alignment: 4096)
+    defer { buffer.deallocate() }
+    var offset: off_t = 0
+    while true {
+      let count = retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) }
+      guard count >= 0 else { throw Self.failure("read back", -count, target) }
+      if count == 0 { return }
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += off_t(count)
+    }
+  }
+
+  /// Zeros in pieces of this size become holes; smaller ones are not worth a seek.
+  private static let holeSize = 64 << 10
+
+  func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let piece = UnsafeRawBufferPointer(rebasing: rest[..<min(rest.count, Self.holeSize)])
+      if piece.count == Self.holeSize, Self.isZero(piece) {
+        guard lseek(openDescriptor, off_t(piece.count), SEEK_CUR) >= 0 else {
+          throw Self.failure("write", Int(errno), target)
+        }
+      } else {
+        try write(piece)
+      }
+      rest = UnsafeRawBufferPointer(rebasing: rest[piece.count...])
+    }
+  }
+
+  func truncate(to size: Int64) throws(BatchError) {
+    let descriptor = openDescriptor
+    let result = retrying { Int(ftruncate(descriptor, off_t(size))) }
+    guard result >= 0 else { throw Self.failure("write", -result, target) }
+  }
+
+  private static func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard let base = bytes.baseAddress, bytes[0] == 0 else { return false }
+    return memcmp(base, base + 1, bytes.count - 1) == 0
+  }
+}

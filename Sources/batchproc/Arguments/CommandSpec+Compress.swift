@@ -1,0 +1,89 @@
+extension CommandSpec {
+  static let compress = CommandSpec(
+    id: .compress,
+    abstract: "Compress files, one output for each.",
+    discussion: [
+      """
+      Outputs stand beside their sources and have their mode, time, owner and attributes; sources stay. An \
+      output with the time of its source is up to date and is passed over. Files that are compressed already, \
+      by their content, and those that would not become smaller are passed over too. Large files are \
+      compressed by all cores. - compresses standard input to standard output.
+      """
+    ],
+    operands: [
+      Operand(name: "path", repeats: true, help: "Files and directories; - is standard input.")
+    ],
+    own: [
+      OptionSpec(
+        .format, "format", kind: .single(.choice(TransformChoices.formats)), value: "format", default: "gz",
+        help: "Form of the outputs."),
+      OptionSpec(
+        .level, "level", short: "l", kind: .single(.count(allowsAuto: false)), value: "n",
+        default: "gz 6, zst 3, xz 6, lz4 1",
+        help: "How hard to try: gz and lz4 1 to 12, zst 1 to 22, xz 1 to 9."),
+      OptionSpec(
+        .suffix, "suffix", kind: .single(.file), value: "text", default: ".gz and so on",
+        help: "Suffix of the outputs."),
+      .outputDirectory, .removeSource, .forceOutput,
+      OptionSpec(
+        .compressAll, "compress-all",
+        help: "Write outputs also when they are not smaller, and of files that are compressed already."),
+      .followSymlinks,
+    ],
+    shared: Group.common,
+    examples: [
+      Example(command: "batchproc compress logs", meaning: "Write logs/x.gz beside each file of a tree."),
+      Example(
+        command: "batchproc compress --format zst --remove-source --exclude '*.tmp' logs",
+        meaning: "Replace each file by its compressed form, once that is verified and on the disk."),
+    ])
+
+  static let decompress = CommandSpec(
+    id: .decompress,
+    abstract: "Decompress gzip, zstd, xz and lz4 files.",
+    discussion: [
+      """
+      The format is told by the content, the name of the output by the suffix. Files in a tree without a suffix \
+      that is known are passed over. - decompresses standard input to standard output.
+      """
+    ],
+    operands: [
+      Operand(name: "path", repeats: true, help: "Files and directories; - is standard input.")
+    ],
+    own: [
+      .outputDirectory, .removeSource, .forceOutput,
+      OptionSpec(
+        .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
+        help: "Refuse a file whose content is larger."),
+      .followSymlinks,
+    ],
+    shared: Group.common,
+    examples: [
+      Example(command: "batchproc decompress logs", meaning: "Write each file of a tree decompressed.")
+    ])
+
+  static let test = CommandSpec(
+    id: .test,
+    abstract: "Decode compressed files and keep nothing.",
+    discussion: ["Each file that is damaged is named with the kind of damage."],
+    operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
+    own: [.followSymlinks],
+    shared: Group.common,
+    examples: [Example(command: "batchproc test backups", meaning: "Say which files of a tree are damaged.")])
+}
+
+extension OptionSpec {
+  fileprivate static let outputDirectory = OptionSpec(
+    .outputDirectory, "output-dir", kind: .single(.file), value: "dir",
+    help: "Write the outputs below a directory, with the paths of their sources.")
+
+  fileprivate static let removeSource = OptionSpec(
+    .removeSource, "remove-source",
+    help: "Remove each source after its output was read back, compared and brought to the disk.")
+
+  fileprivate static let forceOutput = OptionSpec(
+    .force, "force", help: "Write outputs also when they are up to date or newer than their sources.")
+
+  fileprivate static let followSymlinks = OptionSpec(
+    .followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to.")
+}

@@ -1,0 +1,61 @@
+import BatchCore
+import Synchronization
+
+/// `batchproc test`.
+struct TestCommand {
+  private let common: CommonOptions
+  private let operands: [PathBytes]
+  private let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    self.common = common
+    operands = parsed.operands
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
+    let damaged = Mutex(0)
+    let job = TestJob(DecoderOptions()) { (findings) throws(BatchError) in
+      for finding in findings {
+        try tell(finding)
+        if finding.damage != nil { damaged.withLock { $0 += 1 } }
+      }
+      session.advanced(findings.count)
+    }
+    let tree = session.runner.tree(operands.counted, options: walk)
+    let total =
+      operands.isRepeatable
+      ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+    let summary = session.run(job, over: tree, total: total)
+    if let ending = session.endingOfStopped(summary) { return ending }
+    let counts = summary.counts
+    let bad = damaged.withLock { $0 }
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "tested", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        others: [(bad, "damaged"), (counts.skipped, "skipped"), (counts.failed, "failed")],
+        tallies: [(bad, "damaged")]))
+    if counts.missing > 0, counts.missing == operands.count, counts.done == 0 { return .exit(.fatal) }
+    return .exit(bad > 0 ? .differences : counts.failed > 0 ? .someFailed : .success)
+  }
+
+  private func tell(_ finding: TestJob.Finding) throws(BatchError) {
+    if let events = session.reporter as? JSONReporter {
+      try events.write("file") { line in
+        line.add(path: finding.path)
+        line.add("outcome", finding.damage.map(\.kind.rawValue) ?? "whole")
+        if let damage = finding.damage { line.add("offset", damage.offset) }
+      }
+    } else if let damage = finding.damage {
+      session.diagnostics.report(BatchError(.malformed, damage.message, path: finding.path))
+    } else if common.verbose {
+      session.diagnostics.print("\(TerminalText.string(finding.path.bytes)): OK")
+    }
+  }
+}

@@ -1,0 +1,173 @@
+import BatchCore
+import Synchronization
+
+/// `batchproc compress` and `batchproc decompress`.
+struct TransformCommand {
+  private let choices: TransformChoices
+  private let common: CommonOptions
+  private let compresses: Bool
+  private let operands: [PathBytes]
+  private let session: Session
+  private let tally: TransformTally
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    choices = TransformChoices(parsed)
+    self.common = common
+    compresses = parsed.command.id == .compress
+    operands = parsed.operands
+    var tally: TransformTally?
+    session = try Session(common, environment: environment, sharesDescriptors: true) { reporter in
+      let new = TransformTally(reporter)
+      tally = new
+      return new
+    }
+    self.tally = tally ?? TransformTally(session.reporter)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let suffix = choices.suffix ?? PathBytes(choices.format.suffix)
+    guard !suffix.isEmpty, !suffix.bytes.contains(UInt8(ascii: "/")) else {
+      throw BatchError(.invalid, "the suffix has to be a part of a name", path: suffix)
+    }
+    let naming = OutputNaming(
+      compresses ? .adding(suffix: suffix) : .removing, directory: choices.outputDirectory)
+    var options = TransformOptions(naming: naming)
+    options.force = choices.force
+    options.removesSource = choices.removesSource
+    options.isSynced = common.fsync
+    options.compressesAll = choices.compressesAll
+    options.staged = session.stagedOutputs
+    let walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
+    let total =
+      operands.isRepeatable
+      ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+    let tree = session.runner.tree(operands.counted, options: walk)
+    let summary: RunSummary
+    var failure: BatchError?
+    if common.dryRun {
+      let rows = NameRows(areMembers: session.reporter is JSONReporter, isNULEnded: false)
+      let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+      let job = ListJob { (path, bytes) in
+        if let target = naming.target(of: path) { rows.append(target, to: &bytes) }
+      } output: { (rows) throws(BatchError) in
+        try results.write(rows)
+      }
+      summary = session.run(job, over: tree, total: total)
+    } else if compresses {
+      let source = try CompressSource(
+        tree, format: choices.format, level: choices.level, options: options,
+        cancellation: session.cancellation)
+      let job = try CompressJob(
+        choices.format, level: choices.level, options: options, runner: session.runner, observer: tally,
+        output: session.output
+      ) { (report) throws(BatchError) in
+        try tell(report)
+      }
+      summary = session.run(job, over: source, total: total) {
+        do throws(BatchError) { try job.finish() } catch { failure = error }
+      }
+    } else {
+      let job = DecompressJob(
+        options, decoding: DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) }),
+        runner: session.runner, observer: tally, output: session.output
+      ) { (report) throws(BatchError) in
+        try tell(report)
+      }
+      summary = session.run(job, over: tree, total: total) { job.finish() }
+    }
+    return finish(summary, failure, operandCount: operands.count)
+  }
+
+  private func tell(_ report: TransformReport) throws(BatchError) {
+    tally.add(report.outcome)
+    session.advanced(1)
+    if let events = session.reporter as? JSONReporter {
+      try events.write("file") { line in
+        line.add(path: report.source)
+        line.add("outcome", report.outcome.word)
+        if case .written(let target, let plain, let compressed) = report.outcome {
+          line.add(path: target, as: "output")
+          line.add("size", plain)
+          line.add("compressed", compressed)
+        }
+      }
+    } else if common.verbose {
+      session.diagnostics.print(String(decoding: report.line, as: UTF8.self))
+    }
+  }
+
+  private func finish(_ summary: RunSummary, _ failure: BatchError?, operandCount: Int) -> Ending {
+    if let ending = session.endingOfStopped(summary) { return ending }
+    do throws(BatchError) {
+      if let failure { throw failure }
+      try session.output.finish()
+    } catch {
+      session.reporter.fatal(error)
+      return .exit(.outputIncomplete)
+    }
+    let counts = session.runner.counters.snapshot
+    let tally = tally.current
+    let ratio = tally.plainBytes > 0 ? Double(tally.compressedBytes) / Double(tally.plainBytes) * 100 : 0
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
+      text: SummaryText(
+        verb: common.dryRun ? "would write" : compresses ? "compressed" : "decompressed", files: counts.done,
+        bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        others: [
+          (Int(ratio.rounded()), "% of the size"), (tally.upToDate, "up to date"),
+          (tally.compressedAlready, "compressed already"), (tally.notSmaller, "would not be smaller"),
+          (tally.linked, "linked"),
+          (
+            counts.skipped - tally.upToDate - tally.compressedAlready - tally.notSmaller,
+            "skipped"
+          ), (counts.failed, "failed"),
+        ],
+        tallies: [
+          (tally.written, "written"), (tally.upToDate, "up_to_date"),
+          (tally.compressedAlready, "compressed_already"), (tally.notSmaller, "not_smaller"),
+          (tally.linked, "linked"), (Int(clamping: tally.plainBytes), "plain_bytes"),
+          (Int(clamping: tally.compressedBytes), "compressed_bytes"),
+        ]))
+    if tally.spoilt > 0 { return .exit(.outputIncomplete) }
+    if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
+    return .exit(counts.failed > 0 ? .someFailed : .success)
+  }
+}
+
+extension TransformOutcome {
+  /// What programs know the outcome by.
+  fileprivate var word: String {
+    switch self {
+    case .written: "written"
+    case .upToDate: "up_to_date"
+    case .compressedAlready: "compressed_already"
+    case .notSmaller: "not_smaller"
+    case .linked: "linked"
+    }
+  }
+}
+
+extension TransformReport {
+  /// For people, under `-v`.
+  fileprivate var line: [UInt8] {
+    var bytes = TerminalText.escape(source.bytes)
+    bytes += ": ".utf8
+    switch outcome {
+    case .written(let target, let plain, let compressed):
+      let ratio = plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
+      bytes += "\(Int(ratio.rounded())) %, ".utf8
+      TerminalText.append(target.bytes, to: &bytes)
+    case .upToDate: bytes += "up to date".utf8
+    case .compressedAlready: bytes += "compressed already".utf8
+    case .notSmaller: bytes += "would not be smaller".utf8
+    case .linked(let target):
+      bytes += "linked to ".utf8
+      TerminalText.append(target.bytes, to: &bytes)
+    }
+    return bytes
+  }
+}

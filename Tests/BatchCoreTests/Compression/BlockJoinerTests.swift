@@ -1,0 +1,127 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("Blocks joined to one file")
+struct BlockJoinerTests {
+  @Test("hold every content at the edges of blocks", arguments: CompressionFormat.allCases)
+  func edges(format: CompressionFormat) throws {
+    // The lowest level of xz and the first of others have the smallest blocks.
+    let level = format.levels.lowerBound
+    let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
+    let all = SampleContent.mixed.bytes(2 * block + 1)
+    let context = try format.makeContext(level: level)
+    for size in [0, 1, block - 1, block, block + 1, 2 * block - 1, 2 * block, 2 * block + 1] {
+      let bytes = Array(all[..<size])
+      let output = try format.compressedInBlocks(bytes, level: level, context: context)
+      #expect(try format.decompressed(output, piece: 1 << 20) == bytes, "\(size)")
+      let stock = try format.stockTest(output)
+      #expect(stock.status == 0, "\(size): \(String(decoding: stock.errors, as: UTF8.self))")
+    }
+  }
+
+  @Test(
+    "hold text, noise and zeros, from files and from streams", arguments: CompressionFormat.allCases,
+    [SampleContent.text, .noise, .zeros])
+  func contents(format: CompressionFormat, content: SampleContent) throws {
+    let level = format == .xz ? 0 : format.defaultLevel
+    let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
+    let bytes = content.bytes(block + block / 2)
+    for isSizeKnown in [true, false] {
+      let output = try format.compressedInBlocks(bytes, level: level, isSizeKnown: isSizeKnown)
+      let stock = try StockTool("\(format.toolName) -dc", input: output)
+      #expect(stock.status == 0)
+      #expect(stock.output == bytes)
+      #expect(try format.decompressed(output, piece: 1 << 20) == bytes)
+    }
+  }
+
+  @Test("are one gzip member for gunzip, zcat and Python", arguments: [1, 6, 9, 12])
+  func oneMember(level: Int) throws {
+    let bytes = SampleContent.mixed.bytes(2_500_000)
+    let output = try CompressionFormat.gz.compressedInBlocks(bytes, level: level)
+    #expect(try StockTool("zcat", input: output).output == bytes)
+    let decoder = try CompressionFormat.gz.makeDecoder()
+    #expect(try decoder.decompressed(output, piece: 4096) == bytes)
+    #expect(decoder.frameCount == 1)
+    let script = """
+      python3 -c 'import sys, zlib
+      d = zlib.decompressobj(31); sys.stdout.buffer.write(d.decompress(sys.stdin.buffer.read()))
+      assert d.eof and not d.unused_data'
+      """
+    let python = try StockTool(script, input: output)
+    #expect(python.status == 0)
+    #expect(python.output == bytes)
+  }
+
+  @Test("are one xz stream of several blocks, and several zstd frames with size and check")
+  func listing() throws {
+    let bytes = SampleContent.text.bytes(17 << 20)
+    let folder = try ByteFolder()
+    try folder.write(CompressionFormat.xz.compressedInBlocks(bytes, level: 0), to: "f.xz")
+    let xz = try StockTool("xz --robot --list f.xz | awk '/^file/ { print $2, $3, $7 }'", in: folder)
+    #expect(xz.text == "1 5 CRC64\n")
+    try folder.write(CompressionFormat.zst.compressedInBlocks(bytes), to: "f.zst")
+    let zstd = try StockTool("zstd -lv f.zst", in: folder)
+    #expect(zstd.text.contains("Frames: 3"))
+    #expect(zstd.text.contains("Decompressed Size: 17.0 MiB (17825792 B)"))
+    #expect(zstd.text.contains("Check: XXH64"))
+  }
+
+  @Test("are the same bytes from contexts old and new", arguments: CompressionFormat.allCases)
+  func determinism(format: CompressionFormat) throws {
+    let level = format == .xz ? 0 : format.defaultLevel
+    let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
+    let bytes = SampleContent.mixed.bytes(block + 100_000)
+    let used = try format.makeContext(level: level)
+    _ = try used.compress(block: SampleContent.text.bytes(70_000), index: 5)
+    #expect(
+      try format.compressedInBlocks(bytes, level: level, context: used)
+        == format.compressedInBlocks(bytes, level: level))
+  }
+
+  @Test(
+    "are at most 1 % larger than the stock tool's file",
+    arguments: [
+      (CompressionFormat.gz, 6), (.gz, 1), (.gz, 9), (.zst, 3), (.zst, 1), (.xz, 0), (.lz4, 1), (.lz4, 9),
+    ])
+  func size(format: CompressionFormat, level: Int) throws {
+    let bytes = SampleContent.mixed.bytes(20_000_000)
+    let stock = try StockTool("\(format.toolName) -c -\(level)", input: bytes)
+    let output = try format.compressedInBlocks(bytes, level: level)
+    #expect(output.count <= stock.output.count * 101 / 100)
+  }
+
+  @Test("out of order are refused")
+  func order() throws {
+    let plan = try BlockPlan(.gz, fileSize: 3_000_000)
+    let joiner = try BlockJoiner(plan)
+    let context = try CompressionFormat.gz.makeContext()
+    let block = [UInt8](repeating: 1, count: plan.blockSize)
+    #expect(throws: BatchError.self) { try joiner.append(context.compress(block: block, index: 1)) }
+    try joiner.append(context.compress(block: block, index: 0))
+    try joiner.append(context.compress(block: [1], index: 1))
+    #expect(throws: BatchError.self) { try joiner.append(context.compress(block: block, index: 2)) }
+  }
+
+  @Test("of a file that grew or shrank are refused", arguments: CompressionFormat.allCases)
+  func changed(format: CompressionFormat) throws {
+    let joiner = try BlockJoiner(BlockPlan(format, fileSize: 10))
+    try joiner.append(format.makeContext().compress(block: [1, 2, 3], index: 0))
+    let error = #expect(throws: BatchError.self) { try joiner.finish() }
+    #expect(error?.code == .changed)
+  }
+
+  @Test("cover the file, whatever its size")
+  func ranges() throws {
+    let plan = try BlockPlan(.gz, fileSize: 2_500_000)
+    #expect(plan.blockCount == 3)
+    #expect(plan.range(ofBlock: 0) == 0..<1_048_576)
+    #expect(plan.range(ofBlock: 2) == 2_097_152..<2_500_000)
+    #expect(plan.range(ofBlock: 3) == nil)
+    #expect(try BlockPlan(.gz, fileSize: 0).blockCount == 0)
+    #expect(try BlockPlan(.gz, fileSize: nil).blockCount == nil)
+    let largest = try BlockPlan(.gz, fileSize: .max)
+    #expect(largest.range(ofBlock: (1 << 44) - 1)?.upperBound == .max)
+  }
+}

@@ -1,0 +1,80 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("A codec context")
+struct CodecContextTests {
+  static let sizes = [0, 1, 2, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097, 65_535, 65_536, 65_537, 300_000]
+
+  @Test(
+    "gives back every content at every size", arguments: CompressionFormat.allCases, SampleContent.allCases)
+  func roundTrip(format: CompressionFormat, content: SampleContent) throws {
+    let context = try format.makeContext()
+    let decoder = try format.makeDecoder()
+    for size in Self.sizes {
+      let bytes = content.bytes(size)
+      var output: [UInt8] = []
+      try context.compress(wholeFile: bytes, into: &output)
+      #expect(try decoder.decompressed(output) == bytes)
+      #expect(try decoder.decompressed(output, piece: 1000) == bytes)
+      #expect(decoder.frameCount == 1)
+      #expect(decoder.plainCount == UInt64(size))
+      #expect(decoder.compressedCount == UInt64(output.count))
+    }
+  }
+
+  @Test("gives back content at every level", arguments: CompressionFormat.allCases)
+  func levels(format: CompressionFormat) throws {
+    let bytes = SampleContent.mixed.bytes(100_000)
+    for level in format.levels {
+      let output = try format.compressed(bytes, level: level)
+      #expect(try format.decompressed(output) == bytes, "level \(level)")
+    }
+  }
+
+  @Test("writes what the stock tool reads", arguments: CompressionFormat.allCases, [0, 1, 70_000, 5_000_000])
+  func stockReads(format: CompressionFormat, size: Int) throws {
+    let bytes = SampleContent.mixed.bytes(size)
+    let output = try format.compressed(bytes)
+    let stock = try StockTool("\(format.toolName) -dc", input: output)
+    #expect(stock.status == 0, "\(String(decoding: stock.errors, as: UTF8.self))")
+    #expect(stock.output == bytes)
+  }
+
+  @Test("writes what Python's modules read", arguments: [("gzip", CompressionFormat.gz), ("lzma", .xz)])
+  func pythonReads(module: String, format: CompressionFormat) throws {
+    let bytes = SampleContent.mixed.bytes(200_000)
+    let script = "python3 -c 'import \(module), sys; s = sys.stdin.buffer; "
+    let python = try StockTool(
+      script + "sys.stdout.buffer.write(\(module).decompress(s.read()))'", input: format.compressed(bytes))
+    #expect(python.output == bytes)
+  }
+
+  @Test("appends, and depends on nothing it did before", arguments: CompressionFormat.allCases)
+  func independence(format: CompressionFormat) throws {
+    let bytes = SampleContent.text.bytes(50_000)
+    let fresh = try format.compressed(bytes)
+    let context = try format.makeContext()
+    var output: [UInt8] = []
+    try context.compress(wholeFile: SampleContent.mixed.bytes(300_000), into: &output)
+    output = [7, 7]
+    try context.compress(wholeFile: bytes, into: &output)
+    #expect(output == [7, 7] + fresh)
+  }
+
+  @Test("is at most 1 % larger than the stock tool", arguments: CompressionFormat.allCases)
+  func size(format: CompressionFormat) throws {
+    let bytes = SampleContent.mixed.bytes(3_000_000)
+    for level in [format.levels.lowerBound, format.defaultLevel, 9] where format.levels.contains(level) {
+      let stock = try StockTool("\(format.toolName) -c -\(level)", input: bytes)
+      let output = try format.compressed(bytes, level: level)
+      #expect(output.count <= stock.output.count * 101 / 100, "level \(level)")
+    }
+  }
+
+  @Test("puts neither time nor name into a gzip member")
+  func gzipHeader() throws {
+    let output = try CompressionFormat.gz.compressed([1, 2, 3])
+    #expect(Array(output.prefix(10)) == [0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 255])
+  }
+}

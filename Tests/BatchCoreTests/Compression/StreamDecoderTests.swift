@@ -1,0 +1,203 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("A decoder")
+struct StreamDecoderTests {
+  private let text = SampleContent.text.bytes(100_000)
+
+  @Test("reads what stock tools write", arguments: CompressionFormat.allCases, [1, 7, 1000, 1 << 20])
+  func stockWrites(format: CompressionFormat, piece: Int) throws {
+    for bytes in [[], [1], text] {
+      let stock = try StockTool("\(format.toolName) -c", input: bytes)
+      #expect(try format.decompressed(stock.output, piece: piece) == bytes)
+      #expect(try format.decompressed(stock.output) == bytes)
+    }
+  }
+
+  @Test("reads files put one behind the other", arguments: CompressionFormat.allCases, [1, 4096])
+  func concatenated(format: CompressionFormat, piece: Int) throws {
+    let file = try format.compressed(text) + format.compressed([]) + format.compressed([1, 2])
+    let decoder = try format.makeDecoder()
+    #expect(try decoder.decompressed(file, piece: piece) == text + [1, 2])
+    #expect(decoder.frameCount == 3)
+    #expect(try decoder.decompressed(file) == text + [1, 2])
+  }
+
+  @Test("reads one file after another, also after a damaged one", arguments: CompressionFormat.allCases)
+  func reuse(format: CompressionFormat) throws {
+    let decoder = try format.makeDecoder()
+    let file = try format.compressed(text)
+    #expect(throws: DecodingError.self) { try decoder.decompressed(Array(file.dropLast(9)), piece: 100) }
+    #expect(try decoder.decompressed(file, piece: 100) == text)
+    #expect(throws: DecodingError.self) { try decoder.decompressed([1, 2, 3], piece: 100) }
+    #expect(try decoder.decompressed(file) == text)
+  }
+
+  @Test("reads gzip headers with name, time and extra field")
+  func gzipHeader() throws {
+    let folder = try ByteFolder()
+    try folder.write(text, to: "named")
+    let stock = try StockTool("gzip -Nc named", in: folder)
+    #expect(try CompressionFormat.gz.decompressed(stock.output) == text)
+    #expect(try CompressionFormat.gz.decompressed(stock.output, piece: 3) == text)
+  }
+
+  @Test("takes zeros behind gzip members, as from tapes, and nothing behind them")
+  func gzipPadding() throws {
+    let file = try CompressionFormat.gz.compressed(text)
+    let zeros = [UInt8](repeating: 0, count: 512)
+    #expect(try CompressionFormat.gz.decompressed(file + zeros) == text)
+    let damage = try CompressionFormat.gz.damage(of: file + zeros + file)
+    #expect(damage?.kind == .garbageAfterEnd)
+    #expect(damage?.goodBytes == UInt64(text.count))
+    #expect(try StockTool("gzip -t", input: file + zeros + file).status == 2)
+  }
+
+  @Test("takes zeros by fours behind and between xz streams", arguments: [1, 64])
+  func xzPadding(piece: Int) throws {
+    let file = try CompressionFormat.xz.compressed(text)
+    let zeros: [UInt8] = [0, 0, 0, 0]
+    #expect(try CompressionFormat.xz.decompressed(file + zeros + file + zeros, piece: piece) == text + text)
+    for odd in [file + [0], file + [0, 0, 0] + file] {
+      #expect(try CompressionFormat.xz.damage(of: odd, piece: piece)?.kind == .garbageAfterEnd)
+      #expect(try CompressionFormat.xz.stockTest(odd).status != 0)
+    }
+  }
+
+  @Test("passes over skippable frames", arguments: [CompressionFormat.zst, .lz4], [1, 64])
+  func skippable(format: CompressionFormat, piece: Int) throws {
+    let skippable: [UInt8] = [0x53, 0x2A, 0x4D, 0x18, 5, 0, 0, 0, 1, 2, 3, 4, 5]
+    let file = try skippable + format.compressed(text) + skippable
+    #expect(try format.decompressed(file, piece: piece) == text)
+    #expect(try format.decompressed(file) == text)
+    #expect(try format.stockTest(file).status == 0)
+  }
+
+  @Test("names garbage behind the end, with all good bytes", arguments: CompressionFormat.allCases)
+  func garbage(format: CompressionFormat) throws {
+    let file = try format.compressed(text)
+    for piece in [nil, 1, 1000] {
+      let damage = try #require(try format.damage(of: file + Array("garbage".utf8), piece: piece))
+      #expect(damage.kind == .garbageAfterEnd)
+      #expect(damage.goodBytes == UInt64(text.count))
+      #expect(damage.offset == UInt64(file.count))
+    }
+  }
+
+  @Test("names a file without any byte as truncated", arguments: CompressionFormat.allCases)
+  func empty(format: CompressionFormat) throws {
+    #expect(try format.damage(of: [])?.kind == .truncated)
+    #expect(try format.damage(of: [], piece: 1)?.kind == .truncated)
+  }
+
+  @Test("names content of another kind", arguments: CompressionFormat.allCases)
+  func notCompressed(format: CompressionFormat) throws {
+    #expect(try format.damage(of: Array("plain text".utf8))?.kind == .notCompressed)
+    #expect(try format.damage(of: [0])?.kind == .notCompressed)
+  }
+
+  @Test("names a file that is cut anywhere as truncated", arguments: CompressionFormat.allCases)
+  func truncated(format: CompressionFormat) throws {
+    let file = try format.compressed(SampleContent.text.bytes(3000))
+    for count in 1..<file.count {
+      #expect(try format.damage(of: Array(file[..<count]))?.kind == .truncated, "\(count)")
+      #expect(try format.damage(of: Array(file[..<count]), piece: 64)?.kind == .truncated, "\(count)")
+    }
+  }
+
+  @Test("names wrong checks", arguments: [CompressionFormat.gz, .zst, .lz4])
+  func checksum(format: CompressionFormat) throws {
+    var file = try format.compressed(text)
+    file[file.count - (format == .gz ? 8 : 1)] ^= 1
+    #expect(try format.damage(of: file)?.kind == .checksum)
+    #expect(try format.damage(of: file, piece: 100)?.kind == .checksum)
+  }
+
+  @Test("names a wrong gzip length")
+  func gzipLength() throws {
+    var file = try CompressionFormat.gz.compressed(text)
+    file[file.count - 4] ^= 1
+    #expect(try CompressionFormat.gz.damage(of: file)?.kind == .checksum)
+  }
+
+  @Test("stops at the limit of its output", arguments: CompressionFormat.allCases)
+  func limit(format: CompressionFormat) throws {
+    let file = try format.compressed([UInt8](repeating: 0, count: 1_000_000))
+    for piece in [nil, 100] {
+      let damage = try format.damage(of: file, piece: piece, DecoderOptions(maximumOutput: 999_999))
+      #expect(damage?.kind == .tooLarge)
+      #expect((damage?.goodBytes ?? .max) <= 999_999)
+      #expect(try format.damage(of: file, piece: piece, DecoderOptions(maximumOutput: 1_000_000)) == nil)
+    }
+  }
+
+  @Test("needs leave for the windows of zstd --long")
+  func longWindow() throws {
+    let bytes = SampleContent.text.bytes(2_000_000)
+    let frame = try StockTool("zstd -q --long=28 -c", input: bytes).output
+    #expect(try CompressionFormat.zst.decompressed(frame, DecoderOptions(windowLog: 31)) == bytes)
+    let error = #expect(throws: DecodingError.self) {
+      try CompressionFormat.zst.decompressed(frame, piece: 999)
+    }
+    guard case .failed(let cause) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(cause.code == .exhausted)
+    #expect(throws: BatchError.self) { try CompressionFormat.zst.makeDecoder(DecoderOptions(windowLog: 32)) }
+  }
+
+  @Test("keeps to its memory for xz")
+  func memory() throws {
+    let file = try StockTool("xz -9 -c", input: text).output
+    #expect(try CompressionFormat.xz.decompressed(file) == text)
+    let options = DecoderOptions(memoryLimit: 16 << 20)
+    let error = #expect(throws: DecodingError.self) { try CompressionFormat.xz.decompressed(file, options) }
+    guard case .failed(let cause) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(cause.code == .exhausted)
+  }
+
+  @Test("lets the error of the taker through", arguments: CompressionFormat.allCases)
+  func takerFails(format: CompressionFormat) throws {
+    let file = try format.compressed(text)
+    let full = BatchError(.unwritable, "cannot write")
+    let decoder = try format.makeDecoder()
+    let error = #expect(throws: DecodingError.self) {
+      try file.withUnsafeBytes { (bytes) throws(DecodingError) in
+        try decoder.decode(wholeFile: bytes) { _ throws(BatchError) in throw full }
+      }
+    }
+    #expect(error == .failed(full))
+  }
+
+  @Test("never takes damaged bytes for whole ones", arguments: CompressionFormat.allCases, 0..<200)
+  func flippedBits(format: CompressionFormat, seed: UInt64) throws {
+    var chance = SeededRandom(seed: seed)
+    let level = format.levels.lowerBound
+    let content = SampleContent.mixed.bytes(20_000, seed: seed % 7)
+    var file =
+      try seed.isMultiple(of: 2)
+      ? format.compressed(content, level: level) : format.compressedInBlocks(content, level: level)
+    let isCut = seed.isMultiple(of: 5)
+    if isCut {
+      file.removeLast(Int(chance.next() % UInt64(file.count)) + 1)
+    } else {
+      for _ in 0...(seed % 3) {
+        file[Int(chance.next() % UInt64(file.count))] ^= 1 << UInt8(chance.next() % 8)
+      }
+    }
+    for piece in [nil, 997] {
+      do {
+        // Bits that mean nothing to the content, such as the time in gzip's header, may be any.
+        let decoded = try format.decompressed(file, piece: piece)
+        #expect(decoded == content && !isCut)
+      } catch is DecodingError {
+        continue
+      }
+    }
+  }
+}
