@@ -1,0 +1,230 @@
+import BatchCore
+import Testing
+
+/// `check` beside `sha256sum --check`: the same rows, the same judgement of each line.
+@Suite struct CheckTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+    try t.shell("sha256sum t/text t/big t/empty t/d/one t/d/two >m")
+  }
+
+  @Test(
+    "rows and exit codes are those of coreutils, where 4 stands for 1",
+    arguments: [
+      "true", "echo changed >t/text", "rm t/text", "rm t/text; echo changed >t/big", "rm -r t",
+      "chmod 0 t/text",
+      "rm t/text; mkdir t/text", "mv t/d t/e", "rm t/text; ln -s big t/text",
+      "rm t/text; ln -s nowhere t/text",
+    ])
+  func outcomes(change: String) throws {
+    for options in ["", "--quiet", "--status", "--ignore-missing", "--quiet --ignore-missing"] {
+      let run = try t.shell(
+        """
+        \(change == "true" || !options.isEmpty ? "true" : change)
+        $BP check \(options) m >ours; echo $? >&2; LC_ALL=C sha256sum --check \(options) m >theirs; echo $? >&2
+        cmp ours theirs
+        """)
+      let codes = run.errorText.split(separator: "\n").filter { Int($0) != nil }
+      #expect(run.status == 0, "\(options): \(run.text)")
+      #expect(codes.count == 2)
+      let isDirectory = change.contains("mkdir t/text")
+      #expect(codes.first == (codes.last == "0" ? "0" : isDirectory ? "3" : "4"), "\(options): \(codes)")
+    }
+  }
+
+  /// A line, and whether coreutils takes it for one.
+  private static let lines: [String] = [
+    "DIGEST  t/text", "DIGEST *t/text", "DIGEST t/text", "DIGEST\tt/text", " DIGEST  t/text",
+    "\tDIGEST  t/text",
+    "DIGEST  t/text\r", "DIGEST  t/text\r\r", "DIGEST   t/text", "DIGEST", "DIGEST  ", "DIGEST ", "", " ",
+    "\r", "#DIGEST  t/text",
+    "# comment", "\u{feff}DIGEST  t/text", "\\DIGEST  t/text", "\\DIGEST  t\\/text", "\\DIGEST  t/te\\\\xt",
+    "\\DIGEST  t/text\\", "\\\\DIGEST  t/text", "UPPER  t/text", "0DIGEST  t/text", "DIGESTg  t/text",
+    "zz8ea1f6b7e2ff0c1da1b0c0bdf0e2dd4b6f5a7c6f0b8b6a3b2f5a4d8e7c6b5aa  t/text", "DIGEST  ../x/t/text",
+    "DIGEST  ./t/text",
+    "DIGEST  /nosuch", "DIGEST  t//text", "SHA256 (t/text) = DIGEST", "SHA256(t/text)= DIGEST",
+    "SHA256 (t/text) =DIGEST",
+    "SHA256 (t/text)  = DIGEST", "SHA256 (t/text = DIGEST", "sha256 (t/text) = DIGEST",
+    "SHA256 (t/text) = UPPER",
+    "SHA256 (t/text) = DIGEST ", "SHA1 (t/text) = DIGEST", "nonsense", "d41d8cd98f00b204e9800998ecf8427e",
+    "=", "()",
+    "\\SHA256 (t/text) = DIGEST", "DIGEST ?t/text", "-", "DIGEST  t/nosuch",
+  ]
+
+  @Test("each line is judged as coreutils judges it", arguments: lines)
+  func judgement(line: String) throws {
+    let run = try t.shell(
+      """
+      # Since 9.5 coreutils escapes names here as we do; before it printed what has no newline as it is.
+      plain() { sed -e 's/^\\\\//' -e 's/\\\\r/\\r/g' -e 's/\\\\\\\\/\\\\/g' $1; }
+      mkdir -p x; digest=$(sha256sum <t/text | cut -c1-64); line=$(cat; echo .)
+      line=${line//DIGEST/$digest}; line=${line//UPPER/${digest^^}}
+      for head in "" "$digest  t/text"$'\\n'; do
+        printf '%s%s\\n' "$head" "${line%.}" >lines; cd x; cp ../lines .; ln -sfn ../t t; cd ..
+        $BP check lines >ours; echo $? >code; LC_ALL=C sha256sum --check lines >theirs; echo $? >>code
+        cmp <(plain ours) <(plain theirs) || cat ours theirs; tr '\\n' ' ' <code; echo
+        $BP check --strict -q lines >/dev/null 2>&1; echo $? >code; sha256sum --check --strict lines >/dev/null 2>&1; echo $? >>code
+        tr '\\n' ' ' <code; echo
+      done
+      """, input: Array(line.utf8))
+    let verdicts = run.text.split(separator: "\n")
+    #expect(verdicts.count == 4, "\(run.text)")
+    #expect(verdicts.allSatisfy { ["0 0 ", "4 1 "].contains($0) }, "\(run.text) \(run.errorText)")
+  }
+
+  @Test("lines of several kinds stand beside each other; --warn names each bad one with its number")
+  func mixed() throws {
+    try t.write(
+      "lines",
+      "nonsense\n" + String(decoding: t.read("m") ?? [], as: UTF8.self)
+        + "zz  t/text\n# comment\n\nMD5 (t/empty) = d41d8cd98f00b204e9800998ecf8427e\n")
+    let run = try t.batchproc("check", "--warn", "lines")
+    #expect(run.status == 0)
+    #expect(run.rows.count == 6)
+    #expect(run.messages.contains { $0.hasPrefix("batchproc: warning: lines: line 1: ") }, "\(run.errorText)")
+    #expect(run.messages.contains { $0.hasPrefix("batchproc: warning: lines: line 7: ") }, "\(run.errorText)")
+    #expect(run.messages.contains("batchproc: warning: 2 lines are improperly formatted"))
+    #expect(try t.batchproc("check", "--strict", "lines").status == 4)
+    #expect(
+      try t.batchproc("check", "lines").messages == ["batchproc: warning: 2 lines are improperly formatted"])
+  }
+
+  @Test(
+    "a manifest without one good line verifies nothing",
+    arguments: [
+      "", "\n", "\n\n\n", "# only a comment\n", "nonsense\n", "\0\0\0\n", "\u{feff}\n", "\r\n",
+      "%%%% HASHDEEP-1.0\n", "#mtree\n", "{}\n",
+    ])
+  func nothing(content: String) throws {
+    try t.write("lines", content)
+    let run = try t.batchproc("check", "lines")
+    #expect(run.status == 4)
+    #expect(run.output.isEmpty)
+    #expect(run.errorText.contains("no properly formatted checksum lines found"))
+    #expect(try t.batchproc("check", "-", input: Array(content.utf8)).status == 4)
+  }
+
+  @Test("a line with a NUL byte is malformed")
+  func nul() throws {
+    let run = try t.shell("sed 's,t/big,t/\\x00big,' m >lines; $BP check -w lines")
+    #expect(run.status == 0)
+    #expect(run.rows.count == 4)
+    #expect(run.errorText.contains("lines: line 2: "), "\(run.errorText)")
+  }
+
+  @Test("a line of 100 MB costs neither memory nor the lines around it")
+  func longLine() throws {
+    let run = try t.shell(
+      """
+      (cat m; head -c 100M /dev/zero | tr '\\0' 'a'; echo; cat m) >lines
+      /usr/bin/time -f '%M KiB' $BP check -w -j 1 lines; echo $?; rm lines
+      """)
+    #expect(run.rows.count == 11, "\(run.text)")
+    #expect(run.text.hasSuffix("\n0\n"))
+    #expect(run.errorText.contains("lines: line 6: a line of more than"), "\(run.errorText)")
+    let memory = run.errorText.split(separator: "\n").last { $0.hasSuffix(" KiB") }?.dropLast(4)
+    #expect(Int(memory ?? "") ?? .max < 60_000, "\(run.errorText)")
+  }
+
+  @Test("manifests with CRLF ends verify, as coreutils has it")
+  func carriageReturns() throws {
+    #expect(
+      try t.shell("sed 's/$/\\r/' m | $BP check - | cmp - <(sed 's/$/\\r/' m | sha256sum -c)").status == 0)
+  }
+
+  @Test("-C looks elsewhere, absolute names stay")
+  func directory() throws {
+    let run = try t.shell(
+      """
+      mkdir copy; mv t copy; $BP check -C copy m; echo $?; $BP check -C copy - <m >/dev/null; echo $?
+      sha256sum $PWD/copy/t/text >a; $BP check -q -C /nonexistent a; echo $?; $BP check -q -C /nonexistent m; echo $?
+      """)
+    #expect(run.rows.prefix(5).allSatisfy { $0.suffix(4).elementsEqual(": OK".utf8) })
+    #expect(run.text.contains("\n0\n0\n0\n"), "\(run.text)")
+    #expect(run.text.hasSuffix("\n4\n"))
+  }
+
+  @Test("manifests that cannot be read: all of them is 1, some is 3, and a difference is 4")
+  func unreadableManifests() throws {
+    #expect(try t.batchproc("check", "nosuch").status == 1)
+    #expect(try t.batchproc("check", "nosuch", "nor this").status == 1)
+    #expect(try t.batchproc("check", "t").status == 1)
+    let some = try t.batchproc("check", "nosuch", "m")
+    #expect(some.status == 3)
+    #expect(some.rows.count == 5)
+    #expect(some.messages == ["batchproc: nosuch: cannot open: No such file or directory"])
+    try t.write("t/text", "changed")
+    #expect(try t.batchproc("check", "nosuch", "m").status == 4)
+  }
+
+  @Test("--ignore-missing with nothing left to verify is a failure")
+  func nothingVerified() throws {
+    try t.shell("rm -r t")
+    let run = try t.batchproc("check", "--ignore-missing", "m")
+    #expect(run.status == 4)
+    #expect(run.messages == ["batchproc: warning: no file was verified"])
+  }
+
+  @Test(
+    "digests whose length fits several algorithms verify with whichever made them",
+    arguments: [
+      ("blake2b", "b2sum"), ("sha512", "sha512sum"), ("sha256", "sha256sum"), ("sha3-256", ""),
+      ("sha3-512", ""), ("md5", "md5sum"),
+      ("xxh128", ""), ("xxh3", ""), ("crc32", ""), ("sha1", "sha1sum"),
+    ])
+  func ambiguous(algorithm: String, tool: String) throws {
+    // As long as MD5, and no match for it: a fast checksum does not stand in for another digest unasked.
+    let named = algorithm == "xxh128" ? "-a xxh128" : ""
+    let run = try t.shell(
+      """
+      $BP hash -q -a \(algorithm) t >lines; $BP check -q \(named) lines; echo $?; $BP check -q -a \(algorithm) lines; echo $?
+      $BP hash -q -a \(algorithm) -z t | $BP check -q \(named) -z -; echo $?
+      echo x >>t/text; $BP check \(named) lines 2>/dev/null | grep -v OK; $BP check -q \(named) lines >/dev/null 2>&1; echo $?
+      """)
+    #expect(run.text == "0\n0\n0\nt/text: FAILED\n4\n", "\(run.text)")
+  }
+
+  @Test(
+    "every form that hash writes, check reads, and names survive in it",
+    arguments: ["gnu", "bsd", "hashdeep", "mtree", "json"])
+  func forms(form: String) throws {
+    // The rows of hashdeep end at a newline, whatever the name holds.
+    for name in NameTests.nasty
+    where form != "hashdeep" || !name.bytes.contains(where: { [0x0a, 0x0d].contains($0) }) {
+      try t.write(PathBytes("n").appending(name.bytes), name.bytes)
+    }
+    let run = try t.shell(
+      "$BP hash -q --format \(form) n >lines; echo $?; $BP check lines | grep -c ': OK$'; $BP check -q lines; echo $?"
+    )
+    let count = t.names(in: "n").count
+    #expect(run.text == "0\n\(count)\n0\n", "\(run.errorText)")
+  }
+
+  @Test("an entry for - is standard input")
+  func standardInput() throws {
+    try t.shell("sha256sum <t/big >lines")
+    #expect(try t.batchproc("check", "lines", input: t.read("t/big") ?? []).text == "-: OK\n")
+    #expect(try t.batchproc("check", "lines", input: [1]).status == 4)
+  }
+
+  @Test("a special file named in a manifest is not read", arguments: ["fifo", "/dev/zero", "t"])
+  func special(name: String) throws {
+    let run = try t.shell("mkfifo fifo; sed 's,t/big,\(name),' m >lines; $BP check lines")
+    #expect(run.status == 3)
+    #expect(run.text.contains("\(name): FAILED open or read\n"))
+    #expect(run.rows.count == 5)
+  }
+
+  @Test("rows come as they are known, not at the end")
+  func rowsComeEarly() throws {
+    let run = try t.shell(
+      """
+      mkfifo input rows; $BP hash -q --stride 1 t - 0<>input >rows & pid=$!
+      exec 8<rows; read -r row <&8; echo "${row:66}"; kill $pid; wait $pid; echo $?
+      """, seconds: 30)
+    #expect(run.text == "t/big\n143\n")
+  }
+}

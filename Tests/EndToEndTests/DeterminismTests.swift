@@ -1,0 +1,90 @@
+import BatchCore
+import Testing
+
+/// The same bytes at any concurrency, stride, locale and form of output.
+@Suite struct DeterminismTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+    try t.shell(
+      """
+      mkfifo t/fifo; ln -s text t/link; head -c 9M /dev/zero >t/d/large
+      for d in a b/c b/d/e z; do
+        mkdir -p t/$d; for i in $(seq 150); do echo $d$i >t/$d/f$i; done
+      done; head -c 300000 /dev/zero >t/b/c/medium
+      """)
+  }
+
+  private static let concurrencies: [PathBytes] = ["1", "2", "7", "32"]
+  private static let strides: [PathBytes] = ["1", "64", "auto"]
+
+  @Test(
+    "hash prints the same at every concurrency and stride",
+    arguments: [
+      [], ["-a", "sha1", "-a", "xxh3"], ["--format", "bsd"], ["--format", "hashdeep"], ["--format", "mtree"],
+      ["--format", "json"], ["-z"], ["--dry-run"],
+    ] as [[PathBytes]])
+  func hash(options: [PathBytes]) throws {
+    let expected = try t.batchproc(["hash", "-j", "1", "--stride", "1"] + options + ["t", "nosuch", "t/d"])
+    #expect(expected.status == 3)
+    #expect(expected.rows.count > 600 || options == ["-z"])
+    for concurrency in Self.concurrencies {
+      for stride in Self.strides {
+        let run = try t.batchproc(
+          ["hash", "-j", concurrency, "--stride", stride] + options + ["t", "nosuch", "t/d"],
+          environment: concurrency == "7" ? ["LC_ALL": "C"] : ["LC_ALL": "C.UTF-8"])
+        #expect(run.output == expected.output, "-j \(concurrency) --stride \(stride)")
+        #expect(run.messages == expected.messages)
+        #expect(run.status == 3)
+      }
+    }
+  }
+
+  @Test("check prints the same at every concurrency and stride")
+  func check() throws {
+    try t.write("m", try t.batchproc("hash", "t").output)
+    try t.write("t/b/c/f7", "changed")
+    try t.shell("rm t/z/f9")
+    let expected = try t.batchproc("check", "-j", "1", "--stride", "1", "m")
+    #expect(expected.status == 4)
+    for concurrency in Self.concurrencies {
+      for stride in Self.strides {
+        let run = try t.batchproc("check", "-j", concurrency, "--stride", stride, "m")
+        #expect(run.output == expected.output)
+        #expect(run.messages == expected.messages)
+        #expect(run.status == 4)
+      }
+    }
+  }
+
+  @Test("events are the same at every concurrency, the time apart")
+  func events() throws {
+    func events(_ options: [PathBytes]) throws -> [Substring] {
+      try t.batchproc(["hash", "--json"] + options + ["t", "nosuch"]).text.split(separator: "\n")
+        .map { $0.hasPrefix(#"{"type":"summary""#) ? $0.prefix { $0 != "." } : $0 }
+    }
+    for stride in Self.strides {
+      let expected = try events(["-j", "1", "--stride", stride])
+      for concurrency in Self.concurrencies {
+        let lines = try events(["-j", concurrency, "--stride", stride])
+        #expect(lines.dropLast().elementsEqual(expected.dropLast()))
+        #expect(lines.last?.contains("\"seconds\"") == true)
+      }
+    }
+  }
+
+  @Test(
+    "other limits change nothing either",
+    arguments: [
+      ["--max-open-files", "4"], ["--max-memory", "1M"], ["--qos", "background"], ["--qos", "utility"],
+      ["--max-load", "100000"], ["--max-open-files", "4", "--max-memory", "64K", "-j", "32"],
+    ] as [[PathBytes]])
+  func limits(options: [PathBytes]) throws {
+    let expected = try t.batchproc("hash", "t")
+    let run = try t.batchproc(["hash"] + options + ["t"])
+    #expect(run.status == 0)
+    #expect(run.output == expected.output)
+  }
+}

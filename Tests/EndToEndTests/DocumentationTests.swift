@@ -1,0 +1,119 @@
+import BatchCore
+import Foundation
+import Testing
+
+/// The documents say what the binary says.
+@Suite struct DocumentationTests {
+  private let t: TreeFixture
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  init() throws { t = try TreeFixture() }
+
+  private static func document(_ name: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(name), encoding: .utf8)
+  }
+
+  private static func options(in text: String) -> Set<String> {
+    Set(text.matches(of: /(?:^|[^-\w])(--[a-z][a-z0-9-]*)/).map { String($0.output.1) })
+  }
+
+  /// Of programs that the documents name on the same line.
+  private static let others: Set<String> = ["--work", "--quick"]
+
+  private func allHelp() throws -> String {
+    try ["--help", "hash --help", "check --help"].map { try t.shell("$BP \($0)").text }.joined()
+  }
+
+  @Test("every option of the help is in the manual, and none more")
+  func manual() throws {
+    let manual = try t.batchproc("--experimental-generate-man").text.replacing("\\-", with: "-")
+      .replacing(/\\f[BIRP]/, with: " ")
+    let hidden: Set<String> = [
+      "--experimental-generate-man", "--experimental-dump-help", "--generate-completion-script",
+    ]
+    let help = Self.options(in: try allHelp())
+    #expect(help.count > 30)
+    #expect(help.subtracting(Self.options(in: manual)).isEmpty)
+    #expect(Self.options(in: manual).subtracting(help).subtracting(hidden).isEmpty)
+  }
+
+  @Test("the manual is one that man shows without a complaint")
+  func manualIsValid() throws {
+    let run = try t.shell(
+      "$BP --experimental-generate-man >b.1; command -v man >/dev/null || exit 0; LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -l b.1 2>&1 >/dev/null | head"
+    )
+    #expect(run.text == "")
+  }
+
+  @Test(
+    "long options that the documents mention of batchproc exist",
+    arguments: [
+      "README.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md", "docs/concurrency.md",
+      "samples/README.md",
+      "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
+    ])
+  func documents(name: String) throws {
+    let help = Self.options(in: try allHelp())
+    for line in try Self.document(name).split(separator: "\n") {
+      let ours = line.contains("batchproc") || line.contains("`--") ? String(line) : ""
+      let own = ours.split(separator: "|").filter { !$0.contains("sha256sum") && !$0.contains("systemctl") }
+        .joined()
+      for option in Self.options(in: own) {
+        #expect(help.contains(option) || Self.others.contains(option), "\(option): \(line)")
+      }
+    }
+  }
+
+  @Test("the version is in the changelog")
+  func version() throws {
+    let text = try t.batchproc("--version").text
+    let number = try #require(text.split(separator: "\n").first?.split(separator: " ").last)
+    #expect(try Self.document("CHANGELOG.md").contains("## [\(number)]"))
+    for library in ["libcrypto", "libxxhash", "zlib"] { #expect(text.contains(library + " ")) }
+  }
+
+  @Test(
+    "the exit codes of the help are those of the documents", arguments: ["README.md", "docs/scripting.md"])
+  func exitCodes(name: String) throws {
+    let document = try Self.document(name)
+    let help = try t.batchproc("hash", "--help").text
+    for code in ["0", "1", "3", "4", "5", "64"] {
+      #expect(document.contains("| \(code) |"))
+      #expect(help.contains(try Regex("(?m)^ *\(code) +[A-Z]")), "\(code)")
+    }
+  }
+
+  @Test("commands in blocks of the README parse")
+  func examples() throws {
+    try t.writeTree("photos")
+    try t.writeTree("samples/notes")
+    let lines = try Self.document("README.md").split(separator: "\n").filter {
+      $0.hasPrefix("    $ batchproc ")
+    }
+    #expect(lines.count > 5)
+    for line in lines {
+      let command = line.dropFirst(6).prefix { $0 != "#" }.replacing("batchproc ", with: "$BP ").replacing(
+        "/srv", with: "photos")
+      let run = try t.shell(String(command), environment: ["BP": Host.binary])
+      #expect(run.status != 64, "\(line): \(run.errorText)")
+    }
+  }
+
+  @Test("help goes to standard output with 0; wrong usage to standard error with 64")
+  func usage() throws {
+    for arguments in [["--help"], ["-h"], ["help"], ["help", "hash"], ["hash", "--help"], ["check", "-h"]]
+      as [[PathBytes]]
+    {
+      let run = try t.batchproc(arguments)
+      #expect(run.status == 0 && run.errors.isEmpty && run.text.contains("USAGE: "), "\(arguments)")
+    }
+    for arguments in [
+      ["hash"], ["check"], ["hash", "--nosuch", "x"], ["hsh"], ["hash", "-a", "rot13", "x"],
+    ] as [[PathBytes]] {
+      let run = try t.batchproc(arguments)
+      #expect(run.status == 64 && run.output.isEmpty, "\(arguments): \(run.ending)")
+    }
+    #expect(try t.batchproc("hsh").errorText.contains("Did you mean 'hash'?"))
+  }
+}

@@ -1,0 +1,158 @@
+import BatchCore
+import Testing
+
+/// What is taken and what is left out, beside the tools that define it.
+@Suite struct SelectionTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+  }
+
+  private func paths(_ arguments: PathBytes..., input: [UInt8] = []) throws -> [String] {
+    let run = try t.batchproc(["hash", "-q"] + arguments, input: input)
+    #expect(run.status == 0, "\(run.errorText)")
+    return run.rows.map { String(decoding: $0.dropFirst(66), as: UTF8.self) }
+  }
+
+  @Test("of rules the last one that matches decides, as in gitignore")
+  func rules() throws {
+    #expect(try paths("--exclude", "big", "t") == ["t/empty", "t/text", "t/d/one", "t/d/two"])
+    #expect(try paths("--exclude", "*", "--include", "text", "t") == ["t/text"])
+    #expect(try paths("--exclude", "d/", "t") == ["t/big", "t/empty", "t/text"])
+    #expect(
+      try paths("--exclude", "d/*", "--include", "two", "t") == ["t/big", "t/empty", "t/text", "t/d/two"])
+    #expect(try paths("--exclude", "/one", "t") == ["t/big", "t/empty", "t/text", "t/d/one", "t/d/two"])
+    #expect(try paths("--exclude", "**/one", "--exclude", "[be]*", "t") == ["t/text", "t/d/two"])
+    try t.write("rules", "# comment\n\n*\n!*/\n!one\n\\!x\n")
+    #expect(try paths("--exclude-from", "rules", "t") == ["t/d/one"])
+    #expect(
+      try paths("--exclude-from", "-", "t", input: Array("t?*\n".utf8)) == ["t/big", "t/empty", "t/d/one"])
+  }
+
+  @Test("--gitignore leaves out what git does")
+  func gitignore() throws {
+    let run = try t.shell(
+      """
+      cd t; git init -q .; rm -rf .git/*; mkdir -p b/c node_modules/x; touch a.o keep.o b/x.log b/c/y.log b/c/z node_modules/x/f
+      printf '*.o\\n!keep.o\\nnode_modules/\\n/text\\n' >.gitignore; printf '*.log\\n!y.log\\n' >b/.gitignore; rm -rf .git
+      $BP hash -q --gitignore . | cut -c69- | sort >../ours; git init -q .; git ls-files -co --exclude-standard | sort | cmp - ../ours
+      """)
+    #expect(run.status == 0, "\(run.text) \(run.errorText)")
+  }
+
+  @Test("a folder with a valid cache tag is left out")
+  func caches() throws {
+    try t.write("t/d/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")
+    try t.write("t/e/CACHEDIR.TAG", "no signature\n")
+    let taken = try paths("--exclude-caches", "t")
+    #expect(!taken.contains("t/d/one"))
+    #expect(taken.contains("t/e/CACHEDIR.TAG"))
+    #expect(try paths("t").contains("t/d/one"))
+  }
+
+  @Test(
+    "sizes are bounds that belong to the range",
+    arguments: [
+      (["--min-size", "1"], 4), (["--max-size", "0"], 1), (["--min-size", "2", "--max-size", "2"], 2),
+      (["--min-size", "13"], 2),
+      (["--min-size", "1K"], 1), (["--max-size", "1M"], 5),
+      (["--min-size", "200000", "--max-size", "200000"], 1),
+      (["--min-size", "200001"], 0),
+    ] as [([PathBytes], Int)])
+  func sizes(options: [PathBytes], count: Int) throws {
+    let run = try t.batchproc(["hash"] + options + ["t"])
+    #expect(run.rows.count == count)
+    #expect(run.status == 0)
+  }
+
+  @Test("paths come from lists, lines or NUL-ended, in their order")
+  func lists() throws {
+    try t.write("lines", "t/text\nt/d\n\nt/big")
+    #expect(try paths("--files-from", "lines") == ["t/text", "t/d/one", "t/d/two", "t/big"])
+    #expect(try paths("t/empty", "--files-from", "lines").first == "t/empty")
+    try t.write("zeros", Array("t/text\0t/d/two\0".utf8))
+    #expect(try paths("--files0-from", "zeros") == ["t/text", "t/d/two"])
+    #expect(try paths("--files0-from", "-", input: Array("t/text\0t/big".utf8)) == ["t/text", "t/big"])
+    #expect(
+      try paths("--files-from", "-", "--files0-from", "zeros", input: Array("t/big\n".utf8)) == [
+        "t/big", "t/text", "t/d/two",
+      ])
+    #expect(try paths("--files-from", "/dev/null") == [])
+  }
+
+  @Test("find and hash beside each other through a pipe")
+  func find() throws {
+    for name in NameTests.nasty { try t.write(PathBytes("n").appending(name.bytes), name.bytes) }
+    let run = try t.shell(
+      "find n -type f -print0 | $BP hash -q --files0-from - >m; echo $?; sha256sum -c --quiet m; wc -l <m")
+    #expect(run.text == "0\n\(NameTests.nasty.count)\n")
+  }
+
+  @Test("a list that is still being written is waited for")
+  func slowList() throws {
+    let run = try t.shell(
+      "(for f in t/text t/big t/empty; do printf $f'\\0'; sleep 0.1; done) | $BP hash -q --files0-from - | cut -c67-"
+    )
+    #expect(run.text == "t/text\nt/big\nt/empty\n", "\(run.text)")
+  }
+
+  @Test("a list that cannot be read is fatal, a path in it that is not there is not")
+  func badLists() throws {
+    #expect(try t.batchproc("hash", "--files-from", "nosuch").status == 1)
+    #expect(try t.batchproc("hash", "--files-from", "t").status == 1)
+    #expect(try t.batchproc("hash", "--exclude-from", "nosuch", "t").status == 1)
+    try t.write("lines", "t/nosuch\nt/text\n")
+    let run = try t.batchproc("hash", "--files-from", "lines")
+    #expect(run.status == 3)
+    #expect(run.rows.count == 1)
+    #expect(try t.batchproc("hash", "--files-from", "-", "-").status == 64)
+  }
+
+  @Test("a dry run names what would be read, and reads nothing")
+  func dryRun() throws {
+    try t.shell("chmod 0 t/big; mkfifo t/fifo")
+    let run = try t.batchproc("hash", "--dry-run", "--exclude", "text", "-o", "m", "t")
+    #expect(run.status == 0)
+    #expect(run.text == "t/big\nt/empty\nt/d/one\nt/d/two\n")
+    #expect(!t.exists("m"))
+  }
+
+  @Test("check takes its manifests from lists")
+  func checkLists() throws {
+    let run = try t.shell("$BP hash -q t >m; echo m >lines; $BP check -q --files-from lines; echo $?")
+    #expect(run.text == "0\n")
+  }
+
+  @Test(
+    "a load that is too high holds the run back until a signal",
+    .enabled(if: Host.hasPython, "needs the load of a machine"))
+  func maximalLoad() throws {
+    #expect(try t.batchproc("hash", "--max-load", "0", "t").status == 64)
+    #expect(try t.batchproc("hash", "--max-load", "nan", "t").status == 64)
+    #expect(try t.batchproc("hash", "--max-load", "1000000", "t").status == 0)
+  }
+
+  @Test(
+    "special files are a warning or a failure where the policy says so",
+    arguments: [("warn", 0), ("fail", 3)] as [(PathBytes, Int32)])
+  func specialPolicy(action: PathBytes, status: Int32) throws {
+    try t.shell("mkfifo t/fifo")
+    let run = try t.batchproc("hash", "--on", PathBytes("special=\(action)"), "t")
+    #expect(run.status == status)
+    #expect(run.messages.count == 1)
+    #expect(run.errorText.contains("t/fifo: is a FIFO"))
+  }
+
+  @Test(
+    "policies that are none are wrong usage",
+    arguments: [
+      "special", "special=", "=ok", "nothing=ok", "special=maybe", "special=retry", "special=retry:0",
+      "special=retry:-1",
+      "special=retry:99999999999999999999",
+    ])
+  func badPolicy(policy: PathBytes) throws {
+    #expect(try t.batchproc("hash", "--on", policy, "t").status == 64)
+  }
+}

@@ -1,0 +1,141 @@
+import BatchCore
+import Testing
+
+/// Standard streams that are slow, full, closed, gone, or not there.
+@Suite struct StreamTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+  }
+
+  @Test(
+    "a full standard output is an error for whatever is printed",
+    arguments: [
+      "hash t", "hash --json t", "hash --format mtree t", "check m", "--help", "--version", "help hash",
+      "hash --help", "hash --dry-run t", "--experimental-generate-man", "--generate-completion-script bash",
+    ])
+  func full(arguments: String) throws {
+    let run = try t.shell("$BP hash -q t >m; $BP \(arguments) >/dev/full")
+    #expect(run.status == 5, "\(run.ending)")
+    #expect(
+      run.errorText.contains("standard output: cannot write: No space left on device"), "\(run.errorText)")
+  }
+
+  @Test(
+    "a reader that goes away ends the run quietly",
+    arguments: ["hash t", "hash --json t", "check m", "hash -v t"])
+  func closedPipe(arguments: String) throws {
+    try t.shell("cd t; for i in $(seq 2000); do : >file-with-a-long-name-$i; done")
+    for ignored in ["", "env --ignore-signal=PIPE "] {
+      let run = try t.shell(
+        "$BP hash -q t >m; \(ignored)$BP \(arguments) | head -1 | wc -l; echo ${PIPESTATUS[0]}")
+      #expect(run.text == "1\n141\n", "\(run.text)")
+      #expect(run.errorText == "", "\(run.errorText)")
+    }
+  }
+
+  @Test("a slow reader gets everything")
+  func slowReader() throws {
+    try t.shell("cd t; for i in $(seq 2000); do : >file-with-a-long-name-$i; done")
+    let run = try t.shell(
+      "$BP hash -q t >m; $BP hash -q t | (sleep 0.3; cat) | cmp - m; echo ${PIPESTATUS[0]}")
+    #expect(run.text == "0\n")
+  }
+
+  @Test("an output that does not wait is waited for")
+  func nonBlocking() throws {
+    let run = try t.shell(
+      """
+      cd t; for i in $(seq 2000); do : >file-with-a-long-name-$i; done; cd ..; $BP hash -q t >m
+      python3 -c "import os; os.set_blocking(1, False); os.execv('$BP', ['batchproc', 'hash', '-q', 't'])" |
+        (sleep 0.2; cat) | cmp - m; echo ${PIPESTATUS[0]}
+      """)
+    #expect(run.text == "0\n")
+  }
+
+  @Test(
+    "streams that are closed are not confused with files",
+    arguments: [
+      (">&-", Int32(0)), ("2>&-", 0), ("<&-", 0), ("<&- >&- 2>&-", 0),
+    ])
+  func closedAtStart(closed: String, status: Int32) throws {
+    let run = try t.shell(
+      "$BP hash -v -o m t nosuch/ t/text \(closed); echo $? >status; sha256sum -c --quiet m; cat status")
+    #expect(run.text == "3\n")
+    #expect(t.names() == ["m", "status", "t"])
+  }
+
+  @Test("results for a closed output are not lost without a word")
+  func closedOutput() throws {
+    let run = try t.shell(
+      "$BP hash t >&-; echo $?; $BP hash t/nosuch 2>&- 1>&-; echo $?; $BP --version >&-; echo $?")
+    #expect(run.text == "5\n1\n5\n", "\(run.text)")
+    #expect(run.errorText.contains("standard output: cannot write: Bad file descriptor"), "\(run.errorText)")
+  }
+
+  @Test("standard input is hashed as -, and its closed descriptor is an empty one or an error")
+  func input() throws {
+    #expect(
+      try t.batchproc("hash", "-", input: Array("abc".utf8)).text
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  -\n")
+    let closed = try t.shell("$BP hash - <&-")
+    #expect(closed.status != 0)
+    #expect(closed.output.isEmpty)
+    #expect(closed.messages.count == 1)
+  }
+
+  @Test("input through a pipe in many pieces has the digest of the whole")
+  func pipedInput() throws {
+    let run = try t.shell(
+      """
+      head -c 3000000 /dev/urandom >x; sha256sum <x >expected
+      (head -c 1000 x; sleep 0.1; tail -c +1001 x) | $BP hash - | cmp - expected; echo $?; $BP hash - <x | cmp - expected; echo $?
+      """)
+    #expect(run.text == "0\n0\n")
+  }
+
+  @Test("a folder as standard input is an error that says so")
+  func folderAsInput() throws {
+    let run = try t.shell("$BP hash - <t; echo $?; $BP check - <t; echo $?")
+    #expect(run.text == "3\n1\n", "\(run.text)")
+    #expect(run.errorText.contains("Is a directory"))
+  }
+
+  @Test("without environment, locale, terminal or home the bytes are the same")
+  func cron() throws {
+    try t.write("t/na\u{ef}ve", "1")
+    try t.write(PathBytes("t/".utf8 + [0xff]), "2")
+    let run = try t.shell(
+      """
+      $BP hash -q t >m
+      for e in "" LC_ALL=C LC_ALL=C.UTF-8 LANG=de_DE.UTF-8 LC_ALL=nonsense TZ=/nosuch HOME=/nosuch TERM=; do
+        env -i $e setsid $BP hash t </dev/null 2>errors | cmp - m; grep -aP '\\x1b' errors
+      done
+      env -i setsid $BP check -q m </dev/null; echo $?
+      """)
+    #expect(run.text == "0\n", "\(run.text)")
+    #expect(run.errorText == "")
+  }
+
+  @Test("in a folder that was deleted, relative operands fail and absolute ones work")
+  func deletedFolder() throws {
+    let run = try t.shell(
+      """
+      echo x >file; p=$PWD; mkdir z; cd z; rm -r ../z
+      $BP hash t; echo $?; $BP hash -o m $p/file; echo $?; $BP hash $p/file | wc -l; $BP hash .; echo $?
+      """)
+    #expect(run.text == "1\n5\n1\n1\n", "\(run.errorText)")
+  }
+
+  @Test("results go to standard output alone, all else to standard error")
+  func separation() throws {
+    let run = try t.batchproc("hash", "-v", "--progress", "plain", "t", "nosuch")
+    #expect(run.rows.count == 5)
+    #expect(run.rows.allSatisfy { $0.count > 66 })
+    #expect(run.errorText.contains("nosuch") && run.errorText.contains("hashed 5 files"))
+    let quiet = try t.batchproc("hash", "-q", "t", "nosuch")
+    #expect(quiet.errorText == "batchproc: nosuch: cannot find: No such file or directory\n")
+  }
+}
