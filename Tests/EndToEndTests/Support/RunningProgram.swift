@@ -9,6 +9,7 @@ final class RunningProgram {
   private let pid: pid_t
   private let streams: TreeFixture
   private let command: String
+  private var isWaitedFor = false
 
   /// - Parameters:
   ///   - arguments: the program, looked up in `PATH`, and what it is given; any bytes.
@@ -54,6 +55,12 @@ final class RunningProgram {
     pid = child
   }
 
+  deinit {
+    guard !isWaitedFor else { return }
+    kill(-pid, SIGKILL)
+    waitpid(pid, nil, 0)
+  }
+
   /// Goes to the folder, closes what the test runner left open, and becomes the program.
   private static let start = """
     cd "$1" && shift
@@ -64,19 +71,30 @@ final class RunningProgram {
   func signal(_ number: Int32) { kill(pid, number) }
 
   /// Whether the program has set itself up so far that it handles signals.
-  var handlesSignals: Bool {
-    let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
-    let line = status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") } ?? ""
-    // Signals that are delivered to a queue are ignored by the process itself.
-    guard let ignored = UInt64(line.drop { $0 != "\t" }.dropFirst(), radix: 16) else { return false }
-    return ignored & (1 << UInt64(SIGINT - 1)) != 0
+  ///
+  /// Only then is anything but an end by default to be expected of a signal.
+  var handlesSignals: Bool { signals("SigCgt:") & Self.bit(SIGINT) != 0 }
+
+  /// Whether a signal was sent and not taken yet.
+  func hasPending(_ number: Int32) -> Bool {
+    (signals("ShdPnd:") | signals("SigPnd:")) & Self.bit(number) != 0
   }
+
+  /// A set of signals from proc(5); empty when the process has gone.
+  private func signals(_ field: String) -> UInt64 {
+    let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix(field) } ?? ""
+    return UInt64(line.drop { $0 != "\t" }.dropFirst(), radix: 16) ?? 0
+  }
+
+  private static func bit(_ number: Int32) -> UInt64 { 1 << UInt64(number - 1) }
 
   /// What has come on standard error so far.
   var errorsSoFar: [UInt8] { streams.read("err") ?? [] }
 
   /// Waits for the end; at the deadline its whole group is killed and the test fails.
   func wait(seconds: Double = 60) -> Outcome {
+    isWaitedFor = true
     var information = siginfo_t()
     // The process stays a zombie for now, so that its group cannot be somebody else's.
     let isEnded = eventually(within: seconds) {
