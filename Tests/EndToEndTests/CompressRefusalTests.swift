@@ -162,7 +162,7 @@ import Testing
   func missing(command: PathBytes) throws {
     let run = try t.batchproc(command, "nosuch")
     #expect(run.status == 1)
-    #expect(run.messages == ["batchproc: nosuch: does not exist"], "\(run.messages)")
+    #expect(run.messages == ["batchproc: nosuch: cannot find: No such file or directory"], "\(run.messages)")
   }
 
   @Test("compressed data is not written to a terminal", .enabled(if: Host.hasPython))

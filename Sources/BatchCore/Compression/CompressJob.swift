@@ -223,7 +223,7 @@ public final class CompressJob: BatchJob {
         try report(TransformReport(source: file.record.path, outcome: outcome))
       case .failedBlock(let file, _, let problem):
         abandon(file)
-        fail(problem)
+        if file.isFirstToTell() { fail(problem) }
       case .link(let record, let first):
         try link(record, first: first)
       }
@@ -279,7 +279,8 @@ public final class CompressJob: BatchJob {
       file.giveUp()
       abandon(file)
       if error.code == .cancelled { throw error }
-      return fail(Problem(error.code == .changed ? .changed : .unreadable, error))
+      if file.isFirstToTell() { fail(Problem(error.code == .changed ? .changed : .unreadable, error)) }
+      return
     }
     if let finished {
       if finished == .notSmaller { counters.addSkipped() }
