@@ -8,5 +8,9 @@ public enum CompressItem: Sendable {
   case link(FileRecord, first: FileRecord)
   /// A block of standard input.
   case streamBlock([UInt8], index: Int)
+  /// An output of an earlier run, whose source is beside it.
+  case output(FileRecord)
+  /// A file that came before, by another operand.
+  case repeated(FileRecord)
   case problem(Problem)
 }

@@ -25,6 +25,7 @@ public final class CompressJob: BatchJob {
   private let observer: any RunObserver
   private let policy: EventPolicy
   private let committer: OutputCommitter
+  private let folders: OutputFolders
   private let assembly = Mutex<LargeOutput?>(nil)
   private let links: LinkLedger
   private let stream: StreamOutput
@@ -50,7 +51,9 @@ public final class CompressJob: BatchJob {
     let policy = runner.options.policy
     self.counters = counters
     self.policy = policy
-    links = LinkLedger(options)
+    let folders = OutputFolders(options)
+    self.folders = folders
+    links = LinkLedger(options, folders)
     stream = StreamOutput(output, plan: try BlockPlan(format, level: level, fileSize: nil))
     let links = links
     committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { output in
@@ -82,6 +85,10 @@ public final class CompressJob: BatchJob {
         parts.append(.streamBlock(try compress(bytes, index, bench)))
       case .link(let record, let first):
         parts.append(.link(record, first: first))
+      case .output(let record):
+        context.skip()
+        parts.append(.report(TransformReport(source: record.path, outcome: .compressedAlready)))
+      case .repeated: context.skip()
       case .problem(let problem):
         context.report(problem)
       }
@@ -101,10 +108,11 @@ public final class CompressJob: BatchJob {
     _ record: FileRecord, _ bench: CompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
     let target = options.naming.target(of: record.path) ?? record.path
-    let isReplacing: Bool
-    switch OutputDecision.of(target, for: record, force: options.force) {
-    case .write(let replacing): isReplacing = replacing
+    let decision = OutputDecision.of(target, for: record, options)
+    switch decision {
+    case .write, .rewrite: break
     case .upToDate:
+      links.settled(record)
       context.skip()
       return .upToDate
     case .refused(let error):
@@ -132,7 +140,7 @@ public final class CompressJob: BatchJob {
     }
     let removes = options.removesSource && outcome.isStable
     do throws(BatchError) {
-      try write(bench, to: target, isReplacing: isReplacing, of: record, outcome.status, removes: removes)
+      try write(bench, to: target, decision, of: record, outcome.status, removes: removes)
     } catch {
       guard error.code != .cancelled else { throw error }
       context.report(Problem(.unreadable, error))
@@ -143,13 +151,13 @@ public final class CompressJob: BatchJob {
   }
 
   private func write(
-    _ bench: CompressBench, to target: PathBytes, isReplacing: Bool, of record: FileRecord,
+    _ bench: CompressBench, to target: PathBytes, _ decision: OutputDecision, of record: FileRecord,
     _ status: FileStatus, removes: Bool
   ) throws(BatchError) {
     committer.reserve()
     do throws(BatchError) {
-      if options.naming.directory != nil { try FolderMaker.make(target.parent) }
-      let file = try AtomicFile(at: target, replacing: isReplacing)
+      try folders.prepare(for: target)
+      let file = try AtomicFile(at: target, replacing: decision.isReplacing)
       let compressed = bench.output
       try file.write(compressed.span)
       if removes {
@@ -157,6 +165,9 @@ public final class CompressJob: BatchJob {
           try bench.digest.digest(of: raw)
         }
         try OutputProof.prove(file, has: expected, bench.decoder, bench.digest)
+        if decision == .rewrite {
+          try OutputProof.proveExisting(target, has: expected, bench.decoder, bench.digest)
+        }
       }
       try file.prepare(.init(of: status), attributesOf: record.path)
       committer.add(StagedOutput(file: file, source: record, isProved: removes))
@@ -212,7 +223,7 @@ public final class CompressJob: BatchJob {
         try report(TransformReport(source: file.record.path, outcome: outcome))
       case .failedBlock(let file, _, let problem):
         abandon(file)
-        fail(problem)
+        if file.isFirstToTell() { fail(problem) }
       case .link(let record, let first):
         try link(record, first: first)
       }
@@ -236,6 +247,15 @@ public final class CompressJob: BatchJob {
     try stream.finish()
   }
 
+  /// Removes what was written and has not its name yet. To be called after a run that was stopped.
+  public func discard() {
+    assembly.withLock { current in
+      current?.target.discard()
+      current = nil
+    }
+    committer.discard()
+  }
+
   private func append(_ block: CompressedBlock, _ index: Int, of file: LargeFile) throws(BatchError) {
     let finished: TransformOutcome?
     do throws(BatchError) {
@@ -243,7 +263,7 @@ public final class CompressJob: BatchJob {
         if index == 0 {
           committer.reserve()
           do throws(BatchError) {
-            current = try LargeOutput(file, options)
+            current = try LargeOutput(file, options, folders)
           } catch {
             committer.release()
             throw error
@@ -259,7 +279,8 @@ public final class CompressJob: BatchJob {
       file.giveUp()
       abandon(file)
       if error.code == .cancelled { throw error }
-      return fail(Problem(error.code == .changed ? .changed : .unreadable, error))
+      if file.isFirstToTell() { fail(Problem(error.code == .changed ? .changed : .unreadable, error)) }
+      return
     }
     if let finished {
       if finished == .notSmaller { counters.addSkipped() }
@@ -300,7 +321,7 @@ public final class CompressJob: BatchJob {
     guard let target = options.naming.target(of: record.path),
       let firstTarget = options.naming.target(of: first.path)
     else { return counters.addSkipped() }
-    if links.isLinked(target, firstTarget) {
+    if links.isUpToDate(record, target: target, firstTarget: firstTarget) {
       counters.addSkipped()
       return try report(TransformReport(source: record.path, outcome: .upToDate))
     }

@@ -11,13 +11,16 @@ public struct CompressSource: BatchSource {
   private var nextBlock = 0
   private var firstNames: [FileIdentity: FileRecord] = [:]
   private var stream: StreamBlocks?
+  private var claims: OutputClaims?
 
+  /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
   /// - Throws: `invalid` for a level that the format has not.
   public init(
-    _ tree: TreeSource, format: CompressionFormat, level: Int?, options: TransformOptions,
+    _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: TransformOptions,
     cancellation: Cancellation
   ) throws(BatchError) {
     self.tree = tree
+    claims = operandCount == 1 ? nil : OutputClaims()
     self.options = options
     self.format = format
     self.level = try format.checkedLevel(level)
@@ -51,15 +54,24 @@ public struct CompressSource: BatchSource {
   }
 
   private mutating func item(for record: FileRecord) throws(BatchError) -> CompressItem {
+    if options.naming.isOutput(record) { return .output(record) }
+    let target = options.naming.target(of: record.path) ?? record.path
+    switch claims?.claim(target, for: record) ?? .granted {
+    case .granted: break
+    case .repeated: return .repeated(record)
+    case .refused(let error): return .problem(Problem(.unreadable, error))
+    }
     if record.status.linkCount > 1 {
       if let first = firstNames[record.status.identity] { return .link(record, first: first) }
       firstNames[record.status.identity] = record
     }
     guard record.status.size >= blockThreshold else { return .file(record) }
-    let target = options.naming.target(of: record.path) ?? record.path
-    let decision = OutputDecision.of(target, for: record, force: options.force)
+    let decision = OutputDecision.of(target, for: record, options)
+    switch decision {
+    case .write, .rewrite: break
     // What is not to be written is told by the way that small files take.
-    guard case .write = decision else { return .file(record) }
+    case .upToDate, .refused: return .file(record)
+    }
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
     let file = LargeFile(record, plan: plan, decision: decision)
     large = file
@@ -72,14 +84,14 @@ public struct CompressSource: BatchSource {
     case .file(let record): record.status.size
     // Blocks go before everything else, and each is an operation of its own.
     case .block, .streamBlock: .max
-    case .link, .problem: 0
+    case .link, .output, .repeated, .problem: 0
     }
   }
 
   public func count(of item: CompressItem) -> Int {
     switch item {
     case .block(_, let index), .streamBlock(_, let index): index == 0 ? 1 : 0
-    case .file, .link, .problem: 1
+    case .file, .link, .output, .repeated, .problem: 1
     }
   }
 
@@ -87,7 +99,7 @@ public struct CompressSource: BatchSource {
     switch item {
     case .block(let file, _): Int64(file.plan.blockSize)
     case .streamBlock(let bytes, _): Int64(bytes.count) * 2
-    case .file, .link, .problem: 0
+    case .file, .link, .output, .repeated, .problem: 0
     }
   }
 }

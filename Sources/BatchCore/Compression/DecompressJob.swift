@@ -3,6 +3,7 @@ public final class DecompressJob: BatchJob {
   private let options: TransformOptions
   private let decoding: DecoderOptions
   private let committer: OutputCommitter
+  private let folders: OutputFolders
   private let stream: any ResultStream
   private let report: @Sendable (TransformReport) throws(BatchError) -> Void
 
@@ -19,6 +20,7 @@ public final class DecompressJob: BatchJob {
     self.decoding = decoding
     self.report = report
     stream = output
+    folders = OutputFolders(options)
     let counters = runner.counters
     committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { _ in
       counters.addDone()
@@ -57,6 +59,11 @@ public final class DecompressJob: BatchJob {
     committer.flush()
   }
 
+  /// Removes what was written and has not its name yet. To be called after a run that was stopped.
+  public func discard() {
+    committer.discard()
+  }
+
   private func decompress(
     _ record: FileRecord, _ bench: DecompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
@@ -69,9 +76,9 @@ public final class DecompressJob: BatchJob {
       }
       return nil
     }
-    let isReplacing: Bool
-    switch OutputDecision.of(target, for: record, force: options.force) {
-    case .write(let replacing): isReplacing = replacing
+    let decision = OutputDecision.of(target, for: record, options)
+    switch decision {
+    case .write, .rewrite: break
     case .upToDate:
       context.skip()
       return .upToDate
@@ -88,7 +95,7 @@ public final class DecompressJob: BatchJob {
     }
     committer.reserve()
     do throws(BatchError) {
-      if let outcome = try write(target, isReplacing: isReplacing, record, bench, context) { return outcome }
+      if let outcome = try write(target, decision, record, bench, context) { return outcome }
       committer.release()
       return nil
     } catch {
@@ -101,17 +108,17 @@ public final class DecompressJob: BatchJob {
 
   /// nil when what went wrong has been reported.
   private func write(
-    _ target: PathBytes, isReplacing: Bool, _ record: FileRecord, _ bench: DecompressBench,
+    _ target: PathBytes, _ decision: OutputDecision, _ record: FileRecord, _ bench: DecompressBench,
     _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
     var file: AtomicFile?
     var size: Int64 = 0
-    if options.naming.directory != nil { try FolderMaker.make(target.parent) }
+    try folders.prepare(for: target)
     let outcome = try bench.decoder.decode(record, in: context) { () throws(BatchError) in
       file?.discard()
       size = 0
       bench.digest.reset()
-      file = try AtomicFile(at: target, replacing: isReplacing)
+      file = try AtomicFile(at: target, replacing: decision.isReplacing)
     } sink: { (piece) throws(BatchError) in
       size += Int64(piece.count)
       if self.options.removesSource { try bench.digest.update(piece) }
@@ -143,6 +150,9 @@ public final class DecompressJob: BatchJob {
       guard try bench.digest.finish() == expected else {
         throw BatchError(
           .unwritable, "the output that was read back differs from what was decoded", path: target)
+      }
+      if decision == .rewrite {
+        try OutputProof.proveExisting(target, has: expected, nil, bench.digest)
       }
     }
     try file.prepare(.init(of: record.status), attributesOf: record.path)

@@ -7,6 +7,7 @@ public final class LargeFile: Sendable {
   let blockCount: Int
   let decision: OutputDecision
   private let isAbandoned = Atomic<Bool>(false)
+  private let isTold = Atomic<Bool>(false)
 
   init(_ record: FileRecord, plan: BlockPlan, decision: OutputDecision) {
     self.record = record
@@ -19,4 +20,7 @@ public final class LargeFile: Sendable {
   var isGivenUp: Bool { isAbandoned.load(ordering: .relaxed) }
 
   func giveUp() { isAbandoned.store(true, ordering: .relaxed) }
+
+  /// Whether nothing was told of the file yet: lanes may find at once that it changed, each at its block.
+  func isFirstToTell() -> Bool { !isTold.exchange(true, ordering: .relaxed) }
 }

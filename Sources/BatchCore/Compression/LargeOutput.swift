@@ -5,14 +5,11 @@ final class LargeOutput: Sendable {
   private let joiner: Locked<BlockJoiner>
 
   /// - Throws: what ``AtomicFile/init(at:replacing:registry:)`` throws.
-  init(_ file: LargeFile, _ options: TransformOptions) throws(BatchError) {
+  init(_ file: LargeFile, _ options: TransformOptions, _ folders: OutputFolders) throws(BatchError) {
     self.file = file
     let path = options.naming.target(of: file.record.path) ?? file.record.path
-    guard case .write(let isReplacing) = file.decision else {
-      throw BatchError(.invalid, "is not to be written", path: path)
-    }
-    if options.naming.directory != nil { try FolderMaker.make(path.parent) }
-    target = try AtomicFile(at: path, replacing: isReplacing)
+    try folders.prepare(for: path)
+    target = try AtomicFile(at: path, replacing: file.decision.isReplacing)
     let joiner = try BlockJoiner(file.plan)
     let header = joiner.header
     try target.write(header.span)
@@ -47,6 +44,10 @@ final class LargeOutput: Sendable {
       throw BatchError(.changed, "changed while it was read", path: file.record.path)
     }
     let expected = try digest.finish()
-    try OutputProof.prove(target, has: expected, try format.makeDecoder(), digest)
+    let decoder = try format.makeDecoder()
+    try OutputProof.prove(target, has: expected, decoder, digest)
+    if file.decision == .rewrite {
+      try OutputProof.proveExisting(target.target, has: expected, decoder, digest)
+    }
   }
 }

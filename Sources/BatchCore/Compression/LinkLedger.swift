@@ -21,21 +21,32 @@ final class LinkLedger: Sendable {
 
   private struct State {
     var links: [Link] = []
+    /// Inodes whose first name has an output that is what it should be.
+    var settled: Set<FileIdentity> = []
     /// First names whose outputs are safe and proved, by inode.
     var proved: [FileIdentity: FileRecord] = [:]
   }
 
   private let options: TransformOptions
+  private let folders: OutputFolders
   private let state = Mutex(State())
 
-  init(_ options: TransformOptions) {
+  init(_ options: TransformOptions, _ folders: OutputFolders) {
     self.options = options
+    self.folders = folders
   }
 
   /// Notes that the first name of a file has its output.
   func committed(_ output: StagedOutput) {
+    settled(output.source)
     guard options.removesSource, output.isProved, output.source.status.linkCount > 1 else { return }
     state.withLock { $0.proved[output.source.status.identity] = output.source }
+  }
+
+  /// Notes that the output of the first name is what it should be, so that others may be linked to it.
+  func settled(_ source: FileRecord) {
+    guard source.status.linkCount > 1 else { return }
+    state.withLock { _ = $0.settled.insert(source.status.identity) }
   }
 
   func add(_ record: FileRecord, target: PathBytes, firstTarget: PathBytes) {
@@ -46,10 +57,10 @@ final class LinkLedger: Sendable {
   ///
   /// - Returns: what became of each further name, in tree order, and errors of the removal.
   func finish() -> (links: [Outcome], errors: [BatchError]) {
-    let (links, proved) = state.withLock { ($0.links, $0.proved) }
+    let (links, settled, proved) = state.withLock { ($0.links, $0.settled, $0.proved) }
     var names: [FileIdentity: [FileRecord]] = proved.mapValues { [$0] }
     let outcomes = links.map { link in
-      let outcome = make(link)
+      let outcome = settled.contains(link.record.status.identity) ? make(link) : .skipped
       if case .linked = outcome { names[link.record.status.identity]?.append(link.record) }
       return outcome
     }
@@ -58,7 +69,7 @@ final class LinkLedger: Sendable {
 
   private func make(_ link: Link) -> Outcome {
     do throws(BatchError) {
-      if options.naming.directory != nil { try FolderMaker.make(link.target.parent) }
+      try folders.prepare(for: link.target)
     } catch {
       return .failed(error)
     }
@@ -69,7 +80,11 @@ final class LinkLedger: Sendable {
     case 0: return .linked
     case ENOENT where StandardStreams.identity(of: link.firstTarget) == nil: return .skipped
     case EEXIST where isLinked(link.target, link.firstTarget): return .linked
-    case EEXIST where options.force || isOlder(link): return replace(link)
+    case EEXIST:
+      if case .refused(let error) = OutputDecision.of(link.target, for: link.record, options) {
+        return .failed(error)
+      }
+      return replace(link)
     default: return .failed(.syscall("link the output", errno: failed, path: link.target))
     }
   }
@@ -79,8 +94,13 @@ final class LinkLedger: Sendable {
     return identity == StandardStreams.identity(of: other)
   }
 
-  private func isOlder(_ link: Link) -> Bool {
-    if case .write = OutputDecision.of(link.target, for: link.record, force: false) { true } else { false }
+  /// Whether the output of a further name is linked already, to one that is not going to be replaced.
+  func isUpToDate(_ record: FileRecord, target: PathBytes, firstTarget: PathBytes) -> Bool {
+    if case .upToDate = OutputDecision.of(target, for: record, options) {
+      isLinked(target, firstTarget)
+    } else {
+      false
+    }
   }
 
   /// Puts a link in the place of an output of an earlier run, in one step.
@@ -98,9 +118,21 @@ final class LinkLedger: Sendable {
     return failed == 0 ? .linked : .failed(.syscall("link the output", errno: failed, path: link.target))
   }
 
+  /// How many names of their file these are: operands may lead to one by several paths.
+  private static func nameCount(of records: [FileRecord]) -> UInt64 {
+    struct Name: Hashable {
+      let folder: FileIdentity?
+      let name: [UInt8]
+    }
+    let names = records.map {
+      Name(folder: StandardStreams.identity(of: $0.path.parent), name: Array($0.path.lastComponent))
+    }
+    return UInt64(Set(names).count)
+  }
+
   private func remove(_ names: [FileIdentity: [FileRecord]]) -> [BatchError] {
     var errors = [BatchError]()
-    let complete = names.values.filter { UInt64($0.count) == $0.first?.status.linkCount }
+    let complete = names.values.filter { Self.nameCount(of: $0) == $0.first?.status.linkCount }
     // The links are new entries of folders: these have to be on the disk before any name of a source goes.
     let targets = complete.joined().compactMap { options.naming.target(of: $0.path)?.parent }
     for folder in options.isSynced ? Set(targets) : [] {

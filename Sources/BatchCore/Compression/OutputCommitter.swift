@@ -74,6 +74,18 @@ final class OutputCommitter: Sendable {
     queue.sync { commit() }
   }
 
+  /// Removes what is staged, after a batch that is being committed.
+  func discard() {
+    queue.sync {
+      let staged = state.withLock { state in
+        defer { state.staged = [] }
+        return state.staged
+      }
+      for output in staged { output.file.discard() }
+      freePlaces(staged.count)
+    }
+  }
+
   private func freePlaces(_ count: Int) {
     let waiting = state.withLock { state in
       state.open -= count

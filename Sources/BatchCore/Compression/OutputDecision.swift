@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Whether the output of a source is to be written, by what has its name already.
@@ -6,10 +7,15 @@ enum OutputDecision: Sendable, Hashable {
   case write(isReplacing: Bool)
   /// It has the source's modification time.
   case upToDate
+  /// The same, and the source is to be removed: where a run was killed in between, the output is written
+  /// again if it holds the content of the source.
+  case rewrite
   case refused(BatchError)
 
-  /// Looks at the name, and at nothing else.
-  static func of(_ target: PathBytes, for source: FileRecord, force: Bool) -> OutputDecision {
+  /// Looks at what has the name; reads its first bytes where it would give way.
+  static func of(
+    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions
+  ) -> OutputDecision {
     var raw = stat()
     let result = target.withCString { fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }
     guard result == 0 else {
@@ -21,16 +27,45 @@ enum OutputDecision: Sendable, Hashable {
     if output.identity == source.status.identity {
       return .refused(BatchError(.invalid, "is its own output", path: source.path))
     }
-    if force { return .write(isReplacing: true) }
+    if options.force { return .write(isReplacing: true) }
     guard output.kind == .regular else {
       return .refused(
         BatchError(.invalid, "is in the way of the output: it is \(output.kind.text)", path: target))
     }
-    if output.modified == source.status.modified { return .upToDate }
-    if output.modified.isBefore(source.status.modified) { return .write(isReplacing: true) }
+    if output.modified == source.status.modified { return options.removesSource ? .rewrite : .upToDate }
+    if output.modified.isBefore(source.status.modified) {
+      if case .adding = options.naming.direction, !isCompressed(target) {
+        return .refused(
+          BatchError(
+            .invalid, "is in the way of the output: it is not compressed", path: target,
+            remedy: "--force replaces it"))
+      }
+      return .write(isReplacing: true)
+    }
     return .refused(
       BatchError(
         .invalid, "is newer than its source and stays", path: target, remedy: "--force replaces it"))
+  }
+
+  /// Whether the way that the output goes by replaces what has its name.
+  var isReplacing: Bool {
+    switch self {
+    case .write(let isReplacing): isReplacing
+    case .rewrite: true
+    case .upToDate, .refused: false
+    }
+  }
+
+  /// Whether a file is in a compressed format, as every output of an earlier run is.
+  private static func isCompressed(_ target: PathBytes) -> Bool {
+    let opened = target.withCString { path in
+      retrying { Int(clinux_openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)) }
+    }
+    guard opened >= 0 else { return false }
+    let file = Descriptor(owning: Int32(opened))
+    var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
+    let count = retrying { pread(file.raw, &start, start.count, 0) }
+    return count > 0 && CompressionFormat.detect(Array(start[..<count])) != nil
   }
 }
 

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Where the output of each source goes and what it is called.
 public struct OutputNaming: Sendable, Hashable {
   /// Which way names are changed.
@@ -38,6 +40,33 @@ public struct OutputNaming: Sendable, Hashable {
     let folder = source.bytes[..<name.startIndex]
     guard let directory else { return PathBytes(Array(folder) + changed) }
     return Self.mirrored(folder, below: directory).appending(changed)
+  }
+
+  /// Makes the folder that outputs are mirrored into, before a walk that is to leave it out.
+  ///
+  /// - Returns: its inode; nil without such a folder.
+  /// - Throws: `unwritable` when it cannot be made.
+  public func makeDirectory() throws(BatchError) -> FileIdentity? {
+    guard let directory else { return nil }
+    try FolderMaker.make(directory)
+    return StandardStreams.identity(of: directory)
+  }
+
+  /// Whether a file is the output of an earlier run: its source stands beside it with the same time.
+  func isOutput(_ record: FileRecord) -> Bool {
+    guard directory == nil, case .adding(let suffix) = direction else { return false }
+    let path = record.path
+    let name = path.lastComponent
+    guard name.count > suffix.bytes.count, name.suffix(suffix.bytes.count).elementsEqual(suffix.bytes) else {
+      return false
+    }
+    var raw = stat()
+    let result = PathBytes(path.bytes.dropLast(suffix.bytes.count)).withCString {
+      fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW)
+    }
+    guard result == 0 else { return false }
+    let source = FileStatus(raw)
+    return source.kind == .regular && source.modified == record.status.modified
   }
 
   /// The suffix that a name would lose; nil when there is none, or nothing before it.

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Proves that an output holds what its source held, by reading it back.
 enum OutputProof {
   /// - Throws: `unwritable` when what comes back is not what it should be.
@@ -20,6 +22,41 @@ enum OutputProof {
     } catch {
       throw error.path == nil ? error.at(file.target) : error
     }
+  }
+
+  /// Compares what has the name of an output with the content that it should have.
+  ///
+  /// - Parameter decoder: nil when the output is not compressed.
+  /// - Throws: `invalid` when it is something else, which is not to be replaced.
+  static func proveExisting(
+    _ target: PathBytes, has expected: Digest, _ decoder: StreamDecoder?, _ digest: DigestStream
+  ) throws(BatchError) {
+    let other = BatchError(
+      .invalid, "has the time of its source and not its content: both stay", path: target,
+      remedy: "--force replaces it")
+    var raw = stat()
+    guard target.withCString({ fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }) == 0 else { return }
+    let record = FileRecord(
+      directory: DirectoryPath(ofFileOperand: target), names: NameArena(name: target.lastComponent),
+      nameOffset: 0, status: FileStatus(raw), followsLinks: false)
+    var failure: BatchError?
+    do throws(BatchError) {
+      _ = try FileReader(calls: LinuxCalls()).read(record) {
+        decoder?.reset()
+        digest.reset()
+      } consume: { (piece) throws(BatchError) in
+        guard let decoder else { return try digest.update(piece) }
+        try plainly { () throws(DecodingError) in
+          try decoder.decode(piece) { (content) throws(BatchError) in try digest.update(content) }
+        }
+      }
+      if let decoder { try plainly { () throws(DecodingError) in try decoder.finish() } }
+    } catch {
+      guard error.code == .unwritable else { throw error }
+      failure = other
+    }
+    let found = try digest.finish()
+    guard failure == nil, found == expected else { throw other }
   }
 
   private static func plainly(_ body: () throws(DecodingError) -> Void) throws(BatchError) {

@@ -93,6 +93,9 @@ struct FolderScanner: Sendable {
     for entry in listing.entries {
       let isFolder = kind(of: entry, names: names, at: folder) == .directory
       guard chooser.takes(entry, isDirectory: isFolder) else { continue }
+      if options.skipsTemporaries, names.withName(at: entry.nameOffset, { TemporaryName($0) != nil }) {
+        continue
+      }
       if isFolder { subdirectories.append(entry) } else { files.append(entry) }
     }
     var items = files.prefix(Self.blockSize).compactMap {

@@ -26,6 +26,8 @@ struct TemporaryName: Hashable, Sendable {
 
   /// Recognises a name that ``init(boot:)`` made; nil for every other one.
   init?(_ name: some Collection<UInt8>) {
+    // Most names are others, and need no array of their own.
+    guard name.first == Self.prefix.first else { return nil }
     let bytes = Array(name)
     let body = bytes.dropFirst(Self.prefix.count).dropLast(Self.suffix.count)
     guard bytes.starts(with: Self.prefix), bytes.suffix(Self.suffix.count).elementsEqual(Self.suffix),

@@ -123,6 +123,7 @@ struct TreeWalker {
       {
         continue
       }
+      if let identity = folder.directory.identity, scanner.options.excluded.contains(identity) { continue }
       descend(into: folder)
     }
     return nil

@@ -14,8 +14,11 @@ public struct WalkOptions: Sendable {
   public var readsIgnoreFiles = false
   /// Of a folder that is tagged as a cache (CACHEDIR.TAG) takes the tag and nothing else.
   public var skipsCaches = false
-  /// Files that are never taken: the outputs of the run itself.
+  /// Files that are never taken, and folders below the operands that are not gone into: the outputs of the
+  /// run itself.
   public var excluded: Set<FileIdentity> = []
+  /// Leaves out the temporary files of runs that write outputs, below the operands.
+  public var skipsTemporaries = false
   /// How many folders may be read ahead at once; 0 reads each one when it is needed.
   public var readAhead = 4
 

@@ -17,7 +17,8 @@ struct TestCommand {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    walk.skipsTemporaries = true
     let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
     let damaged = Mutex(0)
     let job = TestJob(DecoderOptions()) { (findings) throws(BatchError) in

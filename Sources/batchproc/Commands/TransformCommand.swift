@@ -40,7 +40,11 @@ struct TransformCommand {
     options.isSynced = common.fsync
     options.compressesAll = choices.compressesAll
     options.staged = session.stagedOutputs
-    let walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    try checkStreams()
+    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    walk.skipsTemporaries = true
+    if !common.dryRun, let directory = try naming.makeDirectory() { walk.excluded.insert(directory) }
+    let operandCount = common.fileLists.isEmpty ? self.operands.count : nil
     let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
     let total =
       operands.isRepeatable
@@ -59,7 +63,7 @@ struct TransformCommand {
       summary = session.run(job, over: tree, total: total)
     } else if compresses {
       let source = try CompressSource(
-        tree, format: choices.format, level: choices.level, options: options,
+        tree, operandCount: operandCount, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
       let job = try CompressJob(
         choices.format, level: choices.level, options: options, runner: session.runner, observer: tally,
@@ -70,6 +74,7 @@ struct TransformCommand {
       summary = session.run(job, over: source, total: total) {
         do throws(BatchError) { try job.finish() } catch { failure = error }
       }
+      if summary.stopped != nil { job.discard() }
     } else {
       let job = DecompressJob(
         options, decoding: DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) }),
@@ -77,9 +82,22 @@ struct TransformCommand {
       ) { (report) throws(BatchError) in
         try tell(report)
       }
-      summary = session.run(job, over: tree, total: total) { job.finish() }
+      let source = DecompressSource(tree, operandCount: operandCount, naming: naming)
+      summary = session.run(job, over: source, total: total) { job.finish() }
+      if summary.stopped != nil { job.discard() }
     }
     return finish(summary, failure, operandCount: operands.count)
+  }
+
+  /// - Throws: `invalid` when standard output is asked for things that do not go together.
+  private func checkStreams() throws(BatchError) {
+    guard operands.contains("-"), !common.dryRun else { return }
+    if common.json {
+      throw BatchError(.invalid, "standard output is for what - comes to, and not for --json too")
+    }
+    guard compresses, !choices.force, StandardStreams.isTerminal(.output) else { return }
+    throw BatchError(
+      .invalid, "compressed data is not for a terminal", remedy: "redirect standard output, or give --force")
   }
 
   private func tell(_ report: TransformReport) throws(BatchError) {

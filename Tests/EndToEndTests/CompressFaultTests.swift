@@ -1,0 +1,163 @@
+import BatchCore
+import Glibc
+import Testing
+
+/// Full disks, places that take no file, sources that cannot be read or do not stand still.
+@Suite(.timeLimit(.minutes(3))) struct CompressFaultTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTexts()
+  }
+
+  @Test(
+    "a full disk: what does not fit is named, code 5, nothing half is left",
+    .enabled(if: Host.canMount, "needs mounts"), arguments: ["200k", "4k"])
+  func fullDisk(size: String) throws {
+    let run = try t.shell(
+      """
+      mkdir m o; unshare -m sh -c 'mount -t tmpfs -o size=\(size) none m
+        $BP compress --compress-all --remove-source --output-dir m src; s=$?; cp -a m o; exit $s'
+      """)
+    #expect(run.status == 5, "\(run.errorText)")
+    #expect(run.messages.contains { $0.contains("m/src/c/big.gz") && $0.contains("No space left on device") })
+    #expect(try t.allTemporaries() == "")
+    #expect(try t.damaged(in: "o", .gz) == "")
+    // Every source is there or has its output.
+    let counts = try t.shell("{ find src -type f; find o -name '*.gz'; } | wc -l").text
+    #expect(counts == "83\n")
+  }
+
+  @Test("a full disk while decompressing", .enabled(if: Host.canMount, "needs mounts"))
+  func fullDiskDecompressing() throws {
+    let run = try t.shell(
+      """
+      mkdir m o; gzip -r src; unshare -m sh -c 'mount -t tmpfs -o size=200k none m
+        $BP decompress --remove-source --output-dir m src; s=$?; cp -a m o; exit $s'
+      """)
+    #expect(run.status == 5, "\(run.errorText)")
+    #expect(run.messages.contains { $0.contains("No space left on device") })
+    #expect(try t.allTemporaries() == "")
+    #expect(try t.shell("{ find src -type f; find o -type f; } | wc -l").text == "83\n")
+  }
+
+  @Test("a file size limit", .enabled(if: Host.canPreload, "needs cc"))
+  func fileSizeLimit() throws {
+    let run = try t.shell("ulimit -f 100; $BP compress --remove-source --format lz4 src")
+    #expect(run.status == 5, "\(run.errorText)")
+    #expect(
+      run.messages == [
+        "batchproc: src/c/big.lz4: cannot write: File too large (the file size limit is reached; see `ulimit -f`)"
+      ])
+    #expect(t.exists("src/c/big"))
+    #expect(try t.allTemporaries() == "")
+  }
+
+  @Test("places that take no file are named", .enabled(if: Host.canMount, "needs mounts"))
+  func readOnlyTarget() throws {
+    let run = try t.shell(
+      """
+      mkdir m; unshare -m sh -c 'mount --bind src m; mount -o remount,ro,bind m
+        $BP compress --remove-source m'
+      """)
+    #expect(run.status == 3, "\(run.errorText)")
+    #expect(run.messages.count == 81)
+    #expect(run.messages.allSatisfy { $0.contains("Read-only file system") })
+    #expect(try t.shell("find src -type f | wc -l").text == "83\n")
+  }
+
+  @Test("sources that cannot be read are named, the rest is done", .enabled(if: Host.canChangeUser))
+  func unreadable() throws {
+    let run = try t.shell(
+      """
+      chmod -R a+rwX src; chmod 0 src/a/f1
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP compress src
+      """)
+    #expect(run.status == 3)
+    #expect(run.messages == ["batchproc: src/a/f1: cannot open: Permission denied"], "\(run.messages)")
+    #expect(try t.shell("find src -name '*.gz' | wc -l").text == "80\n")
+  }
+
+  @Test("a source in a folder that takes no removal stays beside its output", .enabled(if: Host.canMountImages))
+  func immutableSource() throws {
+    let run = try t.shell(
+      """
+      truncate -s 16M i; mkfs.ext4 -qF i; mkdir m
+      unshare -m sh -c 'mount -o loop i m; cp -r src/a m; chattr +i m/a/f9; $BP compress --remove-source m; s=$?
+        ls m/a | grep "^f9"; chattr -i m/a/f9; exit $s'
+      """)
+    #expect(run.status == 3, "\(run.errorText)")
+    #expect(run.text == "f9\nf9.gz\n")
+    #expect(run.messages == ["batchproc: m/a/f9: cannot remove the source: Operation not permitted"])
+  }
+
+  @Test(
+    "names that have no room for a suffix are named, the rest is done",
+    arguments: [("gz", 253), ("gz", 255), ("zst", 252)])
+  func longNames(format: String, length: Int) throws {
+    let long = String(repeating: "x", count: length)
+    try t.shell("mkdir w; seq 999 >w/\(long); seq 998 >w/a")
+    let run = try t.batchproc("compress", "--remove-source", "--format", PathBytes(format), "w")
+    #expect(run.status == 3)
+    #expect(run.messages.count == 1)
+    #expect(run.messages.allSatisfy { $0.contains("File name too long") })
+    #expect(t.names(in: "w") == [PathBytes("a.\(format)"), PathBytes(long)])
+    // As long as it may be.
+    let just = String(repeating: "y", count: 254 - format.utf8.count)
+    try t.shell("seq 999 >w/\(just)")
+    #expect(try t.batchproc("compress", "--format", PathBytes(format), PathBytes("w/" + just)).status == 0)
+  }
+
+  @Test(
+    "a file that changes while it is read is not removed",
+    .enabled(if: Host.canTrace, "needs strace"),
+    arguments: ["echo more >>w/x", "truncate -s 100 w/x"], [3000, 900_000])
+  func changing(change: String, lines: Int) throws {
+    try t.shell("mkdir w; seq \(lines) >w/x; seq 2000 >w/other")
+    let run = try t.shell(
+      """
+      strace -qq -f -o trace -e trace=read,pread64 -e inject=read,pread64:delay_exit=100000 -P $PWD/w/x -P w/x \
+        $BP compress --remove-source w & p=$!
+      until grep -q . trace 2>/dev/null; do :; done; \(change); wait $p
+      """)
+    #expect(run.status == 3, "\(run.errorText)")
+    #expect(run.messages.count == 1)
+    #expect(run.messages.allSatisfy { $0.contains("w/x: changed") }, "\(run.messages)")
+    #expect(t.exists("w/x") && t.names(in: "w").first == "other.gz")
+    #expect(try t.damaged(in: "w", .gz) == "")
+  }
+
+  @Test("a file that grows all the time does not hold the run up")
+  func growing() throws {
+    let run = try t.shell(
+      """
+      mkdir w; (for i in $(seq 100000); do echo line $i; done >>w/log; touch done) & 
+      until [ -s w/log ]; do :; done; timeout 30 $BP compress w; s=$?; kill %1; exit $s
+      """)
+    #expect([0, 3].contains(run.status), "\(run.errorText)")
+    #expect(try t.damaged(in: "w", .gz) == "")
+  }
+
+  @Test("few descriptors, many lanes", arguments: ["compress -j 16 src", "compress -j 16 --remove-source src"])
+  func fewDescriptors(command: String) throws {
+    try t.shell("for i in $(seq 220); do seq $i 2000 >src/c/$i; done; cp -a src w")
+    let run = try t.shell("ulimit -n 24; $BP \(command)")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(try t.shell("find src -name '*.gz' | wc -l").text == "301\n")
+    #expect(try t.damaged(in: "src", .gz) == "")
+    try t.shell("mv w x; mv src w; mv x src")
+    #expect(try t.lost(in: "w", .gz) == "")
+    let back = try t.shell("ulimit -n 24; rm -rf o; $BP decompress -j 16 --output-dir o w; diff -r src o/w")
+    #expect(back.text == "Only in src: empty\nOnly in src: small\n", "\(back.text)")
+  }
+
+  @Test("the mounts, links and pipes of a hostile tree are passed over and counted")
+  func kinds() throws {
+    try t.shell("mkfifo src/pipe; ln -s small src/link; ln -s nowhere src/dangling; ln -s . src/self")
+    let run = try t.shell("timeout 30 $BP compress src")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.errorText.contains("4 skipped"), "\(run.errorText)")
+    #expect(!t.exists("src/link.gz") && !t.exists("src/pipe.gz"))
+  }
+}

@@ -1,0 +1,165 @@
+import BatchCore
+import Glibc
+import Testing
+
+/// Runs that end before they are done: nothing is lost, no bad file has a final name, and the next run does
+/// what is left and clears what lies about.
+@Suite(.timeLimit(.minutes(5))) struct CompressKillTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture(below: Host.memoryFolder)
+    try t.writeTexts()
+  }
+
+  /// What has to hold after the end of a run, whatever the end was, and after the next one.
+  private func expectSafe(_ format: StockFormat, _ moment: String) throws {
+    #expect(try t.lost(in: "w", format) == "", "\(moment)")
+    #expect(try t.damaged(in: "w", format) == "", "\(moment)")
+    let next = try t.batchproc("compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w")
+    #expect(next.status == 0, "\(moment): \(next.errorText)")
+    #expect(try t.allTemporaries() == "", "\(moment)")
+    #expect(try t.lost(in: "w", format) == "", "\(moment)")
+    let left = try t.shell("cd w; find . -type f ! -name '*.\(format)' | sort").text
+    #expect(left == "./empty\n./small\n", "\(moment)")
+    try t.shell("rm -rf w")
+  }
+
+  @Test("killed at random moments while sources are removed", arguments: [StockFormat.gz, .zst])
+  func randomMoments(format: StockFormat) throws {
+    for turn in 0..<20 {
+      try t.shell("cp -a src w")
+      let run = try t.start(["compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w"])
+      // Spread over the run and its start, whatever the machine's pace.
+      usleep(UInt32(turn * turn * 1500))
+      run.signal(SIGKILL)
+      _ = run.wait()
+      try expectSafe(format, "turn \(turn)")
+    }
+  }
+
+  @Test(
+    "killed at each step of a batch", .enabled(if: Host.canTrace, "needs strace"),
+    arguments: [
+      ("write", 9), ("fchmod", 1), ("syncfs", 1), ("renameat2", 1), ("renameat2", 30), ("fsync", 1),
+      ("fsync", 2), ("unlink", 1), ("unlink", 20),
+    ])
+  func atCall(call: String, turn: Int) throws {
+    try t.shell("cp -a src w")
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn) \
+        $BP compress -q --remove-source w; echo $?
+      """)
+    #expect(run.text == "137\n", "\(run.errorText)")
+    try expectSafe(.gz, "\(call) \(turn)")
+  }
+
+  @Test("temporary files that are left are no input of any command")
+  func temporariesAreNoInput() throws {
+    try t.shell("mkdir w; seq 5000 >w/a")
+    let killed = try t.shell(
+      """
+      strace -qq -f -o /dev/null -e trace=syncfs -e inject=syncfs:signal=KILL $BP compress -q w; ls -A w | wc -l
+      """)
+    try #require(killed.text == "2\n")
+    #expect(try t.batchproc("test", "w").errorText.contains("tested 0 files"))
+    #expect(try t.batchproc("decompress", "w").status == 0)
+    let run = try t.batchproc("compress", "--compress-all", "-v", "--output-dir", "o", "w")
+    #expect(run.errorText.hasPrefix("w/a: "))
+    #expect(t.names(in: "o/w") == ["a.gz"])
+  }
+
+  @Test("temporary files are cleared from the folders that are written to", arguments: [true, false])
+  func temporariesAreCleared(isMirrored: Bool) throws {
+    try t.shell("mkdir -p w/d o/w/d; seq 5000 >w/d/a; seq 6000 >w/d/b")
+    let name = ".batchproc-00000000-0123456789abcdef0123456789abcdef.tmp"
+    let folder = isMirrored ? "o/w/d" : "w/d"
+    try t.shell("echo rest >\(folder)/\(name); touch -d '-3 days' \(folder)/\(name)")
+    let run = try t.batchproc(["compress"] + (isMirrored ? ["--output-dir", "o"] : []) + ["w"])
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(try t.allTemporaries() == "")
+  }
+
+  @Test("the temporary files of a run that is alive stay")
+  func livingTemporaries() throws {
+    try t.shell("mkdir w; seq 5000 >w/a; mkfifo hold")
+    let first = try t.startShell("exec $BP compress -q --remove-source w - 0<>hold >/dev/null")
+    try #require(eventually { !t.temporaries(in: "w").isEmpty })
+    try t.shell("seq 7000 >w/b")
+    #expect(try t.batchproc("compress", "-q", "w/b").status == 0)
+    #expect(t.temporaries(in: "w").count == 1)
+    first.signal(SIGTERM)
+    #expect(first.wait().ending == .signal(SIGTERM))
+    #expect(t.names(in: "w") == ["a", "b", "b.gz"])
+  }
+
+  @Test("a signal removes what is not finished, and sources stay", arguments: [SIGINT, SIGTERM])
+  func signals(number: Int32) throws {
+    try t.shell("cp -a src w; mkfifo hold")
+    let run = try t.startShell("exec $BP compress -q --remove-source w - 0<>hold >/dev/null")
+    try #require(eventually { !t.temporaries(in: "w/a/b").isEmpty && run.handlesSignals })
+    run.signal(number)
+    #expect(run.wait().ending == .signal(number))
+    #expect(try t.allTemporaries() == "")
+    #expect(try t.lost(in: "w", .gz) == "")
+    #expect(try t.damaged(in: "w", .gz) == "")
+  }
+
+  @Test("a signal in the middle of a large file leaves nothing of it", arguments: [SIGINT, SIGTERM])
+  func signalInLargeFile(number: Int32) throws {
+    try t.shell("mkdir w; seq 9000000 >w/big")
+    let run = try t.start(["compress", "--format", "xz", "-l", "9", "--remove-source", "w"])
+    try #require(eventually { !t.temporaries(in: "w").isEmpty && run.handlesSignals })
+    run.signal(number)
+    #expect(run.wait().ending == .signal(number))
+    #expect(t.names(in: "w") == ["big"])
+  }
+
+  @Test("two runs on one tree lose nothing")
+  func twoRuns() throws {
+    try t.shell("cp -a src w")
+    let runs = try (0..<2).map { _ in try t.start(["compress", "-q", "--remove-source", "w"]) }
+    for run in runs { #expect([0, 3].contains(run.wait().status)) }
+    try expectSafe(.gz, "two runs")
+  }
+
+  @Test(
+    "contents, then names, then folders are on the disk before a source goes",
+    .enabled(if: Host.canTrace, "needs strace"), arguments: ["compress", "decompress"])
+  func durabilityOrder(command: String) throws {
+    try t.shell("mkdir w; for i in 1 2 3; do seq $((i * 999)) >w/$i; done; [ \(command) = compress ] || gzip w/*")
+    let calls = "fsync,syncfs,rename,renameat,renameat2,unlink,unlinkat"
+    let run = try t.shell(
+      "strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w; awk '{print $2}' trace | cut -d'(' -f1 | uniq -c | awk '{print $1, $2}'"
+    )
+    #expect(run.text == "1 syncfs\n3 renameat2\n1 fsync\n3 unlink\n", "\(run.text)")
+  }
+
+  @Test("--no-fsync asks for no disk", .enabled(if: Host.canTrace, "needs strace"))
+  func withoutSync() throws {
+    let run = try t.shell(
+      "cp -a src w; strace -qq -f -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; wc -l <trace")
+    #expect(run.text == "0\n")
+  }
+
+  @Test(
+    "every call that fails is told, and nothing is lost", .enabled(if: Host.canTrace, "needs strace"),
+    arguments: [
+      ("write", 5, 5), ("syncfs", 1, 5), ("fsync", 1, 5), ("renameat2", 3, 5), ("fchmod", 2, 5),
+      ("unlink", 2, 3), ("pread64", 2, 5),
+    ])
+  func failingCalls(call: String, turn: Int, status: Int32) throws {
+    try t.shell("cp -a src w")
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):error=EIO:when=\(turn) \
+        $BP compress --remove-source w
+      """)
+    #expect(run.status == status, "\(run.errorText)")
+    #expect(!run.messages.isEmpty)
+    #expect(run.messages.allSatisfy { $0.hasSuffix(": Input/output error") }, "\(run.messages)")
+    #expect(try t.allTemporaries() == "")
+    try expectSafe(.gz, call)
+  }
+}

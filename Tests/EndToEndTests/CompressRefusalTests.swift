@@ -1,0 +1,188 @@
+import BatchCore
+import Testing
+
+/// What stands where an output is to go, and sources that are after one output.
+@Suite(.timeLimit(.minutes(3))) struct CompressRefusalTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell("mkdir w; seq 5000 >w/a; touch -d @1000000000.5 w/a; seq 6000 >w/b")
+  }
+
+  private func compress(_ arguments: PathBytes...) throws -> Outcome {
+    try t.batchproc(["compress"] + arguments)
+  }
+
+  @Test("an output with the time of its source is up to date; no source is opened", .enabled(if: Host.canTrace))
+  func upToDate() throws {
+    try t.writeTexts()
+    #expect(try compress("w", "src").status == 0)
+    let run = try t.shell("strace -qq -f -o trace -e trace=openat,open $BP compress w src/a; grep -v O_DIRECTORY trace")
+    #expect(run.errorText.contains("compressed 0 files"), "\(run.errorText)")
+    #expect(run.errorText.contains("82 up to date"), "\(run.errorText)")
+    #expect(!run.text.contains("\"a\"") && !run.text.contains("f1"), "\(run.text)")
+    #expect(!run.text.contains(".gz\""))
+  }
+
+  @Test("an older output is refreshed, a newer one stays unless forced")
+  func olderAndNewer() throws {
+    #expect(try compress("-q", "w").status == 0)
+    try t.shell("seq 7000 >w/b; touch -d '+1 hour' w/b; touch w/a.gz")
+    let run = try compress("w")
+    #expect(run.status == 3)
+    #expect(run.messages == ["batchproc: w/a.gz: is newer than its source and stays (--force replaces it)"])
+    #expect(try t.shell("gzip -dc w/b.gz | cmp - w/b && echo same").text == "same\n")
+    #expect(try compress("-q", "--force", "w/a").status == 0)
+    #expect(try t.shell("stat -c %.9Y w/a.gz").text == "1000000000.500000000\n")
+  }
+
+  @Test("an older file that is no output at all is not replaced")
+  func foreignFile() throws {
+    try t.shell("echo mine >w/b.gz; touch -d @1 w/b.gz")
+    let run = try compress("w")
+    #expect(run.status == 3)
+    #expect(
+      run.messages == [
+        "batchproc: w/b.gz: is in the way of the output: it is not compressed (--force replaces it)"
+      ])
+    #expect(try t.shell("cat w/b.gz").text == "mine\n")
+    #expect(try compress("-q", "--force", "w/b").status == 0)
+    #expect(try t.shell("gzip -dc w/b.gz | cmp - w/b && echo same").text == "same\n")
+  }
+
+  @Test(
+    "links, folders and pipes in the way are refused and stay what they are",
+    arguments: ["ln -s ../canary", "mkdir", "mkfifo"])
+  func inTheWay(make: String) throws {
+    try t.shell("echo keep >canary; \(make) w/b.gz")
+    let run = try t.shell("timeout 20 $BP compress --remove-source w")
+    #expect(run.status == 3)
+    #expect(run.messages.count == 1)
+    #expect(run.messages.allSatisfy { $0.contains("w/b.gz") }, "\(run.messages)")
+    let forced = try t.shell("timeout 20 $BP compress --force w")
+    #expect(forced.status == (make.hasPrefix("ln") ? 0 : 3), "\(forced.errorText)")
+    #expect(try t.shell("cat canary; cmp w/b <(seq 6000)").text == "keep\n")
+  }
+
+  @Test("a source that is its own output by a hard link is left alone")
+  func ownOutput() throws {
+    try t.shell("ln w/b w/b.gz")
+    let run = try compress("--force", "w/b")
+    #expect(run.status == 3)
+    #expect(run.messages == ["batchproc: w/b: is its own output"])
+    #expect(try t.shell("cmp w/b <(seq 6000) && stat -c %h w/b").text == "2\n")
+  }
+
+  @Test("one file by two operands is compressed once", arguments: ["w w", "w w/a ./w/b", "w/a w/a w/b", "w//a w/./b w"])
+  func overlapping(operands: String) throws {
+    let run = try t.shell("$BP compress --remove-source -j 7 \(operands)")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.errorText.hasPrefix("compressed 2 files"), "\(run.errorText)")
+    #expect(t.names(in: "w") == ["a.gz", "b.gz"])
+  }
+
+  @Test("of two sources with one output the second is refused, and stays")
+  func oneOutputForTwo() throws {
+    try t.shell("mkdir -p x/w; seq 99 >x/w/a; touch -d '+1 day' x/w/a")
+    let run = try t.shell("cd x; $BP compress --force --remove-source --output-dir ../o w/a ../w/a")
+    #expect(run.status == 3)
+    #expect(run.messages == ["batchproc: ../w/a: has the same output as another source: ../o/w/a.gz"])
+    #expect(try t.shell("gzip -dc o/w/a.gz | cmp - <(seq 99); cmp w/a <(seq 5000) && echo both").text == "both\n")
+  }
+
+  @Test("compressed files with one output are all refused")
+  func rivals() throws {
+    try t.shell("cd w; gzip -k b; zstd -q b; rm b; xz a")
+    let run = try t.batchproc("decompress", "--remove-source", "w")
+    #expect(run.status == 3)
+    #expect(run.messages.count == 2)
+    #expect(run.messages.allSatisfy { $0.contains("neither is written") }, "\(run.messages)")
+    #expect(t.names(in: "w") == ["a", "b.gz", "b.zst"])
+  }
+
+  @Test("a source whose output was written by a run that was killed goes when that output is right")
+  func finishesRemoval() throws {
+    #expect(try compress("-q", "w").status == 0)
+    let run = try compress("--remove-source", "w/a")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(t.names(in: "w") == ["a.gz", "b", "b.gz"])
+  }
+
+  @Test("a source stays when the file with its time and its output's name is another one")
+  func sameTimeOtherContent() throws {
+    try t.shell("seq 4 >w/x; touch -r w/a w/x; gzip -c w/x >w/a.gz; touch -r w/a w/a.gz; rm w/x; cp w/a.gz k")
+    let run = try compress("--remove-source", "w/a")
+    #expect(run.status == 3)
+    #expect(
+      run.messages == [
+        "batchproc: w/a.gz: has the time of its source and not its content: both stay (--force replaces it)"
+      ])
+    #expect(try t.shell("cmp k w/a.gz; cmp w/a <(seq 5000) && echo both").text == "both\n")
+  }
+
+  @Test("a folder of outputs within the tree is not gone into")
+  func outputsBelowTheTree() throws {
+    for turn in 0..<2 {
+      let run = try compress("--compress-all", "-v", "--force", "--output-dir", "w/out", "w")
+      #expect(run.status == 0)
+      #expect(run.errorText.contains("compressed 2 files"), "\(turn): \(run.errorText)")
+    }
+    #expect(try t.shell("find w/out -type f | sort").text == "w/out/w/a.gz\nw/out/w/b.gz\n")
+  }
+
+  @Test("outputs of earlier runs are no sources, also with --compress-all")
+  func outputsAreNoSources() throws {
+    #expect(try compress("-q", "w").status == 0)
+    #expect(try compress("-q", "--compress-all", "w").status == 0)
+    #expect(t.names(in: "w") == ["a", "a.gz", "b", "b.gz"])
+  }
+
+  @Test("operands with .. and from the root are mirrored below the folder")
+  func mirroring() throws {
+    let run = try t.shell("mkdir -p x/y; cd x/y; $BP compress --output-dir o ../../w/a $PWD/../../w/b; find . -type f | sort")
+    #expect(run.status == 0)
+    #expect(run.text == "./o\(t.path)/x/y/w/b.gz\n./o/w/a.gz\n")
+  }
+
+  @Test("wrong levels, suffixes and formats are refused before anything is done")
+  func wrongUsage() throws {
+    for arguments: [PathBytes] in [
+      ["-l", "13", "w"], ["--format", "xz", "-l", "10", "w"], ["--format", "zst", "-l", "23", "w"],
+      ["--suffix", "", "w"], ["--suffix", "/x", "w"], ["--format", "bz2", "w"], ["-l", "-1", "w"],
+    ] {
+      let run = try t.batchproc(["compress"] + arguments)
+      #expect([1, 64].contains(run.status), "\(arguments)")
+      #expect(!run.errorText.isEmpty)
+    }
+    #expect(t.names(in: "w") == ["a", "b"])
+  }
+
+  @Test("a missing operand is named", arguments: ["compress", "decompress", "test"])
+  func missing(command: PathBytes) throws {
+    let run = try t.batchproc(command, "nosuch")
+    #expect(run.status == 1)
+    #expect(run.messages == ["batchproc: nosuch: cannot find: No such file or directory"], "\(run.messages)")
+  }
+
+  @Test("compressed data is not written to a terminal", .enabled(if: Host.hasPython))
+  func terminal() throws {
+    let run = try t.shell(
+      #"""
+      python3 -c '
+      import pty, os, sys
+      s = pty.spawn(["sh", "-c", "$BP compress - <w/a"])
+      sys.exit(os.waitstatus_to_exitcode(s))' </dev/null
+      """#)
+    #expect(run.status == 1)
+    #expect(run.text.contains("compressed data is not for a terminal"), "\(run.text)")
+    #expect(run.output.count < 300)
+  }
+
+  @Test("events and a stream do not share standard output", arguments: ["compress", "decompress"])
+  func eventsAndStream(command: PathBytes) throws {
+    let run = try t.batchproc(command, "--json", "-")
+    #expect(run.status == 1)
+    #expect(run.output.isEmpty)
+  }
+}
