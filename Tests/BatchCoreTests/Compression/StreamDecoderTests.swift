@@ -166,9 +166,12 @@ struct StreamDecoderTests {
     let file = try format.compressed(text)
     let full = BatchError(.unwritable, "cannot write")
     let decoder = try format.makeDecoder()
-    let error = #expect(throws: DecodingError.self) {
-      try file.withUnsafeBytes { (bytes) throws(DecodingError) in
+    var error: DecodingError?
+    file.withUnsafeBytes { bytes in
+      do throws(DecodingError) {
         try decoder.decode(wholeFile: bytes) { _ throws(BatchError) in throw full }
+      } catch let thrown {
+        error = thrown
       }
     }
     #expect(error == .failed(full))
