@@ -47,6 +47,6 @@ public struct BlockPlan: Sendable, Hashable {
   public func range(ofBlock index: Int) -> Range<UInt64>? {
     guard let fileSize, let blockCount, (0..<blockCount).contains(index) else { return nil }
     let start = UInt64(index) * UInt64(blockSize)
-    return start..<min(fileSize, start + UInt64(blockSize))
+    return start..<(start + min(fileSize - start, UInt64(blockSize)))
   }
 }

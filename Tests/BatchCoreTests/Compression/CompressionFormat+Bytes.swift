@@ -1,3 +1,5 @@
+import Glibc
+
 @testable import BatchCore
 
 /// The codecs for tests that hold everything in arrays.
@@ -68,18 +70,36 @@ extension StreamDecoder {
     var output: [UInt8] = []
     try bytes.withUnsafeBytes { all in
       guard let piece else {
-        try decode(wholeFile: all) { output += $0 }
+        try decode(wholeFile: all) { piece in output.append(copyOf: piece) }
         return
       }
       reset()
       var start = 0
       while start < all.count {
         let end = min(all.count, start + piece)
-        try decode(UnsafeRawBufferPointer(rebasing: all[start..<end])) { output += $0 }
+        try decode(UnsafeRawBufferPointer(rebasing: all[start..<end])) { piece in output.append(copyOf: piece)
+        }
         start = end
       }
       try finish()
     }
     return output
+  }
+}
+
+extension [UInt8] {
+  /// The same as `==`, which goes byte by byte where nothing is optimised.
+  func equals(_ other: [UInt8]) -> Bool {
+    count == other.count && memcmp(self, other, count) == 0
+  }
+
+  /// The same as `+=`, which goes byte by byte where nothing is optimised.
+  fileprivate mutating func append(copyOf piece: UnsafeRawBufferPointer) {
+    append(addingCapacity: piece.count) { span in
+      span.withUnsafeMutableBufferPointer { room, count in
+        UnsafeMutableRawBufferPointer(room).copyMemory(from: piece)
+        count = piece.count
+      }
+    }
   }
 }

@@ -11,8 +11,14 @@ enum SampleContent: String, CaseIterable, Sendable {
     while bytes.count < count {
       switch self {
       case .zeros: bytes.append(contentsOf: repeatElement(0, count: count))
-      case .text: bytes += Self.words[Int(chance.next() % 97)]
-      case .noise: withUnsafeBytes(of: chance.next()) { bytes.append(contentsOf: $0) }
+      case .text: bytes += Self.lines[Int(chance.next() % UInt64(Self.lines.count))]
+      case .noise:
+        bytes.append(addingCapacity: count) { span in
+          span.withUnsafeMutableBufferPointer { room, filled in
+            chance.fill(UnsafeMutableRawBufferPointer(room))
+            filled = count
+          }
+        }
       case .mixed:
         let turn = SampleContent.allCases[Int(chance.next() % 2)]
         bytes += turn.bytes(Int(chance.next() % 40_000) + 1, seed: chance.next())
@@ -22,7 +28,23 @@ enum SampleContent: String, CaseIterable, Sendable {
     return bytes
   }
 
-  private static let words: [[UInt8]] = (0..<97).map { number in
-    Array("word\(number * number) ".utf8) + (number.isMultiple(of: 11) ? [0x0A] : [])
+  // Whole lines, since tests are not optimised and bytes one by one would take them minutes.
+  private static let lines: [[UInt8]] = {
+    var chance = SeededRandom(seed: 42)
+    let words = (0..<1000).map { "word\($0 * $0) " }
+    return (0..<4096).map { _ in
+      Array((0..<12).map { _ in words[Int(chance.next() % 1000)] }.joined().utf8) + [0x0A]
+    }
+  }()
+}
+
+extension SeededRandom {
+  fileprivate mutating func fill(_ room: UnsafeMutableRawBufferPointer) {
+    for offset in stride(from: 0, to: room.count - 7, by: 8) {
+      room.storeBytes(of: next(), toByteOffset: offset, as: UInt64.self)
+    }
+    withUnsafeBytes(of: next()) { last in
+      for offset in (room.count & ~7)..<room.count { room[offset] = last[offset & 7] }
+    }
   }
 }
