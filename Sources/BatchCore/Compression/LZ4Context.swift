@@ -1,6 +1,6 @@
 import CLZ4
-import Glibc
 import CXXHash
+import Glibc
 
 /// lz4 frames of independent blocks.
 final class LZ4Context: CodecContext {

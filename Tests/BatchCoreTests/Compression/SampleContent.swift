@@ -40,8 +40,10 @@ enum SampleContent: String, CaseIterable, Sendable {
 
 extension SeededRandom {
   fileprivate mutating func fill(_ room: UnsafeMutableRawBufferPointer) {
-    for offset in stride(from: 0, to: room.count - 7, by: 8) {
+    var offset = 0
+    while offset + 8 <= room.count {
       room.storeBytes(of: next(), toByteOffset: offset, as: UInt64.self)
+      offset += 8
     }
     withUnsafeBytes(of: next()) { last in
       for offset in (room.count & ~7)..<room.count { room[offset] = last[offset & 7] }
