@@ -16,7 +16,8 @@ import Testing
   private func expectSafe(_ format: StockFormat, _ moment: String) throws {
     #expect(try t.lost(in: "w", format) == "", "\(moment)")
     #expect(try t.damaged(in: "w", format) == "", "\(moment)")
-    let next = try t.batchproc("compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w")
+    let next = try t.batchproc(
+      "compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w")
     #expect(next.status == 0, "\(moment): \(next.errorText)")
     #expect(try t.allTemporaries() == "", "\(moment)")
     #expect(try t.lost(in: "w", format) == "", "\(moment)")
@@ -29,7 +30,9 @@ import Testing
   func randomMoments(format: StockFormat) throws {
     for turn in 0..<20 {
       try t.shell("cp -a src w")
-      let run = try t.start(["compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w"])
+      let run = try t.start([
+        "compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w",
+      ])
       // Spread over the run and its start, whatever the machine's pace.
       usleep(UInt32(turn * turn * 1500))
       run.signal(SIGKILL)
@@ -128,7 +131,8 @@ import Testing
     "contents, then names, then folders are on the disk before a source goes",
     .enabled(if: Host.canTrace, "needs strace"), arguments: ["compress", "decompress"])
   func durabilityOrder(command: String) throws {
-    try t.shell("mkdir w; for i in 1 2 3; do seq $((i * 999)) >w/$i; done; [ \(command) = compress ] || gzip w/*")
+    try t.shell(
+      "mkdir w; for i in 1 2 3; do seq $((i * 999)) >w/$i; done; [ \(command) = compress ] || gzip w/*")
     let calls = "fsync,syncfs,rename,renameat,renameat2,unlink,unlinkat"
     let run = try t.shell(
       "strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w; awk '{print $2}' trace | cut -d'(' -f1 | uniq -c | awk '{print $1, $2}'"
@@ -139,7 +143,8 @@ import Testing
   @Test("--no-fsync asks for no disk", .enabled(if: Host.canTrace, "needs strace"))
   func withoutSync() throws {
     let run = try t.shell(
-      "cp -a src w; strace -qq -f -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; wc -l <trace")
+      "cp -a src w; strace -qq -f -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; wc -l <trace"
+    )
     #expect(run.text == "0\n")
   }
 

@@ -22,7 +22,8 @@ import Testing
   private static let others: Set<String> = ["--work", "--quick"]
 
   private func allHelp() throws -> String {
-    try ["--help", "hash --help", "check --help"].map { try t.shell("$BP \($0)").text }.joined()
+    let pages = ["", "hash", "check", "compress", "decompress", "test"]
+    return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
 
   @Test("every option of the help is in the manual, and none more")

@@ -124,7 +124,11 @@ public final class BatchRunner: Sendable {
           sink.submit(report, at: chunk.index) { box.withLock { $0 }?.roomAppeared() }
         }
       },
-      hasRoom: { sink.backlog < backlog && self.retained.load(ordering: .relaxed) < window },
+      hasRoom: {
+        let retained = self.retained.load(ordering: .relaxed)
+        // Something is always admitted, also where a single block is more than the window.
+        return sink.backlog < backlog && (retained <= 0 || retained < window)
+      },
       checkpoint: {
         sink.flush()
         self.checkpoint(job)
