@@ -79,7 +79,8 @@ import Testing
     #expect(try t.shell("find src -name '*.gz' | wc -l").text == "80\n")
   }
 
-  @Test("a source in a folder that takes no removal stays beside its output", .enabled(if: Host.canMountImages))
+  @Test(
+    "a source in a folder that takes no removal stays beside its output", .enabled(if: Host.canMountImages))
   func immutableSource() throws {
     let run = try t.shell(
       """
@@ -139,7 +140,8 @@ import Testing
     #expect(try t.damaged(in: "w", .gz) == "")
   }
 
-  @Test("few descriptors, many lanes", arguments: ["compress -j 16 src", "compress -j 16 --remove-source src"])
+  @Test(
+    "few descriptors, many lanes", arguments: ["compress -j 16 src", "compress -j 16 --remove-source src"])
   func fewDescriptors(command: String) throws {
     try t.shell("for i in $(seq 220); do seq $i 2000 >src/c/$i; done; cp -a src w")
     let run = try t.shell("ulimit -n 24; $BP \(command)")

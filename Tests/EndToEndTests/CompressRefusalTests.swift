@@ -14,11 +14,13 @@ import Testing
     try t.batchproc(["compress"] + arguments)
   }
 
-  @Test("an output with the time of its source is up to date; no source is opened", .enabled(if: Host.canTrace))
+  @Test(
+    "an output with the time of its source is up to date; no source is opened", .enabled(if: Host.canTrace))
   func upToDate() throws {
     try t.writeTexts()
     #expect(try compress("w", "src").status == 0)
-    let run = try t.shell("strace -qq -f -o trace -e trace=openat,open $BP compress w src/a; grep -v O_DIRECTORY trace")
+    let run = try t.shell(
+      "strace -qq -f -o trace -e trace=openat,open $BP compress w src/a; grep -v O_DIRECTORY trace")
     #expect(run.errorText.contains("compressed 0 files"), "\(run.errorText)")
     #expect(run.errorText.contains("82 up to date"), "\(run.errorText)")
     #expect(!run.text.contains("\"a\"") && !run.text.contains("f1"), "\(run.text)")
@@ -74,7 +76,9 @@ import Testing
     #expect(try t.shell("cmp w/b <(seq 6000) && stat -c %h w/b").text == "2\n")
   }
 
-  @Test("one file by two operands is compressed once", arguments: ["w w", "w w/a ./w/b", "w/a w/a w/b", "w//a w/./b w"])
+  @Test(
+    "one file by two operands is compressed once",
+    arguments: ["w w", "w w/a ./w/b", "w/a w/a w/b", "w//a w/./b w"])
   func overlapping(operands: String) throws {
     let run = try t.shell("$BP compress --remove-source -j 7 \(operands)")
     #expect(run.status == 0, "\(run.errorText)")
@@ -88,7 +92,8 @@ import Testing
     let run = try t.shell("cd x; $BP compress --force --remove-source --output-dir ../o w/a ../w/a")
     #expect(run.status == 3)
     #expect(run.messages == ["batchproc: ../w/a: has the same output as another source: ../o/w/a.gz"])
-    #expect(try t.shell("gzip -dc o/w/a.gz | cmp - <(seq 99); cmp w/a <(seq 5000) && echo both").text == "both\n")
+    #expect(
+      try t.shell("gzip -dc o/w/a.gz | cmp - <(seq 99); cmp w/a <(seq 5000) && echo both").text == "both\n")
   }
 
   @Test("compressed files with one output are all refused")
@@ -140,7 +145,8 @@ import Testing
 
   @Test("operands with .. and from the root are mirrored below the folder")
   func mirroring() throws {
-    let run = try t.shell("mkdir -p x/y; cd x/y; $BP compress --output-dir o ../../w/a $PWD/../../w/b; find . -type f | sort")
+    let run = try t.shell(
+      "mkdir -p x/y; cd x/y; $BP compress --output-dir o ../../w/a $PWD/../../w/b; find . -type f | sort")
     #expect(run.status == 0)
     #expect(run.text == "./o\(t.path)/x/y/w/b.gz\n./o/w/a.gz\n")
   }
