@@ -42,7 +42,7 @@ demo: release
 test:
 	@scripts/bootstrap.sh build test
 	swift build --build-tests
-	BATCHPROC_BIN="$${BATCHPROC_BIN:-$(DEBUG)}" swift test --skip-build --disable-xctest
+	BATCHPROC_BIN="$${BATCHPROC_BIN:-$(DEBUG)}" swift test --skip-build --disable-xctest --no-parallel
 
 tsan:
 	@scripts/bootstrap.sh build test
