@@ -26,6 +26,11 @@ public final class ProgressSampler: Sendable {
     timer.resume()
   }
 
+  deinit {
+    timer.cancel()
+    additions.cancel()
+  }
+
   /// Tells that a number of files is done; cheap, from any thread.
   public func add(_ count: Int) {
     additions.add(data: UInt(max(0, count)))

@@ -63,6 +63,31 @@ extension CommonOptions {
   }
 }
 
+extension BatchOptions {
+  /// An output that waits for its name holds its folder and its file, and for a moment its lock.
+  private static let descriptorsOfOutput = 3
+  /// A large file's output is open until its last block is written: small ones need a place beside it, or
+  /// the lanes that wait for one would never come to the blocks.
+  private static let fewestOutputs = 2
+  private static let mostOutputs = 1024
+
+  /// Sets descriptors apart for outputs.
+  ///
+  /// - Returns: how many outputs may be open at once.
+  /// - Throws: `exhausted` when there are too few for outputs and for reading beside them.
+  mutating func shareDescriptors() throws(BatchError) -> Int {
+    let fewest = Self.fewestOutputs * Self.descriptorsOfOutput + DescriptorBudget.tokensToRead
+    guard descriptors >= fewest else {
+      throw BatchError(
+        .exhausted, "\(descriptors) file descriptors for files are too few: at least \(fewest) are needed",
+        remedy: "raise `ulimit -n` or --max-open-files")
+    }
+    let outputs = min(Self.mostOutputs, max(Self.fewestOutputs, descriptors / 6))
+    descriptors -= outputs * Self.descriptorsOfOutput
+    return outputs
+  }
+}
+
 extension CommonOptions.FilterRule {
   fileprivate var rule: PathFilter.Rule {
     switch self {

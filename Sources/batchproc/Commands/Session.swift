@@ -45,9 +45,7 @@ final class Session: Sendable {
       ? JSONReporter(stream: output, cancellation: cancellation, diagnostics: diagnostics)
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
     var options = try common.batchOptions(Capacity.current())
-    // An output holds its folder and its file, and for a moment its lock.
-    stagedOutputs = sharesDescriptors ? min(1024, max(1, options.descriptors / 6)) : 0
-    if sharesDescriptors { options.descriptors = max(2, options.descriptors / 2) }
+    stagedOutputs = sharesDescriptors ? try options.shareDescriptors() : 0
     runner = BatchRunner(options: options, cancellation: cancellation, observer: observing(reporter))
     signals.withLock {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
