@@ -111,7 +111,7 @@ final class BatchQueue: Sendable {
       batch.append(operation)
       // A source may take its time, as a list that comes through a pipe: lanes that could run what is
       // there already must not wait for more.
-      if isHungry {
+      if isHungry(without: batch.count) {
         operations.addOperations(batch, waitUntilFinished: false)
         batch = []
       }
@@ -120,9 +120,12 @@ final class BatchQueue: Sendable {
     addBarrierIfDue()
   }
 
-  private var isHungry: Bool {
+  /// Whether the lanes may soon have nothing to do.
+  ///
+  /// - Parameter held: operations that exist and have not been handed to the queue.
+  private func isHungry(without held: Int) -> Bool {
     let concurrency = operations.maxConcurrentOperationCount
-    return state.withLock { $0.operations <= concurrency }
+    return state.withLock { $0.operations - held < concurrency * 2 }
   }
 
   private func mayAdmit() -> Bool {
@@ -167,11 +170,12 @@ final class BatchQueue: Sendable {
   }
 
   private func completed(items: Int) {
+    // At once, so that an admission that is going on sees it.
+    state.withLock { state in
+      state.operations -= 1
+      state.items -= items
+    }
     admission.async {
-      self.state.withLock { state in
-        state.operations -= 1
-        state.items -= items
-      }
       self.admit()
       // Last, so that the group cannot run empty while there is something to admit.
       self.group.leave()

@@ -10,12 +10,15 @@ final class FolderTask: Sendable {
 
   private let directory: DirectoryPath
   private let scanner: FolderScanner
+  private let pace: ScanPace
   private let state = Mutex(State.waiting)
   private let completion = DispatchGroup()
 
-  init(_ directory: DirectoryPath, scanner: FolderScanner) {
+  /// - Parameter pace: told how long the scan took.
+  init(_ directory: DirectoryPath, scanner: FolderScanner, pace: ScanPace) {
     self.directory = directory
     self.scanner = scanner
+    self.pace = pace
   }
 
   /// Scans the folder unless somebody else does or did.
@@ -27,7 +30,9 @@ final class FolderTask: Sendable {
       return true
     }
     guard isMine else { return }
+    let start = ContinuousClock.now
     let folder = scanner.scan(directory)
+    pace.note(ContinuousClock.now - start)
     state.withLock { $0 = .done(folder) }
     completion.leave()
   }

@@ -25,6 +25,7 @@ struct TreeWalker {
 
   private let scanner: FolderScanner
   private let readAhead: FolderReadAhead
+  private let pace: ScanPace
   private var operands: AnyIterator<PathBytes>
   private var levels: [Level] = []
   private var ancestors: Set<FileIdentity> = []
@@ -38,6 +39,7 @@ struct TreeWalker {
   ) {
     scanner = FolderScanner(calls: calls, options: options, descriptors: descriptors)
     readAhead = FolderReadAhead(width: options.readAhead)
+    pace = ScanPace(options.readAheadThreshold * 2)
     self.operands = AnyIterator(operands.makeIterator())
   }
 
@@ -160,8 +162,9 @@ struct TreeWalker {
       let folder = levels[level].folder
       let directory = folder.directory.subdirectory(
         of: entry, names: folder.names, device: folder.directory.identity?.device ?? 0)
-      let task = FolderTask(directory, scanner: scanner)
-      levels[level].ahead.append((task, readAhead.offer(task)))
+      let task = FolderTask(directory, scanner: scanner, pace: pace)
+      let isWorthIt = pace.recent >= scanner.options.readAheadThreshold
+      levels[level].ahead.append((task, isWorthIt && readAhead.offer(task)))
     }
   }
 }

@@ -21,6 +21,8 @@ public struct WalkOptions: Sendable {
   public var skipsTemporaries = false
   /// How many folders may be read ahead at once; 0 reads each one when it is needed.
   public var readAhead = 4
+  /// While folders take less time than this to read, handing them to another thread costs more than it brings.
+  public var readAheadThreshold = Duration.zero
 
   public init() {}
 

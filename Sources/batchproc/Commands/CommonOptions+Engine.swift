@@ -58,6 +58,8 @@ extension CommonOptions {
     options.readsIgnoreFiles = gitignore
     options.skipsCaches = excludeCaches
     options.readAhead = readAhead(concurrency: concurrency)
+    // A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
+    options.readAheadThreshold = .microseconds(200) / concurrency
     if !filterRules.isEmpty { options.filter = try PathFilter(rules: filterRules.map(\.rule)) }
     return options
   }

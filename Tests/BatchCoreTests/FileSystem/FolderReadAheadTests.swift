@@ -16,7 +16,8 @@ import Testing
   private func task(_ name: PathBytes) -> FolderTask {
     let scanner = FolderScanner(
       calls: calls, options: WalkOptions(), descriptors: DescriptorBudget(capacity: 64))
-    return FolderTask(DirectoryPath(operand: fixture.path(name)), scanner: scanner)
+    return FolderTask(
+      DirectoryPath(operand: fixture.path(name)), scanner: scanner, pace: ScanPace(.zero))
   }
 
   @Test func scansWhatWasOffered() async throws {
