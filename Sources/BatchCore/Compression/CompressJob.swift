@@ -77,6 +77,7 @@ public final class CompressJob: BatchJob {
       switch item {
       case .file(let record):
         if let outcome = try compress(record, bench, context) {
+          links.note(outcome, of: record)
           parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
         }
       case .block(let file, let index):
@@ -220,6 +221,7 @@ public final class CompressJob: BatchJob {
         abandon(file)
         guard let outcome else { continue }
         counters.addSkipped()
+        links.note(outcome, of: file.record)
         try report(TransformReport(source: file.record.path, outcome: outcome))
       case .failedBlock(let file, _, let problem):
         abandon(file)
@@ -284,6 +286,7 @@ public final class CompressJob: BatchJob {
     }
     if let finished {
       if finished == .notSmaller { counters.addSkipped() }
+      links.note(finished, of: file.record)
       try report(TransformReport(source: file.record.path, outcome: finished))
     }
   }
@@ -321,6 +324,13 @@ public final class CompressJob: BatchJob {
     guard let target = options.naming.target(of: record.path),
       let firstTarget = options.naming.target(of: first.path)
     else { return counters.addSkipped() }
+    switch links.outcome(of: first) {
+    case .written, .upToDate: break
+    case .some(let outcome):
+      counters.addSkipped()
+      return try report(TransformReport(source: record.path, outcome: outcome))
+    case nil: return counters.addSkipped()
+    }
     if links.isUpToDate(record, target: target, firstTarget: firstTarget) {
       counters.addSkipped()
       return try report(TransformReport(source: record.path, outcome: .upToDate))

@@ -163,45 +163,47 @@ public final class DecompressJob: BatchJob {
   private func decompressStream(_ bench: DecompressBench, _ context: ChunkContext) throws(BatchError) {
     var decoder: StreamDecoder?
     var start = [UInt8]()
-    var damage: CompressionDamage?
-    let isRead = try context.readStandardInput(isCounted: false) { (piece) throws(BatchError) in
-      var piece = piece
-      var joined = [UInt8]()
-      if decoder == nil {
+    let sink: StreamDecoder.Sink = { (content) throws(BatchError) in try self.stream.write(Array(content)) }
+    do throws(BatchError) {
+      let isRead = try context.readStandardInput(isCounted: false) { (piece) throws(BatchError) in
+        if let decoder { return try Self.decode(piece, decoder, to: sink) }
         start.append(contentsOf: piece)
-        guard start.count >= CompressionFormat.detectionLength || CompressionFormat.detect(start) != nil
-        else {
-          return
-        }
-        guard let format = CompressionFormat.detect(start) else {
-          throw BatchError(.malformed, "is in no compressed format that is known", path: "-")
-        }
-        decoder = try format.makeDecoder(self.decoding)
-        joined = start
+        guard start.count >= CompressionFormat.detectionLength else { return }
+        decoder = try self.begin(start, to: sink)
       }
-      _ = joined
-      guard damage == nil, let decoder else { return }
-      let sink: StreamDecoder.Sink = { (content) throws(BatchError) in try self.stream.write(Array(content)) }
-      if joined.isEmpty {
-        damage = try FileDecoder.damage { () throws(DecodingError) in try decoder.decode(piece, to: sink) }
-      } else {
-        damage = try withBytes(of: joined) { (raw) throws(BatchError) in
-          piece = raw
-          return try FileDecoder.damage { () throws(DecodingError) in try decoder.decode(piece, to: sink) }
-        }
-      }
-    }
-    guard isRead else { return }
-    if damage == nil {
-      damage =
+      guard isRead else { return }
+      if decoder == nil, !start.isEmpty { decoder = try begin(start, to: sink) }
+      let damage =
         try decoder.map { (decoder) throws(BatchError) in
           try FileDecoder.damage { () throws(DecodingError) in try decoder.finish() }
         } ?? CompressionDamage(.truncated, offset: 0, goodBytes: 0)
-    }
-    if let damage {
-      context.report(Problem(.unreadable, BatchError(.malformed, damage.message, path: "-")))
-    } else {
+      if let damage { throw Self.error(damage) }
       context.finish()
+    } catch {
+      // Damage ends the reading: nobody knows whether a stream ends by itself.
+      guard [.malformed, .invalid, .exhausted].contains(error.code) else { throw error }
+      context.report(Problem(.unreadable, error.at("-")))
     }
+  }
+
+  /// Tells the format by the first bytes of a stream and decodes them.
+  private func begin(_ start: [UInt8], to sink: StreamDecoder.Sink) throws(BatchError) -> StreamDecoder {
+    guard let format = CompressionFormat.detect(start) else {
+      throw BatchError(.malformed, "is in no compressed format that is known", path: "-")
+    }
+    let decoder = try format.makeDecoder(decoding)
+    try withBytes(of: start) { (raw) throws(BatchError) in try Self.decode(raw, decoder, to: sink) }
+    return decoder
+  }
+
+  private static func decode(
+    _ piece: UnsafeRawBufferPointer, _ decoder: StreamDecoder, to sink: StreamDecoder.Sink
+  ) throws(BatchError) {
+    let damage = try FileDecoder.damage { () throws(DecodingError) in try decoder.decode(piece, to: sink) }
+    if let damage { throw error(damage) }
+  }
+
+  private static func error(_ damage: CompressionDamage) -> BatchError {
+    BatchError(.malformed, damage.message, path: "-")
   }
 }

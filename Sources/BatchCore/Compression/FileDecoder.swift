@@ -80,16 +80,19 @@ final class FileDecoder {
           record, range: range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
         return range.count
       }
-      guard let parts else { return nil }
+      // Sizes are what the file says of itself: room is made for no more than a window may hold.
+      guard let parts, parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize }) else {
+        return nil
+      }
       try restart()
       var rest = parts[...]
       while let first = rest.first {
         var window = [first]
-        var plain = UInt64(first.plain.count)
+        var plain = first.plainSize
         rest = rest.dropFirst()
-        while window.count < 16, let next = rest.first, plain + UInt64(next.plain.count) <= Self.windowSize {
+        while window.count < 16, let next = rest.first, plain + next.plainSize <= Self.windowSize {
           window.append(next)
-          plain += UInt64(next.plain.count)
+          plain += next.plainSize
           rest = rest.dropFirst()
         }
         guard let contents = try decode(window, format, of: record, in: context) else { return nil }

@@ -21,6 +21,8 @@ final class LinkLedger: Sendable {
 
   private struct State {
     var links: [Link] = []
+    /// What became of first names, by inode; nothing of those that failed.
+    var outcomes: [FileIdentity: TransformOutcome] = [:]
     /// Inodes whose first name has an output that is what it should be.
     var settled: Set<FileIdentity> = []
     /// First names whose outputs are safe and proved, by inode.
@@ -34,6 +36,17 @@ final class LinkLedger: Sendable {
   init(_ options: TransformOptions, _ folders: OutputFolders) {
     self.options = options
     self.folders = folders
+  }
+
+  /// Notes what became of the first name of a file, before it is safe.
+  func note(_ outcome: TransformOutcome, of source: FileRecord) {
+    guard source.status.linkCount > 1 else { return }
+    state.withLock { $0.outcomes[source.status.identity] = outcome }
+  }
+
+  /// What became of the first name of a file; nil when it has failed, which was told.
+  func outcome(of first: FileRecord) -> TransformOutcome? {
+    state.withLock { $0.outcomes[first.status.identity] }
   }
 
   /// Notes that the first name of a file has its output.

@@ -181,6 +181,11 @@ final class OutputCommitter: Sendable {
       if errno == ENOENT { return }
       throw .syscall("remove the source", errno: errno, path: path)
     }
+    guard FileStatus(raw).kind != .symbolicLink else {
+      throw BatchError(
+        .invalid, "is a symbolic link: what it leads to was read, and both stay beside the output", path: path
+      )
+    }
     guard FileStatus(raw).hasSameContent(as: source.status) else {
       throw BatchError(.changed, "changed since it was read, and stays beside its output", path: path)
     }

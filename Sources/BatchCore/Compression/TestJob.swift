@@ -26,7 +26,16 @@ public final class TestJob: BatchJob {
     for item in chunk.items {
       switch item {
       case .file(let record):
-        switch try decoder.decode(record, in: context, restart: {}, sink: { _ in }) {
+        let outcome: FileDecoder.Outcome
+        do throws(BatchError) {
+          outcome = try decoder.decode(record, in: context, restart: {}, sink: { _ in })
+        } catch {
+          // What one file asks for, such as a window of gigabytes, is no reason to leave out the others.
+          guard error.code != .cancelled else { throw error }
+          context.report(Problem(.unreadable, error.at(record.path)))
+          continue
+        }
+        switch outcome {
         case .decoded:
           context.finish()
           findings.append(Finding(path: record.path, damage: nil))
