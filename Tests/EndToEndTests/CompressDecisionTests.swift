@@ -66,7 +66,9 @@ import Testing
     "what would not be smaller is passed over and counted, a file of several blocks too",
     arguments: StockFormat.allCases)
   func notSmaller(format: StockFormat) throws {
-    try t.shell("head -c 9000 /dev/urandom >w/noise; : >w/empty; head -c \(format == .zst ? 18 : 9)M /dev/urandom >w/big")
+    try t.shell(
+      "head -c 9000 /dev/urandom >w/noise; : >w/empty; head -c \(format == .zst ? 18 : 9)M /dev/urandom >w/big"
+    )
     // At level 1 that is more than two blocks of each.
     let format = PathBytes(format.rawValue)
     let run = try t.batchproc("compress", "-l", "1", "--format", format, "--remove-source", "w")

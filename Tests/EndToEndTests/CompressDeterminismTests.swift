@@ -7,12 +7,12 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
-    // Above the threshold of two blocks of every format at level 1, and not a whole number of blocks.
+    // One file or the other is above the threshold of two blocks of each format at level 1.
     try t.shell(
       """
-      mkdir -p src/d; seq 2400000 >src/d/big; head -c 3000000 /dev/urandom >src/noise; : >src/empty
-      for i in $(seq 300); do seq $i $((i * 20)) >src/d/$i; seq $i >src/$i; done
-      truncate -s 20M src/zeros; find src -exec touch -d @1000000000.5 {} +
+      mkdir -p src/d; seq 1100000 >src/d/big; head -c 3000000 /dev/urandom >src/noise; : >src/empty
+      for i in $(seq 150); do seq $i $((i * 20)) >src/d/$i; seq $i >src/$i; done
+      truncate -s 17M src/zeros; find src -exec touch -d @1000000000.5 {} +
       """)
   }
 
@@ -27,7 +27,7 @@ import Testing
         $BP compress -q -l 1 --no-fsync --compress-all --format \(format) -j \(concurrency) --output-dir o src || echo failed
         cd o; find . -type f | LC_ALL=C sort | xargs sha256sum; cd ..; rm -rf o
         """)
-      #expect(run.rows.count == 604, "\(run.errorText)")
+      #expect(run.rows.count == 304, "\(run.errorText)")
       digests.insert(run.text)
     }
     #expect(digests.count == 1)
@@ -67,9 +67,9 @@ import Testing
   @Test("decompressing gives the same bytes at any -j", arguments: StockFormat.allCases)
   func decompressing(format: StockFormat) throws {
     try t.shell("$BP compress -q -l 1 --format \(format) --remove-source src; cp -a src/d/big.\(format) .")
-    for concurrency in Self.concurrencies {
+    for concurrency in [1, 7] {
       let run = try t.shell(
-        "$BP decompress -q --no-fsync -j \(concurrency) --output-dir o src && cmp o/src/d/big <(seq 2400000); rm -rf o"
+        "$BP decompress -q --no-fsync -j \(concurrency) --output-dir o src && cmp o/src/d/big <(seq 1100000); rm -rf o"
       )
       #expect(run.status == 0 && run.text == "", "\(run.text)\(run.errorText)")
     }

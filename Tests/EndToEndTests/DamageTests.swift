@@ -46,8 +46,8 @@ import Testing
         path = 'o/' + name[:-len(form) - 1]
         content = open(path, 'rb').read() if os.path.exists(path) else None
         outcome = found.get(name, 'problem')
-        # gzip warns of what follows the members, by another code, and gives all they hold.
-        warned = stock.returncode == 2 and form == 'gz' and outcome == 'garbageAfterEnd'
+        # gzip warns of what follows the members, or takes it for a start, and gives all that they hold.
+        warned = stock.returncode > 0 and form == 'gz' and outcome == 'garbageAfterEnd'
         if (stock.returncode == 0) != (outcome == 'whole') and not warned:
             print(name, 'kind', number % 7, 'stock', stock.returncode, 'ours', outcome)
         if stock.returncode == 0 or warned:
@@ -74,11 +74,12 @@ import Testing
   }
 
   @Test(
-    "damage in a large file of blocks is found", .enabled(if: Host.hasPython), arguments: StockFormat.allCases)
+    "damage in a large file of blocks is found", .enabled(if: Host.hasPython), arguments: StockFormat.allCases
+  )
   func large(format: StockFormat) throws {
     let run = try t.shell(
       """
-      { head -c 9M /dev/urandom; seq 1500000; head -c 9M /dev/urandom; } >plain
+      { head -c 5M /dev/urandom; seq 1000000; head -c 5M /dev/urandom; } >plain
       $BP compress -q -l 1 --compress-all --format \(format) --suffix '' plain 2>/dev/null
       $BP compress -q -l 1 --compress-all --format \(format) plain; size=$(stat -c %s plain.\(format))
       for at in 100 $((size / 3)) $((size / 2)) $((size - 100000)); do
@@ -100,7 +101,7 @@ import Testing
     let back = [StockFormat.gz: 8, .zst: 4, .xz: 40, .lz4: 4][format] ?? 4
     let run = try t.shell(
       """
-      cd w; seq 9000 | \(format.encode) >x; : >a-empty.\(format); head -c 2 x >b-start.\(format)
+      cd w; seq 9000 | \(format.encode) >x; : >a-empty.\(format); head -c 6 x >b-start.\(format)
       head -c 500 x >c-middle.\(format); head -c -1 x >d-end.\(format); cp x e-check.\(format)
       at=$(($(stat -c %s x) - \(back))); byte=$(od -An -tu1 -j$at -N1 x)
       printf "\\\\x$(printf %x $((byte ^ 1)))" | dd of=e-check.\(format) bs=1 seek=$at conv=notrunc status=none
@@ -117,13 +118,15 @@ import Testing
     ]
     #expect(run.messages.count == kinds.count, "\(run.errorText)")
     for (message, kind) in zip(run.messages, kinds) { #expect(message.hasPrefix("batchproc: w/" + kind)) }
-    #expect(run.errorText.contains("tested 9 files") && run.errorText.contains("8 damaged"), "\(run.errorText)")
+    #expect(
+      run.errorText.contains("tested 9 files") && run.errorText.contains("8 damaged"), "\(run.errorText)")
   }
 
   @Test("gzip members with something behind them are read with a warning, as gunzip does; the source stays")
   func garbageBehindGzip() throws {
     let run = try t.shell(
-      "{ seq 9000 | gzip; echo garbage; } >w/x.gz; $BP decompress --remove-source w; echo $?; ls w; cmp w/x <(seq 9000)")
+      "{ seq 9000 | gzip; echo garbage; } >w/x.gz; $BP decompress --remove-source w; echo $?; ls w; cmp w/x <(seq 9000)"
+    )
     #expect(run.text == "0\nx\nx.gz\n")
     #expect(run.messages.count == 1)
     #expect(run.messages.allSatisfy { $0.hasPrefix("batchproc: warning: w/x.gz: garbage after the end") })
@@ -148,7 +151,8 @@ import Testing
     // The limit itself is not over it.
     let size = try t.shell("stat -c %s w/fine").text.dropLast()
     #expect(try t.shell("$BP decompress -q --force --max-output \(size) w/fine.\(format)").status == 0)
-    #expect(try t.shell("$BP decompress -q --force --max-output $((\(size) - 1)) w/fine.\(format)").status == 3)
+    #expect(
+      try t.shell("$BP decompress -q --force --max-output $((\(size) - 1)) w/fine.\(format)").status == 3)
   }
 
   @Test(
@@ -175,13 +179,13 @@ import Testing
     #expect(run.messages.allSatisfy { $0.hasSuffix(".zst: corrupt compressed data") }, "\(run.messages)")
   }
 
-  @Test("a million frames of nothing are no reason to run out of memory", .enabled(if: Host.hasPython))
+  @Test("hundreds of thousands of frames are no reason to run out of memory", .enabled(if: Host.hasPython))
   func manyFrames() throws {
     let run = try t.shell(
       """
       python3 -c "
       import struct
-      open('w/x.zst', 'wb').write(struct.pack('<II', 0x184D2A50, 0) * 1200000)"
+      open('w/x.zst', 'wb').write((struct.pack('<II', 0x184D2A50, 24) + bytes(24)) * 290000)"
       seq 9 | zstd -q >>w/x.zst; /usr/bin/time -f %M $BP test -q w
       """)
     #expect(run.status == 0, "\(run.errorText)")

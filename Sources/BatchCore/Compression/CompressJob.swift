@@ -215,7 +215,9 @@ public final class CompressJob: BatchJob {
     for part in parts {
       switch part {
       case .report(let report): try self.report(report)
-      case .streamBlock(let block): try stream.append(block)
+      case .streamBlock(let block):
+        try stream.append(block)
+        counters.addBytes(block.plainCount)
       case .block(let file, let index, let block): try append(block, index, of: file)
       case .skippedBlock(let file, _, let outcome):
         abandon(file)
@@ -246,7 +248,7 @@ public final class CompressJob: BatchJob {
       }
     }
     for error in errors { observer.met(Problem(.unreadable, error), severity: .failure) }
-    try stream.finish()
+    if try stream.finish() { counters.addDone() }
   }
 
   /// Removes what was written and has not its name yet. To be called after a run that was stopped.

@@ -101,7 +101,7 @@ public final class DecompressJob: BatchJob {
     } catch {
       committer.release()
       guard error.code != .cancelled else { throw error }
-      context.report(Problem(.unreadable, error))
+      context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
       return nil
     }
   }
