@@ -76,6 +76,7 @@ import Testing
     #expect(run.errorText.contains("3 would not be smaller"), "\(run.errorText)")
     #expect(t.names(in: "w").filter { !$0.bytes.starts(with: "a.".utf8) } == ["big", "d", "empty", "noise"])
     #expect(try t.allTemporaries() == "")
+    guard format != "xz" else { return }
     let all = try t.batchproc("compress", "-l", "1", "--format", format, "--compress-all", "w")
     #expect(all.errorText.contains("compressed 5 files"), "\(all.errorText)")
   }

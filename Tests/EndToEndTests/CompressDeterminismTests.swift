@@ -7,12 +7,12 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
-    // One file or the other is above the threshold of two blocks of each format at level 1.
+    // Above the threshold of two blocks of each format at level 1; that of zstd takes more.
     try t.shell(
       """
-      mkdir -p src/d; seq 1100000 >src/d/big; head -c 3000000 /dev/urandom >src/noise; : >src/empty
+      mkdir -p src/d; seq 1250000 >src/d/big; head -c 3000000 /dev/urandom >src/noise; : >src/empty
       for i in $(seq 150); do seq $i $((i * 20)) >src/d/$i; seq $i >src/$i; done
-      truncate -s 17M src/zeros; find src -exec touch -d @1000000000.5 {} +
+      truncate -s 1M src/zeros; find src -exec touch -d @1000000000.5 {} +
       """)
   }
 
@@ -20,6 +20,7 @@ import Testing
 
   @Test("outputs are the same bytes at -j 1, 2, 7 and 32", arguments: StockFormat.allCases)
   func outputs(format: StockFormat) throws {
+    if format == .zst { try t.shell("truncate -s 17M src/zeros; touch -d @1000000000.5 src/zeros") }
     var digests: Set<String> = []
     for concurrency in Self.concurrencies {
       let run = try t.shell(
@@ -52,7 +53,7 @@ import Testing
       try t.shell("$BP compress -q -l 1 --remove-source src; mkfifo src/pipe")
     }
     var streams: Set<String> = []
-    for concurrency in Self.concurrencies {
+    for concurrency in [1, 7, 32] {
       let run = try t.shell(
         """
         $BP \(command) --json -j \(concurrency) \(command == "test" ? "" : "--no-fsync --output-dir o") src |
@@ -67,9 +68,9 @@ import Testing
   @Test("decompressing gives the same bytes at any -j", arguments: StockFormat.allCases)
   func decompressing(format: StockFormat) throws {
     try t.shell("$BP compress -q -l 1 --format \(format) --remove-source src; cp -a src/d/big.\(format) .")
-    for concurrency in [1, 7] {
+    for concurrency in [7] {
       let run = try t.shell(
-        "$BP decompress -q --no-fsync -j \(concurrency) --output-dir o src && cmp o/src/d/big <(seq 1100000); rm -rf o"
+        "$BP decompress -q --no-fsync -j \(concurrency) --output-dir o src && cmp o/src/d/big <(seq 1250000); rm -rf o"
       )
       #expect(run.status == 0 && run.text == "", "\(run.text)\(run.errorText)")
     }

@@ -83,7 +83,7 @@ import Testing
   func largeFrames() throws {
     let run = try t.shell(
       """
-      { head -c 9M /dev/urandom; head -c 500M /dev/zero; } | zstd -q1c --stream-size=$((509 << 20)) >x.zst; cp x.zst y
+      { head -c 9M /dev/urandom; head -c 300M /dev/zero; } | zstd -q1c --stream-size=$((309 << 20)) >x.zst; cp x.zst y
       cat y >>x.zst; /usr/bin/time -f %M $BP test -q x.zst
       """)
     #expect(run.status == 0, "\(run.errorText)")
@@ -122,11 +122,11 @@ import Testing
   func sparse(format: StockFormat) throws {
     let run = try t.shell(
       """
-      mkdir w; { echo start; head -c 20M /dev/zero; echo middle; head -c 30M /dev/zero; } >w/x; head -c 5M /dev/zero >w/z
+      mkdir w; { echo start; head -c 4M /dev/zero; echo middle; head -c 8M /dev/zero; } >w/x; head -c 5M /dev/zero >w/z
       sha256sum w/x w/z >sums; $BP compress -q -l 1 --format \(format) --remove-source w; $BP decompress -q w
       sha256sum -c --quiet sums; stat -c %s w/x w/z; du -k w/x w/z | awk '{ print $1 < 300 }'
       """)
-    #expect(run.text == "\(50 * 1_048_576 + 13)\n\(5 * 1_048_576)\n1\n1\n", "\(run.errorText)")
+    #expect(run.text == "\(12 * 1_048_576 + 13)\n\(5 * 1_048_576)\n1\n1\n", "\(run.errorText)")
   }
 
   @Test(
@@ -134,7 +134,7 @@ import Testing
   func sparseSource(format: StockFormat) throws {
     let run = try t.shell(
       """
-      mkdir w; truncate -s 100M w/x; echo end >>w/x; $BP compress -q -l 1 --format \(format) w
+      mkdir w; truncate -s 20M w/x; echo end >>w/x; $BP compress -q -l 1 --format \(format) w
       \(format.tool) -dc <w/x.\(format) | cmp - w/x; echo $?
       """)
     #expect(run.text == "0\n", "\(run.errorText)")

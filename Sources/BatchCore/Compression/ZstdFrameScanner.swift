@@ -4,7 +4,7 @@ struct ZstdFrameScanner {
   private static let longestHeader = 18
   private static let magicLength: UInt64 = 4
   /// Frames of a few bytes each could take more memory than the file has room on the disk.
-  private static let mostFrames = 1 << 18
+  private static let mostFrames = 1 << 16
 
   let size: UInt64
 
