@@ -110,6 +110,41 @@ import Testing
     #expect(try t.batchproc("hash", "--files-from", "-", "-").status == 64)
   }
 
+  @Test(
+    "a check takes the names of a manifest that a walk would have taken",
+    arguments: [
+      ["--exclude", "big"], ["--exclude", "*", "--include", "text"], ["--exclude", "d/"],
+      ["--exclude", "/d/*", "--include", "two"], ["--include", "t*"], ["--exclude-from", "rules"],
+      ["--gitignore"], ["--exclude-caches"], ["--gitignore", "--exclude-caches", "--exclude", "*.c"],
+      ["--min-size", "3"], ["--max-size", "2"], ["-x"],
+    ])
+  func checked(selection: [String]) throws {
+    try t.write("t/d/.gitignore", "*.log\n!keep.log\n")
+    try t.write("t/d/e/a.log", "1")
+    try t.write("t/d/e/keep.log", "2")
+    try t.write("t/d/e/f/a.c", "3")
+    try t.write("t/f/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")
+    try t.write("t/f/g/cached", "4")
+    try t.write("rules", "*.c\n/d/e/*\n!keep*\n")
+    let options = selection.map { $0 == "rules" ? "../rules" : $0 }.joined(separator: " ")
+    let run = try t.shell(
+      """
+      set -f; cd t; $BP hash -q . | shuf --random-source=<(yes) >../all; $BP hash -q \(options) . | cut -c67- | sort >../walked
+      $BP check \(options) ../all | sed 's/: OK$//' | sort >../checked; diff ../walked ../checked && wc -l <../walked
+      """)
+    #expect(run.status == 0, "\(run.text) \(run.errorText)")
+    #expect(run.text != "0\n")
+  }
+
+  @Test("an entry that is left out is not missed, and a folder is named as the manifest has it")
+  func checkedMissing() throws {
+    try t.shell("$BP hash -q t >m; rm t/text t/d/one")
+    let run = try t.batchproc("check", "--exclude", "text", "--exclude", "/t/d/", "m")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.text == "t/big: OK\nt/empty: OK\n")
+    #expect(try t.batchproc("check", "-C", "t/..", "--exclude", "*", "m").status == 4)
+  }
+
   @Test("a dry run names what would be read, and reads nothing")
   func dryRun() throws {
     try t.shell("chmod 0 t/big; mkfifo t/fifo")
@@ -117,6 +152,19 @@ import Testing
     #expect(run.status == 0)
     #expect(run.text == "t/big\nt/empty\nt/d/one\nt/d/two\n")
     #expect(!t.exists("m"))
+    try t.shell(
+      "chmod 644 t/big; $BP hash -q t >m; printf 'x\\n' >>m; gzip -k t/text; rm t/d/one; chmod 0 t/big")
+    let check = try t.batchproc("check", "--dry-run", "--exclude", "two", "m")
+    #expect(check.status == 3)
+    #expect(check.text == "t/big\nt/empty\nt/text\n")
+    #expect(check.errorText.contains("t/d/one: ") && check.errorText.contains("would check 3 files"))
+    let test = try t.batchproc("test", "--dry-run", "--include", "*.gz", "t")
+    #expect(test.status == 0)
+    #expect(test.text == "t/text.gz\n")
+    let compress = try t.batchproc("compress", "--dry-run", "--json", "t")
+    #expect(compress.status == 0)
+    #expect(compress.rows.count { $0.starts(with: #"{"type":"file""#.utf8) } == 3)
+    #expect(!t.exists("t/empty.gz"))
   }
 
   @Test("check takes its manifests from lists")

@@ -15,4 +15,16 @@ public struct TransformOptions: Sendable {
   public init(naming: OutputNaming) {
     self.naming = naming
   }
+
+  /// Where the output of a source would go; nil when the source would be skipped without being read.
+  ///
+  /// - Throws: why the run would refuse it.
+  public func plannedOutput(of source: FileRecord) throws(BatchError) -> PathBytes? {
+    guard !naming.isOutput(source), let target = naming.target(of: source.path) else { return nil }
+    switch OutputDecision.of(target, for: source, self) {
+    case .write, .rewrite: return target
+    case .upToDate: return nil
+    case .refused(let error): throw error
+    }
+  }
 }

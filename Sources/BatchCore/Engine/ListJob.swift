@@ -1,15 +1,20 @@
 /// Names every file that a run would process, without opening any.
 public final class ListJob: BatchJob {
+  private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
   private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - render: appends what is to be shown of a path; on many threads at once.
+  ///   - name: what is shown of a file, nil for one that would be skipped; what it throws is reported as the
+  ///     file's. On many threads at once, as `render` is.
+  ///   - render: appends what is to be shown of a path.
   ///   - output: takes the rows of a chunk; one call at a time, in tree order.
   public init(
+    name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path },
     render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
   ) {
+    self.name = name
     self.render = render
     self.output = output
   }
@@ -21,8 +26,7 @@ public final class ListJob: BatchJob {
     for item in chunk.items {
       switch item {
       case .file(let record):
-        result.append { render(record.path, &$0) }
-        context.finish()
+        list(record, in: context, into: &result)
       case .standardInput:
         result.append { render("-", &$0) }
         context.finish()
@@ -35,5 +39,15 @@ public final class ListJob: BatchJob {
 
   public func collect(_ names: ResultRows) throws(BatchError) {
     try output(names)
+  }
+
+  private func list(_ record: FileRecord, in context: ChunkContext, into result: inout ResultRows) {
+    do throws(BatchError) {
+      guard let name = try name(record) else { return context.skip() }
+      result.append { render(name, &$0) }
+      context.finish()
+    } catch {
+      context.report(Problem(.unreadable, error))
+    }
   }
 }

@@ -11,28 +11,36 @@ public struct CheckSource: BatchSource {
   private var manifests: AnyIterator<PathBytes>
   private var current: OpenManifest?
   private var folder: DirectoryPath?
+  private var chooser: ListedNameChooser
 
   /// - Parameters:
   ///   - manifests: paths, `-` for standard input.
   ///   - directory: where relative names begin; nil for the working directory.
+  ///   - selection: which entries to verify. The patterns are held against the names in the manifest, and the
+  ///     file system to stay on is that of the directory.
   ///   - cancellation: ends the wait for a manifest that comes through a pipe.
   public init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
-    cancellation: Cancellation
+    selection: WalkOptions = WalkOptions(), cancellation: Cancellation
   ) {
     self.manifests = AnyIterator(manifests.makeIterator())
     self.directory = directory
     self.options = options
     self.cancellation = cancellation
     calls = LinuxCalls()
+    chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: calls)
   }
 
   public mutating func next() throws(BatchError) -> CheckItem? {
     while true {
       if let manifest = current {
         do throws(BatchError) {
-          if let item = try manifest.next() { return self.item(for: item, of: manifest) }
-          current = nil
+          guard let item = try manifest.next() else {
+            current = nil
+            continue
+          }
+          guard let item = self.item(for: item, of: manifest) else { continue }
+          return item
         } catch {
           try cancellation.check()
           current = nil
@@ -52,7 +60,8 @@ public struct CheckSource: BatchSource {
     if case .file(_, let record) = item { record.status.size } else { 0 }
   }
 
-  private mutating func item(for item: ManifestItem, of manifest: OpenManifest) -> CheckItem {
+  /// - Returns: nil for an entry that is left out.
+  private mutating func item(for item: ManifestItem, of manifest: OpenManifest) -> CheckItem? {
     switch item {
     case .malformed(let line, let reason):
       return .malformed(manifest: manifest.path, line: line, reason: reason)
@@ -62,13 +71,14 @@ public struct CheckSource: BatchSource {
     }
   }
 
-  private mutating func locate(_ entry: ManifestEntry) -> CheckItem {
+  private mutating func locate(_ entry: ManifestEntry) -> CheckItem? {
     let path = entry.path.isAbsolute ? entry.path : directory?.appending(entry.path.bytes) ?? entry.path
     guard !path.containsNUL, !path.isEmpty else {
       return .unavailable(entry, BatchError(.missing, "is not a name", path: path))
     }
     var raw = stat()
     let result = DirectoryOpener(calls: calls).status(of: path, into: &raw)
+    guard chooser.takes(entry.path, status: result == 0 ? FileStatus(raw) : nil) else { return nil }
     guard result == 0 else {
       let error = BatchError.syscall("open", errno: -result, path: path)
       return .unavailable(entry, result == -ENOTDIR ? error.recoded(.missing) : error)

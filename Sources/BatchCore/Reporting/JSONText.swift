@@ -42,47 +42,53 @@ public enum JSONText {
   private static let quote = UInt8(ascii: "\"")
   private static let backslash = UInt8(ascii: "\\")
 
-  /// Appends UTF-8 with escapes for what JSON demands, and for DEL and the C1 controls, so that no
-  /// name can steer the terminal that the line is shown on.
+  /// Appends UTF-8 with escapes for what JSON demands, and for all that could steer the terminal that the
+  /// line is shown on.
   private static func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>, to output: inout [UInt8]) {
     var copied = 0
     var index = 0
     while index < bytes.count {
-      let byte = bytes[index]
-      if byte >= 0x20, byte != quote, byte != backslash, byte != 0x7f, byte != 0xc2 {
-        index += 1
-        continue
+      let (scalar, length) = escaped(UnsafeBufferPointer(rebasing: bytes[index...]))
+      if let scalar {
+        output.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[copied..<index]))
+        appendEscape(of: scalar, to: &output)
+        copied = index + length
       }
-      var length = 1
-      var control = byte
-      if byte == 0xc2 {
-        // U+0080 to U+00BF: only the first 32 of them are controls.
-        length = 2
-        guard index + 1 < bytes.count, bytes[index + 1] < 0xa0 else {
-          index += length
-          continue
-        }
-        control = bytes[index + 1]
-      }
-      output.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[copied..<index]))
-      appendEscape(of: control, to: &output)
       index += length
-      copied = index
     }
-    // `index` may stand behind the end of bytes that were cut within a character.
     output.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[copied...]))
   }
 
-  private static func appendEscape(of byte: UInt8, to output: inout [UInt8]) {
-    switch byte {
-    case quote, backslash: output += [backslash, byte]
-    case UInt8(ascii: "\n"): output.append(literal: "\\n")
-    case UInt8(ascii: "\r"): output.append(literal: "\\r")
-    case UInt8(ascii: "\t"): output.append(literal: "\\t")
+  /// The character that the bytes begin with, nil where it stays as it is, and how many bytes are past it.
+  private static func escaped(_ bytes: UnsafeBufferPointer<UInt8>) -> (UInt16?, length: Int) {
+    let scalar: UInt16
+    let length: Int
+    switch bytes[0] {
+    case quote, backslash, 0x7f, 0x00..<0x20: return (UInt16(bytes[0]), 1)
+    // The first bytes of every control beyond ASCII.
+    case 0xc2 where bytes.count > 1, 0xd8 where bytes.count > 1:
+      scalar = UInt16(bytes[0] & 0x1f) << 6 | UInt16(bytes[1] & 0x3f)
+      length = 2
+    case 0xe2 where bytes.count > 2:
+      scalar = UInt16(bytes[0] & 0x0f) << 12 | UInt16(bytes[1] & 0x3f) << 6 | UInt16(bytes[2] & 0x3f)
+      length = 3
+    default: return (nil, 1)
+    }
+    let isControl = Unicode.Scalar(scalar).map(TerminalControl.contains) ?? false
+    return (isControl ? scalar : nil, length)
+  }
+
+  private static func appendEscape(of character: UInt16, to output: inout [UInt8]) {
+    switch UInt8(exactly: character) {
+    case .some(quote), .some(backslash): output += [backslash, UInt8(truncatingIfNeeded: character)]
+    case .some(UInt8(ascii: "\n")): output.append(literal: "\\n")
+    case .some(UInt8(ascii: "\r")): output.append(literal: "\\r")
+    case .some(UInt8(ascii: "\t")): output.append(literal: "\\t")
     default:
-      output.append(literal: "\\u00")
-      output.append(Hexadecimal.digit(byte >> 4))
-      output.append(Hexadecimal.digit(byte & 15))
+      output.append(literal: "\\u")
+      for shift in [12, 8, 4, 0] {
+        output.append(Hexadecimal.digit(UInt8(character >> UInt16(shift) & 15)))
+      }
     }
   }
 }

@@ -6,7 +6,11 @@ extension CommandSpec {
       """
       The form of a manifest (gnu, bsd, hashdeep, mtree) is detected, and so is the algorithm, from \
       its tag or from the length of the digest. Results appear in the order of the manifest.
+      """,
       """
+      Patterns of --exclude and --include are held against the names in the manifest; relative names begin, \
+      and --one-file-system stays, where -C says.
+      """,
     ],
     operands: [
       Operand(name: "manifest", repeats: true, help: "Manifests to verify; - is standard input.")

@@ -1,3 +1,5 @@
+import BatchCore
+
 /// All commands and options as JSON in the form of swift-argument-parser's `ToolInfoV0`.
 struct ToolInfo {
   let table: CommandTable
@@ -86,7 +88,7 @@ private enum JSONValue {
 
   func append(to bytes: inout [UInt8]) {
     switch self {
-    case .string(let text): JSONString.append(text.utf8, to: &bytes)
+    case .string(let text): JSONText.append(text, to: &bytes)
     case .number(let number): bytes += String(number).utf8
     case .bool(let state): bytes += String(state).utf8
     case .array(let elements):
@@ -100,7 +102,7 @@ private enum JSONValue {
       bytes.append(UInt8(ascii: "{"))
       for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        JSONString.append(member.key.utf8, to: &bytes)
+        JSONText.append(member.key, to: &bytes)
         bytes.append(UInt8(ascii: ":"))
         member.value.append(to: &bytes)
       }

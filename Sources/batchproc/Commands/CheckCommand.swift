@@ -23,7 +23,12 @@ struct CheckCommand {
       manifests: operands.counted, in: options.directory,
       options: ManifestReader.Options(
         zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
+      selection: try common.walkOptions(concurrency: session.runner.options.concurrency),
       cancellation: session.cancellation)
+    if common.dryRun {
+      let listing = DryRun(session: session, verb: "would check")
+      return listing.run(over: CheckedFilesSource(source), operandCount: operands.count)
+    }
     let tally = Mutex(CheckTally())
     let render = CheckRows(
       form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,

@@ -36,24 +36,17 @@ struct HashCommand {
     let source = session.runner.tree(operands.counted, options: walk)
     let total =
       operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
-    let summary: RunSummary
     if common.dryRun {
-      let rows = NameRows(areMembers: results.writesEvents, isNULEnded: options.endsRowsInNUL)
-      let job = ListJob { (path, bytes) in
-        rows.append(path, to: &bytes)
-      } output: { (rows) throws(BatchError) in
-        try results.write(rows)
-      }
-      summary = session.run(job, over: source, total: total)
-    } else {
-      let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
-      let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
-        try rows.append(row, to: &bytes)
-      } output: { (rows) throws(BatchError) in
-        try results.write(rows)
-      }
-      summary = session.run(job, over: source, total: total)
+      let listing = DryRun(session: session, verb: "would hash", isNULEnded: options.endsRowsInNUL)
+      return listing.run(over: source, total: total, operandCount: operands.count)
     }
+    let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
+    let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
+      try rows.append(row, to: &bytes)
+    } output: { (rows) throws(BatchError) in
+      try results.write(rows)
+    }
+    let summary = session.run(job, over: source, total: total)
     return finish(summary, file, operandCount: operands.count)
   }
 
@@ -78,7 +71,7 @@ struct HashCommand {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: common.dryRun ? "would hash" : "hashed", files: counts.done, bytes: counts.byteCount,
+        verb: "hashed", files: counts.done, bytes: counts.byteCount,
         elapsed: summary.elapsed / .seconds(1),
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed"),

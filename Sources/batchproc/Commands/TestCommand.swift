@@ -20,6 +20,14 @@ struct TestCommand {
     var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
     walk.skipsTemporaries = true
     let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
+    let tree = session.runner.tree(operands.counted, options: walk)
+    let total =
+      operands.isRepeatable
+      ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+    if common.dryRun {
+      return DryRun(session: session, verb: "would test").run(
+        over: tree, total: total, operandCount: operands.count)
+    }
     let damaged = Mutex(0)
     let job = TestJob(DecoderOptions()) { (findings) throws(BatchError) in
       for finding in findings {
@@ -28,10 +36,6 @@ struct TestCommand {
       }
       session.advanced(findings.count)
     }
-    let tree = session.runner.tree(operands.counted, options: walk)
-    let total =
-      operands.isRepeatable
-      ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
     let summary = session.run(job, over: tree, total: total)
     if let ending = session.endingOfStopped(summary) { return ending }
     let counts = summary.counts

@@ -50,18 +50,13 @@ struct TransformCommand {
       operands.isRepeatable
       ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
     let tree = session.runner.tree(operands.counted, options: walk)
+    if common.dryRun {
+      return DryRun(session: session, verb: "would write").run(
+        over: tree, total: total, operandCount: operands.count, name: options.plannedOutput)
+    }
     let summary: RunSummary
     var failure: BatchError?
-    if common.dryRun {
-      let rows = NameRows(areMembers: session.reporter is JSONReporter, isNULEnded: false)
-      let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-      let job = ListJob { (path, bytes) in
-        if let target = naming.target(of: path) { rows.append(target, to: &bytes) }
-      } output: { (rows) throws(BatchError) in
-        try results.write(rows)
-      }
-      summary = session.run(job, over: tree, total: total)
-    } else if compresses {
+    if compresses {
       let source = try CompressSource(
         tree, operandCount: operandCount, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
@@ -133,8 +128,8 @@ struct TransformCommand {
     session.reporter.summary(
       RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
       text: SummaryText(
-        verb: common.dryRun ? "would write" : compresses ? "compressed" : "decompressed", files: counts.done,
-        bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        verb: compresses ? "compressed" : "decompressed", files: counts.done, bytes: counts.byteCount,
+        elapsed: summary.elapsed / .seconds(1),
         others: [
           (Int(ratio.rounded()), "% of the size"), (tally.upToDate, "up to date"),
           (tally.compressedAlready, "compressed already"), (tally.notSmaller, "would not be smaller"),

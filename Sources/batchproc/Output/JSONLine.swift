@@ -10,7 +10,7 @@ struct JSONLine: Sendable {
   /// Starts `{"type":…,"schema":1,"seq":…`.
   init(_ type: String, sequence: Int) {
     bytes = Array(#"{"type":"#.utf8)
-    JSONString.append(type.utf8, to: &bytes)
+    JSONText.append(type, to: &bytes)
     add("schema", JSONLine.schema)
     add("seq", sequence)
   }
@@ -22,7 +22,7 @@ struct JSONLine: Sendable {
 
   mutating func add(_ key: String, _ text: String) {
     addKey(key)
-    JSONString.append(text.utf8, to: &bytes)
+    JSONText.append(text, to: &bytes)
   }
 
   mutating func add(_ key: String, _ state: Bool) {
@@ -37,12 +37,9 @@ struct JSONLine: Sendable {
   }
 
   /// Adds `key` when the path is UTF-8, and the member `key_b64` in base64 (RFC 4648) when it is not.
-  mutating func add(path: PathBytes, as key: String = "path") {
-    if let text = path.text {
-      add(key, text)
-    } else {
-      add(key + "_b64", String(decoding: Base64.encode(path.bytes), as: UTF8.self))
-    }
+  mutating func add(path: PathBytes, as key: StaticString = "path") {
+    bytes.append(UInt8(ascii: ","))
+    JSONText.append(bytes: path.bytes, key: key, to: &bytes)
   }
 
   /// Adds class, message, the system's number and reason, the remedy, and the path the error names.
@@ -63,7 +60,7 @@ struct JSONLine: Sendable {
 
   private mutating func addKey(_ key: String) {
     bytes.append(UInt8(ascii: ","))
-    JSONString.append(key.utf8, to: &bytes)
+    JSONText.append(key, to: &bytes)
     bytes.append(UInt8(ascii: ":"))
   }
 }

@@ -1,3 +1,5 @@
+import BatchCore
+
 /// Makes names safe to show: nothing a file is called can move the cursor, set a title, or turn
 /// the direction of the text.
 ///
@@ -32,7 +34,7 @@ enum TerminalText {
       case .valid(let encoded):
         length = encoded.count
         let scalar = Unicode.UTF8.decode(encoded)
-        if scalar == "\\" || isControl(scalar) {
+        if scalar == "\\" || TerminalControl.contains(scalar) {
           rest.prefix(length).forEach { appendEscape(of: $0, to: &output) }
         } else {
           output += rest.prefix(length)
@@ -63,15 +65,6 @@ enum TerminalText {
 
   private static func isKept(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\\")
-  }
-
-  /// What a terminal may obey in place of showing it, and what breaks or reorders a line: C0, DEL,
-  /// C1, the bidirectional controls of Unicode (UAX #9), and the line and paragraph separators.
-  static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0x00...0x1f, 0x7f...0x9f, 0x061c, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
-    default: false
-    }
   }
 
   private static func isPlain(_ byte: UInt8) -> Bool {

@@ -17,7 +17,8 @@ import Testing
     ("", #""""#), ("plain", #""plain""#), ("a\"b\\c", #""a\"b\\c""#), ("\n\r\t", #""\n\r\t""#),
     ("\u{0}\u{1b}\u{1f}\u{7f}", #""\u0000\u001b\u001f\u007f""#),
     ("\u{80}x\u{9f}\u{a0}", "\"\\u0080x\\u009f\u{a0}\""),
-    ("\u{2028}é😀/", "\"\u{2028}é😀/\""),
+    ("\u{2028}é😀/\u{2030}", "\"\\u2028é😀/\u{2030}\""),
+    ("\u{61c}\u{61d}\u{200e}\u{202e}\u{2069}", "\"\\u061c\u{61d}\\u200e\\u202e\\u2069\""),
   ])
   func escapesControlsAndMarksAlone(text: String, expected: String) {
     #expect(literal(Array(text.utf8)) == expected)

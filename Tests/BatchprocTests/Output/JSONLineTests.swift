@@ -38,7 +38,7 @@ import Testing
     line.add(path: PathBytes(name))
     let bytes = line.finished()
     let shown = String(decoding: bytes.dropLast(), as: UTF8.self)
-    #expect(!shown.unicodeScalars.contains(where: TerminalText.isControl))
+    #expect(!shown.unicodeScalars.contains(where: TerminalControl.contains))
     let members = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
     #expect((members?["path"] as? String).map { Array($0.utf8) } == Array(name.utf8))
   }
@@ -54,9 +54,12 @@ import Testing
   }
 
   @Test func encodesBase64AsFoundationDoes() {
-    for count in 0...70 {
-      let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
-      #expect(String(decoding: Base64.encode(bytes), as: UTF8.self) == Data(bytes).base64EncodedString())
+    for count in 1...70 {
+      // The first byte begins no character, so that none of the names is text.
+      let bytes = [0xff] + (1..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
+      var line = JSONLine("f", sequence: 0)
+      line.add(path: PathBytes(bytes))
+      #expect(text(line).hasSuffix(#","path_b64":"\#(Data(bytes).base64EncodedString())"}"# + "\n"))
     }
   }
 }

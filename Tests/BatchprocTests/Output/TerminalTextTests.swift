@@ -1,3 +1,4 @@
+import BatchCore
 import Testing
 
 @testable import batchproc
@@ -42,7 +43,7 @@ import Testing
         let shown = TerminalText.escape(name)
         #expect(!shown.contains { $0 < 0x20 || $0 == 0x7f }, "\(name)")
         let text = String(validating: shown, as: UTF8.self)
-        #expect(text?.unicodeScalars.contains(where: TerminalText.isControl) == false, "\(name)")
+        #expect(text?.unicodeScalars.contains(where: TerminalControl.contains) == false, "\(name)")
       }
     }
   }

@@ -1,0 +1,40 @@
+import BatchCore
+
+/// Names what a run would process, and processes nothing.
+struct DryRun {
+  let session: Session
+  let verb: String
+  var isNULEnded = false
+
+  /// - Parameters:
+  ///   - operandCount: how many paths were given; when each of them is missing, nothing usable came out.
+  ///   - name: what is shown for a file; nil for one that would be skipped.
+  func run<Source: BatchSource<WalkItem>>(
+    over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil, operandCount: Int,
+    name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path }
+  ) -> Ending {
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let rows = NameRows(areMembers: results.writesEvents, isNULEnded: isNULEnded)
+    let job = ListJob(name: name) { (path, bytes) in
+      rows.append(path, to: &bytes)
+    } output: { (rows) throws(BatchError) in
+      try results.write(rows)
+    }
+    let summary = session.run(job, over: source, total: total)
+    if let ending = session.endingOfStopped(summary) { return ending }
+    do throws(BatchError) {
+      try session.output.finish()
+    } catch {
+      session.reporter.fatal(error)
+      return .exit(.outputIncomplete)
+    }
+    let counts = summary.counts
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: verb, files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        others: [(counts.skipped, "skipped"), (counts.failed, "failed")]))
+    if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
+    return .exit(counts.failed > 0 ? .someFailed : .success)
+  }
+}
