@@ -1,9 +1,17 @@
 /// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
 public final class DecompressJob: BatchJob {
+  /// What the operations of a chunk hand over to be told or linked.
+  public enum Part: Sendable {
+    case report(TransformReport)
+    case link(FileRecord, first: FileRecord)
+  }
+
   private let options: TransformOptions
   private let decoding: DecoderOptions
   private let committer: OutputCommitter
   private let folders: OutputFolders
+  private let links: LinkLedger
+  private let account: OutputAccount
   private let stream: any ResultStream
   private let report: @Sendable (TransformReport) throws(BatchError) -> Void
 
@@ -20,43 +28,62 @@ public final class DecompressJob: BatchJob {
     self.decoding = decoding
     self.report = report
     stream = output
-    folders = OutputFolders(options)
-    let counters = runner.counters
-    committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { _ in
-      counters.addDone()
+    let folders = OutputFolders(options)
+    self.folders = folders
+    let links = LinkLedger(options, folders)
+    self.links = links
+    let account = OutputAccount(
+      counters: runner.counters, observer: observer, policy: runner.options.policy)
+    self.account = account
+    committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { output in
+      account.done()
+      links.committed(output)
     } failed: { _, error in
-      counters.addFailed()
-      observer.met(Problem(.unreadable, error), severity: .failure)
+      account.spoilt(error)
     }
   }
 
   public func process(
-    _ chunk: Chunk<WalkItem>, in context: ChunkContext
-  ) throws(BatchError) -> [TransformReport] {
+    _ chunk: Chunk<DecompressItem>, in context: ChunkContext
+  ) throws(BatchError) -> [Part] {
     let bench = try context.tool(of: self) { () throws(BatchError) in try DecompressBench(decoding) }
-    var reports = [TransformReport]()
+    var parts = [Part]()
     for item in chunk.items {
       switch item {
       case .file(let record):
         if let outcome = try decompress(record, bench, context) {
-          reports.append(TransformReport(source: record.path, outcome: outcome))
+          parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
         }
+      case .link(let record, let first):
+        if !reportsRival(of: record, context) { parts.append(.link(record, first: first)) }
       case .standardInput:
         try decompressStream(bench, context)
       case .problem(let problem):
         context.report(problem)
       }
     }
-    return reports
+    return parts
   }
 
-  public func collect(_ reports: [TransformReport]) throws(BatchError) {
-    for report in reports { try self.report(report) }
+  public func collect(_ parts: [Part]) throws(BatchError) {
+    for part in parts {
+      switch part {
+      case .report(let report): try self.report(report)
+      case .link(let record, let first):
+        guard let outcome = links.take(record, first: first) else {
+          account.skipped()
+          continue
+        }
+        if outcome == .upToDate { account.skipped() }
+        try report(TransformReport(source: record.path, outcome: outcome))
+      }
+    }
   }
 
-  /// Gives the last outputs their names. To be called after the run.
+  /// Gives the last outputs their names, and links what has several. To be called after the run.
   public func finish() {
     committer.flush()
+    links.finish(account)
   }
 
   /// Removes what was written and has not its name yet. To be called after a run that was stopped.
@@ -80,19 +107,14 @@ public final class DecompressJob: BatchJob {
     switch decision {
     case .write, .rewrite: break
     case .upToDate:
+      links.settled(record)
       context.skip()
       return .upToDate
     case .refused(let error):
       context.report(Problem(.unreadable, error))
       return nil
     }
-    if let rival = OutputRivals.rival(of: record.path, target: target) {
-      context.report(
-        Problem(
-          .unreadable,
-          BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
-      return nil
-    }
+    if reportsRival(of: record, context) { return nil }
     committer.reserve()
     do throws(BatchError) {
       if let outcome = try write(target, decision, record, bench, context) { return outcome }
@@ -104,6 +126,18 @@ public final class DecompressJob: BatchJob {
       context.report(Problem(.unreadable, error))
       return nil
     }
+  }
+
+  /// Whether another file beside a source is after the same output, which has been reported.
+  private func reportsRival(of record: FileRecord, _ context: ChunkContext) -> Bool {
+    guard let target = options.naming.target(of: record.path),
+      let rival = OutputRivals.rival(of: record, target: target)
+    else { return false }
+    context.report(
+      Problem(
+        .unreadable,
+        BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
+    return true
   }
 
   /// nil when what went wrong has been reported.

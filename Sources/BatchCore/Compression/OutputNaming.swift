@@ -42,6 +42,14 @@ public struct OutputNaming: Sendable, Hashable {
     return Self.mirrored(folder, below: directory).appending(changed)
   }
 
+  /// The folder of an output, and those above it that were made for it.
+  func folders(of target: PathBytes) -> [PathBytes] {
+    var folders = [target.parent]
+    guard let directory else { return folders }
+    while let last = folders.last, last.bytes.count > directory.bytes.count { folders.append(last.parent) }
+    return folders
+  }
+
   /// Makes the folder that outputs are mirrored into, before a walk that is to leave it out.
   ///
   /// - Returns: its inode; nil without such a folder.
