@@ -36,10 +36,11 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The levels that can be asked for, fastest first; they mean what they mean to the stock tool, and for
-  /// gzip what they mean to libdeflate, which goes on to 12.
+  /// gzip what they mean to libdeflate, which goes on to 12; its 0 stores the bytes as they are.
   public var levels: ClosedRange<Int> {
     switch self {
-    case .gz, .lz4: 1...12
+    case .gz: 0...12
+    case .lz4: 1...12
     case .zst: 1...22
     case .xz: 0...9
     }

@@ -18,9 +18,9 @@ extension CommandSpec {
         .format, "format", kind: .single(.choice(TransformChoices.formats)), value: "format", default: "gz",
         help: "Form of the outputs."),
       OptionSpec(
-        .level, "level", short: "l", kind: .single(.count(allowsAuto: false)), value: "n",
+        .level, "level", short: "l", kind: .single(.number(TransformChoices.levels)), value: "n",
         default: "gz 6, zst 3, xz 6, lz4 1",
-        help: "How hard to try: gz and lz4 1 to 12, zst 1 to 22, xz 1 to 9."),
+        help: "How hard to try: gz 0 to 12 (0 stores), zst 1 to 22, xz 0 to 9, lz4 1 to 12."),
       OptionSpec(
         .suffix, "suffix", kind: .single(.file), value: "text", default: ".gz and so on",
         help: "Suffix of the outputs."),
