@@ -96,8 +96,10 @@ public final class DecompressJob: BatchJob {
   ) throws(BatchError) -> TransformOutcome? {
     guard let target = options.naming.target(of: record.path) else {
       if record.isOperand {
-        context.report(
-          Problem(.unreadable, BatchError(.invalid, "has no suffix that is known", path: record.path)))
+        let reason =
+          record.path.bytes.suffix(2).elementsEqual(".Z".utf8)
+          ? "is a file of compress(1), a format that is not supported" : "has no suffix that is known"
+        context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
       } else {
         context.skip()
       }
@@ -166,16 +168,15 @@ public final class DecompressJob: BatchJob {
       return nil
     case .decoded(_, let isStable):
       removes = removes && isStable
-    case .damaged(let damage):
-      let error = BatchError(.malformed, damage.message, path: record.path)
-      guard damage.kind == .garbageAfterEnd, record.path.bytes.suffix(3).elementsEqual(".gz".utf8) else {
+    case .damaged(let damage, let format):
+      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path))
+      guard Self.isPassedOver(damage, in: format) else {
         file.discard()
-        context.report(Problem(.unreadable, error))
+        context.report(problem)
         return nil
       }
-      // As gunzip does: the members are whole, and what follows them is named and passed over.
       removes = false
-      context.warn(Problem(.unreadable, error))
+      context.warn(problem)
     }
     try file.finishSparse(size: size)
     if removes {
@@ -195,47 +196,27 @@ public final class DecompressJob: BatchJob {
   }
 
   private func decompressStream(_ bench: DecompressBench, _ context: ChunkContext) throws(BatchError) {
-    var decoder: StreamDecoder?
-    var start = [UInt8]()
-    var damage: CompressionDamage?
-    let isRead = try context.readStandardInput(isCounted: false) { (piece) throws(BatchError) in
-      var piece = piece
-      var joined = [UInt8]()
-      if decoder == nil {
-        start.append(contentsOf: piece)
-        guard start.count >= CompressionFormat.detectionLength || CompressionFormat.detect(start) != nil
-        else {
-          return
-        }
-        guard let format = CompressionFormat.detect(start) else {
-          throw BatchError(.malformed, "is in no compressed format that is known", path: "-")
-        }
-        decoder = try format.makeDecoder(self.decoding)
-        joined = start
-      }
-      _ = joined
-      guard damage == nil, let decoder else { return }
-      let sink: StreamDecoder.Sink = { (content) throws(BatchError) in try self.stream.write(Array(content)) }
-      if joined.isEmpty {
-        damage = try FileDecoder.damage { () throws(DecodingError) in try decoder.decode(piece, to: sink) }
+    let outcome = try bench.decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
+      try stream.write(Array(piece))
+    }
+    switch outcome {
+    case .unreadable: break
+    case .decoded: context.finish()
+    case .damaged(let damage, _) where damage.kind == .notCompressed:
+      throw BatchError(.malformed, "is in no compressed format that is known", path: "-")
+    case .damaged(let damage, let format):
+      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: "-"))
+      if Self.isPassedOver(damage, in: format) {
+        context.warn(problem)
+        context.finish()
       } else {
-        damage = try withBytes(of: joined) { (raw) throws(BatchError) in
-          piece = raw
-          return try FileDecoder.damage { () throws(DecodingError) in try decoder.decode(piece, to: sink) }
-        }
+        context.report(problem)
       }
     }
-    guard isRead else { return }
-    if damage == nil {
-      damage =
-        try decoder.map { (decoder) throws(BatchError) in
-          try FileDecoder.damage { () throws(DecodingError) in try decoder.finish() }
-        } ?? CompressionDamage(.truncated, offset: 0, goodBytes: 0)
-    }
-    if let damage {
-      context.report(Problem(.unreadable, BatchError(.malformed, damage.message, path: "-")))
-    } else {
-      context.finish()
-    }
+  }
+
+  /// Whether content is whole all the same, as gunzip has it: the members are, and what follows them is named.
+  private static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
+    format == .gz && damage.kind == .garbageAfterEnd
   }
 }

@@ -12,9 +12,8 @@ public struct OutputNaming: Sendable, Hashable {
 
   /// What decompressing takes off, and what it puts in place.
   static let suffixes: [(suffix: String, replacement: String)] = [
-    (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".tzst", ".tar"),
-    (".txz", ".tar"),
-    (".z", ""), (".gzip", ""),
+    (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".taz", ".tar"),
+    (".tzst", ".tar"), (".txz", ".tar"), (".tlz4", ".tar"), (".z", ""), (".gzip", ""),
   ]
 
   public let direction: Direction

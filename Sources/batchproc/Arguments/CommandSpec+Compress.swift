@@ -43,8 +43,10 @@ extension CommandSpec {
     abstract: "Decompress gzip, zstd, xz and lz4 files.",
     discussion: [
       """
-      The format is told by the content, the name of the output by the suffix. Files in a tree without a suffix \
-      that is known are passed over. - decompresses standard input to standard output.
+      The format is told by the content, the name of the output by the suffix: .gz, .zst, .xz, .lz4, .z and \
+      .gzip go, .tgz, .taz, .tzst, .txz and .tlz4 become .tar. Files in a tree without such a suffix are passed \
+      over. What follows the end of gzip data is named and passed over, as gunzip does it; behind other formats \
+      it is damage. - decompresses standard input to standard output.
       """
     ],
     operands: [
@@ -65,8 +67,10 @@ extension CommandSpec {
   static let test = CommandSpec(
     id: .test,
     abstract: "Decode compressed files and keep nothing.",
-    discussion: ["Each file that is damaged is named with the kind of damage."],
-    operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
+    discussion: ["Each file that is damaged is named with the kind of damage. - tests standard input."],
+    operands: [
+      Operand(name: "path", repeats: true, help: "Files and directories; - is standard input.")
+    ],
     own: [.followSymlinks],
     shared: Group.common,
     examples: [Example(command: "batchproc test backups", meaning: "Say which files of a tree are damaged.")])
