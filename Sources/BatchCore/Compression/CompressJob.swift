@@ -20,6 +20,7 @@ public final class CompressJob: BatchJob {
   private let level: Int
   private let options: TransformOptions
   private let account: OutputAccount
+  private let cancellation: Cancellation
   private let committer: OutputCommitter
   private let folders: OutputFolders
   private let assembly = Mutex<LargeOutput?>(nil)
@@ -42,6 +43,7 @@ public final class CompressJob: BatchJob {
     self.level = try format.checkedLevel(level)
     self.options = options
     self.report = report
+    cancellation = runner.cancellation
     let account = OutputAccount(
       counters: runner.counters, observer: observer, policy: runner.options.policy)
     self.account = account
@@ -63,7 +65,9 @@ public final class CompressJob: BatchJob {
   public func process(
     _ chunk: Chunk<CompressItem>, in context: ChunkContext
   ) throws(BatchError) -> [Part] {
-    let bench = try context.tool(of: self) { () throws(BatchError) in try CompressBench(format, level: level)
+    let cancellation = cancellation
+    let bench = try context.tool(of: self) { () throws(BatchError) in
+      try CompressBench(format, level: level) { () throws(BatchError) in try cancellation.check() }
     }
     var parts = [Part]()
     for item in chunk.items {
@@ -157,7 +161,7 @@ public final class CompressJob: BatchJob {
         let expected = try withBytes(of: bench.content) { (raw) throws(BatchError) in
           try bench.digest.digest(of: raw)
         }
-        try OutputProof.prove(file, has: expected, bench.decoder, bench.digest)
+        try OutputProof.prove(file, has: expected, bench.decoder, bench.digest, cancellation)
         if decision == .rewrite {
           try OutputProof.proveExisting(target, has: expected, bench.decoder, bench.digest)
         }
@@ -289,7 +293,7 @@ public final class CompressJob: BatchJob {
         return .notSmaller
       }
       let removes = options.removesSource
-      if removes { try output.prove(format) }
+      if removes { try output.prove(format, cancellation) }
       committer.add(StagedOutput(file: output.target, source: output.file.record, isProved: removes))
       return .written(
         target: output.target.target, plainSize: output.file.record.status.size, compressedSize: size)

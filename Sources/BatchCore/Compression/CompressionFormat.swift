@@ -69,14 +69,18 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
 
   /// A compressor for one thread.
   ///
-  /// - Parameter level: one of ``levels``, or nil for ``defaultLevel``.
+  /// - Parameters:
+  ///   - level: one of ``levels``, or nil for ``defaultLevel``.
+  ///   - check: asked again and again in calls that take long; what it throws ends the call.
   /// - Throws: `.invalid` for another level, `.exhausted` when memory is missing.
-  public func makeContext(level: Int? = nil) throws(BatchError) -> any CodecContext {
+  public func makeContext(
+    level: Int? = nil, checking check: @escaping () throws(BatchError) -> Void = {}
+  ) throws(BatchError) -> any CodecContext {
     let level = try checkedLevel(level)
     return switch self {
     case .gz: try GzipContext(level: level)
-    case .zst: try ZstdContext(level: level)
-    case .xz: XZContext(level: level)
+    case .zst: try ZstdContext(level: level, checking: check)
+    case .xz: XZContext(level: level, checking: check)
     case .lz4: try LZ4Context(level: level)
     }
   }
