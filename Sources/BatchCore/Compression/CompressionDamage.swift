@@ -4,7 +4,6 @@ public struct CompressionDamage: Sendable, Hashable {
     /// The file ends where more must come; an empty file too, since no format has one.
     case truncated
     /// Everything could be decoded, and is not what was compressed: a check or a length differs.
-    /// xz files with wrong checks are `corrupt`, as liblzma does not tell these apart.
     case checksum
     /// The bytes are not what the format allows.
     case corrupt
