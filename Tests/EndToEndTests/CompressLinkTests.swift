@@ -100,6 +100,17 @@ import Testing
     #expect(try t.shell("cmp w/a <(seq 9000); gzip -dc w/a.gz | cmp - w/a").text == "")
   }
 
+  @Test("further names of a file that failed are not told as linked", arguments: ["compress", "decompress"])
+  func firstFails(command: String) throws {
+    let run = try t.shell(
+      command == "compress"
+        ? "mkdir n; seq 999 >n/a; ln n/a n/b; mkdir n/a.gz; $BP compress --json n"
+        : "mkdir n; echo bad >n/a.gz; ln n/a.gz n/b.gz; $BP decompress --json n")
+    #expect(run.status == 3)
+    #expect(!run.text.contains("\"outcome\"") && run.text.contains("\"failed\":1"), "\(run.text)")
+    #expect(run.text.contains("\"linked\":0"), "\(run.text)")
+  }
+
   @Test("outputs that stopped being links are linked again when their file changes")
   func refreshed() throws {
     #expect(try t.batchproc("compress", "-q", "w").status == 0)

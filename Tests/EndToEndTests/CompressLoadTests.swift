@@ -55,7 +55,7 @@ struct CompressLoadTests {
     #expect(numbers[3] >= 60, "\(run.text)")
   }
 
-  @Test("a file of 4 GiB takes less than 300 MB", arguments: StockFormat.allCases)
+  @Test("a file of 4 GiB takes less than 300 MB, and less than 450 as xz", arguments: StockFormat.allCases)
   func memory(format: StockFormat) throws {
     let run = try t.shell(
       """
@@ -67,7 +67,9 @@ struct CompressLoadTests {
     #expect(run.text == "x\n", "\(run.errorText)")
     let peaks = run.errorText.split(separator: "\n").compactMap { Int($0) }
     print("\(format): KiB of compress, test, decompress:", peaks)
-    #expect(peaks.count == 3 && peaks.allSatisfy { $0 < 300_000_000 / 1024 }, "\(run.errorText)")
+    // What liblzma takes at level 6 is 94 MiB for each lane, beside the blocks of 24 MiB.
+    let bound = format == .xz ? 450_000_000 : 300_000_000
+    #expect(peaks.count == 3 && peaks.allSatisfy { $0 < bound / 1024 }, "\(run.errorText)")
   }
 
   @Test(

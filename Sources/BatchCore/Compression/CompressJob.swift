@@ -73,8 +73,9 @@ public final class CompressJob: BatchJob {
     for item in chunk.items {
       switch item {
       case .file(let record):
-        if let outcome = try compress(record, bench, context) {
-          links.note(outcome, of: record)
+        let outcome = try compress(record, bench, context)
+        links.note(outcome, of: record)
+        if let outcome {
           parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
         }
       case .block(let file, let index):
@@ -224,6 +225,7 @@ public final class CompressJob: BatchJob {
         try report(TransformReport(source: file.record.path, outcome: outcome))
       case .failedBlock(let file, _, let problem):
         abandon(file)
+        links.note(nil, of: file.record)
         if file.isFirstToTell() { account.failed(problem) }
       case .link(let record, let first):
         guard let outcome = links.take(record, first: first) else {
@@ -277,6 +279,7 @@ public final class CompressJob: BatchJob {
       file.giveUp()
       abandon(file)
       if error.code == .cancelled { throw error }
+      links.note(nil, of: file.record)
       if file.isFirstToTell() {
         account.failed(Problem(error.code == .changed ? .changed : .unreadable, error))
       }

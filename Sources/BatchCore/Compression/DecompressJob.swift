@@ -51,8 +51,9 @@ public final class DecompressJob: BatchJob {
     for item in chunk.items {
       switch item {
       case .file(let record):
-        if let outcome = try decompress(record, bench, context) {
-          links.note(outcome, of: record)
+        let outcome = try decompress(record, bench, context)
+        links.note(outcome, of: record)
+        if let outcome {
           parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
         }
       case .link(let record, let first):

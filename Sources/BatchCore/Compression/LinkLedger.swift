@@ -21,8 +21,8 @@ final class LinkLedger: Sendable {
 
   private struct State {
     var links: [Link] = []
-    /// What became of first names, by inode; nothing of those that failed.
-    var outcomes: [FileIdentity: TransformOutcome] = [:]
+    /// What became of first names, by inode; nil for those that failed.
+    var outcomes: [FileIdentity: TransformOutcome?] = [:]
     /// Inodes whose first name has an output that is what it should be.
     var settled: Set<FileIdentity> = []
     /// First names whose outputs are safe and proved, by inode.
@@ -40,15 +40,10 @@ final class LinkLedger: Sendable {
     self.calls = calls
   }
 
-  /// Notes what became of the first name of a file, before it is safe.
-  func note(_ outcome: TransformOutcome, of source: FileRecord) {
+  /// Notes what became of the first name of a file, before it is safe; nil when it failed, which was told.
+  func note(_ outcome: TransformOutcome?, of source: FileRecord) {
     guard source.status.linkCount > 1 else { return }
-    state.withLock { $0.outcomes[source.status.identity] = outcome }
-  }
-
-  /// What became of the first name of a file; nil when it has failed, which was told.
-  func outcome(of first: FileRecord) -> TransformOutcome? {
-    state.withLock { $0.outcomes[first.status.identity] }
+    state.withLock { _ = $0.outcomes.updateValue(outcome, forKey: source.status.identity) }
   }
 
   /// Notes that the first name of a file has its output.
@@ -71,11 +66,11 @@ final class LinkLedger: Sendable {
     guard let target = options.naming.target(of: record.path),
       let firstTarget = options.naming.target(of: first.path)
     else { return nil }
-    switch outcome(of: first) {
-    case nil: return nil
-    case .compressedAlready: return .compressedAlready
-    case .notSmaller: return .notSmaller
-    case .written, .upToDate, .linked: break
+    if let noted = state.withLock({ $0.outcomes[first.status.identity] }) {
+      switch noted {
+      case .written, .upToDate, .linked: break
+      case .compressedAlready, .notSmaller, nil: return noted
+      }
     }
     // To one that is going to be replaced it has to be linked again.
     if case .upToDate = OutputDecision.of(target, for: record, options), Self.isLinked(target, firstTarget) {

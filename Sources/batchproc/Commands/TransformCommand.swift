@@ -144,7 +144,7 @@ struct TransformCommand {
         ]))
     if tally.spoilt > 0 { return .exit(.outputIncomplete) }
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
-    return .exit(counts.failed > 0 || tally.failures > 0 ? .someFailed : .success)
+    return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 }
 

@@ -13,8 +13,6 @@ final class TransformTally: RunObserver {
     var linked = 0
     /// Outputs that could not be written for want of space or by an error of the device.
     var spoilt = 0
-    /// Failures that were told, also of sources that have their outputs and could not be removed.
-    var failures = 0
   }
 
   private let reporter: any RunObserver
@@ -27,10 +25,7 @@ final class TransformTally: RunObserver {
   var current: Counts { counts.withLock { $0 } }
 
   func met(_ problem: Problem, severity: Severity) {
-    counts.withLock { counts in
-      if problem.error.code == .unwritable, problem.error.isOfOutput { counts.spoilt += 1 }
-      if severity == .failure { counts.failures += 1 }
-    }
+    if problem.error.code == .unwritable, problem.error.isOfOutput { counts.withLock { $0.spoilt += 1 } }
     reporter.met(problem, severity: severity)
   }
 
