@@ -46,7 +46,8 @@ enum CLI {
       switch parsed.command.id {
       case .hash: return try HashCommand(parsed, common: common, environment: environment).run()
       case .compress, .decompress:
-        return try TransformCommand(parsed, common: common, environment: environment).run()
+        let choices = try TransformChoices(parsed)
+        return try TransformCommand(parsed, choices: choices, common: common, environment: environment).run()
       case .test: return try TestCommand(parsed, common: common, environment: environment).run()
       case .check: return try CheckCommand(parsed, common: common, environment: environment).run()
       }

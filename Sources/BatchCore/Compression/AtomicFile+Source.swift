@@ -1,11 +1,13 @@
 import Glibc
 
 extension AtomicFile.Metadata {
-  /// Mode, owner and modification time of a source; the owner only where this process may give files away.
+  /// Mode, owner and modification time of a source; of the owner only the group where this process may not give
+  /// files away.
   init(of source: FileStatus) {
     self.init(
       permissions: source.mode & 0o777,
-      owner: geteuid() == 0 ? Owner(user: source.owner, group: source.group) : nil,
+      owner: geteuid() == 0
+        ? Owner(user: source.owner, group: source.group) : Owner(group: source.group),
       times: Times(accessed: source.modified, modified: source.modified))
   }
 }

@@ -6,8 +6,10 @@ final class CompressBench {
   var content: [UInt8] = []
   var output: [UInt8] = []
 
-  init(_ format: CompressionFormat, level: Int) throws(BatchError) {
-    codec = try format.makeContext(level: level)
+  init(
+    _ format: CompressionFormat, level: Int, checking check: @escaping () throws(BatchError) -> Void
+  ) throws(BatchError) {
+    codec = try format.makeContext(level: level, checking: check)
     decoder = try format.makeDecoder()
     digest = try DigestStream(.xxh128)
   }

@@ -1,5 +1,3 @@
-import CLinux
-import Glibc
 import Synchronization
 
 /// Compresses the files of a tree, one output for each.
@@ -21,9 +19,8 @@ public final class CompressJob: BatchJob {
   private let format: CompressionFormat
   private let level: Int
   private let options: TransformOptions
-  private let counters: Counters
-  private let observer: any RunObserver
-  private let policy: EventPolicy
+  private let account: OutputAccount
+  private let cancellation: Cancellation
   private let committer: OutputCommitter
   private let folders: OutputFolders
   private let assembly = Mutex<LargeOutput?>(nil)
@@ -45,23 +42,21 @@ public final class CompressJob: BatchJob {
     self.format = format
     self.level = try format.checkedLevel(level)
     self.options = options
-    self.observer = observer
     self.report = report
-    let counters = runner.counters
-    let policy = runner.options.policy
-    self.counters = counters
-    self.policy = policy
+    cancellation = runner.cancellation
+    let account = OutputAccount(
+      counters: runner.counters, observer: observer, policy: runner.options.policy)
+    self.account = account
     let folders = OutputFolders(options)
     self.folders = folders
-    links = LinkLedger(options, folders)
+    let links = LinkLedger(options, folders)
+    self.links = links
     stream = StreamOutput(output, plan: try BlockPlan(format, level: level, fileSize: nil))
-    let links = links
     committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { output in
-      counters.addDone()
+      account.done()
       links.committed(output)
-    } failed: { output, error in
-      counters.addFailed()
-      observer.met(Problem(.unreadable, error), severity: .failure)
+    } failed: { _, error in
+      account.spoilt(error)
     }
   }
 
@@ -70,13 +65,17 @@ public final class CompressJob: BatchJob {
   public func process(
     _ chunk: Chunk<CompressItem>, in context: ChunkContext
   ) throws(BatchError) -> [Part] {
-    let bench = try context.tool(of: self) { () throws(BatchError) in try CompressBench(format, level: level)
+    let cancellation = cancellation
+    let bench = try context.tool(of: self) { () throws(BatchError) in
+      try CompressBench(format, level: level) { () throws(BatchError) in try cancellation.check() }
     }
     var parts = [Part]()
     for item in chunk.items {
       switch item {
       case .file(let record):
-        if let outcome = try compress(record, bench, context) {
+        let outcome = try compress(record, bench, context)
+        links.note(outcome, of: record)
+        if let outcome {
           parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
         }
       case .block(let file, let index):
@@ -164,7 +163,7 @@ public final class CompressJob: BatchJob {
         let expected = try withBytes(of: bench.content) { (raw) throws(BatchError) in
           try bench.digest.digest(of: raw)
         }
-        try OutputProof.prove(file, has: expected, bench.decoder, bench.digest)
+        try OutputProof.prove(file, has: expected, bench.decoder, bench.digest, cancellation)
         if decision == .rewrite {
           try OutputProof.proveExisting(target, has: expected, bench.decoder, bench.digest)
         }
@@ -214,18 +213,27 @@ public final class CompressJob: BatchJob {
     for part in parts {
       switch part {
       case .report(let report): try self.report(report)
-      case .streamBlock(let block): try stream.append(block)
+      case .streamBlock(let block):
+        try stream.append(block)
+        account.counters.addBytes(block.plainCount)
       case .block(let file, let index, let block): try append(block, index, of: file)
       case .skippedBlock(let file, _, let outcome):
         abandon(file)
         guard let outcome else { continue }
-        counters.addSkipped()
+        account.skipped()
+        links.note(outcome, of: file.record)
         try report(TransformReport(source: file.record.path, outcome: outcome))
       case .failedBlock(let file, _, let problem):
         abandon(file)
-        if file.isFirstToTell() { fail(problem) }
+        links.note(nil, of: file.record)
+        if file.isFirstToTell() { account.failed(problem) }
       case .link(let record, let first):
-        try link(record, first: first)
+        guard let outcome = links.take(record, first: first) else {
+          account.skipped()
+          continue
+        }
+        if !outcome.isLinked { account.skipped() }
+        try report(TransformReport(source: record.path, outcome: outcome))
       }
     }
   }
@@ -235,16 +243,8 @@ public final class CompressJob: BatchJob {
   /// - Throws: `unwritable` for standard output.
   public func finish() throws(BatchError) {
     committer.flush()
-    let (outcomes, errors) = links.finish()
-    for outcome in outcomes {
-      switch outcome {
-      case .linked: counters.addDone()
-      case .skipped: counters.addSkipped()
-      case .failed(let error): fail(Problem(.unreadable, error))
-      }
-    }
-    for error in errors { observer.met(Problem(.unreadable, error), severity: .failure) }
-    try stream.finish()
+    links.finish(account)
+    if try stream.finish() { account.done() }
   }
 
   /// Removes what was written and has not its name yet. To be called after a run that was stopped.
@@ -279,11 +279,15 @@ public final class CompressJob: BatchJob {
       file.giveUp()
       abandon(file)
       if error.code == .cancelled { throw error }
-      if file.isFirstToTell() { fail(Problem(error.code == .changed ? .changed : .unreadable, error)) }
+      links.note(nil, of: file.record)
+      if file.isFirstToTell() {
+        account.failed(Problem(error.code == .changed ? .changed : .unreadable, error))
+      }
       return
     }
     if let finished {
-      if finished == .notSmaller { counters.addSkipped() }
+      if finished == .notSmaller { account.skipped() }
+      links.note(finished, of: file.record)
       try report(TransformReport(source: file.record.path, outcome: finished))
     }
   }
@@ -297,7 +301,7 @@ public final class CompressJob: BatchJob {
         return .notSmaller
       }
       let removes = options.removesSource
-      if removes { try output.prove(format) }
+      if removes { try output.prove(format, cancellation) }
       committer.add(StagedOutput(file: output.target, source: output.file.record, isProved: removes))
       return .written(
         target: output.target.target, plainSize: output.file.record.status.size, compressedSize: size)
@@ -315,24 +319,5 @@ public final class CompressJob: BatchJob {
       committer.release()
       current = nil
     }
-  }
-
-  private func link(_ record: FileRecord, first: FileRecord) throws(BatchError) {
-    guard let target = options.naming.target(of: record.path),
-      let firstTarget = options.naming.target(of: first.path)
-    else { return counters.addSkipped() }
-    if links.isUpToDate(record, target: target, firstTarget: firstTarget) {
-      counters.addSkipped()
-      return try report(TransformReport(source: record.path, outcome: .upToDate))
-    }
-    links.add(record, target: target, firstTarget: firstTarget)
-    try report(TransformReport(source: record.path, outcome: .linked(target: target)))
-  }
-
-  private func fail(_ problem: Problem) {
-    // A file that changed has no output: whatever the policy, it is not done.
-    let severity = problem.event == .changed ? .failure : policy.severity(of: problem.event)
-    if severity == .failure { counters.addFailed() } else { counters.addSkipped() }
-    observer.met(problem, severity: severity)
   }
 }

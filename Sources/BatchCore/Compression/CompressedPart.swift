@@ -13,6 +13,10 @@ public struct CompressedPart: Sendable, Hashable {
     self.check = check
   }
 
+  /// A range tells its count as an `Int`, which what a file says of itself may not fit.
+  var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }
+  var plainSize: UInt64 { plain.upperBound - plain.lowerBound }
+
   /// Both parts as one, when the other follows directly.
   func joined(with next: CompressedPart) -> CompressedPart? {
     guard next.compressed.lowerBound == compressed.upperBound, next.plain.lowerBound == plain.upperBound,

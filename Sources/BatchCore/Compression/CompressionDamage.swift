@@ -4,7 +4,6 @@ public struct CompressionDamage: Sendable, Hashable {
     /// The file ends where more must come; an empty file too, since no format has one.
     case truncated
     /// Everything could be decoded, and is not what was compressed: a check or a length differs.
-    /// xz files with wrong checks are `corrupt`, as liblzma does not tell these apart.
     case checksum
     /// The bytes are not what the format allows.
     case corrupt
@@ -29,6 +28,12 @@ public struct CompressionDamage: Sendable, Hashable {
     self.goodBytes = goodBytes
   }
 
+  /// How many times as large the content is as what it came from, where that tells a bomb from a large file.
+  private var growth: String {
+    let times = goodBytes / max(1, offset)
+    return times > 1 ? ": \(times) times the size so far" : ""
+  }
+
   /// The kind for people, to follow the name of the file.
   public var message: String {
     switch kind {
@@ -37,7 +42,7 @@ public struct CompressionDamage: Sendable, Hashable {
     case .corrupt: "corrupt compressed data"
     case .garbageAfterEnd: "garbage after the end of the compressed data, at byte \(offset)"
     case .notCompressed: "not in the compressed format that it should have"
-    case .tooLarge: "larger than the limit when decompressed"
+    case .tooLarge: "larger than the limit when decompressed" + growth
     }
   }
 }

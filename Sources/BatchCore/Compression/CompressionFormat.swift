@@ -36,10 +36,11 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The levels that can be asked for, fastest first; they mean what they mean to the stock tool, and for
-  /// gzip what they mean to libdeflate, which goes on to 12.
+  /// gzip what they mean to libdeflate, which goes on to 12; its 0 stores the bytes as they are.
   public var levels: ClosedRange<Int> {
     switch self {
-    case .gz, .lz4: 1...12
+    case .gz: 0...12
+    case .lz4: 1...12
     case .zst: 1...22
     case .xz: 0...9
     }
@@ -68,14 +69,18 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
 
   /// A compressor for one thread.
   ///
-  /// - Parameter level: one of ``levels``, or nil for ``defaultLevel``.
+  /// - Parameters:
+  ///   - level: one of ``levels``, or nil for ``defaultLevel``.
+  ///   - check: asked again and again in calls that take long; what it throws ends the call.
   /// - Throws: `.invalid` for another level, `.exhausted` when memory is missing.
-  public func makeContext(level: Int? = nil) throws(BatchError) -> any CodecContext {
+  public func makeContext(
+    level: Int? = nil, checking check: @escaping () throws(BatchError) -> Void = {}
+  ) throws(BatchError) -> any CodecContext {
     let level = try checkedLevel(level)
     return switch self {
     case .gz: try GzipContext(level: level)
-    case .zst: try ZstdContext(level: level)
-    case .xz: XZContext(level: level)
+    case .zst: try ZstdContext(level: level, checking: check)
+    case .xz: XZContext(level: level, checking: check)
     case .lz4: try LZ4Context(level: level)
     }
   }

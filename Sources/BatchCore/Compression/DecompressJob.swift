@@ -1,9 +1,17 @@
 /// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
 public final class DecompressJob: BatchJob {
+  /// What the operations of a chunk hand over to be told or linked.
+  public enum Part: Sendable {
+    case report(TransformReport)
+    case link(FileRecord, first: FileRecord)
+  }
+
   private let options: TransformOptions
   private let decoding: DecoderOptions
   private let committer: OutputCommitter
   private let folders: OutputFolders
+  private let links: LinkLedger
+  private let account: OutputAccount
   private let stream: any ResultStream
   private let report: @Sendable (TransformReport) throws(BatchError) -> Void
 
@@ -20,43 +28,64 @@ public final class DecompressJob: BatchJob {
     self.decoding = decoding
     self.report = report
     stream = output
-    folders = OutputFolders(options)
-    let counters = runner.counters
-    committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { _ in
-      counters.addDone()
+    let folders = OutputFolders(options)
+    self.folders = folders
+    let links = LinkLedger(options, folders)
+    self.links = links
+    let account = OutputAccount(
+      counters: runner.counters, observer: observer, policy: runner.options.policy)
+    self.account = account
+    committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { output in
+      account.done()
+      links.committed(output)
     } failed: { _, error in
-      counters.addFailed()
-      observer.met(Problem(.unreadable, error), severity: .failure)
+      account.spoilt(error)
     }
   }
 
   public func process(
-    _ chunk: Chunk<WalkItem>, in context: ChunkContext
-  ) throws(BatchError) -> [TransformReport] {
+    _ chunk: Chunk<DecompressItem>, in context: ChunkContext
+  ) throws(BatchError) -> [Part] {
     let bench = try context.tool(of: self) { () throws(BatchError) in try DecompressBench(decoding) }
-    var reports = [TransformReport]()
+    var parts = [Part]()
     for item in chunk.items {
       switch item {
       case .file(let record):
-        if let outcome = try decompress(record, bench, context) {
-          reports.append(TransformReport(source: record.path, outcome: outcome))
+        let outcome = try decompress(record, bench, context)
+        links.note(outcome, of: record)
+        if let outcome {
+          parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
         }
+      case .link(let record, let first):
+        if !reportsRival(of: record, context) { parts.append(.link(record, first: first)) }
       case .standardInput:
         try decompressStream(bench, context)
       case .problem(let problem):
         context.report(problem)
       }
     }
-    return reports
+    return parts
   }
 
-  public func collect(_ reports: [TransformReport]) throws(BatchError) {
-    for report in reports { try self.report(report) }
+  public func collect(_ parts: [Part]) throws(BatchError) {
+    for part in parts {
+      switch part {
+      case .report(let report): try self.report(report)
+      case .link(let record, let first):
+        guard let outcome = links.take(record, first: first) else {
+          account.skipped()
+          continue
+        }
+        if !outcome.isLinked { account.skipped() }
+        try report(TransformReport(source: record.path, outcome: outcome))
+      }
+    }
   }
 
-  /// Gives the last outputs their names. To be called after the run.
+  /// Gives the last outputs their names, and links what has several. To be called after the run.
   public func finish() {
     committer.flush()
+    links.finish(account)
   }
 
   /// Removes what was written and has not its name yet. To be called after a run that was stopped.
@@ -69,8 +98,10 @@ public final class DecompressJob: BatchJob {
   ) throws(BatchError) -> TransformOutcome? {
     guard let target = options.naming.target(of: record.path) else {
       if record.isOperand {
-        context.report(
-          Problem(.unreadable, BatchError(.invalid, "has no suffix that is known", path: record.path)))
+        let reason =
+          record.path.bytes.suffix(2).elementsEqual(".Z".utf8)
+          ? "is a file of compress(1), a format that is not supported" : "has no suffix that is known"
+        context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
       } else {
         context.skip()
       }
@@ -80,19 +111,14 @@ public final class DecompressJob: BatchJob {
     switch decision {
     case .write, .rewrite: break
     case .upToDate:
+      links.settled(record)
       context.skip()
       return .upToDate
     case .refused(let error):
       context.report(Problem(.unreadable, error))
       return nil
     }
-    if let rival = OutputRivals.rival(of: record.path, target: target) {
-      context.report(
-        Problem(
-          .unreadable,
-          BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
-      return nil
-    }
+    if reportsRival(of: record, context) { return nil }
     committer.reserve()
     do throws(BatchError) {
       if let outcome = try write(target, decision, record, bench, context) { return outcome }
@@ -101,9 +127,21 @@ public final class DecompressJob: BatchJob {
     } catch {
       committer.release()
       guard error.code != .cancelled else { throw error }
-      context.report(Problem(.unreadable, error))
+      context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
       return nil
     }
+  }
+
+  /// Whether another file beside a source is after the same output, which has been reported.
+  private func reportsRival(of record: FileRecord, _ context: ChunkContext) -> Bool {
+    guard let target = options.naming.target(of: record.path),
+      let rival = OutputRivals.rival(of: record, target: target)
+    else { return false }
+    context.report(
+      Problem(
+        .unreadable,
+        BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
+    return true
   }
 
   /// nil when what went wrong has been reported.
@@ -132,16 +170,15 @@ public final class DecompressJob: BatchJob {
       return nil
     case .decoded(_, let isStable):
       removes = removes && isStable
-    case .damaged(let damage):
-      let error = BatchError(.malformed, damage.message, path: record.path)
-      guard damage.kind == .garbageAfterEnd, record.path.bytes.suffix(3).elementsEqual(".gz".utf8) else {
+    case .damaged(let damage, let format):
+      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path))
+      guard Self.isPassedOver(damage, in: format) else {
         file.discard()
-        context.report(Problem(.unreadable, error))
+        context.report(problem)
         return nil
       }
-      // As gunzip does: the members are whole, and what follows them is named and passed over.
       removes = false
-      context.warn(Problem(.unreadable, error))
+      context.warn(problem)
     }
     try file.finishSparse(size: size)
     if removes {
@@ -161,47 +198,36 @@ public final class DecompressJob: BatchJob {
   }
 
   private func decompressStream(_ bench: DecompressBench, _ context: ChunkContext) throws(BatchError) {
-    var decoder: StreamDecoder?
-    var start = [UInt8]()
-    var damage: CompressionDamage?
-    let isRead = try context.readStandardInput(isCounted: false) { (piece) throws(BatchError) in
-      var piece = piece
-      var joined = [UInt8]()
-      if decoder == nil {
-        start.append(contentsOf: piece)
-        guard start.count >= CompressionFormat.detectionLength || CompressionFormat.detect(start) != nil
-        else {
-          return
-        }
-        guard let format = CompressionFormat.detect(start) else {
-          throw BatchError(.malformed, "is in no compressed format that is known", path: "-")
-        }
-        decoder = try format.makeDecoder(self.decoding)
-        joined = start
+    let outcome: FileDecoder.Outcome
+    do throws(BatchError) {
+      outcome = try bench.decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
+        try stream.write(Array(piece))
       }
-      _ = joined
-      guard damage == nil, let decoder else { return }
-      let sink: StreamDecoder.Sink = { (content) throws(BatchError) in try self.stream.write(Array(content)) }
-      if joined.isEmpty {
-        damage = try FileDecoder.damage { () throws(DecodingError) in try decoder.decode(piece, to: sink) }
+    } catch {
+      // What the decoder cannot do; standard output that fails ends the run.
+      guard [.invalid, .exhausted].contains(error.code) else { throw error }
+      context.report(Problem(.unreadable, error.at("-")))
+      return
+    }
+    switch outcome {
+    case .unreadable: break
+    case .decoded: context.finish()
+    case .damaged(let damage, _) where damage.kind == .notCompressed:
+      context.report(
+        Problem(.unreadable, BatchError(.malformed, "is in no compressed format that is known", path: "-")))
+    case .damaged(let damage, let format):
+      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: "-"))
+      if Self.isPassedOver(damage, in: format) {
+        context.warn(problem)
+        context.finish()
       } else {
-        damage = try withBytes(of: joined) { (raw) throws(BatchError) in
-          piece = raw
-          return try FileDecoder.damage { () throws(DecodingError) in try decoder.decode(piece, to: sink) }
-        }
+        context.report(problem)
       }
     }
-    guard isRead else { return }
-    if damage == nil {
-      damage =
-        try decoder.map { (decoder) throws(BatchError) in
-          try FileDecoder.damage { () throws(DecodingError) in try decoder.finish() }
-        } ?? CompressionDamage(.truncated, offset: 0, goodBytes: 0)
-    }
-    if let damage {
-      context.report(Problem(.unreadable, BatchError(.malformed, damage.message, path: "-")))
-    } else {
-      context.finish()
-    }
+  }
+
+  /// Whether content is whole all the same, as gunzip has it: the members are, and what follows them is named.
+  private static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
+    format == .gz && damage.kind == .garbageAfterEnd
   }
 }

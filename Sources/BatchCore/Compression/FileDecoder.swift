@@ -18,9 +18,18 @@ final class FileDecoder {
   /// What decoding a file came to.
   enum Outcome {
     case decoded(CompressionFormat, isStable: Bool)
-    case damaged(CompressionDamage)
+    /// The format is nil where the content is in none.
+    case damaged(CompressionDamage, in: CompressionFormat?)
     /// It could not be read; that has been reported.
     case unreadable
+  }
+
+  /// A file on its way through the decoder of its format.
+  private struct Passage {
+    var decoder: StreamDecoder?
+    var damage: CompressionDamage?
+
+    var hasBegun: Bool { decoder != nil || damage != nil }
   }
 
   /// Decodes a file from its beginning to its end.
@@ -34,31 +43,80 @@ final class FileDecoder {
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     if let outcome = try decodeParts(record, in: context, restart: restart, sink: sink) { return outcome }
-    var decoder: StreamDecoder?
-    var damage: CompressionDamage?
+    var passage = Passage()
     let read = try context.read(record, isCounted: false) { () throws(BatchError) in
-      decoder = nil
-      damage = nil
+      passage = Passage()
       try restart()
     } consume: { (piece) throws(BatchError) in
-      guard damage == nil else { return }
-      if decoder == nil {
-        guard let format = CompressionFormat.detect(piece) else {
-          damage = CompressionDamage(.notCompressed, offset: 0, goodBytes: 0)
-          return
-        }
-        decoder = try self.decoder(for: format)
-        decoder?.reset()
-      }
-      damage = try Self.damage { () throws(DecodingError) in try decoder?.decode(piece, to: sink) }
+      try pass(piece, on: &passage, context, sink)
     }
     guard let read else { return .unreadable }
-    if damage == nil, let decoder {
-      damage = try Self.damage { () throws(DecodingError) in try decoder.finish() }
+    return try outcome(of: passage, isStable: read.isStable)
+  }
+
+  /// Decodes standard input from its beginning to its end.
+  ///
+  /// - Throws: as ``decode(_:in:restart:sink:)``.
+  func decodeStandardInput(
+    in context: ChunkContext, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Outcome {
+    var passage = Passage()
+    var start = [UInt8]()
+    do throws(BatchError) {
+      let isRead = try context.readStandardInput(isCounted: false) { (piece) throws(BatchError) in
+        if passage.hasBegun {
+          try pass(piece, on: &passage, context, sink)
+        } else {
+          // A pipe may give fewer bytes at a time than it takes to tell the format.
+          start.append(contentsOf: piece)
+          guard start.count >= CompressionFormat.detectionLength else { return }
+          try withBytes(of: start) { (raw) throws(BatchError) in try pass(raw, on: &passage, context, sink) }
+        }
+        // Ends the reading: nobody knows whether the stream ends by itself.
+        if passage.damage != nil { throw BatchError(.malformed, "damaged", path: "-") }
+      }
+      guard isRead else { return .unreadable }
+    } catch {
+      guard passage.damage != nil else { throw error }
     }
-    if let damage { return .damaged(damage) }
-    guard let decoder else { return .damaged(CompressionDamage(.truncated, offset: 0, goodBytes: 0)) }
-    return .decoded(decoder.format, isStable: read.isStable)
+    if !passage.hasBegun, !start.isEmpty {
+      try withBytes(of: start) { (raw) throws(BatchError) in try pass(raw, on: &passage, context, sink) }
+    }
+    return try outcome(of: passage, isStable: true)
+  }
+
+  private func pass(
+    _ piece: UnsafeRawBufferPointer, on passage: inout Passage, _ context: ChunkContext,
+    _ sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    guard passage.damage == nil else { return }
+    if passage.decoder == nil {
+      guard let format = CompressionFormat.detect(piece) else {
+        passage.damage = CompressionDamage(.notCompressed, offset: 0, goodBytes: 0)
+        return
+      }
+      passage.decoder = try decoder(for: format)
+      passage.decoder?.reset()
+    }
+    let decoder = passage.decoder
+    passage.damage = try Self.damage { () throws(DecodingError) in
+      try decoder?.decode(piece) { (content) throws(BatchError) in
+        // One piece may hold gigabytes of zeros.
+        try context.checkCancellation()
+        try sink(content)
+      }
+    }
+  }
+
+  private func outcome(of passage: Passage, isStable: Bool) throws(BatchError) -> Outcome {
+    if let damage = passage.damage { return .damaged(damage, in: passage.decoder?.format) }
+    guard let decoder = passage.decoder else {
+      return .damaged(CompressionDamage(.truncated, offset: 0, goodBytes: 0), in: nil)
+    }
+    if let damage = try Self.damage({ () throws(DecodingError) in try decoder.finish() }) {
+      return .damaged(damage, in: decoder.format)
+    }
+    return .decoded(decoder.format, isStable: isStable)
   }
 
   // MARK: Parts
@@ -80,20 +138,24 @@ final class FileDecoder {
           record, range: range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
         return range.count
       }
-      guard let parts else { return nil }
+      // Sizes are what the file says of itself: room is made for no more than a window may hold.
+      guard let parts, parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize }) else {
+        return nil
+      }
       try restart()
       var rest = parts[...]
       while let first = rest.first {
         var window = [first]
-        var plain = UInt64(first.plain.count)
+        var plain = first.plainSize
         rest = rest.dropFirst()
-        while window.count < 16, let next = rest.first, plain + UInt64(next.plain.count) <= Self.windowSize {
+        while window.count < 16, let next = rest.first, plain + next.plainSize <= Self.windowSize {
           window.append(next)
-          plain += UInt64(next.plain.count)
+          plain += next.plainSize
           rest = rest.dropFirst()
         }
         guard let contents = try decode(window, format, of: record, in: context) else { return nil }
         for content in contents {
+          try context.checkCancellation()
           try withBytes(of: content) { (raw) throws(BatchError) in try sink(raw) }
         }
       }

@@ -32,12 +32,13 @@ final class LargeOutput: Sendable {
   }
 
   /// Reads the output back and compares what it decodes to with the source.
-  func prove(_ format: CompressionFormat) throws(BatchError) {
+  func prove(_ format: CompressionFormat, _ cancellation: Cancellation) throws(BatchError) {
     let digest = try DigestStream(.xxh128)
     let reader = FileReader(calls: LinuxCalls())
     let outcome = try reader.read(file.record) {
       digest.reset()
     } consume: { (piece) throws(BatchError) in
+      try cancellation.check()
       try digest.update(piece)
     }
     guard outcome.isStable else {
@@ -45,7 +46,7 @@ final class LargeOutput: Sendable {
     }
     let expected = try digest.finish()
     let decoder = try format.makeDecoder()
-    try OutputProof.prove(target, has: expected, decoder, digest)
+    try OutputProof.prove(target, has: expected, decoder, digest, cancellation)
     if file.decision == .rewrite {
       try OutputProof.proveExisting(target.target, has: expected, decoder, digest)
     }

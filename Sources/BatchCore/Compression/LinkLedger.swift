@@ -5,22 +5,24 @@ import Synchronization
 ///
 /// Sources with several names are removed only when every name of the file was in the tree.
 final class LinkLedger: Sendable {
-  /// What became of a further name.
-  enum Outcome: Sendable {
-    case linked
-    /// The first name has no output: it was passed over, or has failed, which was told.
-    case skipped
-    case failed(BatchError)
-  }
-
   private struct Link: Sendable {
     let record: FileRecord
     let target: PathBytes
     let firstTarget: PathBytes
   }
 
+  /// What became of a further name.
+  private enum Outcome {
+    case linked
+    /// The first name has no output: it was passed over, or has failed, which was told.
+    case skipped
+    case failed(BatchError)
+  }
+
   private struct State {
     var links: [Link] = []
+    /// What became of first names, by inode; nil for those that failed.
+    var outcomes: [FileIdentity: TransformOutcome?] = [:]
     /// Inodes whose first name has an output that is what it should be.
     var settled: Set<FileIdentity> = []
     /// First names whose outputs are safe and proved, by inode.
@@ -29,11 +31,19 @@ final class LinkLedger: Sendable {
 
   private let options: TransformOptions
   private let folders: OutputFolders
+  private let calls: any CommitCalls
   private let state = Mutex(State())
 
-  init(_ options: TransformOptions, _ folders: OutputFolders) {
+  init(_ options: TransformOptions, _ folders: OutputFolders, calls: any CommitCalls = LinuxCommitCalls()) {
     self.options = options
     self.folders = folders
+    self.calls = calls
+  }
+
+  /// Notes what became of the first name of a file, before it is safe; nil when it failed, which was told.
+  func note(_ outcome: TransformOutcome?, of source: FileRecord) {
+    guard source.status.linkCount > 1 else { return }
+    state.withLock { _ = $0.outcomes.updateValue(outcome, forKey: source.status.identity) }
   }
 
   /// Notes that the first name of a file has its output.
@@ -49,23 +59,47 @@ final class LinkLedger: Sendable {
     state.withLock { _ = $0.settled.insert(source.status.identity) }
   }
 
-  func add(_ record: FileRecord, target: PathBytes, firstTarget: PathBytes) {
+  /// Takes a further name, to be linked at the end unless it is linked already.
+  ///
+  /// - Returns: what is to be told of it; nil when it has no output.
+  func take(_ record: FileRecord, first: FileRecord) -> TransformOutcome? {
+    guard let target = options.naming.target(of: record.path),
+      let firstTarget = options.naming.target(of: first.path)
+    else { return nil }
+    if let noted = state.withLock({ $0.outcomes[first.status.identity] }) {
+      switch noted {
+      case .written, .upToDate, .linked: break
+      case .compressedAlready, .notSmaller, nil: return noted
+      }
+    }
+    // To one that is going to be replaced it has to be linked again.
+    if case .upToDate = OutputDecision.of(target, for: record, options), Self.isLinked(target, firstTarget) {
+      return .upToDate
+    }
     state.withLock { $0.links.append(Link(record: record, target: target, firstTarget: firstTarget)) }
+    return .linked(target: target)
   }
 
-  /// Makes the links, then removes sources whose every name was in the tree.
-  ///
-  /// - Returns: what became of each further name, in tree order, and errors of the removal.
-  func finish() -> (links: [Outcome], errors: [BatchError]) {
+  /// Makes the links, in the order of the tree, then removes sources whose every name was in the tree.
+  func finish(_ account: OutputAccount) {
     let (links, settled, proved) = state.withLock { ($0.links, $0.settled, $0.proved) }
     var names: [FileIdentity: [FileRecord]] = proved.mapValues { [$0] }
     let outcomes = links.map { link in
-      let outcome = settled.contains(link.record.status.identity) ? make(link) : .skipped
-      if case .linked = outcome { names[link.record.status.identity]?.append(link.record) }
-      return outcome
+      settled.contains(link.record.status.identity) ? make(link) : .skipped
     }
-    return (outcomes, remove(names))
+    for (link, outcome) in zip(links, synced(links, outcomes)) {
+      switch outcome {
+      case .linked:
+        account.done()
+        names[link.record.status.identity]?.append(link.record)
+      case .skipped: account.skipped()
+      case .failed(let error): account.failed(Problem(.unreadable, error))
+      }
+    }
+    remove(names.values.sorted { ($0.first?.path ?? "") < ($1.first?.path ?? "") }, account)
   }
+
+  // MARK: Linking
 
   private func make(_ link: Link) -> Outcome {
     do throws(BatchError) {
@@ -79,7 +113,7 @@ final class LinkLedger: Sendable {
     switch failed {
     case 0: return .linked
     case ENOENT where StandardStreams.identity(of: link.firstTarget) == nil: return .skipped
-    case EEXIST where isLinked(link.target, link.firstTarget): return .linked
+    case EEXIST where Self.isLinked(link.target, link.firstTarget): return .linked
     case EEXIST:
       if case .refused(let error) = OutputDecision.of(link.target, for: link.record, options) {
         return .failed(error)
@@ -89,18 +123,9 @@ final class LinkLedger: Sendable {
     }
   }
 
-  func isLinked(_ one: PathBytes, _ other: PathBytes) -> Bool {
+  private static func isLinked(_ one: PathBytes, _ other: PathBytes) -> Bool {
     guard let identity = StandardStreams.identity(of: one) else { return false }
     return identity == StandardStreams.identity(of: other)
-  }
-
-  /// Whether the output of a further name is linked already, to one that is not going to be replaced.
-  func isUpToDate(_ record: FileRecord, target: PathBytes, firstTarget: PathBytes) -> Bool {
-    if case .upToDate = OutputDecision.of(target, for: record, options) {
-      isLinked(target, firstTarget)
-    } else {
-      false
-    }
   }
 
   /// Puts a link in the place of an output of an earlier run, in one step.
@@ -118,6 +143,23 @@ final class LinkLedger: Sendable {
     return failed == 0 ? .linked : .failed(.syscall("link the output", errno: failed, path: link.target))
   }
 
+  /// Brings the folders of links to the disk, each once, as those of other outputs are.
+  private func synced(_ links: [Link], _ outcomes: [Outcome]) -> [Outcome] {
+    guard options.isSynced else { return outcomes }
+    var folders: [PathBytes: Result<Void, BatchError>] = [:]
+    return zip(links, outcomes).map { link, outcome in
+      guard case .linked = outcome else { return outcome }
+      for folder in options.naming.folders(of: link.target) {
+        let result = folders[folder] ?? Result { () throws(BatchError) in try calls.syncFolder(folder) }
+        folders[folder] = result
+        if case .failure(let error) = result { return .failed(error) }
+      }
+      return .linked
+    }
+  }
+
+  // MARK: Removing
+
   /// How many names of their file these are: operands may lead to one by several paths.
   private static func nameCount(of records: [FileRecord]) -> UInt64 {
     struct Name: Hashable {
@@ -130,21 +172,22 @@ final class LinkLedger: Sendable {
     return UInt64(Set(names).count)
   }
 
-  private func remove(_ names: [FileIdentity: [FileRecord]]) -> [BatchError] {
-    var errors = [BatchError]()
-    let complete = names.values.filter { Self.nameCount(of: $0) == $0.first?.status.linkCount }
-    // The links are new entries of folders: these have to be on the disk before any name of a source goes.
-    let targets = complete.joined().compactMap { options.naming.target(of: $0.path)?.parent }
-    for folder in options.isSynced ? Set(targets) : [] {
-      if let error = OutputCommitter.syncFolder(folder) { return [error] }
-    }
-    for record in complete.joined() {
-      do throws(BatchError) {
-        try OutputCommitter.remove(record)
-      } catch {
-        errors.append(error)
+  private func remove(_ names: [[FileRecord]], _ account: OutputAccount) {
+    for records in names {
+      guard let first = records.first else { continue }
+      guard Self.nameCount(of: records) == first.status.linkCount else {
+        account.warn(
+          BatchError(
+            .invalid, "has further names that got no output, and stays beside its own", path: first.path))
+        continue
+      }
+      for record in records {
+        do throws(BatchError) {
+          try calls.remove(record)
+        } catch {
+          account.withdrawn(error)
+        }
       }
     }
-    return errors
   }
 }

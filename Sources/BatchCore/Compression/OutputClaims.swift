@@ -1,3 +1,5 @@
+import Glibc
+
 /// The outputs that a run has met so far: none is given to two sources.
 ///
 /// Asked by the one thread that admits sources, in tree order. Within one operand no two sources that are
@@ -13,9 +15,11 @@ struct OutputClaims {
 
   /// The first source of each output, both as hashes: a million of them take 32 MB.
   private var sources: [Int: Int] = [:]
+  /// The folder that was asked for last, and where it really is.
+  private var folder: (given: PathBytes, real: PathBytes)?
 
   mutating func claim(_ target: PathBytes, for source: FileRecord) -> Answer {
-    let path = Self.plain(target)
+    let path = realPath(of: target)
     guard let first = sources.updateValue(source.status.identity.hashValue, forKey: path.hashValue) else {
       return .granted
     }
@@ -25,9 +29,22 @@ struct OutputClaims {
       BatchError(.invalid, "has the same output as another source: \(target)", path: source.path))
   }
 
-  /// Without the `.` and the slashes that lead nowhere.
-  private static func plain(_ path: PathBytes) -> PathBytes {
-    let names = path.bytes.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
-    return PathBytes(Array((path.isAbsolute ? "/" : "").utf8) + names.joined(separator: [UInt8(ascii: "/")]))
+  /// The output in its folder without links on the way: operands may lead to one folder by several.
+  private mutating func realPath(of target: PathBytes) -> PathBytes {
+    let given = target.parent
+    if folder?.given != given { folder = (given, Self.real(given)) }
+    return (folder?.real ?? given).appending(target.lastComponent)
+  }
+
+  /// What is not there yet will be made, and so be no link.
+  private static func real(_ folder: PathBytes) -> PathBytes {
+    let resolved = folder.withCString { path -> PathBytes? in
+      guard let real = realpath(path, nil) else { return nil }
+      defer { free(real) }
+      return PathBytes(UnsafeRawBufferPointer(start: real, count: strlen(real)))
+    }
+    let parent = folder.parent
+    guard resolved == nil, parent != folder else { return resolved ?? folder }
+    return real(parent).appending(folder.lastComponent)
   }
 }

@@ -1,6 +1,4 @@
-import CLinux
 import Dispatch
-import Glibc
 import Synchronization
 
 /// Gives finished outputs their names in batches: one sync for all of them, the renames, the folders, and
@@ -17,6 +15,7 @@ final class OutputCommitter: Sendable {
 
   private let limit: Int
   private let isSynced: Bool
+  private let calls: any CommitCalls
   private let state = Mutex(State())
   private let freed = DispatchSemaphore(value: 0)
   private let queue = DispatchQueue(label: "batchproc.commit")
@@ -28,11 +27,13 @@ final class OutputCommitter: Sendable {
   ///   - committed: an output has its name and is safe; called on one queue.
   ///   - failed: an output has been given up, or its source could not be removed; likewise.
   init(
-    limit: Int, isSynced: Bool, committed: @escaping @Sendable (StagedOutput) -> Void,
+    limit: Int, isSynced: Bool, calls: any CommitCalls = LinuxCommitCalls(),
+    committed: @escaping @Sendable (StagedOutput) -> Void,
     failed: @escaping @Sendable (StagedOutput, BatchError) -> Void
   ) {
     self.limit = max(1, limit)
     self.isSynced = isSynced
+    self.calls = calls
     self.committed = committed
     self.failed = failed
   }
@@ -104,11 +105,12 @@ final class OutputCommitter: Sendable {
     defer { freePlaces(batch.count) }
     let synced = isSynced ? sync(batch) : batch
     let named = synced.filter { output in
-      attempt(output) { () throws(BatchError) in try output.file.publish() }
+      attempt(output) { () throws(BatchError) in try calls.publish(output.file) }
     }
     let safe = isSynced ? syncFolders(of: named) : named
     for output in safe {
-      if output.removesSource, !attempt(output, { () throws(BatchError) in try Self.remove(output.source) }) {
+      if output.removesSource, !attempt(output, { () throws(BatchError) in try calls.remove(output.source) })
+      {
         continue
       }
       committed(output)
@@ -129,63 +131,34 @@ final class OutputCommitter: Sendable {
 
   /// One sync for each file system that has outputs of the batch.
   private func sync(_ batch: [StagedOutput]) -> [StagedOutput] {
-    var outcomes: [UInt64: BatchError?] = [:]
-    return batch.filter { output in
-      let device = output.file.identity?.device ?? 0
-      if outcomes[device] == nil {
-        do throws(BatchError) {
-          try output.file.syncFileSystem()
-          outcomes[device] = .some(nil)
-        } catch {
-          outcomes[device] = error
-        }
-      }
-      guard case .some(.some(let error)) = outcomes[device] else { return true }
-      output.file.discard()
-      failed(output, error.at(output.file.target))
-      return false
+    once(for: batch, by: { $0.file.identity?.device ?? 0 }) { output throws(BatchError) in
+      try calls.syncFileSystem(of: output.file)
     }
   }
 
   private func syncFolders(of batch: [StagedOutput]) -> [StagedOutput] {
-    var outcomes: [PathBytes: BatchError?] = [:]
+    once(for: batch, by: { $0.file.target.parent }) { output throws(BatchError) in
+      try calls.syncFolder(output.file.target.parent)
+    }
+  }
+
+  /// Takes a step once for all outputs with one key.
+  ///
+  /// - Returns: the outputs whose step was taken; the others have failed.
+  private func once<Key: Hashable>(
+    for batch: [StagedOutput], by key: (StagedOutput) -> Key,
+    _ step: (StagedOutput) throws(BatchError) -> Void
+  ) -> [StagedOutput] {
+    var outcomes: [Key: Result<Void, BatchError>] = [:]
     return batch.filter { output in
-      let folder = output.file.target.parent
-      let known = outcomes[folder]
-      let error = known ?? Self.syncFolder(folder)
-      outcomes[folder] = .some(error)
-      guard let error else { return true }
-      failed(output, error)
+      let key = key(output)
+      let outcome =
+        outcomes[key] ?? Result { () throws(BatchError) in try step(output) }
+      outcomes[key] = outcome
+      guard case .failure(let error) = outcome else { return true }
+      output.file.discard()
+      failed(output, error.at(output.file.target))
       return false
-    }
-  }
-
-  static func syncFolder(_ folder: PathBytes) -> BatchError? {
-    let number = folder.withCString { path in
-      retrying { Int(clinux_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
-    }
-    guard number >= 0 else { return .syscall("sync the folder", errno: Int32(-number), path: folder) }
-    let descriptor = Descriptor(owning: Int32(number))
-    let result = retrying { Int(fsync(descriptor.raw)) }
-    // EINVAL: the file system has nothing to sync here.
-    guard result < 0, result != -Int(EINVAL) else { return nil }
-    return BatchError.syscall("sync the folder", errno: Int32(-result), path: folder).recoded(.unwritable)
-  }
-
-  /// Removes a source that is still the file that was read.
-  static func remove(_ source: FileRecord) throws(BatchError) {
-    let path = source.path
-    var raw = stat()
-    let result = path.withCString { fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }
-    guard result == 0 else {
-      if errno == ENOENT { return }
-      throw .syscall("remove the source", errno: errno, path: path)
-    }
-    guard FileStatus(raw).hasSameContent(as: source.status) else {
-      throw BatchError(.changed, "changed since it was read, and stays beside its output", path: path)
-    }
-    guard path.withCString({ unlink($0) }) == 0 else {
-      throw .syscall("remove the source", errno: errno, path: path)
     }
   }
 }

@@ -12,9 +12,8 @@ public struct OutputNaming: Sendable, Hashable {
 
   /// What decompressing takes off, and what it puts in place.
   static let suffixes: [(suffix: String, replacement: String)] = [
-    (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".tzst", ".tar"),
-    (".txz", ".tar"),
-    (".z", ""), (".gzip", ""),
+    (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".taz", ".tar"),
+    (".tzst", ".tar"), (".txz", ".tar"), (".tlz4", ".tar"), (".z", ""), (".gzip", ""),
   ]
 
   public let direction: Direction
@@ -40,6 +39,14 @@ public struct OutputNaming: Sendable, Hashable {
     let folder = source.bytes[..<name.startIndex]
     guard let directory else { return PathBytes(Array(folder) + changed) }
     return Self.mirrored(folder, below: directory).appending(changed)
+  }
+
+  /// The folder of an output, and those above it that were made for it.
+  func folders(of target: PathBytes) -> [PathBytes] {
+    var folders = [target.parent]
+    guard let directory else { return folders }
+    while let last = folders.last, last.bytes.count > directory.bytes.count { folders.append(last.parent) }
+    return folders
   }
 
   /// Makes the folder that outputs are mirrored into, before a walk that is to leave it out.

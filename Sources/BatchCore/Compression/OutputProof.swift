@@ -4,12 +4,14 @@ import Glibc
 enum OutputProof {
   /// - Throws: `unwritable` when what comes back is not what it should be.
   static func prove(
-    _ file: AtomicFile, has expected: Digest, _ decoder: StreamDecoder, _ digest: DigestStream
+    _ file: AtomicFile, has expected: Digest, _ decoder: StreamDecoder, _ digest: DigestStream,
+    _ cancellation: Cancellation
   ) throws(BatchError) {
     decoder.reset()
     digest.reset()
     do throws(BatchError) {
       try file.readBack { (piece) throws(BatchError) in
+        try cancellation.check()
         try plainly { () throws(DecodingError) in
           try decoder.decode(piece) { (content) throws(BatchError) in try digest.update(content) }
         }

@@ -29,7 +29,7 @@ public enum PartScanner {
     guard let found else { return nil }
     var parts: [CompressedPart] = []
     for part in found {
-      if let last = parts.last, last.plain.count < smallest, let joined = last.joined(with: part) {
+      if let last = parts.last, last.plainSize < smallest, let joined = last.joined(with: part) {
         parts[parts.count - 1] = joined
       } else {
         parts.append(part)

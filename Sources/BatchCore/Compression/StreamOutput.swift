@@ -26,11 +26,13 @@ final class StreamOutput: Sendable {
     if block.plainCount > 0 { try stream.write(block.bytes) }
   }
 
-  func finish() throws(BatchError) {
+  /// - Returns: whether there was a stream.
+  func finish() throws(BatchError) -> Bool {
     let trailer = try joiner.withLock { (joiner) throws(BatchError) in
       defer { joiner = nil }
       return try joiner?.finish()
     }
     if let trailer { try stream.write(trailer) }
+    return trailer != nil
   }
 }

@@ -26,29 +26,56 @@ public final class TestJob: BatchJob {
     for item in chunk.items {
       switch item {
       case .file(let record):
-        switch try decoder.decode(record, in: context, restart: {}, sink: { _ in }) {
-        case .decoded:
+        let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in
+          try decoder.decode(record, in: context, restart: {}, sink: { _ in })
+        }
+        if case .damaged(let damage, _) = outcome, Self.isOther(record, damage) {
+          context.skip()
+        } else if let finding = Self.finding(record.path, outcome) {
           context.finish()
-          findings.append(Finding(path: record.path, damage: nil))
-        case .damaged(let damage):
-          let isOther = damage.kind == .notCompressed || record.status.size == 0
-          if isOther, !record.isOperand, OutputNaming.knownSuffix(of: record.path) == nil {
-            context.skip()
-          } else {
-            context.finish()
-            findings.append(Finding(path: record.path, damage: damage))
-          }
-        case .unreadable: break
+          findings.append(finding)
         }
       case .standardInput:
-        context.report(
-          Problem(
-            .unreadable, BatchError(.invalid, "a stream is tested by decompress - >/dev/null", path: "-")))
+        let outcome = try outcome(of: "-", in: context) { () throws(BatchError) in
+          try decoder.decodeStandardInput(in: context, sink: { _ in })
+        }
+        if let finding = Self.finding("-", outcome) {
+          context.finish()
+          findings.append(finding)
+        }
       case .problem(let problem):
         context.report(problem)
       }
     }
     return findings
+  }
+
+  private func outcome(
+    of path: PathBytes, in context: ChunkContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
+  ) throws(BatchError) -> FileDecoder.Outcome {
+    do throws(BatchError) {
+      return try decode()
+    } catch {
+      // What one file asks for, such as a window of gigabytes, is no reason to leave out the others.
+      guard error.code != .cancelled else { throw error }
+      context.report(Problem(.unreadable, error.at(path)))
+      return .unreadable
+    }
+  }
+
+  /// nil when the file could not be read, which has been reported.
+  private static func finding(_ path: PathBytes, _ outcome: FileDecoder.Outcome) -> Finding? {
+    switch outcome {
+    case .decoded: Finding(path: path, damage: nil)
+    case .damaged(let damage, _): Finding(path: path, damage: damage)
+    case .unreadable: nil
+    }
+  }
+
+  /// Whether a file that was found in a folder claims to be compressed neither by name nor by content.
+  private static func isOther(_ record: FileRecord, _ damage: CompressionDamage) -> Bool {
+    (damage.kind == .notCompressed || record.status.size == 0) && !record.isOperand
+      && OutputNaming.knownSuffix(of: record.path) == nil
   }
 
   public func collect(_ findings: [Finding]) throws(BatchError) {

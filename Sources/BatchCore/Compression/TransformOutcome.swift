@@ -7,4 +7,8 @@ public enum TransformOutcome: Sendable, Hashable {
   /// The output would not have been smaller.
   case notSmaller
   case linked(target: PathBytes)
+
+  var isLinked: Bool {
+    if case .linked = self { true } else { false }
+  }
 }

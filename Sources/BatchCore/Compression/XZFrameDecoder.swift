@@ -7,6 +7,7 @@ final class XZFrameDecoder: FrameDecoder {
   private let memoryLimit: UInt64
   // Kept, since liblzma reuses the memory of the stream before.
   private var stream = lzma_stream()
+  private var layout = XZLayout()
 
   init(memoryLimit: UInt64) {
     self.memoryLimit = memoryLimit
@@ -21,13 +22,22 @@ final class XZFrameDecoder: FrameDecoder {
   }
 
   func begin() throws(FrameFailure) {
+    layout = XZLayout()
     guard lzma_stream_decoder(&stream, memoryLimit, 0) == LZMA_OK else { throw .failed(.noCodecMemory) }
   }
 
   func step(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(FrameFailure) -> FrameStep {
-    try stream.step(input, into: output, memoryLimit: memoryLimit)
+    do throws(FrameFailure) {
+      let step = try stream.step(input, into: output, memoryLimit: memoryLimit)
+      layout.pass(UnsafeRawBufferPointer(rebasing: input.prefix(step.consumed)))
+      return step
+    } catch {
+      guard case .corrupt = error else { throw error }
+      layout.pass(UnsafeRawBufferPointer(rebasing: input.dropLast(stream.avail_in)))
+      throw layout.isBehindCheck ? .checksum : .corrupt
+    }
   }
 }
 

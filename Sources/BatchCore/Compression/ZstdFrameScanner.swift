@@ -3,15 +3,19 @@ struct ZstdFrameScanner {
   /// The longest header of a frame in bytes, its magic number included.
   private static let longestHeader = 18
   private static let magicLength: UInt64 = 4
+  /// Frames of a few bytes each could take more memory than the file has room on the disk.
+  private static let mostFrames = 1 << 16
 
   let size: UInt64
 
-  /// - Returns: one part for each frame, nil when a frame does not tell its content's size or is damaged.
+  /// - Returns: one part for each frame, nil when a frame does not tell its content's size or is damaged, and
+  ///   when there are too many.
   func parts(_ read: PartScanner.Reader) throws(BatchError) -> [CompressedPart]? {
     var parts: [CompressedPart] = []
     var offset: UInt64 = 0
     var plain: UInt64 = 0
     while offset < size {
+      guard parts.count < Self.mostFrames else { return nil }
       guard let frame = try frame(at: offset, read) else { return nil }
       let (end, isHuge) = plain.addingReportingOverflow(frame.content)
       guard !isHuge else { return nil }

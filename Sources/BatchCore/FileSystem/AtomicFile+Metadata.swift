@@ -18,6 +18,13 @@ extension AtomicFile {
         self.user = user
         self.group = group
       }
+
+      /// For a process that may not give files away: it keeps them, and may give them to a group of its own.
+      public init(group: UInt32) {
+        self.init(user: .max, group: group)
+      }
+
+      var isGroupOnly: Bool { user == .max }
     }
 
     public struct Times: Sendable, Hashable {
@@ -61,14 +68,15 @@ extension AtomicFile.Metadata {
   /// Sets all of it on an open file: first the owner, because changing that clears bits of the mode.
   ///
   /// When the owner may not be changed, group and others lose their permissions, so that nobody gains
-  /// what the intended owner would have held back. File systems without modes or times are accepted.
+  /// what the intended owner would have held back; when only the group was to be changed, it keeps those that
+  /// all have. File systems without modes or times are accepted.
   ///
   /// - Returns: 0, or the error number of the call that failed.
   func apply(to descriptor: Int32) -> Int32 {
     var permissions = self.permissions & 0o777
     if let owner, fchown(descriptor, owner.user, owner.group) != 0 {
       guard Self.isRefusal(errno) else { return errno }
-      permissions &= 0o700
+      permissions &= owner.isGroupOnly ? 0o707 | (permissions & 0o7) << 3 : 0o700
     }
     if fchmod(descriptor, permissions) != 0, !Self.isRefusal(errno) { return errno }
     if let times {

@@ -18,9 +18,9 @@ extension CommandSpec {
         .format, "format", kind: .single(.choice(TransformChoices.formats)), value: "format", default: "gz",
         help: "Form of the outputs."),
       OptionSpec(
-        .level, "level", short: "l", kind: .single(.count(allowsAuto: false)), value: "n",
+        .level, "level", short: "l", kind: .single(.number(TransformChoices.levels)), value: "n",
         default: "gz 6, zst 3, xz 6, lz4 1",
-        help: "How hard to try: gz and lz4 1 to 12, zst 1 to 22, xz 1 to 9."),
+        help: "How hard to try: gz 0 to 12 (0 stores), zst 1 to 22, xz 0 to 9, lz4 1 to 12."),
       OptionSpec(
         .suffix, "suffix", kind: .single(.file), value: "text", default: ".gz and so on",
         help: "Suffix of the outputs."),
@@ -43,8 +43,10 @@ extension CommandSpec {
     abstract: "Decompress gzip, zstd, xz and lz4 files.",
     discussion: [
       """
-      The format is told by the content, the name of the output by the suffix. Files in a tree without a suffix \
-      that is known are passed over. - decompresses standard input to standard output.
+      The format is told by the content, the name of the output by the suffix: .gz, .zst, .xz, .lz4, .z and \
+      .gzip go, .tgz, .taz, .tzst, .txz and .tlz4 become .tar. Files in a tree without such a suffix are passed \
+      over. What follows the end of gzip data is named and passed over, as gunzip does it; behind other formats \
+      it is damage. - decompresses standard input to standard output.
       """
     ],
     operands: [
@@ -65,8 +67,10 @@ extension CommandSpec {
   static let test = CommandSpec(
     id: .test,
     abstract: "Decode compressed files and keep nothing.",
-    discussion: ["Each file that is damaged is named with the kind of damage."],
-    operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
+    discussion: ["Each file that is damaged is named with the kind of damage. - tests standard input."],
+    operands: [
+      Operand(name: "path", repeats: true, help: "Files and directories; - is standard input.")
+    ],
     own: [.followSymlinks],
     shared: Group.common,
     examples: [Example(command: "batchproc test backups", meaning: "Say which files of a tree are damaged.")])

@@ -4,6 +4,8 @@ import BatchCore
 enum ValueSyntax: Sendable, Hashable {
   /// A whole number from 1 up.
   case count(allowsAuto: Bool)
+  /// A whole number of a range.
+  case number(ClosedRange<Int>)
   /// A number of bytes with an optional unit.
   case size(minimum: Int64)
   /// A decimal number above zero.
@@ -32,13 +34,14 @@ enum ValueSyntax: Sendable, Hashable {
     case .choice(let values): values
     case .policy:
       EventClass.allCases.flatMap { event in PolicyAction.examples.map { "\(event.rawValue)=\($0)" } }
-    case .size, .decimal, .file, .directory, .glob: []
+    case .number, .size, .decimal, .file, .directory, .glob: []
     }
   }
 
   func parse(_ value: PathBytes) throws(Mismatch) -> OptionValue {
     switch self {
     case .count(let allowsAuto): .count(try ValueSyntax.count(value, allowsAuto: allowsAuto))
+    case .number(let range): .count(try ValueSyntax.number(value, in: range))
     case .size(let minimum): .size(try ValueSyntax.size(value, minimum: minimum))
     case .decimal: .decimal(try ValueSyntax.decimal(value))
     case .choice(let values): .choice(try ValueSyntax.choice(value, among: values))
@@ -54,6 +57,14 @@ enum ValueSyntax: Sendable, Hashable {
     guard let number = wholeNumber(value.bytes), let count = Int(exactly: number) else { throw .tooLarge }
     guard count >= 1 else { throw Mismatch(sentence: expected) }
     return count
+  }
+
+  private static func number(_ value: PathBytes, in range: ClosedRange<Int>) throws(Mismatch) -> Int {
+    guard let number = wholeNumber(value.bytes).flatMap(Int.init(exactly:)), range.contains(number) else {
+      throw Mismatch(
+        sentence: "Please provide a whole number from \(range.lowerBound) to \(range.upperBound).")
+    }
+    return number
   }
 
   private static func decimal(_ value: PathBytes) throws(Mismatch) -> Double {

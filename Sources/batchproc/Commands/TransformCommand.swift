@@ -11,9 +11,10 @@ struct TransformCommand {
   private let tally: TransformTally
 
   init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+    _ parsed: ParsedCommand, choices: TransformChoices, common: CommonOptions,
+    environment: (String) -> PathBytes?
   ) throws(BatchError) {
-    choices = TransformChoices(parsed)
+    self.choices = choices
     self.common = common
     compresses = parsed.command.id == .compress
     operands = parsed.operands
@@ -28,12 +29,8 @@ struct TransformCommand {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let suffix = choices.suffix ?? PathBytes(choices.format.suffix)
-    guard !suffix.isEmpty, !suffix.bytes.contains(UInt8(ascii: "/")) else {
-      throw BatchError(.invalid, "the suffix has to be a part of a name", path: suffix)
-    }
     let naming = OutputNaming(
-      compresses ? .adding(suffix: suffix) : .removing, directory: choices.outputDirectory)
+      compresses ? .adding(suffix: choices.suffix) : .removing, directory: choices.outputDirectory)
     var options = TransformOptions(naming: naming)
     options.force = choices.force
     options.removesSource = choices.removesSource

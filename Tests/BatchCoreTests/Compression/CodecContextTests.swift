@@ -65,11 +65,49 @@ struct CodecContextTests {
   @Test("is at most 1 % larger than the stock tool", arguments: CompressionFormat.allCases)
   func size(format: CompressionFormat) throws {
     let bytes = SampleContent.mixed.bytes(3_000_000)
-    for level in [format.levels.lowerBound, format.defaultLevel, 9] where format.levels.contains(level) {
+    // gzip has no level that stores.
+    let levels = [format == .gz ? 1 : format.levels.lowerBound, format.defaultLevel, 9]
+    for level in levels where format.levels.contains(level) {
       let stock = try StockTool("\(format.toolName) -c -\(level)", input: bytes)
       let output = try format.compressed(bytes, level: level)
       #expect(output.count <= stock.output.count * 101 / 100, "level \(level)")
     }
+  }
+
+  @Test(
+    "asks again and again whether to go on where that takes long, and can be used after it did not",
+    arguments: [(CompressionFormat.xz, 0), (.xz, 6), (.zst, 6)])
+  func interruption(format: CompressionFormat, level: Int) throws {
+    let bytes = SampleContent.mixed.bytes(600_000)
+    let fresh = try format.compressed(bytes, level: level)
+    var asked = 0
+    var limit = Int.max
+    let stopped = BatchError(.cancelled, "stopped")
+    let context = try format.makeContext(level: level) { () throws(BatchError) in
+      asked += 1
+      if asked > limit { throw stopped }
+    }
+    var output: [UInt8] = []
+    try context.compress(wholeFile: bytes, into: &output)
+    #expect(output.equals(fresh) && asked == 3)
+    for place in 0..<3 {
+      (asked, limit) = (0, place)
+      #expect(throws: stopped) { try context.compress(block: bytes, index: 0) }
+      limit = .max
+      output = []
+      try context.compress(wholeFile: bytes, into: &output)
+      #expect(output.equals(fresh), "\(place)")
+    }
+  }
+
+  @Test("tells the sizes of xz blocks in their headers, so that stock tools decode them in parallel")
+  func xzSizes() throws {
+    let folder = try ByteFolder()
+    let bytes = SampleContent.mixed.bytes(5_000_000)
+    try folder.write(CompressionFormat.xz.compressed(bytes, level: 0), to: "whole.xz")
+    try folder.write(CompressionFormat.xz.compressedInBlocks(bytes, level: 0), to: "blocks.xz")
+    let list = try StockTool("xz --robot -lvv whole.xz blocks.xz | grep '^block' | cut -f 13", in: folder)
+    #expect(list.text == "cu\ncu\ncu\n", "\(list.text)")
   }
 
   @Test("puts neither time nor name into a gzip member")

@@ -54,6 +54,7 @@ import Testing
   static func samples(_ syntax: ValueSyntax) -> (right: PathBytes, wrong: PathBytes, value: OptionValue)? {
     switch syntax {
     case .count: ("12", "twelve", .count(12))
+    case .number(let range): (PathBytes("\(range.upperBound)"), "-1", .count(range.upperBound))
     case .size: ("2K", "2X", .size(2048))
     case .decimal: ("1.5", "1,5", .decimal(1.5))
     case .choice(let values): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }

@@ -39,6 +39,16 @@ import Testing
     #expect(value(.size(minimum: 1), "1") == .size(1))
   }
 
+  @Test(arguments: [("0", 0), ("7", 7), ("022", 22)])
+  func readsNumbersOfARange(text: String, number: Int) {
+    #expect(value(.number(0...22), PathBytes(text)) == .count(number))
+  }
+
+  @Test(arguments: ["", "-1", "23", "1.0", "x", "18446744073709551616", "auto"])
+  func refusesNumbersOutsideOfTheRange(text: String) {
+    #expect(value(.number(0...22), PathBytes(text)) == nil)
+  }
+
   @Test(arguments: [("1", 1), ("999999", 999_999), ("007", 7), ("9223372036854775807", Int.max)])
   func readsCounts(text: String, count: Int) {
     #expect(value(.count(allowsAuto: false), PathBytes(text)) == .count(count))

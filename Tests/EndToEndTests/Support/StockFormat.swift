@@ -14,6 +14,19 @@ enum StockFormat: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
   }
 
+  /// The stock tool, ready to put decompressed files in the place of those that it is given.
+  var decodeInPlace: String {
+    switch self {
+    case .gz: "gzip -qd"
+    case .zst: "zstd -qd --rm"
+    case .xz: "xz -qd"
+    case .lz4: "lz4 -qdm --rm"
+    }
+  }
+
+  /// The stock tool, ready to compress standard input.
+  var encode: String { "\(tool) -c" }
+
   var testDescription: String { rawValue }
 }
 

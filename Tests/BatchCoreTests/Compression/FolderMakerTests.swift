@@ -1,0 +1,54 @@
+import Glibc
+import Testing
+
+@testable import BatchCore
+
+@Suite("A maker of folders")
+struct FolderMakerTests {
+  private let fixture: TreeFixture
+
+  init() throws { fixture = try TreeFixture() }
+
+  @Test("makes what is missing and leaves what is there")
+  func makes() throws {
+    for _ in 0..<2 {
+      try FolderMaker.make(fixture.path("a/b//c/"))
+      #expect(fixture.status("a/b/c")?.kind == .directory)
+    }
+  }
+
+  @Test("goes through links to folders")
+  func links() throws {
+    try fixture.folder("real")
+    try fixture.symbolicLink("link", to: fixture.path("real"))
+    try FolderMaker.make(fixture.path("link/below"))
+    #expect(fixture.status("real/below")?.kind == .directory)
+  }
+
+  @Test("names the folder that something is in the way of")
+  func inTheWay() throws {
+    try fixture.file("a/file", "x")
+    let error = #expect(throws: BatchError.self) { try FolderMaker.make(fixture.path("a/file/b/c")) }
+    #expect(error?.code == .unwritable)
+    #expect(error?.path.map { fixture.relative($0) } == "a/file")
+    try fixture.symbolicLink("a/dangling", to: "nowhere")
+    #expect(throws: BatchError.self) { try FolderMaker.make(fixture.path("a/dangling")) }
+  }
+
+  @Test("makes one folder from many threads at once")
+  func together() async throws {
+    let fixture = fixture
+    let start = Rendezvous(8)
+    let failures = Recorder<BatchError>()
+    try await onThreads(8) { _ in
+      start.arrive()
+      do throws(BatchError) {
+        for place in 0..<50 { try FolderMaker.make(fixture.path(PathBytes("d\(place)/e/f"))) }
+      } catch {
+        failures.record(error)
+      }
+    }
+    #expect(failures.values.isEmpty)
+    #expect(fixture.exists("d49/e/f"))
+  }
+}

@@ -1,0 +1,80 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("Claims of outputs")
+struct OutputClaimsTests {
+  private let fixture: TreeFixture
+  private let one: FileRecord
+  private let other: FileRecord
+
+  init() throws {
+    fixture = try TreeFixture()
+    try fixture.file("a", "1")
+    try fixture.file("d/a", "2")
+    try fixture.symbolicLink("way", to: "d")
+    one = try fixture.record("a")
+    other = try fixture.record("d/a")
+  }
+
+  private static func word(_ answer: OutputClaims.Answer) -> String {
+    switch answer {
+    case .granted: "granted"
+    case .repeated: "repeated"
+    case .refused(let error): "refused \(error.code)"
+    }
+  }
+
+  @Test("give an output to the first source, again to itself, and to no other")
+  func answers() {
+    var claims = OutputClaims()
+    #expect(Self.word(claims.claim("o/a", for: one)) == "granted")
+    #expect(Self.word(claims.claim("o/a", for: one)) == "repeated")
+    #expect(Self.word(claims.claim("o/a", for: other)) == "refused invalid")
+    #expect(Self.word(claims.claim("o/a", for: one)) == "repeated")
+    #expect(Self.word(claims.claim("o/b", for: other)) == "granted")
+  }
+
+  @Test("know a folder by every way to it, also one that is not made yet")
+  func ways() {
+    let ways: [[PathBytes]] = [
+      ["d/x", "way/x", "d/../way/x", "./d//x", "way/./x"], ["d/new/x", "way/new/x", "way//new/x"],
+      ["d/new/er/x", "way/new/er/x"], ["x", "./x", "d/../x"],
+    ]
+    var claims = OutputClaims()
+    for paths in ways {
+      for (place, path) in paths.enumerated() {
+        let answer = Self.word(claims.claim(fixture.path(path), for: one))
+        #expect(answer == (place == 0 ? "granted" : "repeated"), "\(path)")
+        #expect(Self.word(claims.claim(fixture.path(path), for: other)) == "refused invalid")
+      }
+    }
+  }
+
+  @Test("do not follow a link that has the name of the output itself")
+  func linkAsName() {
+    var claims = OutputClaims()
+    #expect(Self.word(claims.claim(fixture.path("way"), for: one)) == "granted")
+    #expect(Self.word(claims.claim(fixture.path("d"), for: other)) == "granted")
+  }
+
+  @Test("of rivals beside each other name the other one, by links only where these are read")
+  func rivals() throws {
+    for name in ["r/a.gz", "r/b.tgz", "r/b.tar.zst", "r/c.gz"] as [PathBytes] { try fixture.file(name, "x") }
+    try fixture.symbolicLink("r/c.xz", to: "a.gz")
+    try fixture.folder("r/a.zst")
+    func rival(_ name: PathBytes, followsLinks: Bool = false) throws -> String? {
+      let record = try fixture.record(name)
+      let found = FileRecord(
+        directory: record.directory, names: NameArena(name: record.path.lastComponent), nameOffset: 0,
+        status: record.status, followsLinks: followsLinks)
+      let target = OutputNaming(.removing, directory: "o").target(of: record.path)
+      return OutputRivals.rival(of: found, target: try #require(target)).map { fixture.relative($0) }
+    }
+    #expect(try rival("r/a.gz") == nil)
+    #expect(try rival("r/b.tgz") == "r/b.tar.zst")
+    #expect(try rival("r/b.tar.zst") == "r/b.tgz")
+    #expect(try rival("r/c.gz") == nil)
+    #expect(try rival("r/c.gz", followsLinks: true) == "r/c.xz")
+  }
+}

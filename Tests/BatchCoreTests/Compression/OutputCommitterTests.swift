@@ -1,0 +1,185 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("A committer of outputs", .timeLimit(.minutes(1)))
+struct OutputCommitterTests {
+  private let fixture: TreeFixture
+  private let outcomes = Recorder<String>()
+
+  init() throws {
+    fixture = try TreeFixture()
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try fixture.file(name, "content of \(name)") }
+  }
+
+  private func committer(
+    _ calls: FaultyCommitCalls, limit: Int = 100, isSynced: Bool = true
+  ) -> OutputCommitter {
+    let outcomes = outcomes
+    return OutputCommitter(limit: limit, isSynced: isSynced, calls: calls) { output in
+      outcomes.record("done \(PathBytes(output.file.target.lastComponent))")
+    } failed: { output, error in
+      outcomes.record("failed \(PathBytes(output.file.target.lastComponent)): \(error.message)")
+    }
+  }
+
+  /// Stages the output of a source.
+  private func stage(_ name: PathBytes, _ committer: OutputCommitter, isProved: Bool = true) throws {
+    let record = try fixture.record(name)
+    committer.reserve()
+    let file = try AtomicFile(at: PathBytes(record.path.bytes + Array(".gz".utf8)), replacing: false)
+    try file.write([1, 2, 3].span)
+    try file.prepare(.init(of: record.status))
+    committer.add(StagedOutput(file: file, source: record, isProved: isProved))
+  }
+
+  private func commit(_ calls: FaultyCommitCalls, isSynced: Bool = true, isProved: Bool = true) throws {
+    let committer = committer(calls, isSynced: isSynced)
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer, isProved: isProved) }
+    #expect(calls.steps.values.isEmpty)
+    committer.flush()
+  }
+
+  @Test("syncs once, then renames, then syncs each folder once, and only then removes")
+  func order() throws {
+    let calls = FaultyCommitCalls()
+    try commit(calls)
+    #expect(
+      calls.steps.values == [
+        "sync a.gz", "publish a.gz", "publish b.gz", "publish c.gz", "folder d", "folder e", "remove a",
+        "remove b", "remove c",
+      ])
+    #expect(outcomes.values == ["done a.gz", "done b.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b.gz", "e/c.gz"])
+  }
+
+  @Test("leaves out both syncs where they are not asked for")
+  func unsynced() throws {
+    let calls = FaultyCommitCalls()
+    try commit(calls, isSynced: false)
+    #expect(
+      calls.steps.values.map { $0.split(separator: " ").first } == [
+        "publish", "publish", "publish", "remove", "remove", "remove",
+      ])
+  }
+
+  @Test("removes no source whose output is not proved")
+  func unproved() throws {
+    let calls = FaultyCommitCalls()
+    try commit(calls, isProved: false)
+    #expect(!calls.steps.values.contains { $0.hasPrefix("remove") })
+    #expect(fixture.files().count == 6)
+  }
+
+  @Test("gives no name after a sync that failed, and removes nothing")
+  func syncFails() throws {
+    let calls = FaultyCommitCalls(failing: ["sync a.gz"])
+    try commit(calls)
+    #expect(calls.steps.values == ["sync a.gz"])
+    #expect(outcomes.values == ["a.gz", "b.gz", "c.gz"].map { "failed \($0): fails: sync a.gz" })
+    #expect(fixture.files() == ["d/a", "d/b", "e/c"])
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test("goes on with the others when a name cannot be given")
+  func publishFails() throws {
+    let calls = FaultyCommitCalls(failing: ["publish b.gz"])
+    try commit(calls)
+    #expect(outcomes.values == ["failed b.gz: fails: publish b.gz", "done a.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
+    #expect(!calls.steps.values.contains("remove b"))
+  }
+
+  @Test("removes no source whose output's folder could not be synced")
+  func folderFails() throws {
+    let calls = FaultyCommitCalls(failing: ["folder d"])
+    try commit(calls)
+    #expect(
+      outcomes.values == ["failed a.gz: fails: folder d", "failed b.gz: fails: folder d", "done c.gz"])
+    #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "d/b.gz", "e/c.gz"])
+    #expect(calls.steps.values.filter { $0 == "folder d" }.count == 1)
+  }
+
+  @Test("names a source that cannot be removed, and keeps its output")
+  func removalFails() throws {
+    try commit(FaultyCommitCalls(failing: ["remove a"]))
+    #expect(outcomes.values == ["failed a.gz: fails: remove a", "done b.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a", "d/a.gz", "d/b.gz", "e/c.gz"])
+  }
+
+  @Test("keeps a source that changed since it was read, and misses none that is gone")
+  func sourceChanged() throws {
+    let calls = FaultyCommitCalls()
+    let committer = committer(calls)
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
+    try fixture.append("more", to: "d/a")
+    try fixture.remove("d/b")
+    try fixture.remove("e/c")
+    try fixture.symbolicLink("e/c", to: fixture.path("d/a"))
+    committer.flush()
+    #expect(
+      outcomes.values.sorted() == [
+        "done b.gz", "failed a.gz: changed since it was read, and stays beside its output",
+        "failed c.gz: changed since it was read, and stays beside its output",
+      ])
+    #expect(fixture.exists("d/a") && fixture.exists("e/c"))
+  }
+
+  @Test("does not take a name that was given meanwhile")
+  func nameTaken() throws {
+    let committer = committer(FaultyCommitCalls())
+    try stage("d/a", committer)
+    try fixture.file("d/a.gz", "mine")
+    committer.flush()
+    #expect(outcomes.values == ["failed a.gz: cannot write the output: it exists already"])
+    #expect(fixture.content("d/a.gz").map { $0.elementsEqual("mine".utf8) } == true)
+    #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "e/c"])
+  }
+
+  @Test("has no more outputs open than it may, and gets by with one", arguments: [1, 2, 5], [1, 8])
+  func places(limit: Int, threads: Int) async throws {
+    let open = Crowd()
+    let done = Recorder<PathBytes>()
+    let committer = OutputCommitter(limit: limit, isSynced: true, calls: FaultyCommitCalls()) { output in
+      done.record(output.file.target)
+      open.leave()
+    } failed: { _, _ in
+      open.leave()
+    }
+    let fixture = fixture
+    for number in 0..<40 { try fixture.file(PathBytes("w/f\(number)"), "x") }
+    let record = try fixture.record("w/f0")
+    try await onThreads(threads) { thread in
+      for number in stride(from: thread, to: 40, by: threads) {
+        committer.reserve()
+        open.enter()
+        // Some places are given back, as those of files that cannot be read are.
+        guard number % 7 != 0,
+          let file = try? AtomicFile(at: fixture.path(PathBytes("w/f\(number).gz")), replacing: false),
+          (try? file.prepare(.init(of: record.status))) != nil
+        else {
+          open.leave()
+          committer.release()
+          continue
+        }
+        committer.add(StagedOutput(file: file, source: record, isProved: false))
+      }
+    }
+    committer.flush()
+    #expect(Set(done.values).count == 34)
+    #expect(open.most <= limit)
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test("discards what has no name yet, and gives its places back")
+  func discards() throws {
+    let committer = committer(FaultyCommitCalls(), limit: 4)
+    try stage("d/a", committer)
+    committer.discard()
+    committer.flush()
+    #expect(outcomes.values.isEmpty)
+    #expect(fixture.files() == ["d/a", "d/b", "e/c"])
+    // More than there would be with a place that is lost.
+    for _ in 0..<4 { committer.reserve() }
+  }
+}

@@ -1,0 +1,100 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("Whether an output is written")
+struct OutputDecisionTests {
+  private let fixture: TreeFixture
+  private let source: FileRecord
+
+  init() throws {
+    fixture = try TreeFixture()
+    try fixture.file("a", "content")
+    try fixture.setModified("a", seconds: 1000)
+    source = try fixture.record("a")
+  }
+
+  private func decide(
+    _ direction: OutputNaming.Direction = .adding(suffix: ".gz"), target: PathBytes = "a.gz",
+    _ change: (inout TransformOptions) -> Void = { _ in }
+  ) -> OutputDecision {
+    var options = TransformOptions(naming: OutputNaming(direction, directory: nil))
+    change(&options)
+    return .of(fixture.path(target), for: source, options)
+  }
+
+  private func reason(_ decision: OutputDecision) -> String? {
+    if case .refused(let error) = decision { error.message } else { nil }
+  }
+
+  @Test("where nothing has its name")
+  func nothing() {
+    #expect(decide() == .write(isReplacing: false))
+    #expect(decide { $0.force = true } == .write(isReplacing: false))
+    #expect(decide(target: "a/b") == .write(isReplacing: false))
+  }
+
+  @Test("where an output has the time of the source")
+  func sameTime() throws {
+    try fixture.file("a.gz", "anything")
+    try fixture.setModified("a.gz", seconds: 1000)
+    #expect(decide() == .upToDate)
+    #expect(decide { $0.removesSource = true } == .rewrite)
+    #expect(decide { $0.force = true } == .write(isReplacing: true))
+    #expect(decide { $0.removesSource = true }.isReplacing)
+    #expect(!decide().isReplacing)
+  }
+
+  @Test("over an older output, and over nothing else that is older")
+  func older() throws {
+    try fixture.file("a.gz", CompressionFormat.gz.compressed([1, 2]))
+    try fixture.setModified("a.gz", seconds: 999)
+    #expect(decide() == .write(isReplacing: true))
+    for content in ["", "mine", "\u{1F}"] {
+      try fixture.file("a.gz", content)
+      try fixture.setModified("a.gz", seconds: 999)
+      #expect(reason(decide()) == "is in the way of the output: it is not compressed")
+      #expect(decide { $0.force = true } == .write(isReplacing: true))
+      // What comes of decompressing may be anything.
+      #expect(decide(.removing) == .write(isReplacing: true))
+    }
+  }
+
+  @Test("over a newer file only by force")
+  func newer() throws {
+    try fixture.file("a.gz", CompressionFormat.gz.compressed([1, 2]))
+    try fixture.setModified("a.gz", seconds: 1001)
+    #expect(reason(decide()) == "is newer than its source and stays")
+    #expect(reason(decide { $0.removesSource = true }) == "is newer than its source and stays")
+    #expect(decide { $0.force = true } == .write(isReplacing: true))
+  }
+
+  @Test("over what is no regular file never without force")
+  func otherKinds() throws {
+    try fixture.folder("folder")
+    try fixture.fifo("fifo")
+    try fixture.symbolicLink("link", to: "nowhere")
+    for (name, kind) in [("folder", "a directory"), ("fifo", "a FIFO"), ("link", "a symbolic link")] {
+      #expect(reason(decide(target: PathBytes(name))) == "is in the way of the output: it is \(kind)")
+    }
+  }
+
+  @Test("over the source itself never")
+  func itself() throws {
+    try fixture.hardLink("a.gz", to: "a")
+    #expect(reason(decide()) == "is its own output")
+    #expect(reason(decide { $0.force = true }) == "is its own output")
+  }
+
+  @Test("by times to the nanosecond")
+  func times() {
+    let moments: [(Int64, Int32)] = [(-1, 999_999_999), (0, 0), (0, 1), (1, 0)]
+    for (place, (seconds, nanoseconds)) in moments.enumerated() {
+      let moment = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
+      for (otherPlace, (seconds, nanoseconds)) in moments.enumerated() {
+        let other = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
+        #expect(moment.isBefore(other) == (place < otherPlace))
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("The proof of an output")
+struct OutputProofTests {
+  private let fixture: TreeFixture
+  private let content = SampleContent.text.bytes(700_000)
+
+  init() throws { fixture = try TreeFixture() }
+
+  private func prove(
+    _ bytes: [UInt8], _ format: CompressionFormat, cancellation: Cancellation = Cancellation()
+  ) throws {
+    let digest = try DigestStream(.xxh128)
+    let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
+    let file = try AtomicFile(at: fixture.path("out"), replacing: false)
+    try file.write(bytes.span)
+    try OutputProof.prove(file, has: expected, format.makeDecoder(), digest, cancellation)
+  }
+
+  @Test("holds for what decodes to the source", arguments: CompressionFormat.allCases)
+  func holds(format: CompressionFormat) throws {
+    try prove(format.compressed(content), format)
+    try prove(format.compressedInBlocks(content), format)
+  }
+
+  @Test("fails for everything else", arguments: CompressionFormat.allCases)
+  func fails(format: CompressionFormat) throws {
+    let right = try format.compressed(content)
+    var flipped = right
+    flipped[right.count / 2] ^= 4
+    let wrong: [[UInt8]] = [
+      [], Array(right.dropLast()), right + [7], flipped, right + right,
+      try format.compressed(Array(content.dropLast())), content,
+    ]
+    for bytes in wrong {
+      let error = #expect(throws: BatchError.self) { try prove(bytes, format) }
+      #expect(error?.code == .unwritable)
+      #expect(error?.path == fixture.path("out"))
+    }
+    #expect(fixture.files().isEmpty && fixture.openDescriptors == 0)
+  }
+
+  @Test("ends with the run")
+  func cancelled() throws {
+    let cancellation = Cancellation()
+    cancellation.cancel(BatchError(.cancelled, "stopped"))
+    let error = #expect(throws: BatchError.self) {
+      try prove(CompressionFormat.gz.compressed(content), .gz, cancellation: cancellation)
+    }
+    #expect(error?.code == .cancelled)
+  }
+
+  @Test(
+    "of what has the name already: the content of the source, compressed or not", arguments: [true, false])
+  func existing(isCompressed: Bool) throws {
+    let digest = try DigestStream(.xxh128)
+    let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
+    let decoder = isCompressed ? try CompressionFormat.zst.makeDecoder() : nil
+    func proveExisting() throws {
+      try OutputProof.proveExisting(fixture.path("have"), has: expected, decoder, digest)
+    }
+    // Nothing is there: nothing can be lost.
+    try proveExisting()
+    let right = isCompressed ? try CompressionFormat.zst.compressed(content) : content
+    try fixture.file("have", right)
+    try proveExisting()
+    for wrong in [Array(right.dropLast()), right + [1], Array("other".utf8), []] {
+      try fixture.file("have", wrong)
+      let error = #expect(throws: BatchError.self) { try proveExisting() }
+      #expect(error?.code == .invalid)
+      #expect(error?.remedy == "--force replaces it")
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import Glibc
+
+@testable import BatchCore
+
+extension TreeFixture {
+  /// What a walk of the fixture finds of a file that it holds.
+  func record(_ name: PathBytes) throws -> FileRecord {
+    let wanted = path(name)
+    var tree = BatchRunner().tree([root])
+    while let item = tree.next() {
+      if case .file(let record) = item, record.path == wanted { return record }
+    }
+    throw BatchError(.missing, "not found", path: wanted)
+  }
+
+  /// The content of a file; nil when there is none.
+  func content(_ name: PathBytes) -> [UInt8]? {
+    let descriptor = path(name).withCString { open($0, O_RDONLY | O_CLOEXEC) }
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return nil }
+    return [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
+      count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+    }
+  }
+
+  func status(_ name: PathBytes) -> FileStatus? {
+    var raw = stat()
+    return path(name).withCString { lstat($0, &raw) } == 0 ? FileStatus(raw) : nil
+  }
+
+  func exists(_ name: PathBytes) -> Bool { status(name) != nil }
+
+  /// The regular files below the root, by their paths from there, in tree order.
+  func files() -> [String] {
+    var tree = BatchRunner().tree([root])
+    var names: [String] = []
+    while let item = tree.next() {
+      if case .file(let record) = item { names.append(relative(record.path)) }
+    }
+    return names
+  }
+
+  /// A path without that of the root; what is not below it stays as it is.
+  func relative(_ path: PathBytes) -> String {
+    guard path.bytes.starts(with: root.bytes) else { return path.description }
+    return PathBytes(path.bytes.dropFirst(root.bytes.count + 1)).description
+  }
+}

@@ -1,0 +1,76 @@
+import BatchCore
+import Testing
+
+/// A tree of any names and contents goes through every format and back, and loses nothing on the way.
+@Suite(.enabled(if: Host.hasPython, "needs python3"), .timeLimit(.minutes(5)))
+struct CompressMetadataTests {
+  private let t: TreeFixture
+  private static let count = 1000
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeOddTree(files: Self.count)
+  }
+
+  @Test(
+    "the stock tool accepts every output and gives the content back; mode, time, attributes and owner are kept",
+    arguments: StockFormat.allCases)
+  func roundTrip(format: StockFormat) throws {
+    try t.shell("cp -a src w")
+    let made = try t.batchproc("compress", "--compress-all", "--format", PathBytes(format.rawValue), "w")
+    #expect(made.status == 0, "\(made.errorText)")
+    #expect(made.errorText.hasPrefix("compressed 1,000 files"), "\(made.errorText)")
+    try t.shell("find w -type f ! -name '*.\(format)' -delete; cp -a w z")
+    #expect(
+      try t.compare("src", "w", suffix: ".\(format)", contents: false) == "\(Self.count) files\n")
+    let judged = try t.shell(
+      """
+      cd w && find . -type f -print0 | xargs -0 \(format == .lz4 ? "lz4 -qm" : format.tool) -t &&
+      cd ../z && find . -type f -print0 | xargs -0 \(format.decodeInPlace)
+      """)
+    #expect(judged.status == 0, "\(judged.errorText.prefix(500))")
+    #expect(try t.shell("diff -r src z").text == "")
+
+    let back = try t.batchproc("decompress", "--output-dir", "back", "w")
+    #expect(back.status == 0, "\(back.errorText.prefix(500))")
+    #expect(try t.compare("src", "back/w") == "\(Self.count) files\n")
+  }
+
+  @Test("without --compress-all the same files are there, each as it is or in its smaller form")
+  func smallerOnly() throws {
+    try t.shell("cp -a src w")
+    let made = try t.batchproc("compress", "--remove-source", "w")
+    #expect(made.status == 0, "\(made.errorText.prefix(500))")
+    #expect(try t.shell("find w -type f -printf x | wc -c").text == "\(Self.count)\n")
+    let back = try t.batchproc("decompress", "--remove-source", "w")
+    #expect(back.status == 0, "\(back.errorText.prefix(500))")
+    #expect(try t.compare("src", "w") == "\(Self.count) files\n")
+  }
+}
+
+/// What outputs are allowed to be, beside what their sources are.
+struct CompressOwnerTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  @Test("bits that make programs of others are not for outputs")
+  func setuid() throws {
+    try t.shell("mkdir w; seq 5000 >w/a; chmod 6755 w/a")
+    #expect(try t.batchproc("compress", "w").status == 0)
+    #expect(try t.shell("stat -c %a w/a.gz").text == "755\n")
+  }
+
+  @Test(
+    "what a group may read stays with that group, or with nobody", .enabled(if: Host.canChangeUser),
+    arguments: [("1000", "1000 640"), ("2000", "65534 600"), ("2000 -r", "65534 644")])
+  func foreignGroup(groups: String, expected: String) throws {
+    let isOpen = groups.hasSuffix("-r")
+    let run = try t.shell(
+      """
+      mkdir w; chmod 777 w; seq 5000 >w/a; chown 65534:1000 w/a; chmod \(isOpen ? 644 : 640) w/a
+      setpriv --reuid=65534 --regid=65534 --groups \(groups.prefix(4)) $BP compress -q w; stat -c '%g %a' w/a.gz
+      """)
+    #expect(run.text == expected + "\n", "\(run.errorText)")
+  }
+}

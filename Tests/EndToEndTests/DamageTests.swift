@@ -1,0 +1,194 @@
+import BatchCore
+import Testing
+
+/// Damaged files: refused where the stock tool refuses them, named with the kind of damage, and nothing is
+/// made of them.
+@Suite(.timeLimit(.minutes(5))) struct DamageTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell("mkdir w")
+  }
+
+  /// Damages a file at places that a seed gives, asks the stock tool and us, and prints where we disagree.
+  private static let judge = #"""
+    import json, os, random, subprocess, sys
+    form, tool, seed = sys.argv[1], sys.argv[2].split(), int(sys.argv[3])
+    random.seed(seed)
+    whole = open('whole', 'rb').read()
+    for number in range(70):
+        data = bytearray(whole)
+        at = random.randrange(len(data))
+        kind = number % 7
+        if kind == 0: data[at] ^= 1 << random.randrange(8)
+        elif kind == 1: data = data[:at]
+        elif kind == 2: data[at:at + 1] = b''
+        elif kind == 3: data[at:at] = random.randbytes(random.randrange(1, 9))
+        elif kind == 4: data[at:at + 64] = bytes(min(64, len(data) - at))
+        elif kind == 5: data += random.randbytes(random.randrange(1, 40))
+        else:
+            at = random.choice([random.randrange(20), len(data) - 1 - random.randrange(20)])
+            data[at] = random.randrange(256)
+        open('w/%03d.%s' % (number, form), 'wb').write(data)
+    ours = subprocess.run([os.environ['BP'], 'test', '--json', 'w'], stdout=subprocess.PIPE)
+    rows = [json.loads(line) for line in ours.stdout.splitlines()]
+    found = {row['path']: row['outcome'] for row in rows if row['type'] == 'file'}
+    problems = [row for row in rows if row['type'] == 'problem']
+    assert ours.returncode == 4 and rows[-1]['type'] == 'summary', ours
+    assert rows[-1]['damaged'] == sum(o != 'whole' for o in found.values()), rows[-1]
+    back = subprocess.run([os.environ['BP'], 'decompress', '-q', '--output-dir', 'o', 'w'], stderr=subprocess.PIPE)
+    bad = 0
+    for number in range(70):
+        name = 'w/%03d.%s' % (number, form)
+        with open(name, 'rb') as file:
+            stock = subprocess.run(tool + ['-dc'], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        path = 'o/' + name[:-len(form) - 1]
+        content = open(path, 'rb').read() if os.path.exists(path) else None
+        outcome = found.get(name, 'problem')
+        # gzip warns of what follows the members, or takes it for a start, and gives all that they hold.
+        warned = stock.returncode > 0 and form == 'gz' and outcome == 'garbageAfterEnd'
+        if (stock.returncode == 0) != (outcome == 'whole') and not warned:
+            print(name, 'kind', number % 7, 'stock', stock.returncode, 'ours', outcome)
+        if stock.returncode == 0 or warned:
+            if content != stock.stdout: print(name, 'another content', outcome)
+        elif content is not None: print(name, 'an output of damage', outcome)
+        bad += outcome != 'whole'
+    assert back.returncode == 3, back
+    left = [n for _, _, names in os.walk('o') for n in names if n.startswith('.')]
+    print(bad > 50, left)
+    """#
+
+  @Test(
+    "damage anywhere: what the stock tool refuses is refused, what it reads is read",
+    .enabled(if: Host.hasPython), arguments: StockFormat.allCases, [1, 2])
+  func anywhere(format: StockFormat, seed: Int) throws {
+    try t.write("judge.py", Self.judge)
+    // Two members or frames; text and noise, so that there are blocks of every kind.
+    let run = try t.shell(
+      """
+      { seq 3000; head -c 3000 /dev/urandom; } | \(format.encode) >whole; seq 4000 9000 | \(format.encode) >>whole
+      python3 judge.py \(format) '\(format.tool)' \(seed)
+      """)
+    #expect(run.text == "True []\n", "\(run.errorText.suffix(800))")
+  }
+
+  @Test(
+    "damage in a large file of blocks is found", .enabled(if: Host.hasPython), arguments: StockFormat.allCases
+  )
+  func large(format: StockFormat) throws {
+    let run = try t.shell(
+      """
+      { head -c 5M /dev/urandom; seq 1000000; head -c 5M /dev/urandom; } >plain
+      $BP compress -q -l 1 --compress-all --format \(format) --suffix '' plain 2>/dev/null
+      $BP compress -q -l 1 --compress-all --format \(format) plain; size=$(stat -c %s plain.\(format))
+      for at in 100 $((size / 3)) $((size / 2)) $((size - 100000)); do
+        cp plain.\(format) w/$at.\(format); head -c 16 /dev/urandom | dd of=w/$at.\(format) bs=1 seek=$at conv=notrunc status=none
+      done
+      cp plain.\(format) w/whole.\(format); head -c -9 plain.\(format) >w/cut.\(format)
+      $BP test w; echo $?; $BP decompress -q w; ls w | grep -v '\\.'; cmp w/whole plain
+      """)
+    #expect(run.text == "4\nwhole\n", "\(run.errorText)")
+    #expect(run.messages.filter { $0.contains("w/cut.\(format): truncated") }.count == 2, "\(run.errorText)")
+    #expect(run.messages.count == 10)
+    #expect(try t.allTemporaries() == "")
+  }
+
+  @Test("each kind of damage has its name", arguments: StockFormat.allCases)
+  func kinds(format: StockFormat) throws {
+    // Where the check of the content is: before the length of gzip, before the index of xz.
+    let back = [StockFormat.gz: 8, .zst: 4, .xz: 28, .lz4: 4][format] ?? 4
+    let run = try t.shell(
+      """
+      cd w; seq 9000 | \(format.encode) >x; : >a-empty.\(format); head -c 6 x >b-start.\(format)
+      head -c 500 x >c-middle.\(format); head -c -1 x >d-end.\(format); cp x e-check.\(format)
+      at=$(($(stat -c %s x) - \(back))); byte=$(od -An -tu1 -j$at -N1 x)
+      printf "\\\\x$(printf %x $((byte ^ 1)))" | dd of=e-check.\(format) bs=1 seek=$at conv=notrunc status=none
+      { cat x; echo garbage; } >f-garbage.\(format); seq 9000 >g-plain.\(format); cp x h-whole.\(format)
+      head -c 100 /dev/zero >i-zeros.\(format); rm x; cd ..; $BP test w; echo $?
+      """)
+    #expect(run.text == "4\n")
+    let kinds = [
+      "a-empty.\(format): truncated", "b-start.\(format): truncated", "c-middle.\(format): truncated",
+      "d-end.\(format): truncated", "e-check.\(format): wrong checksum",
+      "f-garbage.\(format): garbage after the end of the compressed data, at byte ",
+      "g-plain.\(format): not in the compressed format that it should have",
+      "i-zeros.\(format): not in the compressed format that it should have",
+    ]
+    #expect(run.messages.count == kinds.count, "\(run.errorText)")
+    for (message, kind) in zip(run.messages, kinds) { #expect(message.hasPrefix("batchproc: w/" + kind)) }
+    #expect(
+      run.errorText.contains("tested 9 files") && run.errorText.contains("8 damaged"), "\(run.errorText)")
+  }
+
+  @Test("gzip members with something behind them are read with a warning, as gunzip does; the source stays")
+  func garbageBehindGzip() throws {
+    let run = try t.shell(
+      "{ seq 9000 | gzip; echo garbage; } >w/x.gz; $BP decompress --remove-source w; echo $?; ls w; cmp w/x <(seq 9000)"
+    )
+    #expect(run.text == "0\nx\nx.gz\n")
+    #expect(run.messages.count == 1)
+    #expect(run.messages.allSatisfy { $0.hasPrefix("batchproc: warning: w/x.gz: garbage after the end") })
+  }
+
+  @Test(
+    "a bomb is refused when it passes the limit, with how much it grew; nothing is left of it",
+    arguments: StockFormat.allCases)
+  func bombs(format: StockFormat) throws {
+    let run = try t.shell(
+      """
+      head -c 80M /dev/zero | \(format.encode) -1 >w/bomb.\(format); seq 9000 | \(format.encode) >w/fine.\(format)
+      $BP decompress --max-output 1M w; echo $?; ls w
+      """)
+    #expect(run.text == "3\nbomb.\(format)\nfine\nfine.\(format)\n", "\(run.errorText)")
+    #expect(run.messages.count == 1)
+    #expect(
+      run.messages.allSatisfy {
+        $0.hasPrefix("batchproc: w/bomb.\(format): larger than the limit when decompressed: ")
+          && $0.hasSuffix(" times the size so far")
+      }, "\(run.messages)")
+    // The limit itself is not over it.
+    let size = try t.shell("stat -c %s w/fine").text.dropLast()
+    #expect(try t.shell("$BP decompress -q --force --max-output \(size) w/fine.\(format)").status == 0)
+    #expect(
+      try t.shell("$BP decompress -q --force --max-output $((\(size) - 1)) w/fine.\(format)").status == 3)
+  }
+
+  @Test(
+    "sizes that a file claims and does not have are damage, whatever they are", .enabled(if: Host.hasPython),
+    arguments: [1 << 20, 1 << 33, 1 << 45, UInt64.max - 9])
+  func claims(size: UInt64) throws {
+    let run = try t.shell(
+      """
+      python3 - <<'END'
+      import os, struct
+      def frame(size):
+          body = os.urandom(100000)
+          return struct.pack('<IBBQ', 0xFD2FB528, 0xC0, 0x50, size) + struct.pack('<I', len(body) << 3 | 1)[:3] + body
+      whole = b''.join(frame(100000) for _ in range(90))
+      open('w/behind.zst', 'wb').write(whole + frame(\(size)))
+      open('w/before.zst', 'wb').write(frame(\(size)) + whole)
+      open('w/between.zst', 'wb').write(whole + frame(\(size)) + frame(\(size)) + whole)
+      open('w/whole.zst', 'wb').write(whole)
+      END
+      ulimit -v 4000000; $BP test w; echo $?; $BP decompress -q w; ls w | grep -v zst
+      """)
+    #expect(run.text == "4\nwhole\n", "\(run.errorText.prefix(300))")
+    #expect(run.messages.count == 6)
+    #expect(run.messages.allSatisfy { $0.hasSuffix(".zst: corrupt compressed data") }, "\(run.messages)")
+  }
+
+  @Test("hundreds of thousands of frames are no reason to run out of memory", .enabled(if: Host.hasPython))
+  func manyFrames() throws {
+    let run = try t.shell(
+      """
+      python3 -c "
+      import struct
+      open('w/x.zst', 'wb').write((struct.pack('<II', 0x184D2A50, 24) + bytes(24)) * 290000)"
+      seq 9 | zstd -q >>w/x.zst; /usr/bin/time -f %M $BP test -q w
+      """)
+    #expect(run.status == 0, "\(run.errorText)")
+    let kibibytes = Int(run.errorText.split(separator: "\n").last ?? "") ?? .max
+    #expect(kibibytes < 100_000, "\(kibibytes) KiB")
+  }
+}

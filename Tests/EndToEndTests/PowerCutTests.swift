@@ -1,0 +1,104 @@
+import BatchCore
+import Testing
+
+/// The power fails: what was not brought to the disk is gone, and still every source is there or its whole
+/// output.
+///
+/// On an ext4 image that commits nothing by itself for five minutes. The run is killed at a call, and in the
+/// same moment the file system is shut down without writing what it holds in memory.
+@Suite(
+  .enabled(if: Host.canMountImages && Host.canTrace && Host.hasPython, "needs images, strace, python3"),
+  .timeLimit(.minutes(5)))
+struct PowerCutTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTexts(files: 8)
+  }
+
+  /// What reached the disk of that which nobody asked to be there, as the flags of ext4's shutdown have it.
+  enum Cut: Int, CaseIterable {
+    /// Names and removals, but no contents.
+    case namesWithoutContents = 1
+    case nothing = 2
+  }
+
+  /// Prints what is lost and what is damaged in `m/w`.
+  private static let look = """
+    look() {
+      cd src; find . -type f | while IFS= read -r f; do
+        cmp -s "$f" "../m/w/$f" || gzip -dcq "../m/w/$f.gz" 2>&1 | cmp -s - "$f" || echo "lost $f"
+      done; cd ..
+      find m/w -name '*.gz' -size -1 -print -o -name '*.gz' ! -exec gzip -tq {} \\; -printf 'damaged %p\\n'
+    }
+    """
+
+  /// - Parameter prepare: what makes `m/w` of `src`.
+  private func cut(
+    _ command: String, prepare: String = "cp -r src m/w", at fault: String, _ cut: Cut
+  ) throws -> Outcome {
+    try t.write("look.sh", Self.look)
+    return try t.shell(
+      """
+      truncate -s 64M image; mkfs.ext4 -qF image; mkdir m
+      unshare -m bash -c '. ./look.sh; mount -o loop,commit=300 image m; \(prepare); sync
+        exec 9<m
+        strace -qq -f -o /dev/null \(fault) $BP \(command) -q m/w 9<&-; s=$?
+        python3 -c "import fcntl, struct; fcntl.ioctl(9, 0x8004587d, struct.pack(\\"I\\", \(cut.rawValue)))"; exec 9<&-
+        umount m; mount -o loop image m; echo $s; look
+        find m/w -type f ! -name "*.gz" | wc -l; $BP \(command) -q m/w; echo $?; look; find m -name ".batchproc-*"; umount m'
+      """)
+  }
+
+  private func expectSafe(_ run: Outcome, status: String = "137") {
+    // Nothing but the three statuses: a line more names what is lost or lies about.
+    let rows = run.text.split(separator: "\n")
+    #expect(
+      rows.count == 3 && rows.first.map(String.init) == status && rows.last == "0",
+      "\(run.text) \(run.errorText)")
+  }
+
+  @Test(
+    "at each step of a run that removes its sources",
+    arguments: [
+      ("write", 9, .nothing), ("syncfs", 1, .namesWithoutContents), ("renameat2", 5, .namesWithoutContents),
+      ("fsync", 2, .namesWithoutContents), ("fsync", 2, .nothing), ("unlink", 1, .namesWithoutContents),
+      ("unlink", 9, .nothing), ("exit_group", 1, .nothing),
+    ] as [(String, Int, Cut)])
+  func compressing(call: String, turn: Int, cut: Cut) throws {
+    let fault = "-e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn)"
+    expectSafe(try self.cut("compress --remove-source", at: fault, cut))
+  }
+
+  @Test("at each step of decompressing", arguments: [("renameat2", 5), ("unlink", 9)])
+  func decompressing(call: String, turn: Int) throws {
+    expectSafe(
+      try cut(
+        "decompress --remove-source", prepare: "cp -r src m/w; gzip -r m/w",
+        at: "-e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn)", .namesWithoutContents))
+  }
+
+  @Test("after a run that said that it was done")
+  func done() throws {
+    expectSafe(try cut("compress --remove-source", at: "-e trace=none", .namesWithoutContents), status: "0")
+  }
+
+  @Test("without --no-fsync, that is: this cut takes what nobody brought to the disk")
+  func withoutSync() throws {
+    let run = try cut("compress --no-fsync --remove-source", at: "-e trace=none", .namesWithoutContents)
+    #expect(run.text.contains("\nlost "), "\(run.text) \(run.errorText)")
+  }
+
+  @Test("outputs without the removal of sources are on the disk when the run has ended")
+  func outputsOnly() throws {
+    let run = try t.shell(
+      """
+      truncate -s 64M image; mkfs.ext4 -qF image; mkdir m
+      unshare -m bash -c 'mount -o loop,commit=300 image m; cp -r src m/w; sync; $BP compress -q --compress-all m/w
+        cp --sparse=always image crash; umount m; e2fsck -fy crash >/dev/null 2>&1; mount -o loop crash m
+        cd m/w; find . -name "*.gz" | wc -l; find . -name "*.gz" -print0 | xargs -0 gzip -tq; echo $?; cd ../..; umount m'
+      """)
+    #expect(run.text == "19\n0\n", "\(run.errorText)")
+  }
+}
