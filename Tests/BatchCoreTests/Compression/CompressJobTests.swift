@@ -71,7 +71,7 @@ struct CompressJobTests {
 
   @Test(
     "gives the same outputs, reports and counts at every concurrency, over trees of any shape",
-    arguments: 0..<3 as Range<UInt64>)
+    arguments: [0, 1] as [UInt64])
   func concurrency(seed: UInt64) throws {
     var numbers = SeededNumbers(seed: seed)
     let format = CompressionFormat.allCases[Int(seed) % 4]
