@@ -108,6 +108,15 @@ final class FaultyCalls: FileSystemCalls {
     }
   }
 
+  func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int {
+    perform(.read, name(of: descriptor)) { faults in
+      var room = buffer.count
+      for case .short(let count) in faults { room = min(room, count) }
+      return kernel.read(
+        descriptor, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]), at: offset)
+    }
+  }
+
   func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
     perform(.readEntries, name(of: descriptor)) { faults in
       var room = buffer.count

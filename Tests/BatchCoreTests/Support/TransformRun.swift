@@ -1,0 +1,108 @@
+import Synchronization
+
+@testable import BatchCore
+
+/// A run of a job that writes outputs over a fixture, and everything that it told.
+struct TransformRun {
+  struct Failed: Error {
+    let error: BatchError
+  }
+
+  let counts: Counters.Snapshot
+  let stopped: BatchError?
+  /// A line for each report, in order, with paths from the root of the fixture.
+  let reports: [String]
+  /// The problems that were met: loudness, event, name.
+  let problems: [String]
+
+  /// - Parameters:
+  ///   - operands: from the root of the fixture; all of it when empty.
+  ///   - change: sets options before the run.
+  static func compress(
+    _ fixture: TreeFixture, _ operands: [PathBytes] = [""], to format: CompressionFormat = .gz,
+    level: Int? = nil,
+    concurrency: Int = 2, into directory: PathBytes? = nil, calls: any FileSystemCalls = LinuxCalls(),
+    _ change: (inout TransformOptions, inout BatchOptions) -> Void = { _, _ in }
+  ) throws -> TransformRun {
+    try run(
+      fixture, operands, .adding(suffix: PathBytes(format.suffix)), concurrency, directory, calls, change
+    ) { (runner, paths, walk, options, observer, tell) throws(BatchError) in
+      let source = try CompressSource(
+        runner.tree(paths, options: walk), operandCount: paths.count, format: format, level: level,
+        options: options,
+        cancellation: runner.cancellation)
+      let job = try CompressJob(
+        format, level: level, options: options, runner: runner, observer: observer, output: NoStream(),
+        report: tell)
+      let summary = runner.run(job, over: source)
+      if summary.stopped == nil { try job.finish() } else { job.discard() }
+      return summary
+    }
+  }
+
+  static func decompress(
+    _ fixture: TreeFixture, _ operands: [PathBytes] = [""], _ decoding: DecoderOptions = DecoderOptions(),
+    concurrency: Int = 2, into directory: PathBytes? = nil, calls: any FileSystemCalls = LinuxCalls(),
+    _ change: (inout TransformOptions, inout BatchOptions) -> Void = { _, _ in }
+  ) throws -> TransformRun {
+    try run(fixture, operands, .removing, concurrency, directory, calls, change) {
+      (runner, paths, walk, options, observer, tell) throws(BatchError) in
+      let source = DecompressSource(
+        runner.tree(paths, options: walk), operandCount: paths.count, naming: options.naming)
+      let job = DecompressJob(
+        options, decoding: decoding, runner: runner, observer: observer, output: NoStream(), report: tell)
+      let summary = runner.run(job, over: source)
+      if summary.stopped == nil { job.finish() } else { job.discard() }
+      return summary
+    }
+  }
+
+  private static func run(
+    _ fixture: TreeFixture, _ operands: [PathBytes], _ direction: OutputNaming.Direction, _ concurrency: Int,
+    _ directory: PathBytes?, _ calls: any FileSystemCalls,
+    _ change: (inout TransformOptions, inout BatchOptions) -> Void,
+    _ body: (
+      BatchRunner, [PathBytes], WalkOptions, TransformOptions, ProblemRecorder,
+      @escaping @Sendable (TransformReport) throws(BatchError) -> Void
+    ) throws(BatchError) -> RunSummary
+  ) throws -> TransformRun {
+    var options = TransformOptions(naming: OutputNaming(direction, directory: directory))
+    var batch = BatchOptions()
+    batch.concurrency = concurrency
+    // What is synced is a matter of other tests, and the disk's pace none of these.
+    options.isSynced = false
+    change(&options, &batch)
+    let problems = ProblemRecorder()
+    let reports = Recorder<String>()
+    let runner = BatchRunner(options: batch, observer: problems, calls: calls)
+    var walk = WalkOptions()
+    walk.skipsTemporaries = true
+    if let made = try options.naming.makeDirectory() { walk.excluded.insert(made) }
+    let paths = operands.map { fixture.path($0) }
+    let summary = try body(runner, paths, walk, options, problems) { (report) throws(BatchError) in
+      reports.record("\(fixture.relative(report.source)) \(word(report.outcome, fixture))")
+    }
+    return TransformRun(
+      counts: runner.counters.snapshot, stopped: summary.stopped, reports: reports.values,
+      problems: problems.lines.values)
+  }
+
+  private static func word(_ outcome: TransformOutcome, _ fixture: TreeFixture) -> String {
+    switch outcome {
+    case .written(_, let plain, _): "written \(plain)"
+    case .upToDate: "up to date"
+    case .compressedAlready: "compressed already"
+    case .notSmaller: "not smaller"
+    case .linked(let target): "linked \(fixture.relative(target))"
+    }
+  }
+}
+
+/// Standard output where nothing is to come.
+private struct NoStream: ResultStream {
+  func write(_ bytes: [UInt8]) throws(BatchError) {
+    throw BatchError(.invalid, "nothing was to be written")
+  }
+
+  func finish() {}
+}
