@@ -4,6 +4,7 @@
 import argparse
 import os
 import pathlib
+import shutil
 import sys
 
 import report
@@ -18,6 +19,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", default=HERE.parent / ".build/release/batchproc", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path, help="where the trees are made and kept")
+    parser.add_argument("--disk", type=pathlib.Path, default=pathlib.Path("/var/tmp/batchproc-bench"),
+                        help="where the jobs that are about a disk write")
     parser.add_argument("--results", type=pathlib.Path, help="where the page and the charts go")
     parser.add_argument("--quick", action="store_true", help="trees of a tenth, few runs; for trying, not for quoting")
     parser.add_argument("--only", metavar="WORDS", help="only the jobs and sweeps whose title holds these words")
@@ -35,7 +38,10 @@ def main() -> int:
     work = (options.work or trees.place(wanted)) / ("quick" if options.quick else "full")
     results = options.results or HERE / "results" / ("quick" if options.quick else "")
     budget = options.budget or (6 if options.quick else 90)
-    values = {"batchproc": binary, "work": work, "cores": len(os.sched_getaffinity(0))}
+    # A folder of this run's own, which goes with it.
+    disk = options.disk / str(os.getpid())
+    disk.mkdir(parents=True)
+    values = {"batchproc": binary, "work": work, "disk": disk, "cores": len(os.sched_getaffinity(0))}
     values |= {name: work / name for name in made}
 
     def chosen(title: str) -> bool:
@@ -73,6 +79,7 @@ def main() -> int:
             print(f"  {timing.name:28} {timing.failure or f'{timing.median:.3f} s'}", flush=True)
         curves.append((sweep, points))
 
+    shutil.rmtree(disk)
     report.write(results, machine, races, curves, options.quick)
     print(f"written: {results / 'results.md'}")
     failed = [ours for _, ours, _ in races if ours.failure] + [

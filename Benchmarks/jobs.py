@@ -1,7 +1,7 @@
 """What is measured against what. A new row is one more Job here; nothing else has to change.
 
 In the commands, {batchproc} is the binary, {small}, {big} and {mixed} are the trees, {work} is a folder for
-files of the job's own, {cores} is the number of cores this process may use.
+files of the job's own and {disk} is one that is on a disk, {cores} is the number of cores this process may use.
 """
 
 import dataclasses
@@ -104,6 +104,27 @@ JOBS = (
         "{batchproc} compress -q --no-fsync --force --format zst --output-dir {work}/big {big}/big.dat",
         (Peer("zstd -T", "zstd -qkfc3 -T{cores} {big}/big.dat >{work}/big.zst"),),
         target=1.03,
+    ),
+    Job(
+        "a .zst tree, decompressed",
+        "{batchproc} decompress -q --no-fsync --force --output-dir {work}/plain {work}/packed",
+        (
+            Peer("zstd -d -r", "zstd -dqkfr --output-dir-mirror {work}/unpacked {work}/packed"),
+            Peer("xargs zstd -d", "find {work}/packed -name '*.zst' -print0 | xargs -0 -n500 -P{cores} zstd -dqkf"),
+        ),
+        target=0.70,
+        setup="rm -rf {work}/packed {work}/plain {work}/unpacked; mkdir {work}/packed;"
+              " cp -r {small} {work}/packed/tree; find {work}/packed -type f -print0 | xargs -0 -P{cores} zstd -q3 --rm",
+    ),
+    Job(
+        "tree to .zst on a disk, brought to it before the end",
+        "{batchproc} compress -q --compress-all --force --format zst --output-dir {disk}/zst {small}",
+        (
+            Peer("batchproc --no-fsync", "{batchproc} compress -q --no-fsync --compress-all --force --format zst"
+                 " --output-dir {disk}/zst {small}", same_work=False),
+            Peer("zstd -T -r", "zstd -qkfr3 -T{cores} --output-dir-mirror {disk}/mirror {small}", same_work=False),
+        ),
+        setup="rm -rf {disk}/zst {disk}/mirror",
     ),
     Job(
         "start: --version",

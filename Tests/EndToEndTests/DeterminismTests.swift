@@ -42,6 +42,31 @@ import Testing
     }
   }
 
+  @Test(
+    "events come in the order of the files, problems between their neighbours",
+    arguments: [
+      ["hash", "t"], ["check", "m"], ["test", "t"], ["hash", "--dry-run", "t"],
+      ["compress", "--compress-all", "--no-fsync", "--force", "--output-dir", "o", "t"],
+      ["decompress", "--no-fsync", "--force", "--output-dir", "p", "t"],
+    ] as [[PathBytes]])
+  func events(command: [PathBytes]) throws {
+    try t.shell(
+      """
+      cd t; for f in a b/c z; do for i in 1 20 3; do mkfifo $f/f$i.pipe; echo x | gzip >$f/f$i.gz; done; echo no >$f/f2.gz; done
+      cd ..; $BP hash -q t >m; rm t/*/f7 t/*/f30
+      """)
+    func members(_ stride: PathBytes, _ concurrency: PathBytes) throws -> [[UInt8]] {
+      Array(try t.batchproc(command + ["--json", "--stride", stride, "-j", concurrency]).rows.dropLast())
+    }
+    let expected = try members("1", "1")
+    #expect(expected.count > 6)
+    for concurrency in Self.concurrencies {
+      for stride in Self.strides {
+        #expect(try members(stride, concurrency) == expected, "-j \(concurrency) --stride \(stride)")
+      }
+    }
+  }
+
   @Test("check prints the same at every concurrency and stride")
   func check() throws {
     try t.write("m", try t.batchproc("hash", "t").output)

@@ -38,7 +38,7 @@ struct LinuxCommitCalls: CommitCalls {
       if errno == ENOENT { return }
       throw .syscall("remove the source", errno: errno, path: path)
     }
-    guard FileStatus(raw).kind != .symbolicLink else {
+    guard FileStatus(raw).kind != .symbolicLink || !source.followsLinks else {
       throw BatchError(
         .invalid, "is a symbolic link: what it leads to was read, and both stay beside the output", path: path
       )

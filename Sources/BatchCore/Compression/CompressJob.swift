@@ -71,6 +71,7 @@ public final class CompressJob: BatchJob {
     }
     var parts = [Part]()
     for item in chunk.items {
+      context.resultCount = parts.count
       switch item {
       case .file(let record):
         let outcome = try compress(record, bench, context)

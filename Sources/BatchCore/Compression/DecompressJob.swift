@@ -49,6 +49,7 @@ public final class DecompressJob: BatchJob {
     let bench = try context.tool(of: self) { () throws(BatchError) in try DecompressBench(decoding) }
     var parts = [Part]()
     for item in chunk.items {
+      context.resultCount = parts.count
       switch item {
       case .file(let record):
         let outcome = try decompress(record, bench, context)

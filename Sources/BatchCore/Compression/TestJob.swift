@@ -24,6 +24,7 @@ public final class TestJob: BatchJob {
     let decoder = try context.tool(of: self) { () throws(BatchError) in FileDecoder(options) }
     var findings = [Finding]()
     for item in chunk.items {
+      context.resultCount = findings.count
       switch item {
       case .file(let record):
         let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in

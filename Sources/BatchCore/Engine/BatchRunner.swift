@@ -208,7 +208,10 @@ public final class BatchRunner: Sendable {
   private func deliver<Job: BatchJob>(_ report: ChunkReport<Job.Output>, to job: Job) {
     defer { retained.subtract(report.retained, ordering: .relaxed) }
     guard !cancellation.isCancelled else { return }
-    for (problem, severity) in report.problems { observer?.met(problem, severity: severity) }
+    defer { observer?.collected() }
+    for met in report.problems {
+      observer?.met(met.problem, severity: met.severity, behind: met.position)
+    }
     do throws(BatchError) {
       try job.collect(report.output)
     } catch {

@@ -8,7 +8,9 @@ public final class ChunkContext {
   private let policy: EventPolicy
   private let counters: Counters
   private let cancellation: Cancellation
-  private(set) var problems: [(problem: Problem, severity: Severity)] = []
+  private(set) var problems: [MetProblem] = []
+  /// How many results the chunk has so far. A job that keeps it up has problems told between its results.
+  public var resultCount = 0
 
   init(bench: Workbench, policy: EventPolicy, counters: Counters, cancellation: Cancellation) {
     self.bench = bench
@@ -158,7 +160,7 @@ public final class ChunkContext {
   @discardableResult
   public func report(_ problem: Problem) -> Severity {
     let severity = policy.severity(of: problem.event)
-    problems.append((problem, severity))
+    note(problem, severity)
     if severity == .failure { counters.addFailed() } else { counters.addSkipped() }
     if problem.event == .missing { counters.addMissing() }
     return severity
@@ -166,13 +168,17 @@ public final class ChunkContext {
 
   /// Says something about a path without an effect on its count.
   public func warn(_ problem: Problem) {
-    problems.append((problem, .warning))
+    note(problem, .warning)
   }
 
   /// Reports that a file which was read could not be used after all; it counts as failed and not as done.
   public func withdraw(_ problem: Problem) {
-    problems.append((problem, .failure))
+    note(problem, .failure)
     counters.withdrawDone()
+  }
+
+  private func note(_ problem: Problem, _ severity: Severity) {
+    problems.append(MetProblem(problem: problem, severity: severity, position: resultCount))
   }
 
   private func finished(_ outcome: ReadOutcome, _ isCounted: Bool) -> ReadOutcome {
@@ -183,7 +189,7 @@ public final class ChunkContext {
   private func changed(_ outcome: ReadOutcome, _ record: FileRecord, _ isCounted: Bool) -> ReadOutcome? {
     let error = BatchError(.changed, "changed while it was read", path: record.path)
     let severity = policy.severity(of: .changed)
-    problems.append((Problem(.changed, error), severity))
+    note(Problem(.changed, error), severity)
     if severity == .failure {
       counters.addFailed()
       return nil

@@ -24,6 +24,7 @@ public final class ListJob: BatchJob {
   ) throws(BatchError) -> ResultRows {
     var result = ResultRows()
     for item in chunk.items {
+      context.resultCount = result.count
       switch item {
       case .file(let record):
         list(record, in: context, into: &result)

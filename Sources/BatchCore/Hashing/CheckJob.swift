@@ -24,6 +24,7 @@ public final class CheckJob: BatchJob {
     let digests = try context.tool(of: self) { () throws(BatchError) in DigestPool() }
     var result = CheckedChunk()
     for item in chunk.items {
+      context.resultCount = result.rows.count
       switch item {
       case .file(let entry, let record):
         settle(entry, try check(entry, record, with: digests, in: context), in: &result)

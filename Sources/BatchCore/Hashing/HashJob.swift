@@ -25,6 +25,7 @@ public final class HashJob: BatchJob {
     let digests = try context.tool(of: self) { () throws(BatchError) in try DigestSet(algorithms) }
     var result = ResultRows()
     for item in chunk.items {
+      context.resultCount = result.count
       switch item {
       case .file(let record):
         try hash(record, with: digests, in: context, into: &result)

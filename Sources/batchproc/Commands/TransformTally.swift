@@ -25,8 +25,19 @@ final class TransformTally: RunObserver {
   var current: Counts { counts.withLock { $0 } }
 
   func met(_ problem: Problem, severity: Severity) {
-    if problem.error.code == .unwritable, problem.error.isOfOutput { counts.withLock { $0.spoilt += 1 } }
+    count(problem)
     reporter.met(problem, severity: severity)
+  }
+
+  func met(_ problem: Problem, severity: Severity, behind results: Int) {
+    count(problem)
+    reporter.met(problem, severity: severity, behind: results)
+  }
+
+  func collected() { reporter.collected() }
+
+  private func count(_ problem: Problem) {
+    if problem.error.code == .unwritable, problem.error.isOfOutput { counts.withLock { $0.spoilt += 1 } }
   }
 
   func add(_ outcome: TransformOutcome) {

@@ -6,7 +6,30 @@ final class JSONReporter: Reporter {
   private let stream: any ResultStream
   private let cancellation: Cancellation
   private let diagnostics: Diagnostics
-  private let sequence = Mutex(0)
+  private let state = Mutex(State())
+
+  private struct State {
+    var sequence = 0
+    /// Results of the chunk that is being collected.
+    var results = 0
+    /// Problems that belong between its results, in order.
+    var pending: [(position: Int, fill: @Sendable (inout JSONLine) -> Void)] = []
+
+    /// Takes the problems that belong before the result of a position.
+    mutating func appendDue(at position: Int, to bytes: inout [UInt8]) {
+      while let first = pending.first, first.position <= position {
+        pending.removeFirst()
+        append("problem", to: &bytes, first.fill)
+      }
+    }
+
+    mutating func append(_ type: String, to bytes: inout [UInt8], _ fill: (inout JSONLine) -> Void) {
+      var line = JSONLine(type, sequence: sequence)
+      fill(&line)
+      sequence += 1
+      bytes += line.finished()
+    }
+  }
 
   /// - Parameter diagnostics: told what ends the run when the stream cannot be told.
   init(stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics) {
@@ -15,64 +38,96 @@ final class JSONReporter: Reporter {
     self.cancellation = cancellation
   }
 
-  /// Writes events whose members, from the first comma on, are given; all in one piece.
+  /// Writes results whose members, from the first comma on, are given.
   ///
   /// - Throws: what the stream throws.
   func write(_ type: String, members: some Sequence<ArraySlice<UInt8>>) throws(BatchError) {
-    try sequence.withLock { sequence throws(BatchError) in
-      var bytes = [UInt8]()
+    try write { state, bytes in
       for member in members {
-        bytes += JSONLine(type, sequence: sequence).opening
+        state.appendDue(at: state.results, to: &bytes)
+        bytes += JSONLine(type, sequence: state.sequence).opening
         bytes += member
-        sequence += 1
+        state.sequence += 1
+        state.results += 1
       }
-      try stream.write(bytes)
     }
   }
 
-  /// Writes one event.
+  /// Writes one result.
   func write(_ type: String, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
-    try sequence.withLock { sequence throws(BatchError) in
-      var line = JSONLine(type, sequence: sequence)
-      fill(&line)
-      sequence += 1
-      try stream.write(line.finished())
+    try write { state, bytes in
+      state.appendDue(at: state.results, to: &bytes)
+      state.append(type, to: &bytes, fill)
+      state.results += 1
     }
   }
 
   func met(_ problem: Problem, severity: Severity) {
-    writeOrStop("problem") { line in
-      line.add("event", problem.event.rawValue)
-      line.add("severity", severity.rawValue)
-      line.add(error: problem.error)
+    writeOrStop { state, bytes in
+      state.appendDue(at: state.results, to: &bytes)
+      state.append("problem", to: &bytes, Self.members(problem, severity))
+    }
+  }
+
+  func met(_ problem: Problem, severity: Severity, behind results: Int) {
+    state.withLock { $0.pending.append((results, Self.members(problem, severity))) }
+  }
+
+  func collected() {
+    writeOrStop { state, bytes in
+      state.appendDue(at: .max, to: &bytes)
+      state.results = 0
     }
   }
 
   func fatal(_ error: BatchError) {
     do throws(BatchError) {
-      try write("error") { $0.add(error: error) }
+      try write { state, bytes in
+        state.appendDue(at: .max, to: &bytes)
+        state.append("error", to: &bytes) { $0.add(error: error) }
+      }
     } catch {
       diagnostics.report(error)
     }
   }
 
   func summary(_ summary: RunSummary, text: SummaryText) {
-    writeOrStop("summary") { line in
-      line.add("seen", summary.counts.seen)
-      line.add("done", summary.counts.done)
-      line.add("failed", summary.counts.failed)
-      line.add("skipped", summary.counts.skipped)
-      line.add("changed", summary.counts.changed)
-      line.add("bytes", summary.counts.byteCount)
-      for (count, word) in text.tallies { line.add(word, count) }
-      line.add("complete", summary.stopped == nil)
-      line.add("seconds", summary.elapsed / .seconds(1))
+    writeOrStop { state, bytes in
+      state.append("summary", to: &bytes) { line in
+        line.add("seen", summary.counts.seen)
+        line.add("done", summary.counts.done)
+        line.add("failed", summary.counts.failed)
+        line.add("skipped", summary.counts.skipped)
+        line.add("changed", summary.counts.changed)
+        line.add("bytes", summary.counts.byteCount)
+        for (count, word) in text.tallies { line.add(word, count) }
+        line.add("complete", summary.stopped == nil)
+        line.add("seconds", summary.elapsed / .seconds(1))
+      }
     }
   }
 
-  private func writeOrStop(_ type: String, _ fill: (inout JSONLine) -> Void) {
+  private static func members(
+    _ problem: Problem, _ severity: Severity
+  ) -> @Sendable (inout JSONLine) -> Void {
+    { line in
+      line.add("event", problem.event.rawValue)
+      line.add("severity", severity.rawValue)
+      line.add(error: problem.error)
+    }
+  }
+
+  private func write(_ fill: (inout State, inout [UInt8]) -> Void) throws(BatchError) {
+    try state.withLock { state throws(BatchError) in
+      var bytes = [UInt8]()
+      fill(&state, &bytes)
+      if !bytes.isEmpty { try stream.write(bytes) }
+    }
+  }
+
+  private func writeOrStop(_ fill: (inout State, inout [UInt8]) -> Void) {
     do throws(BatchError) {
-      try write(type, fill)
+      try write(fill)
     } catch {
       cancellation.cancel(error)
     }
