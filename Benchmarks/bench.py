@@ -23,7 +23,8 @@ def arguments() -> argparse.Namespace:
                         help="where the jobs that are about a disk write")
     parser.add_argument("--results", type=pathlib.Path, help="where the page and the charts go")
     parser.add_argument("--quick", action="store_true", help="trees of a tenth, few runs; for trying, not for quoting")
-    parser.add_argument("--only", metavar="WORDS", help="only the jobs and sweeps whose title holds these words")
+    parser.add_argument("--only", metavar="WORDS", action="append",
+                        help="only the jobs and sweeps whose title holds these words; may be repeated")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="time for each table (default 90, quick 6)")
     return parser.parse_args()
 
@@ -45,7 +46,7 @@ def main() -> int:
     values |= {name: work / name for name in made}
 
     def chosen(title: str) -> bool:
-        return options.only is None or options.only.lower() in title.lower()
+        return options.only is None or any(words.lower() in title.lower() for words in options.only)
 
     jobs = [job for job in JOBS if chosen(job.title)]
     sweeps = [sweep for sweep in SWEEPS if chosen(sweep.title)]
