@@ -32,7 +32,7 @@ import Testing
       bsdtar -tf a.\(format) | wc -l
       """, seconds: 120)
     #expect(run.status == 0, "\(run.errorText)")
-    #expect(run.text == "32\n", "\(run.text)\(run.errorText)")
+    #expect(run.text == "33\n", "\(run.text)\(run.errorText)")
     let complaints = run.errorText.split(separator: "\n").filter {
       !$0.contains("no levels") && !$0.contains("USAGE")
     }
@@ -56,10 +56,13 @@ import Testing
     "one archive at any concurrency",
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "zip", "cpio", "7z"])
   func determinism(format: String) throws {
-    try writeMixedTree()
+    try t.writeTexts(files: 12)
+    let level = ["tar", "cpio"].contains(format) ? "" : "-l 1"
+    let isSlow = ["zip", "7z"].contains(format)
     let run = try t.shell(
       """
-      for j in 1 2 7 32; do $BP archive -q -j $j -o $j.x --format \(format) src; done
+      \(isSlow ? ":" : "seq 2300000 >src/c/huge")
+      for j in 1 2 7 32; do $BP archive -q \(level) --stride 5 -j $j -o $j.x --format \(format) src; done
       sha256sum <1.x >1.s; for j in 2 7 32; do sha256sum <$j.x | cmp - 1.s; done; ls *.x | wc -l
       """, seconds: 120)
     #expect(run.text == "4\n" && run.errorText == "", "\(run.errorText)")
@@ -71,7 +74,7 @@ import Testing
     let run = try t.shell(
       """
       ln -s a/f1 src/link; ln src/small src/twin
-      $BP archive -q -o a.\(format) src && mkdir out && bsdtar -xf a.\(format) -C out && diff -r --no-dereference src out/src
+      $BP archive -q \(format == "cpio" ? "" : "-l 1") -o a.\(format) src && mkdir out && bsdtar -xf a.\(format) -C out && diff -r --no-dereference src out/src
       stat -c %h out/src/twin
       """, seconds: 120)
     #expect(run.errorText == "", "\(run.errorText)")

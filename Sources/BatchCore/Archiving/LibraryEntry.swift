@@ -31,7 +31,8 @@ final class LibraryEntry {
     if !entry.groupName.isEmpty {
       PathBytes(entry.groupName).withCString { archive_entry_copy_gname(pointer, $0) }
     }
-    archive_entry_set_mtime(pointer, time_t(entry.modified.seconds), Int(entry.modified.nanoseconds))
+    let modified = Self.decimal(entry.modified)
+    archive_entry_set_mtime(pointer, time_t(modified.seconds), Int(modified.nanoseconds))
     archive_entry_set_size(pointer, entry.kind == .file ? Int64(clamping: entry.size) : 0)
     if number > 0 {
       archive_entry_set_ino64(pointer, number)
@@ -67,6 +68,16 @@ final class LibraryEntry {
     }
     // Without any range the file would count as one that has no holes.
     if map.isEmpty { archive_entry_sparse_add_entry(pointer, Int64(clamping: size), 0) }
+  }
+
+  /// The time as libarchive writes it: the seconds, a point, the nanoseconds.
+  ///
+  /// That is another time where the seconds are negative, so these are rounded the other way. There is no -0: the
+  /// last second before 1970 loses its fraction.
+  private static func decimal(_ time: FileStatus.Time) -> FileStatus.Time {
+    guard time.seconds < 0, time.nanoseconds > 0 else { return time }
+    guard time.seconds < -1 else { return FileStatus.Time(seconds: -1, nanoseconds: 0) }
+    return FileStatus.Time(seconds: time.seconds + 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
   }
 
   private static func fileType(of kind: ArchiveEntry.Kind) -> UInt32 {

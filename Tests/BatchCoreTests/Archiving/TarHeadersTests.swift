@@ -37,9 +37,13 @@ import Testing
     #expect(
       text(try header(ArchiveEntry(path: "f", kind: .file, modified: late))[0])
         .contains("30 mtime=1767225600.000000001\n"))
-    let early = FileStatus.Time(seconds: -2, nanoseconds: 0)
-    #expect(
-      text(try header(ArchiveEntry(path: "f", kind: .file, modified: early))[0]).contains("mtime=-2"))
+    for (seconds, nanoseconds, text) in [
+      (-2, 0, "mtime=-2\n"), (-2, 250_000_000, "mtime=-1.75\n"), (-1, 5, "mtime=-1\n"),
+    ] as [(Int64, Int32, String)] {
+      let early = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
+      #expect(
+        self.text(try header(ArchiveEntry(path: "f", kind: .file, modified: early))[0]).contains(text))
+    }
   }
 
   @Test func marksNamesThatAreNotText() throws {
