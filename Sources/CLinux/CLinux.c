@@ -37,6 +37,12 @@ long clinux_lgetxattr(const char *path, const char *name, void *value, size_t si
   return lgetxattr(path, name, value, size);
 }
 
+long clinux_listxattr(const char *path, void *list, size_t size) { return listxattr(path, list, size); }
+
+long clinux_getxattr(const char *path, const char *name, void *value, size_t size) {
+  return getxattr(path, name, value, size);
+}
+
 int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size) {
   return fsetxattr(fd, name, value, size, 0);
 }

@@ -48,6 +48,9 @@ enum CLI {
       case .compress, .decompress:
         let choices = try TransformChoices(parsed)
         return try TransformCommand(parsed, choices: choices, common: common, environment: environment).run()
+      case .archive:
+        let choices = try ArchiveChoices(parsed, environment: environment)
+        return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).run()
       case .test: return try TestCommand(parsed, common: common, environment: environment).run()
       case .check: return try CheckCommand(parsed, common: common, environment: environment).run()
       }

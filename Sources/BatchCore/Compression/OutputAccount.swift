@@ -15,6 +15,32 @@ struct OutputAccount: Sendable {
     observer.met(problem, severity: severity)
   }
 
+  /// Tells what became of a file that many operations read.
+  ///
+  /// - Parameters:
+  ///   - failure: why parts of it are zeros.
+  ///   - isStable: whether it was the same file all the time.
+  func tell(of path: PathBytes, failure: BatchError?, isStable: Bool) {
+    if let failure {
+      let message = "could not be read wholly, and is filled up with zeros: \(failure.message)"
+      counters.addFailed()
+      observer.met(
+        Problem(.unreadable, BatchError(.unreadable, message, path: path, errno: failure.errno)),
+        severity: .failure)
+      return
+    }
+    guard !isStable else { return done() }
+    let severity = policy.severity(of: .changed)
+    if severity == .failure {
+      counters.addFailed()
+    } else {
+      counters.addChanged()
+      counters.addDone()
+    }
+    observer.met(
+      Problem(.changed, BatchError(.changed, "changed while it was read", path: path)), severity: severity)
+  }
+
   /// Tells of a source whose output cannot get its name, or that cannot be removed.
   func spoilt(_ error: BatchError) {
     counters.addFailed()

@@ -117,9 +117,44 @@ public final class ChunkContext {
     counters.addBytes(buffer.count)
   }
 
+  /// Opens a file and lends its descriptor, as ``FileReader/withFile(_:_:)``.
+  func withFile<Result>(
+    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try bench.reader.withFile(record, body)
+  }
+
+  /// Lends the descriptor of the folder that something lies in, as ``FileReader/withFolder(of:_:)``.
+  func withFolder<Result>(
+    of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try bench.reader.withFolder(of: record, body)
+  }
+
+  /// Counts a file that was read although it changed meanwhile, as the policy says.
+  ///
+  /// - Returns: whether what was read is to be used.
+  func finishChanged(_ path: PathBytes) -> Bool {
+    let error = BatchError(.changed, "changed while it was read", path: path)
+    let severity = policy.severity(of: .changed)
+    problems.append((Problem(.changed, error), severity))
+    if severity == .failure {
+      counters.addFailed()
+      return false
+    }
+    counters.addChanged()
+    counters.addDone()
+    return true
+  }
+
   /// Counts an item that was processed without being read.
   public func finish() {
     counters.addDone()
+  }
+
+  /// Counts bytes that were read otherwise than through the context.
+  func count(bytes: Int) {
+    counters.addBytes(bytes)
   }
 
   /// Counts an item that asks for nothing.

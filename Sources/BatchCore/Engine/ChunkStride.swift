@@ -24,6 +24,13 @@ public struct ChunkStride: Sendable, Hashable {
     ChunkStride(count: max(1, count), byteCount: .max)
   }
 
+  /// For the segments of an archive: as many files as make a frame of `byteCount` bytes.
+  ///
+  /// - Parameter count: files in a segment at most; nil for a bound that small files alone reach.
+  public static func segments(count: Int?, byteCount: Int64) -> ChunkStride {
+    ChunkStride(count: max(1, count ?? 1024), byteCount: byteCount)
+  }
+
   /// The items in the chunk of an index at most.
   func count(at index: Int) -> Int {
     // Doubled after each 16 chunks: by the index alone, so that the plan is the same in every run.

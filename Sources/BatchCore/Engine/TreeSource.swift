@@ -8,7 +8,10 @@ public struct TreeSource: BatchSource {
 
   public mutating func next() -> WalkItem? { walker.next() }
 
+  /// Where a file has data; nil when it has no holes or cannot be asked.
+  func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
+
   public func weight(of item: WalkItem) -> Int64 {
-    if case .file(let record) = item { record.status.size } else { 0 }
+    if case .file(let record) = item, record.status.kind == .regular { record.status.size } else { 0 }
   }
 }

@@ -83,6 +83,54 @@ final class FileReader {
     }
   }
 
+  /// Opens a file and lends its descriptor, with the status that it has now.
+  ///
+  /// - Throws: `vanished`, `special` or `unreadable`, or what `body` throws, with the file's path.
+  func withFile<Result>(
+    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    do throws(BatchError) {
+      let file = try openExactly(record)
+      let status = try calls.status(of: file)
+      guard status.kind == .regular else {
+        throw BatchError(.special, "is \(status.kind.text) now, passed over")
+      }
+      return try body(file.raw, status)
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
+  /// Lends the descriptor of the folder that something lies in, when it still lies there; of a folder its own.
+  ///
+  /// - Throws: `vanished` when it does not, or what `body` throws, with the path.
+  func withFolder<Result>(
+    of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    do throws(BatchError) {
+      let folder = try descriptor(of: record.directory)
+      if record.followsLinks || isThere(record, in: folder) { return try body(folder) }
+      closeFolder()
+      let exact = try openFolderExactly(of: record)
+      guard isThere(record, in: exact.raw) else {
+        throw BatchError(.vanished, "is not there any more")
+      }
+      return try body(exact.raw)
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
+  private func isThere(_ record: FileRecord, in folder: Int32) -> Bool {
+    var raw = stat()
+    let result = record.withName { name in
+      name.pointee == 0
+        ? calls.status(of: folder, into: &raw)
+        : calls.status(of: name, at: folder, followingLinks: false, into: &raw)
+    }
+    return result == 0 && FileStatus(raw).identity == record.status.identity
+  }
+
   // MARK: The two ways
 
   /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.

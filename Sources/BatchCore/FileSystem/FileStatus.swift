@@ -28,6 +28,10 @@ public struct FileStatus: Sendable, Hashable {
   /// In bytes; 0 or too large for the files of /proc and /sys.
   public let size: Int64
   public let modified: Time
+  /// Bytes that the file takes on its device; fewer than ``size`` where it has holes or is compressed.
+  public let allocated: Int64
+  /// The number of the device that a character or block device stands for.
+  public let device: UInt64
 
   public init(_ raw: stat) {
     identity = FileIdentity(device: UInt64(raw.st_dev), inode: UInt64(raw.st_ino))
@@ -38,6 +42,8 @@ public struct FileStatus: Sendable, Hashable {
     size = Int64(raw.st_size)
     modified = Time(
       seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
+    allocated = Int64(raw.st_blocks) * 512
+    device = UInt64(raw.st_rdev)
   }
 
   public var kind: Kind {

@@ -14,7 +14,7 @@ struct FolderScanner: Sendable {
     descriptors.withDescriptors(DescriptorBudget.tokensToList) {
       do throws(BatchError) {
         let folder = try open(directory)
-        return scan(folder.descriptor, of: folder.directory)
+        return scan(folder.descriptor, of: folder.directory, status: folder.status)
       } catch {
         return Self.failed(directory, error)
       }
@@ -40,6 +40,7 @@ struct FolderScanner: Sendable {
   private struct OpenFolder: ~Copyable {
     let descriptor: Descriptor
     let directory: DirectoryPath
+    let status: FileStatus
   }
 
   private func open(_ directory: DirectoryPath) throws(BatchError) -> OpenFolder {
@@ -47,9 +48,10 @@ struct FolderScanner: Sendable {
     let mayFollow = options.followsLinks || directory.depth == 0
     do throws(BatchError) {
       let descriptor = try opener.open(directory.openPath, followingLast: mayFollow)
-      let identity = try calls.status(of: descriptor).identity
-      if mayFollow || identity == directory.identity {
-        return OpenFolder(descriptor: descriptor, directory: directory.identified(as: identity))
+      let status = try calls.status(of: descriptor)
+      if mayFollow || status.identity == directory.identity {
+        return OpenFolder(
+          descriptor: descriptor, directory: directory.identified(as: status.identity), status: status)
       }
     } catch {
       throw classify(error, of: directory)
@@ -57,8 +59,9 @@ struct FolderScanner: Sendable {
     do throws(BatchError) {
       // A mount point, or a name on the way that was swapped for a link: only the strict way tells.
       let descriptor = try opener.openBelowOperand(directory)
-      let identity = try calls.status(of: descriptor).identity
-      return OpenFolder(descriptor: descriptor, directory: directory.identified(as: identity))
+      let status = try calls.status(of: descriptor)
+      return OpenFolder(
+        descriptor: descriptor, directory: directory.identified(as: status.identity), status: status)
     } catch {
       throw classify(error, of: directory)
     }
@@ -75,13 +78,15 @@ struct FolderScanner: Sendable {
 
   private static func failed(_ directory: DirectoryPath, _ error: BatchError) -> ScannedFolder {
     ScannedFolder(
-      directory: directory, names: NameArena([]), items: [.problem(Problem(error))], rest: [],
+      directory: directory, status: nil, names: NameArena([]), items: [.problem(Problem(error))], rest: [],
       subdirectories: [])
   }
 
   // MARK: Reading
 
-  private func scan(_ folder: borrowing Descriptor, of opened: DirectoryPath) -> ScannedFolder {
+  private func scan(
+    _ folder: borrowing Descriptor, of opened: DirectoryPath, status: FileStatus
+  ) -> ScannedFolder {
     let markers = FolderMarkers(calls: calls)
     let directory = options.readsIgnoreFiles ? opened.scoped(markers.scope(of: opened, at: folder)) : opened
     let isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
@@ -105,7 +110,7 @@ struct FolderScanner: Sendable {
       items.append(.problem(Problem(classify(error, of: directory))))
     }
     return ScannedFolder(
-      directory: directory, names: names, items: items, rest: files.dropFirst(Self.blockSize),
+      directory: directory, status: status, names: names, items: items, rest: files.dropFirst(Self.blockSize),
       subdirectories: subdirectories)
   }
 
@@ -123,11 +128,22 @@ struct FolderScanner: Sendable {
     for entry: DirectoryEntry, in directory: DirectoryPath, names: NameArena,
     at folder: borrowing Descriptor
   ) -> WalkItem? {
-    if let kind = entry.kind, kind != .regular, !(kind == .symbolicLink && options.followsLinks) {
+    if let kind = entry.kind, kind != .regular, !(kind == .symbolicLink && options.followsLinks),
+      !options.takesEverything || kind == .socket
+    {
       return .problem(.special(kind, at: directory.path(of: entry, names: names)))
     }
     var raw = stat()
-    let result = status(of: entry, names: names, at: folder, into: &raw)
+    var followsLinks = options.followsLinks
+    var result = status(of: entry, names: names, at: folder, into: &raw)
+    if result != 0, followsLinks, options.takesEverything, entry.kind != .regular {
+      // A link that leads nowhere is still a link.
+      followsLinks = false
+      let descriptor = folder.raw
+      result = names.withCString(at: entry.nameOffset) {
+        calls.status(of: $0, at: descriptor, followingLinks: false, into: &raw)
+      }
+    }
     guard result == 0 else {
       let path = directory.path(of: entry, names: names)
       if entry.kind == .symbolicLink { return .problem(.special(.symbolicLink, at: path)) }
@@ -135,14 +151,14 @@ struct FolderScanner: Sendable {
       return .problem(Problem(result == -ENOENT ? error.recoded(.vanished) : error))
     }
     let status = FileStatus(raw)
-    guard status.kind == .regular else {
+    guard options.yields(status.kind) else {
       return .problem(.special(status.kind, at: directory.path(of: entry, names: names)))
     }
-    guard options.takes(status) else { return nil }
+    guard status.kind != .regular || options.takes(status) else { return nil }
     return .file(
       FileRecord(
         directory: directory, names: names, nameOffset: entry.nameOffset, status: status,
-        followsLinks: options.followsLinks))
+        followsLinks: followsLinks))
   }
 
   private func status(

@@ -39,6 +39,15 @@ public enum StandardStreams {
     return result == 0 ? FileStatus(raw).identity : nil
   }
 
+  /// How many names the file behind a path has, the path's last name not followed; 0 when there is none.
+  public static func linkCount(of path: PathBytes) -> UInt64 {
+    var raw = stat()
+    let result = path.withCString {
+      LinuxCalls().status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw)
+    }
+    return result == 0 && FileStatus(raw).kind == .regular ? FileStatus(raw).linkCount : 0
+  }
+
   /// The descriptors' numbers.
   public enum Stream: Int32, Sendable {
     case input = 0

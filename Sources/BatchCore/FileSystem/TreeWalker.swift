@@ -55,6 +55,16 @@ struct TreeWalker {
     }
   }
 
+  /// Where a file has data, asked beside the walk; nil when it has no holes or cannot be asked.
+  func dataMap(of record: FileRecord) -> [Range<UInt64>]? {
+    scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) {
+      let reader = FileReader(calls: scanner.calls)
+      return try? reader.withFile(record) { (descriptor, _) throws(BatchError) in
+        DataMap.read(descriptor, size: UInt64(clamping: record.status.size))
+      }
+    }
+  }
+
   // MARK: Operands
 
   private mutating func begin(_ operand: PathBytes) -> WalkItem? {
@@ -63,21 +73,34 @@ struct TreeWalker {
       let message = operand.isEmpty ? "an operand is the empty name" : "an operand holds a NUL byte"
       return .problem(Problem(.missing, BatchError(.missing, message, path: operand)))
     }
+    if let link = linkOperand(operand) { return link }
     var raw = stat()
     let result = DirectoryOpener(calls: scanner.calls).status(of: operand, into: &raw)
     guard result == 0 else {
       return .problem(Problem(BatchError.syscall("find", errno: -result, path: operand)))
     }
     let status = FileStatus(raw)
-    if status.kind != .directory { return fileOperand(operand, status) }
+    if status.kind != .directory { return fileOperand(operand, status, followsLinks: true) }
     let folder = scanner.scan(DirectoryPath(operand: operand))
     rootDevice = folder.directory.identity?.device ?? 0
     descend(into: folder)
-    return nil
+    return itself(folder)
   }
 
-  private func fileOperand(_ operand: PathBytes, _ status: FileStatus) -> WalkItem? {
-    guard status.kind == .regular else {
+  /// An operand that is a symbolic link, where those are taken as they are.
+  private func linkOperand(_ operand: PathBytes) -> WalkItem? {
+    guard scanner.options.takesEverything, !scanner.options.followsLinks else { return nil }
+    var raw = stat()
+    let result = operand.withCString {
+      scanner.calls.status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw)
+    }
+    let status = FileStatus(raw)
+    guard result == 0, status.kind == .symbolicLink else { return nil }
+    return fileOperand(operand, status, followsLinks: false)
+  }
+
+  private func fileOperand(_ operand: PathBytes, _ status: FileStatus, followsLinks: Bool) -> WalkItem? {
+    guard scanner.options.yields(status.kind) else {
       return .problem(
         Problem(
           .unreadable,
@@ -90,10 +113,20 @@ struct TreeWalker {
     var chooser = EntryChooser(
       directory: directory, names: names, filter: scanner.options.filter, isCache: false)
     let entry = DirectoryEntry(nameOffset: 0, kind: .regular, inode: status.identity.inode)
-    guard chooser.takes(entry, isDirectory: false), scanner.options.takes(status) else { return nil }
+    guard chooser.takes(entry, isDirectory: false) else { return nil }
+    guard status.kind != .regular || scanner.options.takes(status) else { return nil }
     return .file(
       FileRecord(
-        directory: directory, names: names, nameOffset: 0, status: status, followsLinks: true))
+        directory: directory, names: names, nameOffset: 0, status: status, followsLinks: followsLinks))
+  }
+
+  /// A folder as an item of its own, where those are yielded.
+  private func itself(_ folder: ScannedFolder) -> WalkItem? {
+    guard scanner.options.takesEverything, let status = folder.status else { return nil }
+    return .file(
+      FileRecord(
+        directory: folder.directory, names: NameArena([]), nameOffset: 0, status: status,
+        followsLinks: scanner.options.followsLinks))
   }
 
   // MARK: Folders
@@ -123,10 +156,13 @@ struct TreeWalker {
       if scanner.options.staysOnFileSystem, let identity = folder.directory.identity,
         identity.device != rootDevice
       {
+        // The mount point belongs to the tree, what is mounted there does not.
+        if let item = itself(folder) { return item }
         continue
       }
       if let identity = folder.directory.identity, scanner.options.excluded.contains(identity) { continue }
       descend(into: folder)
+      if let item = itself(folder) { return item }
     }
     return nil
   }

@@ -19,12 +19,24 @@ public struct WalkOptions: Sendable {
   public var excluded: Set<FileIdentity> = []
   /// Leaves out the temporary files of runs that write outputs, below the operands.
   public var skipsTemporaries = false
+  /// Yields everything that a tree is made of: folders before what is in them, symbolic links, FIFOs and
+  /// devices. Sockets stay special. An operand that is a symbolic link is yielded as one.
+  public var takesEverything = false
   /// How many folders may be read ahead at once; 0 reads each one when it is needed.
   public var readAhead = 4
   /// While folders take less time than this to read, handing them to another thread costs more than it brings.
   public var readAheadThreshold = Duration.zero
 
   public init() {}
+
+  /// Whether what is of this kind is yielded, folders aside.
+  func yields(_ kind: FileStatus.Kind) -> Bool {
+    switch kind {
+    case .regular: true
+    case .symbolicLink, .fifo, .characterDevice, .blockDevice: takesEverything
+    case .directory, .socket, .unknown: false
+    }
+  }
 
   /// Whether a file is within the bounds and no output of the run.
   func takes(_ file: FileStatus) -> Bool {

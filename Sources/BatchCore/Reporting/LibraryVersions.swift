@@ -1,3 +1,4 @@
+import CArchive
 import CCrypto
 import CDeflate
 import CLZ4
@@ -12,6 +13,7 @@ public enum LibraryVersions {
   /// version is the one that was compiled against.
   public static var all: [(name: String, version: String)] {
     [
+      ("libarchive", archive),
       ("libcrypto", OpenSSL_version(OPENSSL_VERSION_STRING).map { String(cString: $0) } ?? "unknown"),
       ("libdeflate", LIBDEFLATE_VERSION_STRING),
       ("liblz4", LZ4_versionString().map { String(cString: $0) } ?? "unknown"),
@@ -20,6 +22,11 @@ public enum LibraryVersions {
       ("libzstd", ZSTD_versionString().map { String(cString: $0) } ?? "unknown"),
       ("zlib", zlibVersion().map { String(cString: $0) } ?? "unknown"),
     ]
+  }
+
+  private static var archive: String {
+    let number = archive_version_number()
+    return "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
   }
 
   private static var xxhash: String {

@@ -27,7 +27,9 @@ int clinux_openat(int directory, const char *path, int flags, unsigned mode);
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int clinux_syncfs(int fd);
 
-/// llistxattr(2), lgetxattr(2), fsetxattr(2).
+/// listxattr(2), getxattr(2), llistxattr(2), lgetxattr(2), fsetxattr(2).
+long clinux_listxattr(const char *path, void *list, size_t size);
+long clinux_getxattr(const char *path, const char *name, void *value, size_t size);
 long clinux_llistxattr(const char *path, void *list, size_t size);
 long clinux_lgetxattr(const char *path, const char *name, void *value, size_t size);
 int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size);

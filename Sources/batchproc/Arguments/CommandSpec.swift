@@ -1,6 +1,6 @@
 /// The name by which code tells commands apart.
 enum CommandID: String, Sendable, Hashable, CaseIterable {
-  case hash, check, compress, decompress, test
+  case hash, check, compress, decompress, test, archive
 }
 
 /// The one declaration of a command.

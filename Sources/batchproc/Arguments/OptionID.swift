@@ -16,4 +16,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case status, warn, strict, ignoreMissing, directory
   // Compression
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
+  // Archives
+  case reproducible, mtime
 }

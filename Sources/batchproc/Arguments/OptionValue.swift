@@ -8,6 +8,8 @@ enum OptionValue: Sendable, Hashable {
   /// In bytes.
   case size(Int64)
   case decimal(Double)
+  /// In seconds since 1970.
+  case time(Int64)
   case choice(String)
   /// A path or a pattern, as given.
   case bytes(PathBytes)

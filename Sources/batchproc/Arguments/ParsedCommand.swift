@@ -29,6 +29,10 @@ struct ParsedCommand: Sendable {
     if case .decimal(let number) = last(id) { number } else { nil }
   }
 
+  func time(_ id: OptionID) -> Int64? {
+    if case .time(let seconds) = last(id) { seconds } else { nil }
+  }
+
   func choice<Choice: RawRepresentable<String>>(_ id: OptionID) -> Choice? {
     choices(id).last.flatMap(Choice.init(rawValue:))
   }

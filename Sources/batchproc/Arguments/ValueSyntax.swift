@@ -10,6 +10,8 @@ enum ValueSyntax: Sendable, Hashable {
   case size(minimum: Int64)
   /// A decimal number above zero.
   case decimal
+  /// A moment, to the second.
+  case time
   case choice([String])
   case file
   case directory
@@ -34,7 +36,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .choice(let values): values
     case .policy:
       EventClass.allCases.flatMap { event in PolicyAction.examples.map { "\(event.rawValue)=\($0)" } }
-    case .number, .size, .decimal, .file, .directory, .glob: []
+    case .number, .size, .decimal, .time, .file, .directory, .glob: []
     }
   }
 
@@ -44,6 +46,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .number(let range): .count(try ValueSyntax.number(value, in: range))
     case .size(let minimum): .size(try ValueSyntax.size(value, minimum: minimum))
     case .decimal: .decimal(try ValueSyntax.decimal(value))
+    case .time: .time(try ValueSyntax.time(value))
     case .choice(let values): .choice(try ValueSyntax.choice(value, among: values))
     case .policy: try ValueSyntax.policy(value)
     case .file, .directory, .glob: .bytes(try ValueSyntax.nonEmpty(value))

@@ -25,9 +25,11 @@ final class Session: Sendable {
   ///
   /// - Parameters:
   ///   - sharesDescriptors: whether half of the descriptors are for outputs that wait for their names.
+  ///   - stride: in the place of what --stride says.
   ///   - observing: puts an observer before the reporter.
   init(
     _ common: CommonOptions, environment: (String) -> PathBytes?, sharesDescriptors: Bool = false,
+    stride: ChunkStride? = nil,
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
@@ -45,6 +47,7 @@ final class Session: Sendable {
       ? JSONReporter(stream: output, cancellation: cancellation, diagnostics: diagnostics)
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
     var options = try common.batchOptions(Capacity.current())
+    if let stride { options.stride = stride }
     stagedOutputs = sharesDescriptors ? try options.shareDescriptors() : 0
     runner = BatchRunner(options: options, cancellation: cancellation, observer: observing(reporter))
     signals.withLock {

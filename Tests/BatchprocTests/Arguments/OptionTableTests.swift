@@ -56,6 +56,7 @@ import Testing
     case .count: ("12", "twelve", .count(12))
     case .number(let range): (PathBytes("\(range.upperBound)"), "-1", .count(range.upperBound))
     case .size: ("2K", "2X", .size(2048))
+    case .time: ("@12", "noon", .time(12))
     case .decimal: ("1.5", "1,5", .decimal(1.5))
     case .choice(let values): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
     case .file, .directory, .glob: (PathBytes([0xff]), "", .bytes(PathBytes([0xff])))

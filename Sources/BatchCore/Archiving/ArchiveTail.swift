@@ -1,0 +1,127 @@
+/// What stands behind the end-of-archive blocks: the member index, where stock tools pass over it.
+///
+/// | archive | how |
+/// |---|---|
+/// | zst | skippable frames with the index, then the seek table of zstd's seekable format |
+/// | lz4 | skippable frames with the index, then one that tells where they begin |
+/// | gz | empty members whose extra field holds the index in slices, then one that tells where they begin |
+/// | xz, and no compression | bytes behind the end of the archive, where reading stops; in a stream of their own for xz |
+struct ArchiveTail {
+  static let indexMagic: UInt32 = 0x184D_2A5A
+  static let locatorMagic: UInt32 = 0x184D_2A5B
+  static let seekTableMagic: UInt32 = 0x184D_2A5E
+  static let seekableMagic: UInt32 = 0x8F92_EAB1
+  static let locatorText = Array("BPTAIL01".utf8)
+  private static let indexText = Array("BPIX".utf8)
+  private static let version: UInt8 = 1
+  /// What an extra field of gzip has room for, and a round number.
+  private static let gzipSlice = 60_000
+  /// The last member of a gzip archive, in bytes.
+  static let gzipLocatorSize = 64
+
+  let format: ArchiveFormat
+  /// The compressed index.
+  let index: [UInt8]
+  /// Where the tail begins in the archive.
+  let offset: UInt64
+  /// All frames before it.
+  let frames: [FramePlace]
+
+  /// Hands over the bytes of the tail piece by piece.
+  ///
+  /// - Parameter codec: nil where nothing is compressed.
+  func write(
+    _ codec: (any CodecContext)?, to output: ([UInt8]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    switch format.compression {
+    case .zst: try writeZstd(output)
+    case .lz4:
+      for frame in skippableFrames { try output(frame) }
+      try output(Self.skippable(Self.locatorMagic, Self.littleEndian(offset) + Self.locatorText))
+    case .gz:
+      for start in stride(from: 0, to: index.count, by: Self.gzipSlice) {
+        let slice = index[start..<min(index.count, start + Self.gzipSlice)]
+        try output(Self.emptyMember(Self.subfield("BP", slice)))
+      }
+      // Of one length whatever it says, so that it is found from the end of the file.
+      let filler = Self.gzipLocatorSize - Self.emptyMember(Self.subfield("BT", [])).count
+      let text = Self.littleEndian(offset) + Self.locatorText
+      try output(
+        Self.emptyMember(Self.subfield("BT", text + [UInt8](repeating: 0, count: filler - text.count))))
+    case .xz, nil:
+      var bytes = index
+      TarHeaders.pad(&bytes, from: 0)
+      let start = bytes.count
+      bytes += Self.locatorText + Self.littleEndian(UInt64(index.count))
+      TarHeaders.pad(&bytes, from: start)
+      guard let codec else { return try output(bytes) }
+      var stream: [UInt8] = []
+      try withBytes(of: bytes) { (raw) throws(BatchError) in try codec.compress(wholeFile: raw, into: &stream)
+      }
+      try output(stream)
+    }
+  }
+
+  // MARK: zstd and lz4
+
+  private var skippableFrames: [[UInt8]] {
+    let head = Self.indexText + [Self.version, 0]
+    // Readers hold a frame's size in 32 bits, some in 31.
+    let room = 1 << 30
+    return stride(from: 0, to: max(1, index.count), by: room).map { start in
+      Self.skippable(Self.indexMagic, head + index[start..<min(index.count, start + room)])
+    }
+  }
+
+  private func writeZstd(_ output: ([UInt8]) throws(BatchError) -> Void) throws(BatchError) {
+    var entries: [UInt8] = []
+    for frame in frames {
+      entries.appendLittleEndian(UInt32(clamping: frame.size))
+      entries.appendLittleEndian(UInt32(clamping: frame.plainSize))
+    }
+    var count = frames.count
+    for frame in skippableFrames {
+      try output(frame)
+      entries.appendLittleEndian(UInt32(clamping: frame.count))
+      entries.appendLittleEndian(UInt32(0))
+      count += 1
+    }
+    entries.appendLittleEndian(UInt32(clamping: count))
+    // The descriptor: no checksums here, since each frame has its own.
+    entries.append(0)
+    entries.appendLittleEndian(Self.seekableMagic)
+    try output(Self.skippable(Self.seekTableMagic, entries))
+  }
+
+  private static func skippable(_ magic: UInt32, _ payload: [UInt8]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(payload.count + 8)
+    bytes.appendLittleEndian(magic)
+    bytes.appendLittleEndian(UInt32(clamping: payload.count))
+    return bytes + payload
+  }
+
+  private static func littleEndian(_ number: UInt64) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.appendLittleEndian(number)
+    return bytes
+  }
+
+  // MARK: gzip
+
+  private static func subfield(_ name: StaticString, _ content: some Collection<UInt8>) -> [UInt8] {
+    var bytes = name.withUTF8Buffer { Array($0) }
+    bytes.appendLittleEndian(UInt16(clamping: content.count))
+    return bytes + content
+  }
+
+  /// A member without content and with an extra field, RFC 1952.
+  private static func emptyMember(_ extra: [UInt8]) -> [UInt8] {
+    // FEXTRA; no time; an unknown system.
+    var bytes: [UInt8] = [0x1F, 0x8B, 0x08, 0x04, 0, 0, 0, 0, 0, 255]
+    bytes.appendLittleEndian(UInt16(clamping: extra.count))
+    bytes += extra
+    // A last block of fixed codes with nothing in it; the CRC and the length of nothing.
+    return bytes + [0x03, 0x00, 0, 0, 0, 0, 0, 0, 0, 0]
+  }
+}

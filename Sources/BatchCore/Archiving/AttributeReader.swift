@@ -1,0 +1,63 @@
+import CLinux
+import Glibc
+
+/// Reads the extended attributes of what a walk found.
+enum AttributeReader {
+  /// All attributes that are readable, sorted by name.
+  ///
+  /// Reached through the folder's descriptor, so that neither a long path nor one that was swapped matters.
+  ///
+  /// - Parameter folder: the descriptor of the folder that the name lies in, or `AT_FDCWD`.
+  static func attributes(
+    of name: UnsafePointer<CChar>, in folder: Int32, followingLinks: Bool
+  ) -> [ExtendedAttribute] {
+    let length = strlen(name)
+    // A dot leads through the link that /proc has in the place of the folder.
+    let last = length == 0 ? "." : ""
+    var start = folder == AT_FDCWD ? last : "/proc/self/fd/\(folder)/\(last)"
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + start.utf8.count + 1) { path in
+      guard let base = path.baseAddress else { return [] }
+      start.withUTF8 { bytes in
+        for (index, byte) in bytes.enumerated() { base[index] = CChar(bitPattern: byte) }
+        memcpy(base + bytes.count, name, length + 1)
+      }
+      return read(UnsafePointer(base), followingLinks)
+    }
+  }
+
+  private static func read(_ path: UnsafePointer<CChar>, _ followingLinks: Bool) -> [ExtendedAttribute] {
+    let list =
+      value {
+        followingLinks ? clinux_listxattr(path, $0, $1) : clinux_llistxattr(path, $0, $1)
+      } ?? []
+    guard !list.isEmpty else { return [] }
+    return list.split(separator: 0).compactMap { name in
+      let found = PathBytes(name).withCString { name in
+        value {
+          followingLinks ? clinux_getxattr(path, name, $0, $1) : clinux_lgetxattr(path, name, $0, $1)
+        }
+      }
+      return found.map { ExtendedAttribute(name: Array(name), value: $0) }
+    }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+  }
+
+  /// Asks for as many bytes as there are; nil when the call fails.
+  private static func value(_ call: (UnsafeMutableRawPointer?, Int) -> Int) -> [UInt8]? {
+    // Most files have none, and a first look with some room saves the second for most others.
+    let first = withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { room -> [UInt8]? in
+      let count = call(room.baseAddress, room.count)
+      return count < 0 ? nil : Array(room[..<count])
+    }
+    if let first { return first }
+    guard errno == ERANGE else { return nil }
+    let size = call(nil, 0)
+    guard size > 0 else { return nil }
+    var isWhole = false
+    let value = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      let result = call(UnsafeMutableRawPointer(buffer.baseAddress), size)
+      isWhole = result >= 0
+      count = max(0, result)
+    }
+    return isWhole ? value : nil
+  }
+}

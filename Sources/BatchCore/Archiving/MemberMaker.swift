@@ -1,0 +1,95 @@
+import CLinux
+import Glibc
+
+/// Makes the entries of members from what a walk found: names, owners, attributes, targets of links.
+struct MemberMaker: Sendable {
+  let options: ArchiveOptions
+  private let owners = OwnerNames()
+
+  init(_ options: ArchiveOptions) {
+    self.options = options
+  }
+
+  /// - Throws: when it is not there any more, or cannot be looked at.
+  func entry(for record: FileRecord, in context: ChunkContext) throws(BatchError) -> ArchiveEntry {
+    let status = record.status
+    let kind: ArchiveEntry.Kind =
+      switch status.kind {
+      case .regular: .file
+      case .directory: .directory
+      case .symbolicLink: .symbolicLink
+      case .fifo: .fifo
+      case .characterDevice: .characterDevice
+      case .blockDevice: .blockDevice
+      case .socket, .unknown:
+        throw BatchError(.special, "is \(status.kind.text), passed over", path: record.path)
+      }
+    var entry = ArchiveEntry(path: MemberNaming.name(of: record.path), kind: kind)
+    describe(status, in: &entry)
+    if kind == .characterDevice || kind == .blockDevice {
+      entry.deviceMajor = Self.major(status.device)
+      entry.deviceMinor = Self.minor(status.device)
+    }
+    let details = try context.withFolder(of: record) { (folder) throws(BatchError) in
+      let target = try kind == .symbolicLink ? Self.target(of: record, in: folder) : nil
+      let attributes = record.withName {
+        AttributeReader.attributes(of: $0, in: folder, followingLinks: record.followsLinks)
+      }
+      return (target: target, attributes: attributes)
+    }
+    entry.linkTarget = details.target
+    entry.attributes = details.attributes
+    return entry
+  }
+
+  /// A further name of a file.
+  func link(for record: FileRecord, to first: PathBytes) -> ArchiveEntry {
+    var entry = ArchiveEntry(
+      path: MemberNaming.name(of: record.path), kind: .hardLink, linkTarget: MemberNaming.name(of: first))
+    describe(record.status, in: &entry)
+    entry.size = 0
+    return entry
+  }
+
+  /// What `stat(2)` tells.
+  func describe(_ status: FileStatus, in entry: inout ArchiveEntry) {
+    entry.size = entry.kind == .file ? UInt64(clamping: status.size) : 0
+    entry.mode = status.mode & 0o7777
+    entry.modified = options.time(of: status)
+    guard !options.isReproducible else { return }
+    entry.owner = status.owner
+    entry.group = status.group
+    entry.ownerName = owners.user(status.owner)
+    entry.groupName = owners.group(status.group)
+  }
+
+  private static func target(of record: FileRecord, in folder: Int32) throws(BatchError) -> PathBytes {
+    var capacity = 256
+    while capacity <= 1 << 20 {
+      var number = 0
+      let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+        number = record.withName { name in
+          retrying {
+            buffer.withMemoryRebound(to: CChar.self) { room in
+              room.baseAddress.map { readlinkat(folder, name, $0, capacity) } ?? 0
+            }
+          }
+        }
+        count = max(0, number)
+      }
+      guard number >= 0 else { throw .syscall("read the link", errno: Int32(truncatingIfNeeded: -number)) }
+      if bytes.count < capacity { return PathBytes(bytes) }
+      capacity *= 4
+    }
+    throw BatchError(.unreadable, "cannot read the link: its target is too long", errno: ENAMETOOLONG)
+  }
+
+  // As glibc packs them; its macros do not reach Swift.
+  private static func major(_ device: UInt64) -> UInt32 {
+    UInt32(truncatingIfNeeded: (device >> 8) & 0xfff | (device >> 32) & ~0xfff)
+  }
+
+  private static func minor(_ device: UInt64) -> UInt32 {
+    UInt32(truncatingIfNeeded: device & 0xff | (device >> 12) & ~0xff)
+  }
+}

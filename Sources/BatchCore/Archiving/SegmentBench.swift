@@ -1,0 +1,169 @@
+/// What a lane needs to make segments: headers, a codec, a digest, and a buffer that keeps its room.
+final class SegmentBench {
+  private let codec: (any CodecContext)?
+  private let headers: TarHeaders
+  private let digest: DigestStream
+  /// The plain bytes of the segment.
+  private(set) var plain: [UInt8] = []
+  private(set) var members: [ArchivedMember] = []
+  /// Where the content of the member that is being added begins.
+  private var contentStart = 0
+
+  init(
+    _ options: ArchiveOptions, checking check: @escaping () throws(BatchError) -> Void
+  ) throws(BatchError) {
+    codec = try options.format.compression?.makeContext(level: options.level, checking: check)
+    headers = try TarHeaders()
+    digest = try DigestStream(.sha256)
+  }
+
+  /// Forgets the segment before.
+  func begin() {
+    plain.removeAll(keepingCapacity: true)
+    members.removeAll(keepingCapacity: true)
+    contentStart = 0
+  }
+
+  /// The frame of the segment; nil when nothing is in it.
+  func frame() throws(BatchError) -> ArchiveFrame? {
+    guard !plain.isEmpty else { return nil }
+    guard let codec else {
+      let bytes = takePlain()
+      return ArchiveFrame(bytes: bytes, plainSize: UInt64(bytes.count))
+    }
+    return ArchiveFrame(bytes: try codec.compressed(plain), plainSize: UInt64(plain.count))
+  }
+
+  /// Gives the plain bytes away; the next segment gets room of its own.
+  func takePlain() -> [UInt8] {
+    let bytes = plain
+    plain = []
+    plain.reserveCapacity(bytes.count)
+    return bytes
+  }
+
+  // MARK: Members
+
+  /// Adds what has no content, or the header of what gets its content in other frames.
+  ///
+  /// - Throws: `invalid` for what the format has no place for; the segment is as it was.
+  func add(_ entry: ArchiveEntry, identity: FileIdentity? = nil) throws(BatchError) {
+    let start = plain.count
+    try addHeader(entry)
+    members.append(ArchivedMember(entry, offset: start, identity: identity))
+  }
+
+  /// Adds a file.
+  ///
+  /// The header is made first, of what the walk saw, and again where the content turns out to be another: the
+  /// archive says what it holds, whatever happens to the file.
+  ///
+  /// - Parameters:
+  ///   - expected: the status that the entry was made of.
+  ///   - read: puts the content here by ``append(_:)`` and tells what it was; nil when it is not to be used.
+  ///   - describe: gives an entry what another status says.
+  /// - Returns: whether it is in the archive.
+  func add(
+    _ entry: ArchiveEntry, of expected: FileStatus, reading read: () throws(BatchError) -> ReadOutcome?,
+    describing describe: (FileStatus, inout ArchiveEntry) -> Void
+  ) throws(BatchError) -> Bool {
+    let start = plain.count
+    var isAdded = false
+    defer { if !isAdded { plain.removeSubrange(min(start, plain.count)...) } }
+    try addHeader(entry)
+    guard let outcome = try read() else { return false }
+    // Files of /proc say 0, those of /sys a page; and a file may change while it is read.
+    let size = UInt64(plain.count - contentStart)
+    var final = entry
+    if size != entry.size || !outcome.status.hasSameContent(as: expected) {
+      describe(outcome.status, &final)
+      final.size = size
+      var header: [UInt8] = []
+      try headers.append(final, to: &header)
+      plain.replaceSubrange(start..<contentStart, with: header)
+      contentStart = start + header.count
+    }
+    let digest = try withBytes(of: plain) { (raw) throws(BatchError) in
+      try self.digest.digest(of: UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
+    }
+    members.append(ArchivedMember(final, offset: start, digest: digest, identity: expected.identity))
+    TarHeaders.pad(&plain, from: contentStart)
+    isAdded = true
+    return true
+  }
+
+  /// Adds a sparse file; its digest is that of the file with its holes.
+  ///
+  /// - Parameters:
+  ///   - map: where the file has data.
+  ///   - read: puts that data here; false when it is not to be used.
+  func addSparse(
+    _ entry: ArchiveEntry, map: [Range<UInt64>], of expected: FileStatus,
+    reading read: () throws(BatchError) -> Bool
+  ) throws(BatchError) -> Bool {
+    let start = plain.count
+    var isAdded = false
+    defer { if !isAdded { plain.removeSubrange(min(start, plain.count)...) } }
+    var entry = entry
+    entry.dataMap = map
+    try addHeader(entry)
+    guard try read() else { return false }
+    let sparse = SparseDigest(digest, map: map, size: entry.size)
+    try withBytes(of: plain) { (raw) throws(BatchError) in
+      try sparse.update(UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
+    }
+    members.append(
+      ArchivedMember(entry, offset: start, digest: try sparse.finish(), identity: expected.identity))
+    TarHeaders.pad(&plain, from: contentStart)
+    isAdded = true
+    return true
+  }
+
+  private func addHeader(_ entry: ArchiveEntry) throws(BatchError) {
+    let start = plain.count
+    do throws(BatchError) {
+      try headers.append(entry, to: &plain)
+    } catch {
+      plain.removeSubrange(min(start, plain.count)...)
+      throw error
+    }
+    contentStart = plain.count
+  }
+
+  // MARK: Content
+
+  /// Forgets the content of the member that is being added.
+  func restartContent() {
+    plain.removeSubrange(contentStart...)
+  }
+
+  func append(_ piece: UnsafeRawBufferPointer) {
+    plain.append(contentsOf: piece)
+  }
+
+  /// Appends `count` bytes: those that `fill` puts there and counts, then zeros.
+  func append(
+    _ count: Int, filling fill: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
+  ) throws(BatchError) {
+    try plain.append(upTo: count) { (base) throws(BatchError) in
+      let room = UnsafeMutableRawBufferPointer(start: base, count: count)
+      let filled = try fill(room)
+      UnsafeMutableRawBufferPointer(rebasing: room[filled...]).initializeMemory(as: UInt8.self, repeating: 0)
+      return count
+    }
+  }
+
+  /// Fills the last block of a member whose content began with the segment.
+  func pad() {
+    TarHeaders.pad(&plain, from: 0)
+  }
+}
+
+extension CodecContext {
+  /// One complete frame of these bytes.
+  func compressed(_ plain: [UInt8]) throws(BatchError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    try withBytes(of: plain) { (raw) throws(BatchError) in try compress(wholeFile: raw, into: &bytes) }
+    return bytes
+  }
+}

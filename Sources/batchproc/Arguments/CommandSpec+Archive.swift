@@ -1,0 +1,55 @@
+extension CommandSpec {
+  static let archive = CommandSpec(
+    id: .archive,
+    abstract: "Write what is in directory trees into one archive.",
+    discussion: [
+      """
+      All that a tree is made of is archived: directories, files, symbolic and hard links, FIFOs and devices, \
+      with times, owners, attributes and access control lists; holes of sparse files are not read. Sockets are \
+      passed over. Members stand in the order of the names, and have the paths as given, without slashes at the \
+      start and without what stands before a '..'; a path that is given twice is archived twice. zip, cpio and 7z \
+      keep less of the metadata; zip and 7z store no FIFOs and devices, and a file once for each of its names.
+      """,
+      """
+      Archives of the tar family have an index with the SHA-256 of every file behind their end, where other \
+      tools do not look. A file that becomes shorter while it is read, and is too large to be read at once, is \
+      filled up with zeros and counts as failed.
+      """,
+    ],
+    operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
+    own: [
+      OptionSpec(
+        .output, "output", short: "o", kind: .single(.file), value: "file",
+        help: "The archive, which appears when it is complete; - is standard output."),
+      OptionSpec(
+        .format, "format", kind: .single(.choice(ArchiveChoices.formats)), value: "format",
+        help: "Form of the archive, where the suffix of the output does not tell."),
+      OptionSpec(
+        .level, "level", short: "l", kind: .single(.number(ArchiveChoices.levels)), value: "n",
+        help: "How hard to compress: gz 0 to 12, zst 1 to 22, xz 0 to 9, lz4 1 to 12, zip and 7z 0 to 9."),
+      OptionSpec(
+        .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
+        help: "Take the paths from this directory."),
+      OptionSpec(
+        .reproducible, "reproducible",
+        help: """
+          Make equal trees into equal archives: owner and group 0, and no time later than that of --mtime or \
+          else of the variable SOURCE_DATE_EPOCH.
+          """),
+      OptionSpec(
+        .mtime, "mtime", kind: .single(.time), value: "time",
+        help: "Set later times back to this one: seconds behind an @, or a date of UTC."),
+      OptionSpec(.force, "force", help: "Replace an output that exists."),
+      OptionSpec(
+        .followSymlinks, "follow-symlinks", short: "L", help: "Archive what symbolic links lead to."),
+    ],
+    shared: Group.common,
+    examples: [
+      Example(
+        command: "batchproc archive -o photos.tar.zst photos",
+        meaning: "Archive a tree, compressed by all cores."),
+      Example(
+        command: "batchproc archive -o site.tar.gz --reproducible --mtime 2026-01-01 -C /srv site",
+        meaning: "Make the same bytes of the same tree anywhere."),
+    ])
+}

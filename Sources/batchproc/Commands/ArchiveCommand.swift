@@ -1,0 +1,138 @@
+import BatchCore
+
+/// `batchproc archive`.
+struct ArchiveCommand {
+  private let choices: ArchiveChoices
+  private let common: CommonOptions
+  private let operands: [PathBytes]
+  private let session: Session
+
+  init(
+    _ parsed: ParsedCommand, choices: ArchiveChoices, common: CommonOptions,
+    environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    self.choices = choices
+    self.common = common
+    operands = parsed.operands
+    session = try Session(
+      common, environment: environment, stride: choices.format.stride(count: common.stride))
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    try checkStreams()
+    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    walk.takesEverything = true
+    walk.skipsTemporaries = true
+    // What the output replaces is known before the folder is changed, and where the lists are too.
+    walk.excluded = Set([try replaced(), StandardStreams.outputFile].compactMap { $0 })
+    let lists = common.fileLists.map { list in
+      CommonOptions.FileList(path: WorkingFolder.absolute(list.path), isNULEnded: list.isNULEnded)
+    }
+    let file = try openFile()
+    if let identity = file?.identity { walk.excluded.insert(identity) }
+    if let directory = choices.directory { try WorkingFolder.enter(directory) }
+    let operands = Operands(operands, lists: lists, cancellation: session.cancellation)
+    let total =
+      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+    let tree = session.runner.tree(operands.counted, options: walk)
+    if common.dryRun {
+      return DryRun(session: session, verb: "would archive").run(
+        over: tree, total: total, operandCount: operands.count)
+    }
+    var options = ArchiveOptions(format: choices.format)
+    options.level = choices.level
+    options.isReproducible = choices.isReproducible
+    options.latestTime = choices.latestTime
+    let job = try ArchiveJob(
+      options, runner: session.runner, observer: session.reporter, output: file ?? session.output
+    ) { (members) throws(BatchError) in
+      try tell(members)
+    }
+    let source = try ArchiveSource(tree, options: options)
+    var failure: BatchError?
+    let summary = session.run(job, over: source, total: total) {
+      guard !cameToNothing(session.runner.counters.snapshot, operands) else { return }
+      do throws(BatchError) { try job.finish() } catch { failure = error }
+    }
+    return finish(summary, file, failure, operands)
+  }
+
+  /// - Throws: `invalid` when standard output is asked for things that do not go together.
+  private func checkStreams() throws(BatchError) {
+    guard choices.output == nil, !common.dryRun else { return }
+    if common.json {
+      throw BatchError(.invalid, "standard output is for the archive, and not for --json too")
+    }
+    guard !choices.replacesOutput, StandardStreams.isTerminal(.output) else { return }
+    throw BatchError(
+      .invalid, "an archive is not for a terminal", remedy: "redirect standard output, or give --force")
+  }
+
+  /// The file that the output replaces, which is not to be archived.
+  private func replaced() throws(BatchError) -> FileIdentity? {
+    guard let path = choices.output else { return nil }
+    if StandardStreams.linkCount(of: path) > 1 {
+      throw BatchError(
+        .invalid, "cannot write the output: it is a file with further names", path: path,
+        remedy: "remove it first")
+    }
+    return StandardStreams.identity(of: path)
+  }
+
+  private func openFile() throws(BatchError) -> OutputFile? {
+    guard let path = choices.output, !common.dryRun else { return nil }
+    return try OutputFile(path, isReplacing: choices.replacesOutput, isSynced: common.fsync)
+  }
+
+  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
+    session.advanced(members.count)
+    if let events = session.reporter as? JSONReporter {
+      for member in members {
+        try events.write("file") { line in
+          line.add(path: member.path)
+          line.add("kind", member.kind.word)
+          line.add("size", Int64(clamping: member.size))
+          if let digest = member.digest { line.add("sha256", digest.hex) }
+        }
+      }
+    } else if common.verbose {
+      for member in members { session.diagnostics.print(TerminalText.string(member.path.bytes)) }
+    }
+  }
+
+  private func cameToNothing(_ counts: Counters.Snapshot, _ operands: Operands) -> Bool {
+    counts.missing > 0 && counts.missing == operands.count && counts.done == 0
+  }
+
+  private func finish(
+    _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, _ operands: Operands
+  ) -> Ending {
+    if let ending = session.endingOfStopped(summary) {
+      file?.discard()
+      return ending
+    }
+    let counts = session.runner.counters.snapshot
+    let isFatal = cameToNothing(counts, operands)
+    do throws(BatchError) {
+      if let failure { throw failure }
+      if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
+    } catch {
+      file?.discard()
+      session.reporter.fatal(error)
+      return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
+    }
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
+      text: SummaryText(
+        verb: "archived", files: counts.done, bytes: counts.byteCount,
+        elapsed: summary.elapsed / .seconds(1),
+        others: [
+          (counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed"),
+        ]))
+    if session.cancellation.isCancelled {
+      return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
+    }
+    return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
+  }
+}

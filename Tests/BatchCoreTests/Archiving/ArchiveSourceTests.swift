@@ -1,0 +1,56 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite struct ArchiveSourceTests {
+  private let fixture: TreeFixture
+
+  init() throws { fixture = try TreeFixture() }
+
+  private func items(_ format: String = "tar.gz") throws -> [String] {
+    var walk = WalkOptions()
+    walk.takesEverything = true
+    let options = ArchiveOptions(format: try #require(ArchiveFormat(named: format)))
+    var source = try ArchiveSource(BatchRunner().tree([fixture.root], options: walk), options: options)
+    var found: [String] = []
+    while let item = source.next() {
+      switch item {
+      case .member(let record, _): found.append("\(fixture.relative(record.path))")
+      case .link(let record, let first):
+        found.append("\(fixture.relative(record.path)) -> \(fixture.relative(first))")
+      case .header(let member): found.append("\(fixture.relative(member.record.path)): \(member.blockCount)")
+      case .block(_, let index): found.append("\(index)")
+      case .problem(let problem): found.append("\(problem.event)")
+      }
+    }
+    return found
+  }
+
+  @Test func givesLargeFilesBlockByBlock() throws {
+    try fixture.file("a", size: (2 << 20) - 1)
+    try fixture.file("b", size: 2 << 20)
+    try fixture.file("c", size: (2 << 20) + 1)
+    #expect(try items() == ["", "a", "b: 2", "0", "1", "c: 3", "0", "1", "2"])
+  }
+
+  @Test func givesAFileOnceAndItsOtherNamesAsLinks() throws {
+    try fixture.file("b", "x")
+    try fixture.folder("d")
+    try fixture.hardLink("d/a", to: "b")
+    try fixture.hardLink("c", to: "b")
+    #expect(try items() == ["", "b", "c -> b", "d/", "d/a -> b"])
+    #expect(try items("zip") == ["", "b", "c", "d/", "d/a"])
+  }
+
+  @Test func weighsWhatIsRead() throws {
+    try fixture.file("a", "12345")
+    try fixture.folder("d")
+    var walk = WalkOptions()
+    walk.takesEverything = true
+    let options = ArchiveOptions(format: try #require(ArchiveFormat(named: "tar")))
+    var source = try ArchiveSource(BatchRunner().tree([fixture.root], options: walk), options: options)
+    var weights: [Int64] = []
+    while let item = source.next() { weights.append(source.weight(of: item)) }
+    #expect(weights == [0, 5, 0])
+  }
+}

@@ -1,0 +1,93 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite struct ArchiveTailTests {
+  private let index = (0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 9) }
+  private let frames = [
+    FramePlace(offset: 0, size: 1000, plainOffset: 0, plainSize: 5120),
+    FramePlace(offset: 1000, size: 20, plainOffset: 5120, plainSize: 1024),
+  ]
+
+  private func tail(_ name: String) throws -> [UInt8] {
+    let format = try #require(ArchiveFormat(named: name))
+    let tail = ArchiveTail(format: format, index: index, offset: 1020, frames: frames)
+    var bytes: [UInt8] = []
+    try tail.write(try format.compression?.makeContext()) { bytes += $0 }
+    return bytes
+  }
+
+  private func number(_ bytes: [UInt8], at offset: Int, count: Int) -> UInt64 {
+    bytes[offset..<(offset + count)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  @Test func ofZstdIsSkippableAndEndsInASeekTable() throws {
+    let bytes = try tail("tar.zst")
+    #expect(number(bytes, at: 0, count: 4) == 0x184D_2A5A)
+    let size = Int(number(bytes, at: 4, count: 4))
+    #expect(size == index.count + 6)
+    #expect(Array(bytes[8..<14]) == Array("BPIX".utf8) + [1, 0])
+    #expect(Array(bytes[14..<(8 + size)]) == index)
+    let table = 8 + size
+    #expect(number(bytes, at: table, count: 4) == 0x184D_2A5E)
+    #expect(number(bytes, at: table + 4, count: 4) == 3 * 8 + 9)
+    let numbers = (0..<6).map { number(bytes, at: table + 8 + $0 * 4, count: 4) }
+    #expect(numbers == [1000, 5120, 20, 1024, UInt64(size + 8), 0])
+    #expect(number(bytes, at: bytes.count - 9, count: 4) == 3)
+    #expect(bytes[bytes.count - 5] == 0)
+    #expect(number(bytes, at: bytes.count - 4, count: 4) == 0x8F92_EAB1)
+    #expect(bytes.count == table + 8 + 33)
+  }
+
+  @Test func ofLZ4EndsInALocator() throws {
+    let bytes = try tail("tar.lz4")
+    #expect(number(bytes, at: 0, count: 4) == 0x184D_2A5A)
+    let end = bytes.count - 24
+    #expect(number(bytes, at: end, count: 4) == 0x184D_2A5B)
+    #expect(number(bytes, at: end + 4, count: 4) == 16)
+    #expect(number(bytes, at: end + 8, count: 8) == 1020)
+    #expect(Array(bytes.suffix(8)) == Array("BPTAIL01".utf8))
+  }
+
+  @Test func ofGzipIsOfEmptyMembersTheLastOneOf64Bytes() throws {
+    let bytes = try tail("tar.gz")
+    let last = Array(bytes.suffix(64))
+    #expect(Array(last[..<16]) == [0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 255, 42, 0, 0x42, 0x54, 38, 0])
+    #expect(number(last, at: 16, count: 8) == 1020)
+    #expect(Array(last[24..<32]) == Array("BPTAIL01".utf8))
+    #expect(Array(last.suffix(10)) == [3, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    var found: [UInt8] = []
+    var position = 0
+    while position < bytes.count - 64 {
+      #expect(Array(bytes[(position + 12)..<(position + 14)]) == Array("BP".utf8))
+      let size = Int(number(bytes, at: position + 14, count: 2))
+      #expect(size <= 60_000)
+      found += bytes[(position + 16)..<(position + 16 + size)]
+      position += 16 + size + 10
+    }
+    #expect(found == index && position == bytes.count - 64)
+    // Members without content: nothing comes of them, and nothing is wrong with them.
+    let decoder = try CompressionFormat.gz.makeDecoder()
+    var plain: [UInt8] = []
+    try withBytes(of: bytes) { (raw) throws(BatchError) in
+      do throws(DecodingError) {
+        try decoder.decode(raw) { plain.append(contentsOf: $0) }
+        try decoder.finish()
+      } catch {
+        throw BatchError(.malformed, "\(error)")
+      }
+    }
+    #expect(plain == [])
+  }
+
+  @Test func ofOthersEndsInABlock() throws {
+    let bytes = try tail("tar")
+    #expect(bytes.count % 512 == 0)
+    #expect(Array(bytes[..<index.count]) == index)
+    let last = Array(bytes.suffix(512))
+    #expect(Array(last[..<8]) == Array("BPTAIL01".utf8))
+    #expect(number(last, at: 8, count: 8) == UInt64(index.count))
+    #expect(last[16...].allSatisfy { $0 == 0 })
+    #expect(bytes.count == (index.count + 511) / 512 * 512 + 512)
+  }
+}

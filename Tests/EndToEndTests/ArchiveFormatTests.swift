@@ -1,0 +1,101 @@
+import BatchCore
+import Testing
+
+/// What stock tools say of archives, and what they make of them.
+@Suite(.timeLimit(.minutes(3))) struct ArchiveFormatTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  /// Small files, and one that spans frames in every format.
+  private func writeMixedTree() throws {
+    try t.writeTexts(files: 12)
+    try #require(
+      try t.shell("seq 3000000 >src/c/huge; head -c 3000000 /dev/urandom >src/c/noise").status == 0)
+  }
+
+  @Test(
+    "the stock decompressor and tar accept it without a word",
+    arguments: [
+      ("tar.zst", "zstd -tq a.tar.zst && zstd -lq a.tar.zst >/dev/null && tar --zstd -tf a.tar.zst"),
+      ("tar.gz", "gzip -t a.tar.gz && tar -tzf a.tar.gz"),
+      ("tar.xz", "xz -t a.tar.xz && tar -tJf a.tar.xz"),
+      ("tar.lz4", "lz4 -tq a.tar.lz4 && lz4 -dcq a.tar.lz4 >p && tar -tf p"),
+      ("tar", "tar -tf a.tar"),
+    ])
+  func accepted(format: String, check: String) throws {
+    try writeMixedTree()
+    let run = try t.shell(
+      """
+      $BP archive -q -l 1 -o a.\(format) src || $BP archive -q -o a.\(format) src; set -e
+      \(check) | sed 's,/$,,' | LC_ALL=C sort >names; find src | LC_ALL=C sort | cmp - names
+      bsdtar -tf a.\(format) | wc -l
+      """, seconds: 120)
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.text == "33\n", "\(run.text)\(run.errorText)")
+    let complaints = run.errorText.split(separator: "\n").filter {
+      !$0.contains("no levels") && !$0.contains("USAGE")
+    }
+    #expect(format == "tar" || complaints.isEmpty, "\(run.errorText)")
+  }
+
+  @Test("every form of tar holds the same bytes", arguments: StockFormat.allCases)
+  func sameBytes(format: StockFormat) throws {
+    try writeMixedTree()
+    let run = try t.shell(
+      """
+      $BP archive -q -o a.tar src && $BP archive -q -l 1 -o a.tar.\(format) src && set -o pipefail
+      \(format.tool) -dc a.tar.\(format) >plain; size=$(tar -tvRf a.tar | sed -n 's/^block \\([0-9]*\\): \\*\\*.*/\\1/p')
+      head -c $((size * 512 + 1024)) a.tar >one; head -c $((size * 512 + 1024)) plain | cmp - one
+      tar -df plain
+      """, seconds: 120)
+    #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
+  }
+
+  @Test(
+    "one archive at any concurrency",
+    arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "zip", "cpio", "7z"])
+  func determinism(format: String) throws {
+    try t.writeTexts(files: 12)
+    let level = ["tar", "cpio"].contains(format) ? "" : "-l 1"
+    let isSlow = ["zip", "7z"].contains(format)
+    let run = try t.shell(
+      """
+      \(isSlow ? ":" : "seq 2300000 >src/c/huge")
+      for j in 1 2 7 32; do $BP archive -q \(level) --stride 5 -j $j -o $j.x --format \(format) src; done
+      sha256sum <1.x >1.s; for j in 2 7 32; do sha256sum <$j.x | cmp - 1.s; done; ls *.x | wc -l
+      """, seconds: 120)
+    #expect(run.text == "4\n" && run.errorText == "", "\(run.errorText)")
+  }
+
+  @Test("other containers come back as they were", arguments: ["zip", "cpio", "7z"])
+  func otherContainers(format: String) throws {
+    try writeMixedTree()
+    let run = try t.shell(
+      """
+      ln -s a/f1 src/link; ln src/small src/twin
+      $BP archive -q \(format == "cpio" ? "" : "-l 1") -o a.\(format) src && mkdir out && bsdtar -xf a.\(format) -C out && diff -r --no-dereference src out/src
+      stat -c %h out/src/twin
+      """, seconds: 120)
+    #expect(run.errorText == "", "\(run.errorText)")
+    #expect(run.text == (format == "cpio" ? "2\n" : "1\n"))
+  }
+
+  @Test("the zip passes unzip's test")
+  func unzip() throws {
+    try writeMixedTree()
+    let run = try t.shell(
+      "command -v unzip >/dev/null || exit 0; $BP archive -q -o a.zip src && unzip -tq a.zip")
+    #expect(run.status == 0, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("standard output gets the same bytes")
+  func standardOutput() throws {
+    try t.writeTree()
+    let run = try t.shell(
+      "$BP archive -q -o a.tgz t; $BP archive -q -o - --format tar.gz t | cmp - a.tgz; echo ${PIPESTATUS[0]}")
+    #expect(run.text == "0\n" && run.errorText == "", "\(run.errorText)")
+    let full = try t.shell("$BP archive -o - --format tar t >/dev/full")
+    #expect(full.status == 5 && full.errorText.contains("No space left on device"))
+  }
+}

@@ -1,0 +1,99 @@
+import BatchCore
+import Testing
+
+/// The index behind the end of the archive, read as its layout is documented.
+@Suite(.timeLimit(.minutes(3)), .enabled(if: Host.hasPython)) struct ArchiveIndexTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  /// Reads the index of `a.FORMAT` and holds it against the archive and the tree.
+  private static let reader = #"""
+    import hashlib, os, struct, subprocess, sys
+    format = sys.argv[1]
+    raw = open('a.' + format, 'rb').read()
+    tools = {'tar.zst': 'zstd', 'tar.gz': 'gzip', 'tar.xz': 'xz', 'tar.lz4': 'lz4'}
+    def decode(bytes, tool): return subprocess.run([tool, '-dcq'], input=bytes, stdout=subprocess.PIPE, check=True).stdout
+    def block_tail(plain):
+        assert plain[-512:-504] == b'BPTAIL01'
+        size, = struct.unpack('<Q', plain[-504:-496])
+        start = len(plain) - 512 - (size + 511) // 512 * 512
+        return plain[start:start + size]
+    if format == 'tar.zst':
+        magic, = struct.unpack('<I', raw[-4:]); assert magic == 0x8F92EAB1
+        count, = struct.unpack('<I', raw[-9:-5])
+        table = len(raw) - 17 - 8 * count
+        assert struct.unpack('<II', raw[table:table + 8]) == (0x184D2A5E, 8 * count + 9)
+        sizes = [struct.unpack_from('<II', raw, table + 8 + 8 * n) for n in range(count)]
+        assert sum(c for c, _ in sizes) == table
+        start = sum(c for c, _ in sizes[:-1])
+        assert struct.unpack('<I', raw[start:start + 4])[0] == 0x184D2A5A and raw[start + 8:start + 14] == b'BPIX\x01\x00'
+        packed = raw[start + 14:table]
+    elif format == 'tar.lz4':
+        start, text = struct.unpack('<Q8s', raw[-16:]); assert text == b'BPTAIL01'
+        assert raw[start + 8:start + 14] == b'BPIX\x01\x00'
+        packed = raw[start + 14:-24]
+    elif format == 'tar.gz':
+        start, = struct.unpack('<Q', raw[-48:-40]); assert raw[-64:-62] == b'\x1f\x8b' and raw[-52:-50] == b'BT'
+        packed = b''
+        while start < len(raw) - 64:
+            size, = struct.unpack('<H', raw[start + 14:start + 16])
+            packed += raw[start + 16:start + 16 + size]
+            start += 26 + size
+    elif format == 'tar.xz':
+        packed = block_tail(decode(raw[raw.rindex(b'\xfd7zXZ\0'):], 'xz'))
+    else:
+        packed = block_tail(raw)
+    index = decode(packed, 'zstd')
+    assert index[:8] == b'BPIDX001' and hashlib.sha256(index[:-32]).digest() == index[-32:]
+    members, total, frames = struct.unpack_from('<QQQ', index, 8)
+    position = 32
+    places = []
+    for _ in range(frames):
+        places.append(struct.unpack_from('<QQQQ', index, position)); position += 32
+    plain = []
+    for offset, size, at, length in places:
+        frame = raw[offset:offset + size]
+        plain.append(decode(frame, tools[format]) if format in tools else frame)
+        assert len(plain[-1]) == length and at == sum(map(len, plain[:-1]))
+    assert plain[-1] == bytes(1024)
+    found = {}
+    for _ in range(members):
+        size, = struct.unpack_from('<I', index, position); path = index[position + 4:position + 4 + size]
+        position += 4 + size
+        kind, size, seconds, nanoseconds, frame, offset, has = struct.unpack_from('<cQqIIQB', index, position)
+        position += 34
+        digest = index[position:position + 32] if has else None
+        position += 32 * has
+        header = plain[frame][offset:offset + 512]
+        assert header[257:262] == b'ustar' and offset % 512 == 0, path
+        status = os.lstat(path)
+        assert status.st_mtime_ns == seconds * 10**9 + nanoseconds, path
+        if kind == b'0':
+            content = open(path, 'rb').read()
+            assert size == len(content) and digest == hashlib.sha256(content).digest(), path
+        else:
+            assert digest is None
+        found[path] = kind
+    assert position == len(index) - 32 and total == sum(os.path.getsize(p) for p in found if found[p] == b'0')
+    walked = {os.path.join(f, n) for f, d, names in os.walk(b'src') for n in names + d} | {b'src'}
+    assert set(found) == walked, set(found) ^ walked
+    print(members, len([p for p in found if found[p] == b'1']), frames > 3)
+    """#
+
+  @Test(
+    "it tells every member, its place and its digest",
+    arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4"])
+  func index(format: String) throws {
+    try t.writeTexts(files: 20)
+    let made = try t.shell(
+      """
+      seq 2300000 >src/c/huge; ln src/c/huge src/c/twin; ln -s x src/link; mkfifo src/fifo; truncate -s 2M src/sparse
+      echo x >>src/sparse; $BP archive -q \(format == "tar" ? "" : "-l 1") -o a.\(format) src
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    try t.write("read.py", Self.reader)
+    let run = try t.shell("python3 read.py \(format)")
+    #expect(run.text == "52 1 True\n", "\(run.text)\(run.errorText)")
+  }
+}

@@ -1,0 +1,82 @@
+import BatchCore
+import Testing
+
+/// What stock tar makes of our archives, compared with the tree that they were made of.
+@Suite(.timeLimit(.minutes(3))) struct ArchiveRoundTripTests {
+  private let t: TreeFixture
+  private static let extract =
+    "tar --warning=no-unknown-keyword --warning=no-timestamp --acls --xattrs '--xattrs-include=*' --same-owner -xpf"
+
+  init() throws { t = try TreeFixture() }
+
+  @Test(
+    "names, bytes, modes, times, owners, attributes and access control lists", .enabled(if: Host.hasPython))
+  func everything() throws {
+    try t.writeOddTree(files: 700)
+    let run = try t.shell(
+      """
+      touch -d '1969-12-31 23:59:58.5' src/early; touch -d '2500-01-01' src/late; touch -d @1.123456789 src/one/ns
+      mkdir out; $BP archive -q -o a.tar.zst src && zstd -dcq a.tar.zst | \(Self.extract) - -C out
+      """)
+    #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
+    #expect(try t.compare("src", "out/src") == "703 files\n")
+  }
+
+  @Test("folders, links, FIFOs and devices")
+  func kinds() throws {
+    let run = try t.shell(
+      """
+      mkdir -p t/d/empty t/mode; chmod 1775 t/mode; setfacl -d -m u:65534:rx t/d; setfattr -n user.k -v v t/d
+      echo x >t/file; ln t/file t/d/twin; ln t/file t/mode/third; ln -s nowhere t/dangling; ln -s . t/loop
+      ln -s "$(printf 'long%.0s' $(seq 60))" t/long; mkfifo -m 600 t/fifo; touch -h -d @5.25 t/dangling
+      if [ $(id -u) = 0 ]; then mknod t/null c 1 3; mknod t/block b 259 70000; cp /bin/true t/cap; chmod 4755 t/cap; fi
+      touch -d @1000000000.5 t/d t/fifo; mkdir out; $BP archive -q -o a.tar t && \(Self.extract) a.tar -C out
+      look() { (cd $1; find t -printf '%p %y %l %m %n %U:%G %T@ ' \\( -type c -o -type b -printf ' ' -exec stat -c '%t %T' {} + -o -printf '\\n' \\) | sort; getfacl -R t; getfattr -R -d t 2>/dev/null); }
+      look . >one; look out >two; diff one two; tar -tvf a.tar | grep -c 'link to t/file'
+      """)
+    #expect(run.text == "2\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText == "")
+  }
+
+  @Test("sparse files: holes are not read, and come back")
+  func sparse() throws {
+    let run = try t.shell(
+      """
+      mkdir t; truncate -s 3M t/a; seq 100 | dd of=t/a bs=1 seek=1500000 conv=notrunc status=none
+      truncate -s 1T t/huge; echo end >>t/huge; truncate -s 9G t/hole; seq 4000000 >t/large
+      fallocate -p -o 1M -l 20M t/large; seq 20 >t/plain
+      $BP archive -o a.tar.zst t; echo $?; mkdir out; zstd -dcq a.tar.zst | \(Self.extract) - -C out
+      for f in a plain large; do cmp t/$f out/t/$f; done; stat -c '%n %s' t/*; (cd out; stat -c '%n %s' t/*); tail -c 4 out/t/huge
+      du -k out | tail -1 | awk '{ print ($1 < 20000) }'; zstd -dcq a.tar.zst | wc -c | awk '{ print ($1 < 20000000) }'
+      """, seconds: 100)
+    let rows = run.text.split(separator: "\n")
+    try #require(rows.count == 14, "\(run.text)\(run.errorText)")
+    #expect(rows[0] == "0" && rows[1..<6] == rows[6..<11], "\(run.text)")
+    #expect(rows.suffix(3) == ["end", "1", "1"], "\(run.text)\(run.errorText)")
+  }
+
+  @Test("bsdtar takes names that are not text, and long ones")
+  func names() throws {
+    let run = try t.shell(
+      """
+      mkdir -p "t/$(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200))"; cd t
+      touch "$(printf 'x%.0s' $(seq 255))" $'k\\xfe' $'k\\xff' $'new\\nline' $'\\xed\\xa0\\xbd\\xed\\xb8\\x80' fé é
+      touch "$(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200))/leaf"; cd ..
+      $BP archive -q -o a.tar.gz t; mkdir one two
+      env -i LC_ALL=C $BP archive -q -o c.tar.gz t; cmp a.tar.gz c.tar.gz
+      bsdtar -xf a.tar.gz -C one 2>/dev/null; tar --warning=no-unknown-keyword -xzf a.tar.gz -C two
+      find t -print0 | sort -z >names; for d in one two; do (cd $d; find t -print0 | sort -z | cmp - ../names); done
+      """)
+    #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
+  }
+
+  @Test("a tree deeper than any path")
+  func deep() throws {
+    let run = try t.shell(
+      """
+      mkdir t; (cd t; for i in $(seq 40); do n=$(printf 'd%.0s' $(seq 200)); mkdir $n; cd $n; done; echo x >leaf; ln -s leaf s)
+      $BP archive -q -o a.tar t; tar -tf a.tar | wc -l; tar -xOf a.tar --wildcards '*/leaf'
+      """)
+    #expect(run.text == "43\nx\n" && run.errorText == "", "\(run.text)\(run.errorText)")
+  }
+}
