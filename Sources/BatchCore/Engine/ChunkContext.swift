@@ -137,7 +137,7 @@ public final class ChunkContext {
   func finishChanged(_ path: PathBytes) -> Bool {
     let error = BatchError(.changed, "changed while it was read", path: path)
     let severity = policy.severity(of: .changed)
-    problems.append((Problem(.changed, error), severity))
+    note(Problem(.changed, error), severity)
     if severity == .failure {
       counters.addFailed()
       return false
