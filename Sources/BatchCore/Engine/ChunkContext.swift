@@ -120,6 +120,11 @@ public final class ChunkContext {
     counters.addDone()
   }
 
+  /// Counts bytes that were read otherwise than through the context.
+  func count(bytes: Int) {
+    counters.addBytes(bytes)
+  }
+
   /// Counts an item that asks for nothing.
   public func skip() {
     counters.addSkipped()
