@@ -16,4 +16,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case status, warn, strict, ignoreMissing, directory
   // Compression
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
+  // Archives
+  case longRows, digests, stripComponents, overwrite, toStdout, sameOwner, numericOwner, attributes
+  case samePermissions, devices, unsafeLinks, maxRatio, keepGoing
 }
