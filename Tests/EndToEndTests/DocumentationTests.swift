@@ -22,7 +22,7 @@ import Testing
   private static let others: Set<String> = ["--work", "--quick"]
 
   private func allHelp() throws -> String {
-    let pages = ["", "hash", "check", "compress", "decompress", "test"]
+    let pages = ["", "hash", "check", "compress", "decompress", "test", "list", "extract", "verify"]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
 
