@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,10 +12,12 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 const int clinux_o_path = O_PATH;
+const int clinux_o_tmpfile = O_TMPFILE;
 const int clinux_rename_noreplace = RENAME_NOREPLACE;
 
 _Static_assert(offsetof(struct clinux_dirent64, d_name) == clinux_dirent64_name_offset, "the kernel's layout");
@@ -48,6 +51,32 @@ int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size) {
 }
 
 int clinux_syncfs(int fd) { return syncfs(fd); }
+
+int clinux_open_beneath(int directory, const char *path, int flags) {
+  struct open_how how = {
+      .flags = (uint64_t)(flags | O_CLOEXEC),
+      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+  };
+  return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
+static void descriptor_path(char *path, size_t size, int fd) { snprintf(path, size, "/proc/self/fd/%d", fd); }
+
+int clinux_link_descriptor(int fd, int directory, const char *name) {
+  char path[64];
+  descriptor_path(path, sizeof path, fd);
+  return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
+}
+
+int clinux_chmod_path_descriptor(int fd, unsigned mode) {
+  char path[64];
+  descriptor_path(path, sizeof path, fd);
+  return chmod(path, (mode_t)mode);
+}
+
+int clinux_mknodat(int directory, const char *name, unsigned mode, unsigned major_number, unsigned minor_number) {
+  return mknodat(directory, name, (mode_t)mode, makedev(major_number, minor_number));
+}
 
 int clinux_set_process_io_priority(int io_class, int level) {
   return (int)syscall(SYS_ioprio_set, 1, 0, (io_class << 13) | level);

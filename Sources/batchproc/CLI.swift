@@ -52,6 +52,9 @@ enum CLI {
         let choices = try ArchiveChoices(parsed, environment: environment)
         return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).run()
       case .test: return try TestCommand(parsed, common: common, environment: environment).run()
+      case .list: return try ListCommand(parsed, common: common, environment: environment).run()
+      case .verify: return try VerifyCommand(parsed, common: common, environment: environment).run()
+      case .extract: return try ExtractCommand(parsed, common: common, environment: environment).run()
       case .check: return try CheckCommand(parsed, common: common, environment: environment).run()
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)

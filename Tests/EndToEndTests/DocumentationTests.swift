@@ -22,7 +22,9 @@ import Testing
   private static let others: Set<String> = ["--work", "--quick"]
 
   private func allHelp() throws -> String {
-    let pages = ["", "hash", "check", "compress", "decompress", "test", "archive"]
+    let pages = [
+      "", "hash", "check", "compress", "decompress", "test", "archive", "list", "extract", "verify",
+    ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
 

@@ -73,6 +73,42 @@ public final class StreamDecoder {
     }
   }
 
+  /// What one ``step(_:)`` came to.
+  struct Step {
+    /// How many bytes of the input were taken.
+    let consumed: Int
+    /// Valid until the next call.
+    let content: UnsafeRawBufferPointer
+  }
+
+  /// Decodes as much as one piece holds: for those who ask for content and cannot be handed more than they
+  /// have room for.
+  ///
+  /// - Returns: content, or that all of the input was taken, or both; no content with an empty input means
+  ///   that more input is needed.
+  /// - Throws: as ``decode(_:to:)``.
+  func step(_ input: UnsafeRawBufferPointer) throws(DecodingError) -> Step {
+    var rest = input
+    while !isInside {
+      guard let byte = rest.first else { return Step(consumed: input.count, content: rest) }
+      // The few bytes that tell a frame hold no content.
+      try lookForFrame(byte) { _ in }
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst())
+    }
+    let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[..<Self.pieceSize])
+    let step = try run { () throws(FrameFailure) in try decoder.step(rest, into: room) }
+    if step.consumed == 0, step.produced == 0, !step.isEnd, !rest.isEmpty { throw damaged(.corrupt) }
+    compressedCount += UInt64(step.consumed)
+    try deliver(step.produced) { _ in }
+    if step.isEnd {
+      isInside = false
+      frameCount += 1
+    }
+    return Step(
+      consumed: input.count - rest.count + step.consumed,
+      content: UnsafeRawBufferPointer(rebasing: room[..<step.produced]))
+  }
+
   /// Takes note that the file has no more bytes.
   ///
   /// - Throws: what is missing.

@@ -26,8 +26,24 @@ struct ZstdFrameScanner {
     return parts
   }
 
+  /// Names the frames of foreign data that lie between the others.
+  ///
+  /// - Returns: whether the frames go on to the end of the file.
+  func skippableFrames(
+    _ read: PartScanner.Reader, found: (Range<UInt64>) -> Void
+  ) throws(BatchError) -> Bool {
+    var offset: UInt64 = 0
+    while offset < size {
+      guard let end = try frame(at: offset, read, needsContentSize: false)?.end else { return false }
+      let magic = UInt32(truncatingIfNeeded: number(try bytes(4, at: offset, read)[...]))
+      if CompressionFormat.isSkippable(magic) { found(offset..<end) }
+      offset = end
+    }
+    return true
+  }
+
   private func frame(
-    at offset: UInt64, _ read: PartScanner.Reader
+    at offset: UInt64, _ read: PartScanner.Reader, needsContentSize: Bool = true
   ) throws(BatchError) -> (end: UInt64, content: UInt64)? {
     let start = try bytes(Self.longestHeader, at: offset, read)
     guard start.count >= 8 else { return nil }
@@ -35,7 +51,9 @@ struct ZstdFrameScanner {
     if CompressionFormat.isSkippable(UInt32(magic)) {
       return checked(offset + 8 + number(start[4..<8])).map { ($0, 0) }
     }
-    guard magic == UInt64(CompressionFormat.zstdMagic), let header = Header(start) else { return nil }
+    guard magic == UInt64(CompressionFormat.zstdMagic),
+      let header = Header(start, needsContentSize: needsContentSize)
+    else { return nil }
     var offset = offset + UInt64(header.length)
     while true {
       let start = try bytes(3, at: offset, read)
@@ -61,13 +79,13 @@ struct ZstdFrameScanner {
     let hasChecksum: Bool
 
     /// - Returns: nil when it is cut off or does not tell the size.
-    init?(_ bytes: [UInt8]) {
+    init?(_ bytes: [UInt8], needsContentSize: Bool) {
       let descriptor = bytes[4]
       let isSingleSegment = descriptor >> 5 & 1 == 1
       let sizeLength = [isSingleSegment ? 1 : 0, 2, 4, 8][Int(descriptor >> 6)]
       let dictionaryLength = [0, 1, 2, 4][Int(descriptor & 3)]
       let start = 5 + (isSingleSegment ? 0 : 1) + dictionaryLength
-      guard sizeLength > 0, bytes.count >= start + sizeLength else { return nil }
+      guard sizeLength > 0 || !needsContentSize, bytes.count >= start + sizeLength else { return nil }
       let size = number(bytes[start..<(start + sizeLength)])
       length = start + sizeLength
       contentSize = sizeLength == 2 ? size + 256 : size

@@ -27,6 +27,16 @@ int clinux_openat(int directory, const char *path, int flags, unsigned mode);
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int clinux_syncfs(int fd);
 
+/// Opens a path that leads nowhere but below the directory and through no link (openat2(2)); -1 with ENOSYS
+/// where the kernel has no such call.
+int clinux_open_beneath(int directory, const char *path, int flags);
+extern const int clinux_o_tmpfile;
+/// Gives a file without a name, or with others, a name.
+int clinux_link_descriptor(int fd, int directory, const char *name);
+/// fchmod(2) for a descriptor that was opened with O_PATH.
+int clinux_chmod_path_descriptor(int fd, unsigned mode);
+int clinux_mknodat(int directory, const char *name, unsigned mode, unsigned major_number, unsigned minor_number);
+
 /// listxattr(2), getxattr(2), llistxattr(2), lgetxattr(2), fsetxattr(2).
 long clinux_listxattr(const char *path, void *list, size_t size);
 long clinux_getxattr(const char *path, const char *name, void *value, size_t size);

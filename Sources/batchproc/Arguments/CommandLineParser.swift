@@ -56,7 +56,8 @@ struct CommandLineParser {
   private func checkOperands(of parsed: ParsedCommand) throws(UsageError) {
     let declared = parsed.command.operands
     let readsLists = parsed.given.contains { $0.id == .filesFrom || $0.id == .files0From }
-    if parsed.operands.count < declared.count, !readsLists {
+    let required = declared.count { !$0.isOptional }
+    if parsed.operands.count < required, !readsLists {
       let missing = declared[parsed.operands.count].label
       throw UsageError("Missing expected argument '\(missing)'", in: parsed.command)
     }

@@ -1,6 +1,6 @@
 /// The name by which code tells commands apart.
 enum CommandID: String, Sendable, Hashable, CaseIterable {
-  case hash, check, compress, decompress, test, archive
+  case hash, check, compress, decompress, test, archive, list, extract, verify
 }
 
 /// The one declaration of a command.
@@ -17,9 +17,14 @@ struct CommandSpec: Sendable {
     let name: String
     let repeats: Bool
     let help: String
+    /// Whether there may be none; only the last operand.
+    var isOptional = false
 
     /// As usage lines and messages write it.
-    var label: String { repeats ? "<\(name)> ..." : "<\(name)>" }
+    var label: String {
+      let label = repeats ? "<\(name)> ..." : "<\(name)>"
+      return isOptional ? "[\(label)]" : label
+    }
   }
 
   struct Example: Sendable {

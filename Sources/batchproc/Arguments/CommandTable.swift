@@ -7,7 +7,7 @@ struct CommandTable: Sendable {
 
   static let standard = CommandTable(
     abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
-    commands: [.hash, .check, .compress, .decompress, .test, .archive],
+    commands: [.hash, .check, .compress, .decompress, .test, .archive, .list, .extract, .verify],
     rootOptions: [
       OptionSpec(
         .generateCompletionScript, "generate-completion-script",

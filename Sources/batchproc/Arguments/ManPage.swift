@@ -62,7 +62,10 @@ struct ManPage {
   ]
 
   private func synopsis(of command: CommandSpec) -> String {
-    let operands = command.operands.map { #"\fI\#(escaped($0.name))\fR"# + ($0.repeats ? " ..." : "") }
+    let operands = command.operands.map { operand in
+      let label = #"\fI\#(escaped(operand.name))\fR"# + (operand.repeats ? " ..." : "")
+      return operand.isOptional ? "[\(label)]" : label
+    }
     return ([#"\fBbatchproc \#(escaped(command.name))\fR"#, #"[\fIoptions\fR]"#] + operands)
       .joined(separator: " ")
   }

@@ -18,4 +18,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
   // Archives
   case reproducible, mtime
+  case longRows, digests, stripComponents, overwrite, toStdout, sameOwner, numericOwner, attributes
+  case samePermissions, devices, unsafeLinks, maxRatio, keepGoing
 }

@@ -35,8 +35,9 @@ struct ToolInfo {
 
   private func operand(_ operand: CommandSpec.Operand) -> JSONValue {
     .object([
-      "kind": .string("positional"), "shouldDisplay": .bool(true), "isOptional": .bool(false),
-      "isRepeating": .bool(operand.repeats), "valueName": .string(operand.name),
+      "kind": .string("positional"), "shouldDisplay": .bool(true),
+      "isOptional": .bool(operand.isOptional), "isRepeating": .bool(operand.repeats),
+      "valueName": .string(operand.name),
       "abstract": .string(operand.help), "parsingStrategy": .string("default"),
     ])
   }

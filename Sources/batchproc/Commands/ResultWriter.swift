@@ -17,10 +17,12 @@ struct ResultWriter: Sendable {
   var writesEvents: Bool { events != nil }
 
   /// Writes rows; as events they have to be JSON objects.
-  func write(_ rows: ResultRows) throws(BatchError) {
+  ///
+  /// - Parameter type: of the events.
+  func write(_ rows: ResultRows, as type: String = "file") throws(BatchError) {
     if let events {
       // The object's own brace gives way to the members that every event has.
-      try events.write("file", members: rows.slices.lazy.map { [UInt8(ascii: ",")] + $0.dropFirst() })
+      try events.write(type, members: rows.slices.lazy.map { [UInt8(ascii: ",")] + $0.dropFirst() })
     } else if !rows.bytes.isEmpty {
       try stream.write(rows.bytes)
     }

@@ -84,6 +84,11 @@ final class Session: Sendable {
     return summary
   }
 
+  /// Says something about what was read, with no effect on the exit status; not under `--quiet` and `--json`.
+  func warn(_ error: BatchError, as severity: Diagnostics.Severity = .warning) {
+    if !common.quiet, !common.json { diagnostics.report(error, as: severity) }
+  }
+
   /// Tells the progress that some items are done.
   func advanced(_ count: Int) {
     progress.withLock { $0 }?.add(count)

@@ -34,6 +34,26 @@ struct StreamDecoderTests {
     #expect(try decoder.decompressed(file).equals(text))
   }
 
+  @Test("hands out as much as is asked for", arguments: CompressionFormat.allCases, [1, 3000, 1 << 20])
+  func steps(format: CompressionFormat, piece: Int) throws {
+    let file = try format.compressed(text) + format.compressed([]) + format.compressed([1, 2])
+    let decoder = try format.makeDecoder()
+    var content = [UInt8]()
+    try file.withUnsafeBytes { raw in
+      var rest = raw[...]
+      while true {
+        let input = UnsafeRawBufferPointer(rebasing: rest.prefix(piece))
+        let step = try decoder.step(input)
+        #expect(step.content.count <= StreamDecoder.pieceSize)
+        content += step.content
+        rest = rest.dropFirst(step.consumed)
+        if rest.isEmpty, step.content.isEmpty { break }
+      }
+    }
+    try decoder.finish()
+    #expect(content == text + [1, 2])
+  }
+
   @Test("reads gzip headers with name, time and extra field")
   func gzipHeader() throws {
     let folder = try ByteFolder()

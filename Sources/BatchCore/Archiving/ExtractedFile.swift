@@ -1,0 +1,126 @@
+import CLinux
+import Glibc
+
+/// A regular file that is being unpacked; it has no name, or a temporary one, until it is complete.
+///
+/// Where the file system can, the file has no name at all: nothing is left of it after a `kill -9`.
+struct ExtractedFile: ~Copyable {
+  private let folder: Int32
+  private let file: Descriptor
+  private let temporary: TemporaryName?
+  private let registry: AtomicFileRegistry
+
+  /// - Parameter folder: has to stay open as long as the file is used.
+  init(in folder: Int32, registry: AtomicFileRegistry = .shared) throws(BatchError) {
+    self.folder = folder
+    self.registry = registry
+    let flags = O_RDWR | O_CLOEXEC
+    let unnamed = ".".withCString { path in
+      retrying { Int(clinux_openat(folder, path, flags | clinux_o_tmpfile, 0o600)) }
+    }
+    if unnamed >= 0 {
+      file = Descriptor(owning: Int32(unnamed))
+      temporary = nil
+      return
+    }
+    guard [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(Int32(-unnamed)) else {
+      throw BatchError.syscall("create", errno: Int32(-unnamed)).recoded(.unwritable)
+    }
+    let name = TemporaryName()
+    let created = registry.add(name, in: folder) {
+      PathBytes(name.bytes).withCString { path in
+        retrying { Int(clinux_openat(folder, path, flags | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)) }
+      }
+    }
+    guard created >= 0 else {
+      throw BatchError.syscall("create", errno: Int32(-created)).recoded(
+        created == -Int(ECANCELED) ? .cancelled : .unwritable)
+    }
+    // So that other runs do not take it for a dead one's.
+    _ = flock(Int32(created), LOCK_EX | LOCK_NB)
+    file = Descriptor(owning: Int32(created))
+    temporary = name
+  }
+
+  deinit {
+    if let temporary { registry.remove(temporary, unlinking: true) }
+  }
+
+  var descriptor: Int32 { file.raw }
+
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    var rest = bytes
+    var place = offset
+    while !rest.isEmpty {
+      guard let at = off_t(exactly: place) else {
+        throw BatchError.syscall("write", errno: EFBIG).recoded(.unwritable)
+      }
+      let count = retrying { pwrite(file.raw, rest.baseAddress, rest.count, at) }
+      guard count > 0 else {
+        throw BatchError.syscall("write", errno: count == 0 ? EIO : Int32(truncatingIfNeeded: -count))
+          .recoded(.unwritable)
+      }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+      place += UInt64(count)
+    }
+  }
+
+  /// Gives the file a size; what was not written is a hole.
+  func setSize(_ size: UInt64) throws(BatchError) {
+    guard let length = off_t(exactly: size), ftruncate(file.raw, length) == 0 else {
+      throw BatchError.syscall("write", errno: off_t(exactly: size) == nil ? EFBIG : errno).recoded(
+        .unwritable)
+    }
+  }
+
+  /// Gives the file its name.
+  ///
+  /// - Throws: `invalid` when the name is taken and may not be replaced.
+  consuming func publish(as name: PathBytes, replacing: Bool) throws(BatchError) {
+    let failed = replacing ? replace(name) : makeName(name)
+    guard failed == 0 else { throw Self.failure(failed) }
+  }
+
+  static func failure(_ number: Int32) -> BatchError {
+    switch number {
+    case EEXIST: BatchError(.invalid, "exists already", remedy: "see --overwrite")
+    case EISDIR, ENOTEMPTY: BatchError(.invalid, "a folder has its name")
+    default: BatchError.syscall("create", errno: number).recoded(.unwritable)
+    }
+  }
+
+  private func makeName(_ name: PathBytes) -> Int32 {
+    guard let temporary else {
+      return name.withCString { clinux_link_descriptor(file.raw, folder, $0) == 0 ? 0 : errno }
+    }
+    let flags = UInt32(bitPattern: clinux_rename_noreplace)
+    return PathBytes(temporary.bytes).withCString { old in
+      name.withCString { new in
+        if clinux_renameat2(folder, old, folder, new, flags) == 0 { return 0 }
+        guard [ENOSYS, EINVAL, ENOTSUP].contains(errno) else { return errno }
+        // A second name is refused where there is one; the temporary one goes with this value.
+        return linkat(folder, old, folder, new, 0) == 0 ? 0 : errno
+      }
+    }
+  }
+
+  private func replace(_ name: PathBytes) -> Int32 {
+    if let temporary { return Self.rename(temporary, to: name, in: folder) }
+    // Files without a name can be given a new one only.
+    let step = TemporaryName()
+    let linked = registry.add(step, in: folder) {
+      PathBytes(step.bytes).withCString {
+        clinux_link_descriptor(file.raw, folder, $0) == 0 ? 0 : -Int(errno)
+      }
+    }
+    guard linked >= 0 else { return Int32(-linked) }
+    defer { registry.remove(step, unlinking: true) }
+    return Self.rename(step, to: name, in: folder)
+  }
+
+  private static func rename(_ old: TemporaryName, to name: PathBytes, in folder: Int32) -> Int32 {
+    PathBytes(old.bytes).withCString { old in
+      name.withCString { new in renameat(folder, old, folder, new) == 0 ? 0 : errno }
+    }
+  }
+}

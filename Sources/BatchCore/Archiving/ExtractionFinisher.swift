@@ -1,0 +1,153 @@
+import Glibc
+
+/// What is left to do when all files are there: symbolic links, further names, and the metadata of folders.
+struct ExtractionFinisher {
+  private static let slash = UInt8(ascii: "/")
+
+  let folder: ExtractionFolder
+  let options: ExtractionOptions
+  let lane: ExtractionLane
+
+  /// Obeys the steps, kind by kind, each kind in the order of the archive; folders from the leaves up.
+  func finish(_ steps: [DeferredStep], tell: (ExtractionOrder, ExtractionVerdict) -> Void) {
+    for case .contentOfLink(let order) in steps { tell(order, attempt(order, shareContent)) }
+    for case .symbolicLink(let order) in steps { tell(order, attempt(order, makeSymbolicLink)) }
+    for case .hardLink(let order) in steps { tell(order, attempt(order, makeHardLink)) }
+    lane.closeFolder()
+    var folders = [(order: ExtractionOrder, index: Int)]()
+    for (index, step) in steps.enumerated() {
+      if case .folder(let order) = step { folders.append((order, index)) }
+    }
+    // What is below comes first; of two descriptions of one folder, the later one holds.
+    folders.sort { left, right in
+      left.order.place.bytes == right.order.place.bytes
+        ? left.index < right.index
+        : right.order.place.bytes.lexicographicallyPrecedes(left.order.place.bytes)
+    }
+    for path in folder.undescribed {
+      _ = attempt { () throws(BatchError) in
+        let opened = try folder.openForMetadata(path.bytes)
+        return fchmod(opened.raw, Self.plainMode) == 0 ? .made([]) : .made(.mode)
+      }
+    }
+    for (order, _) in folders { tell(order, attempt(order, describeFolder)) }
+  }
+
+  /// What a folder gets that the archive does not describe: what a new file gets, and to be entered by whoever
+  /// may read it.
+  private static var plainMode: mode_t {
+    let mode = AtomicFile.defaultPermissions
+    return mode_t(mode | (mode >> 2) & 0o111)
+  }
+
+  private func attempt(
+    _ order: ExtractionOrder, _ body: (ExtractionOrder) throws(BatchError) -> ExtractionVerdict
+  ) -> ExtractionVerdict {
+    switch attempt({ () throws(BatchError) in try body(order) }) {
+    case .failed(let error): .failed(error.path == nil ? error.at(order.entry.path) : error)
+    case let verdict: verdict
+    }
+  }
+
+  private func attempt(_ body: () throws(BatchError) -> ExtractionVerdict) -> ExtractionVerdict {
+    do throws(BatchError) {
+      return try body()
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  // MARK: Links
+
+  private func makeSymbolicLink(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    let target = order.entry.linkTarget ?? ""
+    guard !target.isEmpty, !target.containsNUL else {
+      throw BatchError(.malformed, "damaged: a symbolic link that leads nowhere")
+    }
+    guard options.allowsUnsafeLinks || staysInside(target, from: order.place) else {
+      throw BatchError(
+        .invalid, "refused: a symbolic link that leads outside", remedy: "see --unsafe-links")
+    }
+    let parent = try lane.parent(of: order.place)
+    guard try lane.mayTake(order, in: parent) else { return .kept }
+    let name = order.place.name
+    let failed = target.withCString { target in
+      lane.replacing(name, in: parent) { symlinkat(target, parent, $0) }
+    }
+    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    return .made(lane.metadata(of: order).apply(to: name, in: parent, hasMode: false))
+  }
+
+  /// Whether a link can lead nowhere but below the target folder.
+  ///
+  /// `..` at its start goes through the real folders that the link is in. Behind a name it may go through
+  /// another link, so the name has to be that of a folder.
+  private func staysInside(_ target: PathBytes, from place: MemberPath) -> Bool {
+    guard !target.isAbsolute else { return false }
+    var path = place.parent.split(separator: Self.slash).map { Array($0) }
+    var isBehindName = false
+    for name in target.bytes.split(separator: Self.slash) {
+      if name.elementsEqual(".".utf8) { continue }
+      guard name.elementsEqual("..".utf8) else {
+        path.append(Array(name))
+        isBehindName = true
+        continue
+      }
+      guard !path.isEmpty else { return false }
+      if isBehindName, !folder.isFolder(Array(path.joined(separator: [Self.slash]))[...]) { return false }
+      path.removeLast()
+    }
+    return true
+  }
+
+  private func makeHardLink(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    guard let first = order.linkPlace, !first.bytes.isEmpty else {
+      throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
+    }
+    let source = try folder.open(first.parent, creating: false)
+    let parent = try lane.parent(of: order.place)
+    guard try lane.mayTake(order, in: parent) else { return .kept }
+    guard let status = lane.status(of: first.name, in: source.raw), status.kind != .directory else {
+      throw BatchError(.invalid, "cannot be made: what it is one more name of is not there")
+    }
+    let from = source.raw
+    let failed = first.name.withCString { old in
+      lane.replacing(order.place.name, in: parent) { linkat(from, old, parent, $0, 0) }
+    }
+    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    return .made([])
+  }
+
+  private func shareContent(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    guard let first = order.linkPlace, !first.bytes.isEmpty else {
+      throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
+    }
+    let target = try folder.open(first.parent, creating: false)
+    let parent = try lane.parent(of: order.place)
+    // Only an empty file can be the name that waits for this content.
+    guard let status = lane.status(of: first.name, in: target.raw), status.kind == .regular, status.size == 0
+    else { return .made([]) }
+    let to = target.raw
+    let failed = order.place.name.withCString { old in
+      PathBytes(TemporaryName().bytes).withCString { step in
+        guard linkat(parent, old, to, step, 0) == 0 else { return errno }
+        return first.name.withCString { new in
+          guard renameat(to, step, to, new) == 0 else {
+            defer { unlinkat(to, step, 0) }
+            return errno
+          }
+          return 0
+        }
+      }
+    }
+    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    return .made([])
+  }
+
+  // MARK: Folders
+
+  private func describeFolder(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    let opened = try folder.openForMetadata(order.place.bytes)
+    return .made(lane.metadata(of: order).apply(to: opened.raw))
+  }
+}

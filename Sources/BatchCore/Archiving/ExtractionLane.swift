@@ -1,0 +1,143 @@
+import CLinux
+import Glibc
+
+/// Makes files of members, on one thread.
+final class ExtractionLane {
+  /// Writes content to a file, by pieces at their places.
+  typealias Fill = ((UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void) throws(BatchError) -> Void
+
+  private let folder: ExtractionFolder
+  private let options: ExtractionOptions
+  private let owners: OwnerNumbers
+  // Members of one folder mostly come together.
+  private var current: (path: ArraySlice<UInt8>, descriptor: Int32)?
+
+  init(_ folder: ExtractionFolder, _ options: ExtractionOptions, _ owners: OwnerNumbers) {
+    self.folder = folder
+    self.options = options
+    self.owners = owners
+  }
+
+  deinit { closeFolder() }
+
+  /// Lets go of the folder that is open.
+  func closeFolder() {
+    if let current { _ = Glibc.close(current.descriptor) }
+    current = nil
+  }
+
+  /// Makes what a member describes, or says what is to be made of it later.
+  func extract(_ order: ExtractionOrder, _ fill: Fill) -> ExtractionVerdict {
+    do throws(BatchError) {
+      return try make(order, fill)
+    } catch {
+      return .failed(error.path == nil ? error.at(order.entry.path) : error)
+    }
+  }
+
+  /// Opens the folder of a place; valid until the next call.
+  func parent(of place: MemberPath) throws(BatchError) -> Int32 {
+    if let current, current.path == place.parent { return current.descriptor }
+    closeFolder()
+    let number = try folder.open(place.parent, creating: true).release()
+    current = (place.parent, number)
+    return number
+  }
+
+  /// The inode that has a name, nil for none.
+  func status(of name: PathBytes, in folder: Int32) -> FileStatus? {
+    var raw = stat()
+    let result = name.withCString { fstatat(folder, $0, &raw, AT_SYMLINK_NOFOLLOW) }
+    return result == 0 ? FileStatus(raw) : nil
+  }
+
+  /// - Returns: whether to go on; false when what is there is as new.
+  /// - Throws: `invalid` when the name is taken for good.
+  func mayTake(_ order: ExtractionOrder, in folder: Int32) throws(BatchError) -> Bool {
+    guard let status = status(of: order.place.name, in: folder) else { return true }
+    guard status.kind != .directory else { throw ExtractedFile.failure(EISDIR) }
+    switch options.overwriting {
+    case .never: throw ExtractedFile.failure(EEXIST)
+    case .always: return true
+    case .newer:
+      let new = order.entry.modified
+      let old = status.modified
+      return (new.seconds, new.nanoseconds) > (old.seconds, old.nanoseconds)
+    }
+  }
+
+  private func make(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> ExtractionVerdict {
+    switch order.entry.kind {
+    case .directory:
+      let isNew = try folder.makeFolder(order.place)
+      let describes = isNew || (options.overwriting != .never && !order.place.bytes.isEmpty)
+      return describes ? .deferred(.folder(order)) : .made([])
+    case .file: return try makeFile(order, fill)
+    case .symbolicLink: return .deferred(.symbolicLink(order))
+    case .hardLink:
+      guard order.entry.size > 0 else { return .deferred(.hardLink(order)) }
+      let verdict = try makeFile(order, fill)
+      guard case .made(let losses) = verdict else { return verdict }
+      return .deferred(.contentOfLink(order), losses)
+    case .fifo: return try makeNode(order, S_IFIFO)
+    case .characterDevice, .blockDevice:
+      guard options.makesDevices else {
+        throw BatchError(.special, "refused: a device", remedy: "see --devices")
+      }
+      return try makeNode(order, order.entry.kind == .blockDevice ? S_IFBLK : S_IFCHR)
+    }
+  }
+
+  private func makeFile(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> ExtractionVerdict {
+    let parent = try parent(of: order.place)
+    guard try mayTake(order, in: parent) else { return .kept }
+    let file = try ExtractedFile(in: parent)
+    var end: UInt64 = 0
+    try fill { (bytes, offset) throws(BatchError) in
+      try file.write(bytes, at: offset)
+      end = offset + UInt64(bytes.count)
+    }
+    guard end <= order.entry.size else {
+      throw BatchError(.malformed, "damaged: there is more content than its size says")
+    }
+    if end < order.entry.size {
+      guard order.entry.dataMap != nil else {
+        throw BatchError(.malformed, "damaged: there is less content than its size says")
+      }
+      try file.setSize(order.entry.size)
+    }
+    let losses = metadata(of: order).apply(to: file.descriptor)
+    try file.publish(as: order.place.name, replacing: options.overwriting != .never)
+    return .made(losses)
+  }
+
+  private func makeNode(_ order: ExtractionOrder, _ kind: mode_t) throws(BatchError) -> ExtractionVerdict {
+    let parent = try parent(of: order.place)
+    guard try mayTake(order, in: parent) else { return .kept }
+    let name = order.place.name
+    let failed = replacing(name, in: parent) { pointer in
+      clinux_mknodat(parent, pointer, kind | 0o600, order.entry.deviceMajor, order.entry.deviceMinor)
+    }
+    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    return .made(metadata(of: order).apply(to: name, in: parent, hasMode: true))
+  }
+
+  /// Makes something under a name, or under another one and then in place of what has the name.
+  ///
+  /// - Returns: 0 or the error number.
+  func replacing(_ name: PathBytes, in folder: Int32, _ make: (UnsafePointer<CChar>) -> Int32) -> Int32 {
+    let failed = name.withCString { make($0) == 0 ? 0 : errno }
+    guard failed == EEXIST, options.overwriting != .never else { return failed }
+    return PathBytes(TemporaryName().bytes).withCString { step in
+      guard make(step) == 0 else { return errno }
+      let failed = name.withCString { renameat(folder, step, folder, $0) == 0 ? 0 : errno }
+      // Where both are names of one inode already, the rename leaves both.
+      unlinkat(folder, step, 0)
+      return failed
+    }
+  }
+
+  func metadata(of order: ExtractionOrder) -> EntryMetadata {
+    EntryMetadata(entry: order.entry, options: options, owners: owners)
+  }
+}

@@ -1,0 +1,31 @@
+/// How members become files.
+public struct ExtractionOptions: Sendable {
+  /// What is done about a file that is there already.
+  public enum Overwriting: String, Sendable, CaseIterable {
+    /// It stays, and the member counts as failed.
+    case never
+    /// It gives way to a member with a later time.
+    case newer
+    case always
+  }
+
+  public var overwriting = Overwriting.never
+  /// Whether files are given to the owners that the archive names.
+  public var restoresOwner = false
+  /// Whether owners go by their numbers, also where their names are known.
+  public var usesNumericOwner = false
+  public var restoresAttributes = true
+  /// Whether files get setuid, setgid and sticky bits, capabilities, and attributes that the system gives a
+  /// meaning to.
+  public var restoresPrivileges = false
+  public var makesDevices = false
+  /// Whether symbolic links may be absolute or lead out of the target folder.
+  public var allowsUnsafeLinks = false
+  public var limits = ArchiveLimits()
+  /// Whether members behind a damaged place are looked for.
+  public var keepsGoing = false
+  /// Whether all is brought to the disk before the run ends.
+  public var isSynced = true
+
+  public init() {}
+}

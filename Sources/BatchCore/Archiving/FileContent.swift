@@ -1,0 +1,112 @@
+/// The content of an archive file from its beginning on: decoded here where it is gzip, zstd, xz or lz4, so
+/// that every checksum of those formats is compared.
+final class FileContent: ArchiveContent {
+  private static let pieceSize = 256 << 10
+
+  /// How the file is compressed; nil where it is not, or in another way.
+  private(set) var format: CompressionFormat?
+  /// What ended the decoding.
+  private(set) var damage: CompressionDamage?
+  private(set) var bytesRead: UInt64 = 0
+  let length: UInt64?
+
+  private let file: ArchiveFile
+  private let stream: StreamReader?
+  private let buffer: ScratchBuffer
+  private var rest: UnsafeRawBufferPointer
+  private var position: UInt64 = 0
+  private var decoder: StreamDecoder?
+  private var isAtEnd = false
+
+  /// Reads as much as tells the format.
+  init(_ file: ArchiveFile, _ options: DecoderOptions = DecoderOptions()) throws(BatchError) {
+    self.file = file
+    buffer = try ScratchBuffer(capacity: Self.pieceSize)
+    rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<0])
+    let stream = file.size == nil ? file.stream : nil
+    self.stream = stream
+    var filled = 0
+    while filled < CompressionFormat.detectionLength {
+      let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[filled...])
+      let count = try Self.read(file, stream, at: UInt64(filled), into: room)
+      if count == 0 { break }
+      filled += count
+    }
+    let start = UnsafeRawBufferPointer(rebasing: buffer.room[..<filled])
+    guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
+    if let format = CompressionFormat.detect(start) {
+      self.format = format
+      decoder = try format.makeDecoder(options)
+      length = nil
+    } else {
+      length = file.size
+    }
+    rest = start
+    position = UInt64(filled)
+    bytesRead = UInt64(filled)
+  }
+
+  /// The first bytes of the file as it lies on the disk; to be asked before ``next()``.
+  var start: UnsafeRawBufferPointer { rest }
+
+  func next() throws(BatchError) -> UnsafeRawBufferPointer {
+    guard let decoder else {
+      if rest.isEmpty { try refill() }
+      defer { rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...]) }
+      return rest
+    }
+    while true {
+      try file.cancellation.check()
+      if let content = try step(decoder), !content.isEmpty { return content }
+      guard rest.isEmpty else { continue }
+      if isAtEnd { return rest }
+      try refill()
+      if rest.isEmpty {
+        isAtEnd = true
+        try noting { () throws(DecodingError) in try decoder.finish() }
+      }
+    }
+  }
+
+  func seek(to offset: UInt64) {
+    position = offset
+    rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
+  }
+
+  private func step(_ decoder: StreamDecoder) throws(BatchError) -> UnsafeRawBufferPointer? {
+    var content: UnsafeRawBufferPointer?
+    // Also without input: full room may have left content inside the decoder.
+    try noting { () throws(DecodingError) in
+      let step = try decoder.step(rest)
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
+      content = step.content
+    }
+    return content
+  }
+
+  private func noting(_ body: () throws(DecodingError) -> Void) throws(BatchError) {
+    guard let damage = try FileDecoder.damage(body) else { return }
+    // What gunzip passes over with a word does not spoil what came before it.
+    if damage.kind == .garbageAfterEnd, format == .gz {
+      isAtEnd = true
+      rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
+      return
+    }
+    self.damage = damage
+    throw BatchError(.malformed, damage.message, path: file.path)
+  }
+
+  private static func read(
+    _ file: ArchiveFile, _ stream: StreamReader?, at offset: UInt64, into room: UnsafeMutableRawBufferPointer
+  ) throws(BatchError) -> Int {
+    if let stream { return try stream.read(into: room) }
+    return try file.read(at: offset, into: room)
+  }
+
+  private func refill() throws(BatchError) {
+    let count = try Self.read(file, stream, at: position, into: buffer.room)
+    rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
+    position += UInt64(count)
+    bytesRead += UInt64(count)
+  }
+}

@@ -1,0 +1,90 @@
+/// Reads an archive from its beginning to its end and makes items of its members.
+///
+/// Small files are handed over with their content; a large one is written here while it is read, since it is
+/// decoded here, too, and by one thread.
+final class MemberFeed {
+  private static let largestContent: UInt64 = 1 << 20
+
+  private let extraction: Extraction
+  private let reader: ArchiveReader
+  private let lane: ExtractionLane
+
+  /// - Throws: `malformed` when the file is no archive.
+  init(_ extraction: Extraction) throws(BatchError) {
+    self.extraction = extraction
+    let archive = extraction.archive
+    let content = try FileContent(archive)
+    reader = try ArchiveReader(content, name: archive.path, limits: extraction.options.limits)
+    lane = extraction.makeLane()
+  }
+
+  /// - Throws: what ends the reading.
+  func next() throws(BatchError) -> ExtractionItem? {
+    while let member = try reader.next() {
+      try extraction.archive.cancellation.check()
+      switch member {
+      case .unusable(let error): return ExtractionItem(step: .problem(error))
+      case .entry(let entry):
+        guard extraction.planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
+        return try item(of: entry)
+      }
+    }
+    try reader.drain()
+    extraction.add(remarks: reader.remarks)
+    return nil
+  }
+
+  private func item(of entry: ArchiveEntry) throws(BatchError) -> ExtractionItem {
+    let order: ExtractionOrder
+    do throws(BatchError) {
+      guard try extraction.planner.claim(entry.path, isDirectory: entry.kind == .directory),
+        let found = try extraction.planner.order(for: entry)
+      else { return ExtractionItem(step: .passed) }
+      order = found
+    } catch {
+      return ExtractionItem(step: .problem(error))
+    }
+    guard entry.kind == .file || entry.kind == .hardLink, entry.size > 0 else {
+      return ExtractionItem(step: .member(order, []))
+    }
+    guard entry.dataMap == nil, entry.size <= Self.largestContent else {
+      return ExtractionItem(step: .settled(order, try extractHere(order)))
+    }
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(Int(entry.size))
+    do throws(BatchError) {
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        guard offset == UInt64(bytes.count), UInt64(bytes.count + piece.count) <= entry.size else {
+          throw BatchError(.malformed, "damaged: there is more content than its size says")
+        }
+        bytes.append(contentsOf: piece)
+      }
+    } catch {
+      try rethrow(error)
+      return ExtractionItem(step: .problem(error.at(entry.path)))
+    }
+    return ExtractionItem(step: .member(order, bytes))
+  }
+
+  private func extractHere(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    var fatal: BatchError?
+    let verdict = lane.extract(order) { write throws(BatchError) in
+      do throws(BatchError) {
+        try reader.readContent(write)
+      } catch {
+        do throws(BatchError) { try rethrow(error) } catch { fatal = error }
+        throw error
+      }
+    }
+    // Held until the next member, the folder would be one descriptor that nobody counts.
+    lane.closeFolder()
+    if let fatal { throw fatal }
+    return verdict
+  }
+
+  /// Limits and a run that is stopped end everything; what else is wrong with one member does not.
+  private func rethrow(_ error: BatchError) throws(BatchError) {
+    if error.code == .exhausted || error.code == .cancelled { throw error }
+    try extraction.archive.cancellation.check()
+  }
+}

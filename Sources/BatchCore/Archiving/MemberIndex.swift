@@ -1,0 +1,186 @@
+/// The index at the end of our archives: where each member is, and the digest of its content.
+///
+/// It is used only when its own digest is right, and even then every number in it is held against the file.
+struct MemberIndex: Sendable {
+  /// A range of the file that can be decoded by itself.
+  struct Frame: Sendable, Hashable {
+    let compressed: Range<UInt64>
+    /// Where its content lies in the whole archive.
+    let plain: Range<UInt64>
+
+    var plainSize: UInt64 { plain.upperBound - plain.lowerBound }
+    var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }
+  }
+
+  struct Member: Sendable {
+    let path: PathBytes
+    let kind: ArchiveEntry.Kind
+    let size: UInt64
+    let modified: FileStatus.Time
+    /// The number of the frame in which it begins.
+    let frame: Int
+    /// Where its first header begins in the content of that frame.
+    let offset: UInt64
+    let digest: Digest?
+
+    /// Whether the archive itself says the same.
+    func agrees(with entry: ArchiveEntry) -> Bool {
+      path == entry.path && kind == entry.kind && modified == entry.modified
+        && (size == entry.size || kind != .file)
+    }
+  }
+
+  /// Frames that together hold whole members.
+  struct Group: Sendable {
+    let frames: Range<Int>
+    let members: Range<Int>
+  }
+
+  static let magic = Array("BPIDX001".utf8)
+  private static let digestSize = 32
+  private static let frameSize = 32
+  private static let smallestMember = 38
+
+  /// Bytes of all files together.
+  let totalBytes: UInt64
+  let frames: [Frame]
+  let groups: [Group]
+  /// Of the whole index, as it stands at its end.
+  let digest: Digest
+  private let bytes: [UInt8]
+  private let starts: [Int]
+
+  var count: Int { starts.count }
+
+  /// - Parameter size: of the archive, which no frame may go beyond.
+  /// - Throws: `malformed` for an index that is damaged, or that claims what cannot be.
+  init(_ bytes: [UInt8], size: UInt64) throws(BatchError) {
+    let end = bytes.count - Self.digestSize
+    guard end > Self.magic.count, let digest = Digest(.sha256, bytes: bytes[end...]) else {
+      throw Self.damaged
+    }
+    let found = try withBytes(of: bytes) { (raw) throws(BatchError) in
+      try DigestStream(.sha256).digest(of: UnsafeRawBufferPointer(rebasing: raw[..<end]))
+    }
+    guard found == digest else { throw Self.damaged }
+    var reader = LittleEndianReader(bytes[..<end])
+    guard reader.take(Self.magic.count)?.elementsEqual(Self.magic) == true,
+      let memberCount = reader.number(UInt64.self), let totalBytes = reader.number(UInt64.self),
+      let frameCount = reader.number(UInt64.self),
+      frameCount <= UInt64(reader.rest / Self.frameSize),
+      memberCount <= UInt64(reader.rest / Self.smallestMember)
+    else { throw Self.damaged }
+    frames = try Self.frames(Int(frameCount), from: &reader, size: size)
+    var starts = [Int]()
+    var groups = [Group]()
+    starts.reserveCapacity(Int(memberCount))
+    var last: (frame: Int, offset: UInt64) = (-1, 0)
+    for index in 0..<Int(memberCount) {
+      starts.append(reader.position)
+      guard let member = Self.member(from: &reader), frames.indices.contains(member.frame),
+        member.offset < frames[member.frame].plainSize, !member.path.containsNUL,
+        (member.frame, member.offset) > last
+      else { throw Self.damaged }
+      last = (member.frame, member.offset)
+      if member.offset == 0 {
+        Self.close(&groups, frame: member.frame, member: index)
+        groups.append(Group(frames: member.frame..<frames.count, members: index..<index))
+      } else if index == 0 {
+        throw Self.damaged
+      }
+    }
+    Self.close(&groups, frame: frames.count, member: Int(memberCount))
+    guard reader.rest == 0 else { throw Self.damaged }
+    self.totalBytes = totalBytes
+    self.digest = digest
+    self.bytes = bytes
+    self.starts = starts
+    self.groups = groups
+  }
+
+  subscript(index: Int) -> Member {
+    var reader = LittleEndianReader(bytes[starts[index]...])
+    guard let member = Self.member(from: &reader) else { preconditionFailure("was read before") }
+    return member
+  }
+
+  /// Where the members of a group lie in its content: from each one's first header to the next one's.
+  func place(of index: Int, in group: Group) -> Range<UInt64> {
+    let base = frames[group.frames.lowerBound].plain.lowerBound
+    func start(_ index: Int) -> UInt64 {
+      let member = self[index]
+      return frames[member.frame].plain.lowerBound - base + member.offset
+    }
+    let end = frames[group.frames.upperBound - 1].plain.upperBound - base
+    return start(index)..<(index + 1 < group.members.upperBound ? start(index + 1) : end)
+  }
+
+  // MARK: Reading
+
+  private static let damaged = BatchError(.malformed, "the member index is damaged")
+
+  private static func close(_ groups: inout [Group], frame: Int, member: Int) {
+    guard let last = groups.popLast() else { return }
+    groups.append(
+      Group(
+        frames: last.frames.lowerBound..<max(frame, last.frames.lowerBound),
+        members: last.members.lowerBound..<member))
+  }
+
+  private static func frames(
+    _ count: Int, from reader: inout LittleEndianReader, size: UInt64
+  ) throws(BatchError) -> [Frame] {
+    var frames = [Frame]()
+    frames.reserveCapacity(count)
+    var compressedEnd: UInt64 = 0
+    var plainEnd: UInt64 = 0
+    for _ in 0..<count {
+      guard let offset = reader.number(UInt64.self), let length = reader.number(UInt64.self),
+        let plainOffset = reader.number(UInt64.self), let plainLength = reader.number(UInt64.self),
+        offset >= compressedEnd, plainOffset == plainEnd, length > 0, plainLength > 0
+      else { throw damaged }
+      let (end, isFar) = offset.addingReportingOverflow(length)
+      let (plain, isHuge) = plainOffset.addingReportingOverflow(plainLength)
+      guard !isFar, !isHuge, end <= size else { throw damaged }
+      frames.append(Frame(compressed: offset..<end, plain: plainOffset..<plain))
+      compressedEnd = end
+      plainEnd = plain
+    }
+    return frames
+  }
+
+  private static func member(from reader: inout LittleEndianReader) -> Member? {
+    guard let length = reader.number(UInt32.self), let path = reader.take(Int(length)),
+      let letter = reader.number(UInt8.self), let kind = ArchiveEntry.Kind(typeflag: letter),
+      let size = reader.number(UInt64.self), let seconds = reader.number(Int64.self),
+      let nanoseconds = reader.number(UInt32.self), nanoseconds < 1_000_000_000,
+      let frame = reader.number(UInt32.self), let offset = reader.number(UInt64.self),
+      let hasDigest = reader.number(UInt8.self), hasDigest <= 1
+    else { return nil }
+    var digest: Digest?
+    if hasDigest == 1 {
+      guard let value = reader.take(digestSize) else { return nil }
+      digest = Digest(.sha256, bytes: value)
+    }
+    return Member(
+      path: PathBytes(path), kind: kind, size: size,
+      modified: FileStatus.Time(seconds: seconds, nanoseconds: Int32(nanoseconds)), frame: Int(frame),
+      offset: offset, digest: digest)
+  }
+}
+
+extension ArchiveEntry.Kind {
+  /// The kind that a letter in a tar header stands for.
+  init?(typeflag: UInt8) {
+    switch typeflag {
+    case UInt8(ascii: "0"): self = .file
+    case UInt8(ascii: "1"): self = .hardLink
+    case UInt8(ascii: "2"): self = .symbolicLink
+    case UInt8(ascii: "3"): self = .characterDevice
+    case UInt8(ascii: "4"): self = .blockDevice
+    case UInt8(ascii: "5"): self = .directory
+    case UInt8(ascii: "6"): self = .fifo
+    default: return nil
+    }
+  }
+}

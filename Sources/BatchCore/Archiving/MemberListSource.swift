@@ -1,0 +1,83 @@
+/// What a list of an archive is made from: its members, one after the other.
+public struct MemberListSource: BatchSource {
+  /// One step of the list.
+  public enum Item: Sendable {
+    case member(ListedMember)
+    case problem(BatchError)
+  }
+
+  private let archive: ArchiveFile
+  private let index: MemberIndex?
+  private let reader: ArchiveReader?
+  private let digests: DigestStream?
+  private let end: ArchiveEnd
+  private var isAtEnd = false
+  private var number = 0
+
+  /// - Parameters:
+  ///   - details: whether more is asked for than an index holds: modes, owners, what links lead to.
+  ///   - digests: whether the SHA-256 of contents is asked for.
+  ///   - end: told how the archive ended.
+  /// - Throws: `malformed` when the file is no archive.
+  public init(
+    _ archive: ArchiveFile, details: Bool, digests: Bool, limits: ArchiveLimits = ArchiveLimits(),
+    end: ArchiveEnd
+  ) throws(BatchError) {
+    self.archive = archive
+    self.end = end
+    if !details, case .found(let indexed, let remarks) = try IndexedArchive.find(in: archive) {
+      index = indexed.index
+      reader = nil
+      self.digests = nil
+      end.note(remarks: remarks)
+    } else {
+      index = nil
+      reader = try ArchiveReader(try FileContent(archive), name: archive.path, limits: limits)
+      self.digests = digests ? try DigestStream(.sha256) : nil
+    }
+  }
+
+  public mutating func next() throws(BatchError) -> Item? {
+    guard !isAtEnd else { return nil }
+    if let index {
+      guard number < index.count else { return nil }
+      defer { number += 1 }
+      return .member(ListedMember(index[number]))
+    }
+    guard let reader else { return nil }
+    do throws(BatchError) {
+      try archive.cancellation.check()
+      switch try reader.next() {
+      case .unusable(let error): return .problem(error)
+      case .entry(let entry): return try item(of: entry, reader)
+      case nil:
+        isAtEnd = true
+        try reader.drain()
+        end.note(remarks: reader.remarks)
+        return nil
+      }
+    } catch {
+      isAtEnd = true
+      try archive.cancellation.check()
+      end.cutShort()
+      return .problem(error)
+    }
+  }
+
+  private func item(of entry: ArchiveEntry, _ reader: ArchiveReader) throws(BatchError) -> Item {
+    guard let digests, entry.kind == .file else { return .member(ListedMember(entry)) }
+    digests.reset()
+    let content = ContentDigest(digests)
+    do throws(BatchError) {
+      try reader.readContent { (piece, offset) throws(BatchError) in try content.add(piece, at: offset) }
+      return .member(ListedMember(entry, digest: try content.finish(size: entry.size)))
+    } catch {
+      if error.code == .exhausted || error.code == .cancelled { throw error }
+      return .problem(error.at(entry.path))
+    }
+  }
+
+  public func weight(of item: Item) -> Int64 { 0 }
+
+  public func retained(by item: Item) -> Int64 { 512 }
+}

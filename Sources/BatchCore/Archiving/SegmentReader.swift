@@ -1,0 +1,96 @@
+/// A member that was found in a damaged frame.
+struct SalvagedMember {
+  let entry: ArchiveEntry
+  /// nil where the content is right and cannot be put together: that of a sparse file.
+  let content: [UInt8]?
+}
+
+/// Reads the members of one group of frames, and those that can be had of a damaged one.
+struct SegmentReader {
+  let archive: IndexedArchive
+  let loader: FrameLoader
+
+  /// Goes over the members of a group until something is damaged.
+  ///
+  /// - Parameters:
+  ///   - visit: gets each member with a reader that stands before its content.
+  /// - Throws: `malformed` when a frame is damaged, or is not what the index says; what `visit` throws.
+  func read(
+    _ group: MemberIndex.Group, limits: ArchiveLimits,
+    visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    let content = SegmentContent(loader, archive.index, frames: group.frames)
+    let reader = try ArchiveReader(content, name: archive.file.path, requiresEnd: false, limits: limits)
+    for number in group.members {
+      try archive.file.cancellation.check()
+      let member = archive.index[number]
+      guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry) else {
+        throw BatchError(.malformed, "the archive is not what its index says")
+      }
+      try visit(number, member, entry, reader)
+    }
+    guard try reader.next() == nil else {
+      throw BatchError(.malformed, "the archive has members that its index does not know")
+    }
+  }
+
+  /// Tries the members of a damaged frame one by one; content counts only where its digest is the recorded one.
+  ///
+  /// - Parameter visit: gets each member with what was found of it; nil where it cannot be had.
+  func salvage(
+    _ group: MemberIndex.Group, digests: DigestStream,
+    visit: (Int, MemberIndex.Member, SalvagedMember?) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+    if holdsAllInOneFrame(group) {
+      bytes = try loader.salvage(archive.index.frames[group.frames.lowerBound])
+    }
+    for number in group.members {
+      let member = archive.index[number]
+      let place = archive.index.place(of: number, in: group)
+      guard place.upperBound <= UInt64(bytes.count) || isWithin(member, place, bytes.count) else {
+        try visit(number, member, nil)
+        continue
+      }
+      let end = min(place.upperBound, UInt64(bytes.count))
+      let part = UnsafeRawBufferPointer(rebasing: bytes[Int(place.lowerBound)..<Int(end)])
+      try visit(number, member, content(of: member, in: part, digests))
+    }
+  }
+
+  /// Whether all members lie in the first frame: behind it may be the blocks that end the archive.
+  private func holdsAllInOneFrame(_ group: MemberIndex.Group) -> Bool {
+    guard group.frames.count > 1 else { return true }
+    guard group.frames.count == 2, let last = group.members.last else { return false }
+    let place = archive.index.place(of: last, in: group)
+    let (end, isHuge) = place.lowerBound.addingReportingOverflow(archive.index[last].size)
+    return !isHuge && end < archive.index.frames[group.frames.lowerBound].plainSize
+  }
+
+  /// Whether a member's header and content may be there although the padding behind it is not.
+  private func isWithin(_ member: MemberIndex.Member, _ place: Range<UInt64>, _ count: Int) -> Bool {
+    let (end, isHuge) = place.lowerBound.addingReportingOverflow(member.size)
+    return !isHuge && end < UInt64(count)
+  }
+
+  private func content(
+    of member: MemberIndex.Member, in bytes: UnsafeRawBufferPointer, _ digests: DigestStream
+  ) -> SalvagedMember? {
+    do throws(BatchError) {
+      let reader = try ArchiveReader(
+        MemoryContent(bytes), name: archive.file.path, requiresEnd: false)
+      guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry) else { return nil }
+      guard entry.kind == .file else { return SalvagedMember(entry: entry, content: []) }
+      var content = [UInt8]()
+      let digest = ContentDigest(digests)
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        try digest.add(piece, at: offset)
+        if entry.dataMap == nil { content.append(contentsOf: piece) }
+      }
+      guard let recorded = member.digest, try digest.finish(size: entry.size) == recorded else { return nil }
+      return SalvagedMember(entry: entry, content: entry.dataMap == nil ? content : nil)
+    } catch {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import Synchronization
+
+/// What a verification found out about an archive, beside its members.
+public final class Verification: Sendable {
+  private struct State {
+    var damage: [String] = []
+    var facts: [String] = []
+    var indexDigest: Digest?
+  }
+
+  private let state = Mutex(State())
+
+  public init() {}
+
+  /// What is wrong with the archive itself.
+  public var damage: [String] { state.withLock { $0.damage } }
+
+  /// What was checked, and what could not be, in sentences.
+  public var facts: [String] { state.withLock { $0.facts } }
+
+  /// The SHA-256 of the index, which stands for the whole archive; nil where there is none.
+  public var indexDigest: Digest? { state.withLock { $0.indexDigest } }
+
+  func damaged(_ text: String) {
+    state.withLock { if !$0.damage.contains(text) { $0.damage.append(text) } }
+  }
+
+  func begin(_ indexed: IndexedArchive) {
+    let index = indexed.index
+    state.withLock { state in
+      state.indexDigest = index.digest
+      state.facts.append(
+        "checked the checksum of each of \(index.frames.count) frames, the SHA-256 of every file, and the end of the archive"
+      )
+    }
+    checkCounts(of: index)
+  }
+
+  /// The index holds counts of its own, and frames that leave nothing out.
+  private func checkCounts(of index: MemberIndex) {
+    var bytes: UInt64 = 0
+    for number in 0..<index.count {
+      let member = index[number]
+      if member.kind == .file { bytes += min(member.size, UInt64.max - bytes) }
+    }
+    if bytes != index.totalBytes {
+      damaged("the index counts \(index.totalBytes) bytes, its members have \(bytes)")
+    }
+    var end: UInt64 = 0
+    for frame in index.frames {
+      if frame.compressed.lowerBound != end {
+        damaged("there is something between the frames that the index does not know")
+      }
+      end = frame.compressed.upperBound
+    }
+  }
+
+  func begin(format: CompressionFormat?, start: [UInt8]) {
+    let fact: String
+    switch format {
+    case .zst:
+      let hasChecksum = start.count > 4 && start[4] >> 2 & 1 == 1
+      fact = hasChecksum ? "compared the checksums of zstd" : "its zstd frames have no checksums"
+    case .gz: fact = "compared the CRC-32 and length of gzip"
+    case .xz: fact = "compared the checks of xz"
+    case .lz4: fact = "compared the checksums of lz4, where it has them"
+    case nil: fact = "there is no compression with checksums of its own"
+    }
+    state.withLock { $0.facts.append(fact) }
+  }
+
+  func end(_ reader: ArchiveReader) {
+    state.withLock { state in
+      state.facts.append("it is complete to its end (\(reader.formatName))")
+      state.facts.append("it has no index: contents were read, and there are no digests to compare them with")
+      state.facts += reader.remarks
+    }
+  }
+}

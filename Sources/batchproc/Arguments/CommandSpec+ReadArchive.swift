@@ -1,0 +1,117 @@
+extension CommandSpec {
+  static let list = CommandSpec(
+    id: .list,
+    abstract: "List the members of an archive.",
+    discussion: [
+      """
+      Reads tar (also compressed with gzip, zstd, xz, lz4 or bzip2), cpio, zip and 7z, whatever the file is \
+      called. Control bytes in names are escaped. An archive that does not end as its format demands is \
+      damaged. - reads standard input.
+      """
+    ],
+    operands: [Operand(name: "archive", repeats: false, help: "The archive; - is standard input.")],
+    own: [
+      OptionSpec(.longRows, "long", short: "l", help: "Show mode, owner, size and time, as tar tv does."),
+      OptionSpec(.digests, "digests", help: "Show the SHA-256 of each file in the form of sha256sum."),
+      OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
+    ],
+    shared: Group.reading,
+    examples: [
+      Example(command: "batchproc list -l photos.tar.zst", meaning: "Show what is in an archive."),
+      Example(
+        command: "batchproc list --digests photos.tar.zst | sha256sum --check",
+        meaning: "Compare an archive with the tree it was made from."),
+    ])
+
+  static let extract = CommandSpec(
+    id: .extract,
+    abstract: "Unpack an archive.",
+    discussion: [
+      """
+      Members are made below one directory, whatever the archive says: paths with '..', links that lead \
+      outside, second members of one name and devices are refused, each is named, and the others are \
+      extracted. Absolute names become relative. A file has its name only when it is complete.
+      """,
+      """
+      A member glob is a pattern of gitignore; a directory that matches stands for all that is in it.
+      """,
+    ],
+    operands: [
+      Operand(name: "archive", repeats: false, help: "The archive; - is standard input."),
+      Operand(
+        name: "member-glob", repeats: true, help: "The members to unpack; all without it.", isOptional: true),
+    ],
+    own: [
+      OptionSpec(
+        .directory, "directory", short: "C", kind: .single(.directory), value: "dir", default: ".",
+        help: "Unpack below this directory, which has to exist."),
+      OptionSpec(
+        .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
+        help: "Drop this many leading names of each path."),
+      OptionSpec(
+        .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
+        default: ReadingChoices.overwritings[0],
+        help: "Replace files that exist: never, where the member is newer, or always."),
+      OptionSpec(.toStdout, "to-stdout", short: "O", help: "Write the contents to standard output."),
+      OptionSpec(
+        .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
+        help: "Give files to the owners that the archive names."),
+      OptionSpec(.numericOwner, "numeric-owner", help: "Owners go by their numbers alone."),
+      OptionSpec(
+        .attributes, "xattrs", kind: .invertible(initially: true), default: "--xattrs",
+        help: "Restore extended attributes and access control lists."),
+      OptionSpec(
+        .samePermissions, "same-permissions", short: "p",
+        help: "Restore setuid and setgid bits, capabilities and attributes of the system too."),
+      OptionSpec(.devices, "devices", help: "Make character and block devices."),
+      OptionSpec(
+        .unsafeLinks, "unsafe-links", help: "Make symbolic links that are absolute or lead outside."),
+      OptionSpec(
+        .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
+        help: "Stop when the contents are larger than this together."),
+      OptionSpec(
+        .maxRatio, "max-ratio", kind: .single(.number(1...1_000_000_000)), value: "n",
+        help: "Stop when the contents are this many times as large as the archive."),
+      OptionSpec(
+        .keepGoing, "keep-going",
+        help: "Go on behind damage, where the archive has an index to find the rest by."),
+    ],
+    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
+    examples: [
+      Example(command: "batchproc extract -C /srv photos.tar.zst", meaning: "Unpack an archive."),
+      Example(
+        command: "batchproc extract photos.tar.zst 'photos/2023' '*.txt'",
+        meaning: "Unpack a directory, and every text file."),
+    ])
+}
+
+extension CommandSpec {
+  static let verify = CommandSpec(
+    id: .verify,
+    abstract: "Verify an archive.",
+    discussion: [
+      """
+      An archive with an index is held against it by all cores: the checksum of each frame, the SHA-256 of \
+      each file, the end of the archive, counts and sizes. Members that are hit by damage are named on \
+      standard output. Of other archives everything is read, and what could not be checked is said.
+      """
+    ],
+    operands: [Operand(name: "archive", repeats: false, help: "The archive; - is standard input.")],
+    own: [],
+    shared: Group.reading,
+    examples: [
+      Example(command: "batchproc verify photos.tar.zst", meaning: "Say whether an archive is whole.")
+    ])
+}
+
+extension CommandSpec.Group {
+  /// What commands have that read one archive and no tree.
+  static let reading: [CommandSpec.Group] = [
+    CommandSpec.Group(
+      title: scheduling.title, options: scheduling.options.filter { $0.id != .stride }),
+    reporting, general,
+  ]
+
+  static let syncing = CommandSpec.Group(
+    title: policy.title, options: policy.options.filter { $0.id == .fsync })
+}

@@ -1,0 +1,47 @@
+import BatchCore
+
+/// What the commands that read archives are asked for, beside the common options.
+struct ReadingChoices: Sendable {
+  static let overwritings = ExtractionOptions.Overwriting.allCases.map(\.rawValue)
+
+  let archive: PathBytes
+  let globs: [PathBytes]
+  let showsLongRows: Bool
+  let showsDigests: Bool
+  let endsRowsInNUL: Bool
+  let directory: PathBytes
+  let strip: Int
+  let writesToStdout: Bool
+  let extraction: ExtractionOptions
+
+  init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) throws(UsageError) {
+    archive = parsed.operands.first ?? "-"
+    globs = Array(parsed.operands.dropFirst())
+    showsLongRows = parsed.flag(.longRows)
+    showsDigests = parsed.flag(.digests)
+    endsRowsInNUL = parsed.flag(.zero)
+    directory = parsed.bytes(.directory) ?? "."
+    strip = parsed.count(.stripComponents) ?? 0
+    writesToStdout = parsed.flag(.toStdout)
+    var options = ExtractionOptions()
+    options.overwriting = parsed.choice(.overwrite) ?? .never
+    options.restoresOwner = parsed.flag(.sameOwner, initially: isRoot)
+    options.usesNumericOwner = parsed.flag(.numericOwner)
+    options.restoresAttributes = parsed.flag(.attributes, initially: true)
+    options.restoresPrivileges = parsed.flag(.samePermissions)
+    options.makesDevices = parsed.flag(.devices)
+    options.allowsUnsafeLinks = parsed.flag(.unsafeLinks)
+    options.keepsGoing = parsed.flag(.keepGoing)
+    options.limits = ArchiveLimits(
+      maximumOutput: parsed.size(.maxOutput).map { UInt64(clamping: $0) },
+      maximumRatio: parsed.count(.maxRatio).map { UInt64(clamping: $0) })
+    options.isSynced = common.fsync
+    extraction = options
+    if showsLongRows, showsDigests {
+      throw UsageError("The rows of --long and of --digests are different ones.", in: parsed.command)
+    }
+    if writesToStdout, common.json {
+      throw UsageError("Standard output is for contents, and not for --json too.", in: parsed.command)
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import BatchCore
+import Synchronization
+
+/// `batchproc extract`.
+struct ExtractCommand {
+  private let choices: ReadingChoices
+  private let common: CommonOptions
+  private let session: Session
+  private let tally: TransformTally
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
+    self.common = common
+    var tally: TransformTally?
+    session = try Session(common, environment: environment) { reporter in
+      let new = TransformTally(reporter)
+      tally = new
+      return new
+    }
+    self.tally = tally ?? TransformTally(session.reporter)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let archive = try ArchiveFile(choices.archive, cancellation: session.cancellation)
+    if choices.writesToStdout { return try writeContents(of: archive) }
+    let extraction = try Extraction(
+      archive, into: choices.directory, globs: choices.globs, strip: choices.strip,
+      options: choices.extraction)
+    let source = try ExtractSource(extraction)
+    let job = ExtractJob(extraction) { (reports) throws(BatchError) in
+      for report in reports { try tell(report) }
+    }
+    var failure: BatchError?
+    let summary = session.run(job, over: source) {
+      do throws(BatchError) {
+        try extraction.finish(counters: session.runner.counters) { (report) throws(BatchError) in
+          try tell(report)
+        } problem: { (problem, severity) in
+          tally.met(problem, severity: severity)
+        }
+      } catch {
+        failure = error
+      }
+    }
+    return finish(summary, extraction, failure)
+  }
+
+  private func tell(_ report: ExtractionReport) throws(BatchError) {
+    session.advanced(1)
+    if let events = session.reporter as? JSONReporter {
+      try events.write("member") { line in
+        line.add(path: report.path)
+        line.add("outcome", report.outcome.rawValue)
+      }
+    } else if common.verbose {
+      let note = report.outcome == .kept ? ": kept, as new as the member" : ""
+      session.diagnostics.print(TerminalText.string(report.path.bytes) + note)
+    }
+  }
+
+  private func finish(_ summary: RunSummary, _ extraction: Extraction, _ failure: BatchError?) -> Ending {
+    if let ending = session.endingOfStopped(summary) { return ending }
+    if let failure { session.reporter.fatal(failure) }
+    for remark in extraction.remarks {
+      session.warn(BatchError(.malformed, remark, path: extraction.archive.path))
+    }
+    if extraction.strippedSlash {
+      session.warn(
+        BatchError(.invalid, "absolute names were made relative", path: extraction.archive.path), as: .note)
+    }
+    let unmatched = extraction.isCutShort ? [] : extraction.unmatched
+    for glob in unmatched {
+      tally.met(
+        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
+        severity: .failure)
+    }
+    let counts = session.runner.counters.snapshot
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
+      text: SummaryText(
+        verb: "extracted", files: counts.done, bytes: counts.byteCount,
+        elapsed: summary.elapsed / .seconds(1),
+        others: [
+          (counts.skipped, "skipped"), (counts.failed, "failed"), (extraction.madeSafe, "without privileges"),
+        ], tallies: [(extraction.madeSafe, "made_safe")]))
+    if failure != nil || tally.current.spoilt > 0 { return .exit(.outputIncomplete) }
+    if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
+    if extraction.isCutShort { return .exit(.outputIncomplete) }
+    return .exit(counts.failed > 0 || extraction.madeSafe > 0 || !unmatched.isEmpty ? .someFailed : .success)
+  }
+
+  private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
+    let printing = try MemberPrinting(
+      archive, globs: choices.globs, limits: choices.extraction.limits, to: session.output)
+    let result = try printing.run { (error) in
+      session.reporter.met(Problem(.unreadable, error), severity: .failure)
+    }
+    try session.output.finish()
+    for glob in printing.unmatched {
+      session.reporter.met(
+        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
+        severity: .failure)
+    }
+    if result.isCutShort { return .exit(result.written == 0 ? .fatal : .outputIncomplete) }
+    return .exit(result.failed > 0 || !printing.unmatched.isEmpty ? .someFailed : .success)
+  }
+}

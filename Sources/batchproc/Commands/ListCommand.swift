@@ -1,0 +1,51 @@
+import BatchCore
+
+/// `batchproc list`.
+struct ListCommand {
+  private let choices: ReadingChoices
+  private let common: CommonOptions
+  private let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
+    self.common = common
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let archive = try ArchiveFile(choices.archive, cancellation: session.cancellation)
+    let end = ArchiveEnd()
+    let source = try MemberListSource(
+      archive, details: choices.showsLongRows, digests: choices.showsDigests, end: end)
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let rows = MemberRows(
+      form: results.writesEvents
+        ? .members : choices.showsLongRows ? .long : choices.showsDigests ? .digests : .names,
+      isNULEnded: choices.endsRowsInNUL)
+    let job = MemberListJob { (member, bytes) in
+      rows.append(member, to: &bytes)
+    } output: { (rows) throws(BatchError) in
+      try results.write(rows, as: "member")
+    }
+    let summary = session.run(job, over: source)
+    if let ending = session.endingOfStopped(summary) { return ending }
+    do throws(BatchError) {
+      try session.output.finish()
+    } catch {
+      session.reporter.fatal(error)
+      return .exit(.outputIncomplete)
+    }
+    for remark in end.remarks { session.warn(BatchError(.malformed, remark, path: archive.path)) }
+    let counts = summary.counts
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "listed", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        others: [(counts.failed, "failed")]))
+    if end.isCutShort { return .exit(counts.done == 0 ? .fatal : .outputIncomplete) }
+    return .exit(counts.failed > 0 ? .someFailed : .success)
+  }
+}

@@ -1,0 +1,148 @@
+import BatchCore
+
+/// Renders the members of an archive: names, rows as those of `tar tv`, digests, or members of an event.
+struct MemberRows: Sendable {
+  enum Form: Sendable {
+    case names, long, digests
+    /// `{"path":…,"kind":…}`.
+    case members
+  }
+
+  /// GNU tar's columns begin here, and move when something is wider.
+  private static let ownersAndSize = 19
+
+  let form: Form
+  let isNULEnded: Bool
+
+  func append(_ member: ListedMember, to bytes: inout [UInt8]) {
+    switch form {
+    case .names: append(name: shownName(of: member), to: &bytes)
+    case .long:
+      appendAttributes(of: member, to: &bytes)
+      append(name: shownName(of: member), to: &bytes)
+      appendTarget(of: member, to: &bytes)
+    case .digests:
+      guard let digest = member.digest else { return }
+      appendDigest(digest, of: member, to: &bytes)
+      return
+    case .members:
+      appendMembers(of: member, to: &bytes)
+      return
+    }
+    bytes.append(isNULEnded ? 0 : UInt8(ascii: "\n"))
+  }
+
+  private func shownName(of member: ListedMember) -> [UInt8] {
+    let name = member.path.bytes
+    return member.kind == .directory && name.last != UInt8(ascii: "/") ? name + [UInt8(ascii: "/")] : name
+  }
+
+  private func append(name: [UInt8], to bytes: inout [UInt8]) {
+    if isNULEnded { bytes += name } else { TerminalText.append(name, to: &bytes) }
+  }
+
+  private func appendDigest(_ digest: Digest, of member: ListedMember, to bytes: inout [UInt8]) {
+    let row = ManifestRow(path: member.path, digests: [digest], size: member.size, modified: nil)
+    guard let writer = try? ManifestWriter(.gnu, algorithms: [digest.algorithm], zero: isNULEnded) else {
+      return
+    }
+    try? writer.append(row, to: &bytes)
+  }
+
+  // MARK: Long rows
+
+  private func appendAttributes(of member: ListedMember, to bytes: inout [UInt8]) {
+    bytes.append(member.kind.letter)
+    let mode = member.entry?.mode ?? 0
+    for (shift, special, letters) in [(6, 0o4000, "sS"), (3, 0o2000, "sS"), (0, 0o1000, "tT")]
+      as [(UInt32, UInt32, String)]
+    {
+      let bits = mode >> shift & 7
+      let executes = bits & 1 != 0
+      bytes.append(UInt8(ascii: bits & 4 != 0 ? "r" : "-"))
+      bytes.append(UInt8(ascii: bits & 2 != 0 ? "w" : "-"))
+      let letters = Array(letters.utf8)
+      bytes.append(
+        mode & special != 0 ? letters[executes ? 0 : 1] : UInt8(ascii: executes ? "x" : "-"))
+    }
+    let owners =
+      owner(member.entry?.ownerName, member.entry?.owner) + [UInt8(ascii: "/")]
+      + owner(member.entry?.groupName, member.entry?.group)
+    let size = Array(sizeText(of: member).utf8)
+    bytes.append(UInt8(ascii: " "))
+    bytes += owners
+    let padding = max(1, Self.ownersAndSize - owners.count - size.count)
+    bytes += [UInt8](repeating: UInt8(ascii: " "), count: padding)
+    bytes += size
+    bytes += " \(CalendarTime(member.modified.seconds).text) ".utf8
+  }
+
+  private func owner(_ name: [UInt8]?, _ number: UInt32?) -> [UInt8] {
+    if let name, !name.isEmpty { return TerminalText.escape(name) }
+    return Array("\(number ?? 0)".utf8)
+  }
+
+  private func sizeText(of member: ListedMember) -> String {
+    switch member.kind {
+    case .characterDevice, .blockDevice:
+      "\(member.entry?.deviceMajor ?? 0),\(member.entry?.deviceMinor ?? 0)"
+    default: "\(member.size)"
+    }
+  }
+
+  private func appendTarget(of member: ListedMember, to bytes: inout [UInt8]) {
+    guard let target = member.entry?.linkTarget else { return }
+    bytes += (member.kind == .hardLink ? " link to " : " -> ").utf8
+    append(name: target.bytes, to: &bytes)
+  }
+
+  // MARK: Events
+
+  private func appendMembers(of member: ListedMember, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "{"))
+    JSONText.append(path: member.path, to: &bytes)
+    bytes += ",\"kind\":\"\(member.kind.word)\",\"size\":\(member.size)".utf8
+    bytes += ",\"mtime\":\(member.modified.seconds),\"mtime_ns\":\(member.modified.nanoseconds)".utf8
+    if let entry = member.entry {
+      bytes +=
+        ",\"mode\":\"\(String(entry.mode, radix: 8))\",\"uid\":\(entry.owner),\"gid\":\(entry.group),".utf8
+      JSONText.append(bytes: entry.ownerName, key: "user", to: &bytes)
+      bytes.append(UInt8(ascii: ","))
+      JSONText.append(bytes: entry.groupName, key: "group", to: &bytes)
+      if let target = entry.linkTarget {
+        bytes.append(UInt8(ascii: ","))
+        JSONText.append(bytes: target.bytes, key: "target", to: &bytes)
+      }
+    }
+    if let digest = member.digest { bytes += ",\"sha256\":\"\(digest.hex)\"".utf8 }
+    bytes += "}\n".utf8
+  }
+}
+
+extension ArchiveEntry.Kind {
+  /// As `ls -l` begins its rows; hard links as tar has it.
+  fileprivate var letter: UInt8 {
+    switch self {
+    case .file: UInt8(ascii: "-")
+    case .directory: UInt8(ascii: "d")
+    case .symbolicLink: UInt8(ascii: "l")
+    case .hardLink: UInt8(ascii: "h")
+    case .fifo: UInt8(ascii: "p")
+    case .characterDevice: UInt8(ascii: "c")
+    case .blockDevice: UInt8(ascii: "b")
+    }
+  }
+
+  /// What programs know the kind by.
+  var word: String {
+    switch self {
+    case .file: "file"
+    case .directory: "directory"
+    case .symbolicLink: "symlink"
+    case .hardLink: "hardlink"
+    case .fifo: "fifo"
+    case .characterDevice: "chardev"
+    case .blockDevice: "blockdev"
+    }
+  }
+}

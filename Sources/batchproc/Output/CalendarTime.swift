@@ -1,0 +1,20 @@
+import Glibc
+
+/// A moment as rows show it: `2024-02-29 13:05`, in the zone of the process.
+struct CalendarTime {
+  let text: String
+
+  /// - Parameter seconds: since 1970; what no calendar has is shown as a number.
+  init(_ seconds: Int64) {
+    var parts = tm()
+    var moment = time_t(seconds)
+    guard localtime_r(&moment, &parts) != nil else {
+      text = "@\(seconds)"
+      return
+    }
+    func padded(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    text =
+      "\(Int(parts.tm_year) + 1900)-\(padded(parts.tm_mon + 1))-\(padded(parts.tm_mday)) "
+      + "\(padded(parts.tm_hour)):\(padded(parts.tm_min))"
+  }
+}

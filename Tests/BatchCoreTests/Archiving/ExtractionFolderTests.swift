@@ -1,0 +1,49 @@
+import Glibc
+import Testing
+
+@testable import BatchCore
+
+@Suite("The folder that an archive is unpacked into")
+struct ExtractionFolderTests {
+  private let temporary: TemporaryFolder
+  private let folder: ExtractionFolder
+
+  init() throws {
+    temporary = try TemporaryFolder()
+    try temporary.makeFolder("in/real")
+    folder = try ExtractionFolder(temporary.file("in"))
+  }
+
+  private func opens(_ path: String, creating: Bool = false) -> Bool {
+    (try? folder.open(Array(path.utf8)[...], creating: creating)) != nil
+  }
+
+  @Test("opens and makes folders below, and remembers those that it made")
+  func making() throws {
+    #expect(opens("real") && opens("") && !opens("new/deep"))
+    #expect(opens("new/deep", creating: true) && opens("new/deep"))
+    #expect(Set(folder.undescribed) == ["new", "new/deep"])
+    #expect(try folder.makeFolder(MemberPath("new")))
+    #expect(try !folder.makeFolder(MemberPath("new")))
+    #expect(try !folder.makeFolder(MemberPath("real")))
+    #expect(folder.undescribed == ["new/deep"])
+  }
+
+  @Test("goes through no link and no file", arguments: ["..", ".", "real", "/tmp", "../outside"])
+  func links(target: String) throws {
+    try temporary.makeFolder("outside")
+    let link = temporary.file("in/link")
+    #expect(link.withCString { symlink(target, $0) } == 0)
+    #expect(!opens("link") && !opens("link/x", creating: true) && !opens("link/..", creating: true))
+    _ = try temporary.write("in/file", "x")
+    #expect(!opens("file") && !opens("file/x", creating: true))
+    #expect(try temporary.names() == ["in", "outside"])
+  }
+
+  @Test("takes paths that are longer than the kernel takes in one call")
+  func long() throws {
+    let path = Array(repeating: String(repeating: "n", count: 200), count: 30).joined(separator: "/")
+    #expect(opens(path, creating: true) && opens(path))
+    #expect(folder.undescribed.count == 30)
+  }
+}

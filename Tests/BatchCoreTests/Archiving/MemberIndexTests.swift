@@ -1,0 +1,95 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("A member index")
+struct MemberIndexTests {
+  private let size: UInt64 = 200
+
+  @Test("gives back what was written")
+  func reads() throws {
+    let index = try MemberIndex(IndexBytes().bytes, size: size)
+    #expect(index.count == 3 && index.totalBytes == 9)
+    #expect(index[1].path == "g" && index[1].offset == 1024 && index[1].kind == .file)
+    #expect(index[2].modified == FileStatus.Time(seconds: -5, nanoseconds: 7))
+    #expect(index[0].digest?.bytes == [UInt8](repeating: 9, count: 32))
+    #expect(index.groups.map(\.members) == [0..<2, 2..<3])
+    #expect(index.groups.map(\.frames) == [0..<1, 1..<2])
+    #expect(index.place(of: 0, in: index.groups[0]) == 0..<1024)
+    #expect(index.place(of: 1, in: index.groups[0]) == 1024..<2048)
+  }
+
+  @Test("puts the frames of a large member in one group")
+  func largeMember() throws {
+    var written = IndexBytes()
+    written.frames.append([150, 10, 3072, 5000])
+    written.frames.append([160, 10, 8072, 600])
+    written.members.append(IndexBytes.Member(path: "i", frame: 3, offset: 0, digest: nil))
+    let index = try MemberIndex(written.bytes, size: size)
+    #expect(index.groups.map(\.frames) == [0..<1, 1..<3, 3..<4])
+    #expect(index[3].digest == nil)
+  }
+
+  @Test("without members is one")
+  func empty() throws {
+    let index = try MemberIndex(IndexBytes(members: [], frames: []).bytes, size: size)
+    #expect(index.count == 0 && index.groups.isEmpty)
+  }
+
+  /// Changes that leave the digest right and the index wrong.
+  static let lies: [@Sendable (inout IndexBytes) -> Void] = [
+    { $0.memberCount = .max },
+    { $0.memberCount = 2 },
+    { $0.frameCount = .max },
+    { $0.frameCount = 1 },
+    { $0.frames[1][0] = 50 },
+    { $0.frames[1][1] = 101 },
+    { $0.frames[1][1] = .max },
+    { $0.frames[1][2] = 2047 },
+    { $0.frames[1][3] = .max },
+    { $0.frames[0][3] = 0 },
+    { $0.members[0].frame = 2 },
+    { $0.members[0].offset = 5 },
+    { $0.members[1].offset = 2048 },
+    { $0.members[1].offset = 0 },
+    { $0.members[2].frame = 0 },
+    { $0.members[1].kind = UInt8(ascii: "x") },
+    { $0.members[1].nanoseconds = 1_000_000_000 },
+    { $0.members[1].path = PathBytes([0x61, 0]) },
+    { $0.members[1].digest = [1] },
+  ]
+
+  @Test("that lies is refused although its digest is right", arguments: lies.indices)
+  func refused(number: Int) {
+    var written = IndexBytes()
+    Self.lies[number](&written)
+    #expect(throws: BatchError.self) { try MemberIndex(written.bytes, size: size) }
+  }
+
+  @Test("with any bit flipped is refused by its digest")
+  func flipped() {
+    let bytes = IndexBytes().bytes
+    for place in bytes.indices {
+      var damaged = bytes
+      damaged[place] ^= 4
+      #expect(throws: BatchError.self) { try MemberIndex(damaged, size: size) }
+    }
+  }
+
+  @Test("of random numbers behind a right digest is refused or read, and never more")
+  func fuzz() {
+    var random = SeededNumbers(seed: 11)
+    let whole = Array(IndexBytes().bytes.dropLast(32))
+    for _ in 0..<2000 {
+      var bytes = whole
+      for _ in 0..<Int.random(in: 1...6, using: &random) {
+        bytes[Int.random(in: 8..<bytes.count, using: &random)] =
+          [0, 1, 255, 128].randomElement(using: &random) ?? 0
+      }
+      guard let index = try? MemberIndex(IndexBytes.signed(bytes), size: size) else { continue }
+      for group in index.groups {
+        for number in group.members { #expect(index.place(of: number, in: group).upperBound <= 3072) }
+      }
+    }
+  }
+}
