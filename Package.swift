@@ -25,7 +25,9 @@ let package = Package(
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
     .target(
       name: "BatchCore",
-      dependencies: ["CLinux", "CArchive", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash", "CZlib", "CZstd"],
+      dependencies: [
+        "CLinux", "CArchive", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash", "CZlib", "CZstd",
+      ],
       swiftSettings: settings
     ),
     .executableTarget(name: "batchproc", dependencies: ["BatchCore"], swiftSettings: settings),
