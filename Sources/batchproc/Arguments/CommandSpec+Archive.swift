@@ -49,7 +49,7 @@ extension CommandSpec {
         command: "batchproc archive -o photos.tar.zst photos",
         meaning: "Archive a tree, compressed by all cores."),
       Example(
-        command: "batchproc archive -o site.tar.gz --reproducible --mtime 2026-01-01 -C /srv site",
+        command: "batchproc archive -o site.tgz --reproducible --mtime 2026-01-01 -C /srv site",
         meaning: "Make the same bytes of the same tree anywhere."),
     ])
 }
