@@ -2,7 +2,11 @@
 struct ContentDigest: ~Copyable {
   private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
+  /// The largest file that a hole is hashed for; whoever claims more wants to waste our time.
+  private static let largest: UInt64 = 1 << 44
+
   private let digests: DigestStream
+  private let cancellation: Cancellation
   private let count = Counter()
 
   /// What was added so far, holes included.
@@ -10,8 +14,9 @@ struct ContentDigest: ~Copyable {
     var value: UInt64 = 0
   }
 
-  init(_ digests: DigestStream) {
+  init(_ digests: DigestStream, cancellation: Cancellation) {
     self.digests = digests
+    self.cancellation = cancellation
     digests.reset()
   }
 
@@ -31,7 +36,11 @@ struct ContentDigest: ~Copyable {
   }
 
   private func addZeros(upTo offset: UInt64) throws(BatchError) {
+    guard offset <= Self.largest else {
+      throw BatchError(.malformed, "damaged: no file is as large")
+    }
     while count.value < offset {
+      try cancellation.check()
       let piece = Int(min(offset - count.value, UInt64(Self.zeros.count)))
       try withBytes(of: Self.zeros) { (raw) throws(BatchError) in
         try digests.update(UnsafeRawBufferPointer(rebasing: raw[..<piece]))

@@ -35,8 +35,8 @@ public final class ExtractJob: BatchJob {
         }
         context.count(bytes: bytes.count)
         settle(order, verdict, in: context, into: &output)
-      case .settled(let order, let verdict):
-        context.count(bytes: Int(clamping: order.entry.size))
+      case .settled(let order, let verdict, let bytes):
+        context.count(bytes: bytes)
         settle(order, verdict, in: context, into: &output)
       case .segment(let plan): try extract(plan, by: lane, in: context, into: &output)
       case .problem(let error): context.report(Problem(.unreadable, error))
@@ -65,9 +65,11 @@ public final class ExtractJob: BatchJob {
         (number, _, entry, reader) throws(BatchError) in
         guard let choice = choices.first, choice.number == number else { return }
         choices = choices.dropFirst()
-        context.count(bytes: Int(clamping: entry.size))
         settle(entry, choice, by: lane, in: context, into: &output) { write throws(BatchError) in
-          try reader.readContent(write)
+          try reader.readContent { (piece, offset) throws(BatchError) in
+            context.count(bytes: piece.count)
+            try write(piece, offset)
+          }
         }
       }
     } catch {
@@ -93,13 +95,15 @@ public final class ExtractJob: BatchJob {
     try segment.salvage(plan.group, digests: tools.digests) { (number, member, found) throws(BatchError) in
       guard let choice = choices.first, choice.number == number else { return }
       choices = choices.dropFirst()
-      guard let found, let content = found.content else {
+      guard let found else {
         let error = BatchError(.malformed, "lost: the archive is damaged here", path: member.path)
         context.report(Problem(.unreadable, error))
         return
       }
       settle(found.entry, choice, by: lane, in: context, into: &output) { write throws(BatchError) in
-        try withBytes(of: content) { (raw) throws(BatchError) in try write(raw, 0) }
+        for (offset, bytes) in found.pieces {
+          try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, offset) }
+        }
       }
     }
   }

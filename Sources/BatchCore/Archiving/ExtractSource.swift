@@ -50,7 +50,7 @@ public struct ExtractSource: BatchSource {
   public func weight(of item: ExtractionItem) -> Int64 {
     switch item.step {
     case .member(_, let bytes): Int64(bytes.count)
-    case .segment(let plan): Int64(clamping: plan.plainSize)
+    case .segment(let plan): plan.archive.index.weight(of: plan.group)
     case .settled, .problem, .passed: 0
     }
   }

@@ -44,7 +44,7 @@ struct ExtractionFinisher {
     _ order: ExtractionOrder, _ body: (ExtractionOrder) throws(BatchError) -> ExtractionVerdict
   ) -> ExtractionVerdict {
     switch attempt({ () throws(BatchError) in try body(order) }) {
-    case .failed(let error): .failed(error.path == nil ? error.at(order.entry.path) : error)
+    case .failed(let error): .failed(error.at(order.entry.path))
     case let verdict: verdict
     }
   }
@@ -104,11 +104,11 @@ struct ExtractionFinisher {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
     }
-    let source = try folder.open(first.parent, creating: false)
+    let source = try open(first.parent)
     let parent = try lane.parent(of: order.place)
     guard try lane.mayTake(order, in: parent) else { return .kept }
     guard let status = lane.status(of: first.name, in: source.raw), status.kind != .directory else {
-      throw BatchError(.invalid, "cannot be made: what it is one more name of is not there")
+      throw Self.noFirstName
     }
     let from = source.raw
     let failed = first.name.withCString { old in
@@ -117,6 +117,19 @@ struct ExtractionFinisher {
     guard failed == 0 else { throw ExtractedFile.failure(failed) }
     return .made([])
   }
+
+  /// Opens the folder of what a hard link is one more name of.
+  private func open(_ parent: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
+    do throws(BatchError) {
+      return try folder.open(parent, creating: false)
+    } catch {
+      guard error.errno == ENOENT else { throw error }
+      throw Self.noFirstName
+    }
+  }
+
+  private static let noFirstName = BatchError(
+    .invalid, "cannot be made: what it is one more name of is not there")
 
   private func shareContent(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {

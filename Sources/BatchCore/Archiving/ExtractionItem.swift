@@ -4,7 +4,7 @@ public struct ExtractionItem: Sendable {
     /// A member with all of its content, or without any.
     case member(ExtractionOrder, [UInt8])
     /// A member that the source has seen to, such as a large file.
-    case settled(ExtractionOrder, ExtractionVerdict)
+    case settled(ExtractionOrder, ExtractionVerdict, bytes: Int)
     /// Members of an archive that has an index.
     case segment(SegmentPlan)
     /// Something that is none, or that cannot be read.

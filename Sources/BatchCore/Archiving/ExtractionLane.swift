@@ -31,7 +31,7 @@ final class ExtractionLane {
     do throws(BatchError) {
       return try make(order, fill)
     } catch {
-      return .failed(error.path == nil ? error.at(order.entry.path) : error)
+      return .failed(error.at(order.entry.path))
     }
   }
 

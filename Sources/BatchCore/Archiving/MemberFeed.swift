@@ -48,7 +48,10 @@ final class MemberFeed {
       return ExtractionItem(step: .member(order, []))
     }
     guard entry.dataMap == nil, entry.size <= Self.largestContent else {
-      return ExtractionItem(step: .settled(order, try extractHere(order)))
+      let before = reader.plainCount
+      let verdict = try extractHere(order)
+      let bytes = Int(clamping: reader.plainCount - before)
+      return ExtractionItem(step: .settled(order, verdict, bytes: bytes))
     }
     var bytes = [UInt8]()
     bytes.reserveCapacity(Int(entry.size))

@@ -115,6 +115,12 @@ struct MemberIndex: Sendable {
     return start(index)..<(index + 1 < group.members.upperBound ? start(index + 1) : end)
   }
 
+  /// What a group weighs for the planner; an index may claim more than can be added up.
+  func weight(of group: Group) -> Int64 {
+    guard let first = group.frames.first, let last = group.frames.last else { return 0 }
+    return Int64(min(frames[last].plain.upperBound - frames[first].plain.lowerBound, 1 << 40))
+  }
+
   // MARK: Reading
 
   private static let damaged = BatchError(.malformed, "the member index is damaged")

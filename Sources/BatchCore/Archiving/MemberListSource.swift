@@ -67,7 +67,7 @@ public struct MemberListSource: BatchSource {
   private func item(of entry: ArchiveEntry, _ reader: ArchiveReader) throws(BatchError) -> Item {
     guard let digests, entry.kind == .file else { return .member(ListedMember(entry)) }
     digests.reset()
-    let content = ContentDigest(digests)
+    let content = ContentDigest(digests, cancellation: archive.cancellation)
     do throws(BatchError) {
       try reader.readContent { (piece, offset) throws(BatchError) in try content.add(piece, at: offset) }
       return .member(ListedMember(entry, digest: try content.finish(size: entry.size)))

@@ -10,11 +10,4 @@ struct SegmentPlan: Sendable {
   let group: MemberIndex.Group
   /// In the order of the archive.
   let choices: [Choice]
-
-  /// Bytes of content that are decoded for it.
-  var plainSize: UInt64 {
-    let frames = archive.index.frames
-    return frames[group.frames.upperBound - 1].plain.upperBound
-      - frames[group.frames.lowerBound].plain.lowerBound
-  }
 }

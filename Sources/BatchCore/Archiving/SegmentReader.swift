@@ -1,8 +1,8 @@
 /// A member that was found in a damaged frame.
 struct SalvagedMember {
   let entry: ArchiveEntry
-  /// nil where the content is right and cannot be put together: that of a sparse file.
-  let content: [UInt8]?
+  /// The content, whose digest is right; between its pieces are holes.
+  let pieces: [(offset: UInt64, bytes: [UInt8])]
 }
 
 /// Reads the members of one group of frames, and those that can be had of a damaged one.
@@ -80,15 +80,15 @@ struct SegmentReader {
       let reader = try ArchiveReader(
         MemoryContent(bytes), name: archive.file.path, requiresEnd: false)
       guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry) else { return nil }
-      guard entry.kind == .file else { return SalvagedMember(entry: entry, content: []) }
-      var content = [UInt8]()
-      let digest = ContentDigest(digests)
+      guard entry.kind == .file else { return SalvagedMember(entry: entry, pieces: []) }
+      var pieces = [(offset: UInt64, bytes: [UInt8])]()
+      let digest = ContentDigest(digests, cancellation: archive.file.cancellation)
       try reader.readContent { (piece, offset) throws(BatchError) in
         try digest.add(piece, at: offset)
-        if entry.dataMap == nil { content.append(contentsOf: piece) }
+        pieces.append((offset, Array(piece)))
       }
       guard let recorded = member.digest, try digest.finish(size: entry.size) == recorded else { return nil }
-      return SalvagedMember(entry: entry, content: entry.dataMap == nil ? content : nil)
+      return SalvagedMember(entry: entry, pieces: pieces)
     } catch {
       return nil
     }

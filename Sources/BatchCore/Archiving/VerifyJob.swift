@@ -58,7 +58,7 @@ public final class VerifyJob: BatchJob {
     var found = [Finding]()
     do throws(BatchError) {
       try segment.read(group, limits: ArchiveLimits()) { (_, member, entry, reader) throws(BatchError) in
-        found.append(try finding(of: member, entry, reader, tools, in: context))
+        found.append(try finding(of: member, entry, reader, tools, archive, in: context))
       }
     } catch {
       try context.checkCancellation()
@@ -76,15 +76,15 @@ public final class VerifyJob: BatchJob {
 
   private func finding(
     of member: MemberIndex.Member, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentTools,
-    in context: ChunkContext
+    _ archive: IndexedArchive, in context: ChunkContext
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
-    let digest = ContentDigest(tools.digests)
+    let digest = ContentDigest(tools.digests, cancellation: archive.file.cancellation)
     try reader.readContent { (piece, offset) throws(BatchError) in
       try context.checkCancellation()
       try digest.add(piece, at: offset)
+      context.count(bytes: piece.count)
     }
-    context.count(bytes: Int(clamping: entry.size))
     let isRight = try digest.finish(size: entry.size) == member.digest
     return Finding(
       path: member.path,

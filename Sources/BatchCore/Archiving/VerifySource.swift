@@ -87,7 +87,7 @@ public struct VerifySource: BatchSource {
 
   public func weight(of item: Item) -> Int64 {
     guard case .segment(let indexed, let group) = item.step else { return 0 }
-    return group.frames.reduce(0) { $0 + Int64(clamping: indexed.index.frames[$1].plainSize) }
+    return indexed.index.weight(of: group)
   }
 
   public func count(of item: Item) -> Int {

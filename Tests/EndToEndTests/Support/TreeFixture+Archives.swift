@@ -15,7 +15,7 @@ extension TreeFixture {
       for n in 0 1 511 512 513 4096 65537; do head -c $n /dev/urandom >c/s$n; done
       printf x >$'new\nline'; printf y >$'not\xffutf8'; printf z >$'e\xcc\x81'; printf u >$'\xc3\xa9'
       printf e >$'esc\e[2J'; : >-rf; : >..data; : >$(printf 'n%.0s' $(seq 255))
-      mkdir -p $(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200)); : >d*/e*/leaf
+      mkdir -p $(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200)); (cd d*/e* && : >leaf)
       ln -s a/f1 link; ln -s ../a c/up; ln -s nowhere dangling; ln -s $'not\xffutf8' bytes
       ln a/f2 c/hard; ln a/f2 hard2; mkfifo fifo
       truncate -s 3M hole; printf end >>hole; truncate -s 1M allhole
