@@ -27,7 +27,10 @@ import Testing
     Maker(command: "tar --format=pax --xattrs --acls -Scf - src | bzip2 >x", holds: everything),
     Maker(command: "tar --format=gnu -Scf x src", holds: "mode second owner hole link"),
     Maker(command: "bsdtar --format pax -cf x src", holds: everything),
-    Maker(command: "find src -print0 | bsdcpio -0 -o -H newc >x", holds: "mode second owner link"),
+    // It has no times before 1970, and of a file with an access control list another mode.
+    Maker(
+      command: "touch -d @1 src/a/f10; setfacl -b src/a/f5; find src -print0 | bsdcpio -0 -o -H newc >x",
+      holds: "mode second owner link"),
   ]
 
   @Test("are extracted as they were packed", arguments: makers)
@@ -86,7 +89,7 @@ import Testing
     let run = try t.shell(
       "tar --format=pax -Scf x.tar src; $BP list --digests x.tar >m && sha256sum --check --quiet m && wc -l <m"
     )
-    #expect(run.text == "68\n", "\(run.errorText)")
+    #expect(run.text == "69\n", "\(run.errorText)")
   }
 
   @Test("are read from a pipe")

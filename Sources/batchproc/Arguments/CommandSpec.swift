@@ -52,7 +52,7 @@ struct CommandSpec: Sendable {
     let rest = shared.map { group in
       Group(title: group.title, options: group.options.filter { !taken.contains($0.id) })
     }
-    return [Group(title: "OPTIONS", options: own)] + rest
+    return ([Group(title: "OPTIONS", options: own)] + rest).filter { !$0.options.isEmpty }
   }
 
   var options: [OptionSpec] { groups.flatMap(\.options) }
