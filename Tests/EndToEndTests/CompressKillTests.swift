@@ -134,16 +134,19 @@ import Testing
     try t.shell(
       "mkdir w; for i in 1 2 3; do seq $((i * 999)) >w/$i; done; [ \(command) = compress ] || gzip w/*")
     let calls = "fsync,syncfs,rename,renameat,renameat2,unlink,unlinkat"
+    // Threads that end with the process leave lines of no call ("???") in the trace.
     let run = try t.shell(
-      "strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w; awk '{print $2}' trace | cut -d'(' -f1 | uniq -c | awk '{print $1, $2}'"
-    )
+      """
+      strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w
+      grep -oE '^[0-9]+ [a-z]+[0-9]?\\(' trace | tr -d '(' | awk '{print $2}' | uniq -c | awk '{print $1, $2}'
+      """)
     #expect(run.text == "1 syncfs\n3 renameat2\n1 fsync\n3 unlink\n", "\(run.text)")
   }
 
   @Test("--no-fsync asks for no disk", .enabled(if: Host.canTrace, "needs strace"))
   func withoutSync() throws {
     let run = try t.shell(
-      "cp -a src w; strace -qq -f -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; wc -l <trace"
+      "cp -a src w; strace -qq -f -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; grep -c 'sync(' trace"
     )
     #expect(run.text == "0\n")
   }
