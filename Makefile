@@ -26,7 +26,8 @@ help:
 
 release:
 	@scripts/bootstrap.sh build
-	swift build -c release --static-swift-stdlib --product batchproc
+	swift build -c release --static-swift-stdlib --product batchproc \
+	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static")
 
 demo: release
 	@samples/make-odd-names.sh

@@ -69,6 +69,7 @@ public final class CompressJob: BatchJob {
     let bench = try context.tool(of: self) { () throws(BatchError) in
       try CompressBench(format, level: level) { () throws(BatchError) in try cancellation.check() }
     }
+    defer { bench.folder = nil }
     var parts = [Part]()
     for item in chunk.items {
       context.resultCount = parts.count
@@ -108,7 +109,7 @@ public final class CompressJob: BatchJob {
     _ record: FileRecord, _ bench: CompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
     let target = options.naming.target(of: record.path) ?? record.path
-    let decision = OutputDecision.of(target, for: record, options)
+    let decision = OutputDecision.of(target, for: record, options, in: bench.folder)
     switch decision {
     case .write, .rewrite: break
     case .upToDate:
@@ -129,6 +130,10 @@ public final class CompressJob: BatchJob {
     if !options.compressesAll, CompressedContent.isCompressed(start: Array(bench.content.prefix(64))) {
       context.skip()
       return .compressedAlready
+    }
+    if !options.compressesAll, bench.content.withUnsafeBytes({ Noise.fills($0) }) {
+      context.skip()
+      return .notSmaller
     }
     bench.output.removeAll(keepingCapacity: true)
     try withBytes(of: bench.content) { (raw) throws(BatchError) in
@@ -156,8 +161,9 @@ public final class CompressJob: BatchJob {
   ) throws(BatchError) {
     committer.reserve()
     do throws(BatchError) {
-      try folders.prepare(for: target)
-      let file = try AtomicFile(at: target, replacing: decision.isReplacing)
+      let folder = try folders.folder(of: target, last: bench.folder)
+      bench.folder = folder
+      let file = try AtomicFile(at: target, in: folder, replacing: decision.isReplacing)
       let compressed = bench.output
       try file.write(compressed.span)
       if removes {
@@ -185,6 +191,8 @@ public final class CompressJob: BatchJob {
     }
     do throws(BatchError) {
       var failure: BatchError?
+      // The last block goes first: at the levels of large blocks two of them are too much.
+      bench.content = []
       bench.content = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
         do throws(BatchError) {
           try context.read(file.record, range: range, into: UnsafeMutableRawBufferPointer(buffer))

@@ -35,8 +35,8 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The levels that can be asked for, fastest first; they mean what they mean to the stock tool, and for
-  /// gzip what they mean to libdeflate, which goes on to 12; its 0 stores the bytes as they are.
+  /// The levels that can be asked for, fastest first; they mean what they mean to the stock tool. gzip's go
+  /// on to 12, as libdeflate's do, and 0 stores the bytes as they are.
   public var levels: ClosedRange<Int> {
     switch self {
     case .gz: 0...12

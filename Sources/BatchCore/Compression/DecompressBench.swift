@@ -2,6 +2,8 @@
 final class DecompressBench {
   let decoder: FileDecoder
   let digest: DigestStream
+  /// Where the last output went to; not kept open from chunk to chunk.
+  var folder: OutputFolder?
 
   init(_ options: DecoderOptions) throws(BatchError) {
     decoder = FileDecoder(options)

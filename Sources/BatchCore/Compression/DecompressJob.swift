@@ -47,6 +47,7 @@ public final class DecompressJob: BatchJob {
     _ chunk: Chunk<DecompressItem>, in context: ChunkContext
   ) throws(BatchError) -> [Part] {
     let bench = try context.tool(of: self) { () throws(BatchError) in try DecompressBench(decoding) }
+    defer { bench.folder = nil }
     var parts = [Part]()
     for item in chunk.items {
       context.resultCount = parts.count
@@ -108,7 +109,7 @@ public final class DecompressJob: BatchJob {
       }
       return nil
     }
-    let decision = OutputDecision.of(target, for: record, options)
+    let decision = OutputDecision.of(target, for: record, options, in: bench.folder)
     switch decision {
     case .write, .rewrite: break
     case .upToDate:
@@ -152,12 +153,13 @@ public final class DecompressJob: BatchJob {
   ) throws(BatchError) -> TransformOutcome? {
     var file: AtomicFile?
     var size: Int64 = 0
-    try folders.prepare(for: target)
+    let folder = try folders.folder(of: target, last: bench.folder)
+    bench.folder = folder
     let outcome = try bench.decoder.decode(record, in: context) { () throws(BatchError) in
       file?.discard()
       size = 0
       bench.digest.reset()
-      file = try AtomicFile(at: target, replacing: decision.isReplacing)
+      file = try AtomicFile(at: target, in: folder, replacing: decision.isReplacing)
     } sink: { (piece) throws(BatchError) in
       size += Int64(piece.count)
       if self.options.removesSource { try bench.digest.update(piece) }

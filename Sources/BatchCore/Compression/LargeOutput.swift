@@ -8,8 +8,8 @@ final class LargeOutput: Sendable {
   init(_ file: LargeFile, _ options: TransformOptions, _ folders: OutputFolders) throws(BatchError) {
     self.file = file
     let path = options.naming.target(of: file.record.path) ?? file.record.path
-    try folders.prepare(for: path)
-    target = try AtomicFile(at: path, replacing: file.decision.isReplacing)
+    target = try AtomicFile(
+      at: path, in: folders.folder(of: path), replacing: file.decision.isReplacing)
     let joiner = try BlockJoiner(file.plan)
     let header = joiner.header
     try target.write(header.span)

@@ -103,7 +103,7 @@ final class LinkLedger: Sendable {
 
   private func make(_ link: Link) -> Outcome {
     do throws(BatchError) {
-      try folders.prepare(for: link.target)
+      try folders.prepare(link.target.parent)
     } catch {
       return .failed(error)
     }

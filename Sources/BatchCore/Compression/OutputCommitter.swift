@@ -4,7 +4,7 @@ import Synchronization
 /// Gives finished outputs their names in batches: one sync for all of them, the renames, the folders, and
 /// only then the removal of sources.
 ///
-/// A batch is committed while the lanes go on. Each output that is open holds a place; where none is free,
+/// Without a sync there is nothing to wait for, and no batch. A batch is committed while the lanes go on. Each output that is open holds a place; where none is free,
 /// what is staged is committed at once.
 final class OutputCommitter: Sendable {
   private struct State {
@@ -24,7 +24,7 @@ final class OutputCommitter: Sendable {
 
   /// - Parameters:
   ///   - limit: outputs that are open at once, 1 or more.
-  ///   - committed: an output has its name and is safe; called on one queue.
+  ///   - committed: an output has its name and is safe; called by several threads.
   ///   - failed: an output has been given up, or its source could not be removed; likewise.
   init(
     limit: Int, isSynced: Bool, calls: any CommitCalls = LinuxCommitCalls(),
@@ -60,8 +60,12 @@ final class OutputCommitter: Sendable {
     freePlaces(1)
   }
 
-  /// Takes a finished output; it holds its place until it is committed.
+  /// Takes a finished output; it holds its place until it is committed, which is at once where nothing is synced.
   func add(_ output: StagedOutput) {
+    guard isSynced else {
+      commit([output])
+      return
+    }
     let isDue = state.withLock { state in
       state.staged.append(output)
       // Half, so that lanes find places while the batch is written to the disk.
@@ -101,7 +105,10 @@ final class OutputCommitter: Sendable {
       defer { state.staged = [] }
       return state.staged
     }
-    guard !batch.isEmpty else { return }
+    if !batch.isEmpty { commit(batch) }
+  }
+
+  private func commit(_ batch: [StagedOutput]) {
     defer { freePlaces(batch.count) }
     let synced = isSynced ? sync(batch) : batch
     let named = synced.filter { output in

@@ -13,11 +13,18 @@ enum OutputDecision: Sendable, Hashable {
   case refused(BatchError)
 
   /// Looks at what has the name; reads its first bytes where it would give way.
+  ///
+  /// - Parameter folder: the last that was open, which may be the target's.
   static func of(
-    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions
+    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OutputFolder? = nil
   ) -> OutputDecision {
     var raw = stat()
-    let result = target.withCString { fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }
+    let result =
+      if let folder, folder.path == target.parent {
+        PathBytes(target.lastComponent).withCString { fstatat(folder.raw, $0, &raw, AT_SYMLINK_NOFOLLOW) }
+      } else {
+        target.withCString { fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }
+      }
     guard result == 0 else {
       let number = errno
       if number == ENOENT || number == ENOTDIR { return .write(isReplacing: false) }

@@ -10,11 +10,21 @@ final class OutputFolders: Sendable {
     isMirrored = options.naming.directory != nil
   }
 
-  /// Sees to the folder of an output.
+  /// The folder of an output, seen to and open.
+  ///
+  /// - Parameter last: one that the caller got before, which may be the same.
+  /// - Throws: `unwritable` when it cannot be made or opened.
+  func folder(of target: PathBytes, last: OutputFolder? = nil) throws(BatchError) -> OutputFolder {
+    let path = target.parent
+    if let last, last.path == path { return last }
+    try prepare(path)
+    return try OutputFolder(of: target)
+  }
+
+  /// Sees to a folder.
   ///
   /// - Throws: `unwritable` when it cannot be made.
-  func prepare(for target: PathBytes) throws(BatchError) {
-    let folder = target.parent
+  func prepare(_ folder: PathBytes) throws(BatchError) {
     guard !known.withLock({ $0.contains(folder) }) else { return }
     if isMirrored { try FolderMaker.make(folder) }
     // What cannot be removed is no reason to write nothing: a later run tries again.

@@ -84,9 +84,19 @@ public struct OutputNaming: Sendable, Hashable {
 
   /// A folder's path below another one: without a leading slash, `.` and `..`, so that nothing leaves it.
   private static func mirrored(_ folder: ArraySlice<UInt8>, below directory: PathBytes) -> PathBytes {
-    folder.split(separator: UInt8(ascii: "/"))
-      .filter { !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8) }
-      .reduce(directory) { $0.appending($1) }
+    let slash = UInt8(ascii: "/")
+    var path = directory.bytes
+    path.reserveCapacity(path.count + folder.count + 1)
+    var start = folder.startIndex
+    while start < folder.endIndex {
+      let end = folder[start...].firstIndex(of: slash) ?? folder.endIndex
+      let name = folder[start..<end]
+      start = end < folder.endIndex ? end + 1 : end
+      guard !name.isEmpty, !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8) else { continue }
+      if let last = path.last, last != slash { path.append(slash) }
+      path += name
+    }
+    return PathBytes(path)
   }
 }
 

@@ -7,8 +7,8 @@ import Synchronization
 /// object is let go of, and by ``AtomicFileRegistry/removeAll()``; after a `kill -9`
 /// ``StaleTemporaries`` finds it, because a living one is locked with `flock(2)`.
 ///
-/// Holds two descriptors from start to end, the folder's and the file's, and for a moment of the commit
-/// a third if there is one to have. Calls from several threads take turns.
+/// Holds two descriptors from start to end, the folder's, which it may share, and the file's, and for a moment
+/// of the commit a third if there is one to have. Calls from several threads take turns.
 public final class AtomicFile: Sendable {
   /// The path as it was given, which every error names.
   public let target: PathBytes
@@ -28,7 +28,17 @@ public final class AtomicFile: Sendable {
     at target: PathBytes, replacing: Bool, registry: AtomicFileRegistry = .shared
   ) throws(BatchError) {
     self.target = target
-    output = Mutex(try AtomicFileOutput(at: target, isReplacing: replacing, registry: registry))
+    output = Mutex(
+      try AtomicFileOutput(at: target, in: nil, isReplacing: replacing, registry: registry))
+  }
+
+  /// Opens the temporary file in a folder that is open, when what has the target's name was looked at.
+  init(
+    at target: PathBytes, in folder: OutputFolder, replacing: Bool, registry: AtomicFileRegistry = .shared
+  ) throws(BatchError) {
+    self.target = target
+    output = Mutex(
+      try AtomicFileOutput(at: target, in: folder, isReplacing: replacing, registry: registry))
   }
 
   /// Appends bytes, all of them.

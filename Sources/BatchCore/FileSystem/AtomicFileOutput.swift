@@ -8,23 +8,23 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   let target: PathBytes
   private let isReplacing: Bool
   private let registry: AtomicFileRegistry
-  private let folder: Descriptor
+  private let folder: OutputFolder
   private let name: TemporaryName
   private var file: Descriptor?
 
-  init(at target: PathBytes, isReplacing: Bool, registry: AtomicFileRegistry) throws(BatchError) {
+  /// - Parameter folder: the target's, when it is open and its content was looked at; nil opens it and looks.
+  init(
+    at target: PathBytes, in folder: OutputFolder?, isReplacing: Bool, registry: AtomicFileRegistry
+  ) throws(BatchError) {
     let last = target.lastComponent
     guard target.bytes.last != UInt8(ascii: "/"), !last.isEmpty, !last.elementsEqual(".".utf8),
       !last.elementsEqual("..".utf8), !target.containsNUL
     else {
       throw BatchError(.invalid, "not the name of a file to write", path: target)
     }
-    let opened = target.parent.withCString { path in
-      retrying { Int(clinux_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
-    }
-    guard opened >= 0 else { throw Self.failure("open the folder of the output", -opened, target) }
-    let folder = Descriptor(owning: Int32(opened))
-    try Self.check(target, in: folder.raw, isReplacing: isReplacing)
+    let known = folder
+    let folder = if let known { known } else { try OutputFolder(of: target) }
+    if known == nil { try Self.check(target, in: folder.raw, isReplacing: isReplacing) }
     var created: (file: Int32, name: TemporaryName)?
     for _ in 0..<Self.attempts where created == nil {
       created = try Self.create(for: target, in: folder.raw, registry: registry)
@@ -72,9 +72,12 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     } catch {
       throw Self.failure("close", Int(error.errno), target)
     }
-    try Self.check(target, in: folder.raw, isReplacing: isReplacing)
+    if isReplacing { try Self.check(target, in: folder.raw, isReplacing: true) }
     let failed = isReplacing ? renameReplacing() : renameWithoutReplacing()
-    if failed == EEXIST { throw Self.taken(target, "exists already") }
+    if failed == EEXIST {
+      try Self.check(target, in: folder.raw, isReplacing: false)
+      throw Self.taken(target, "exists already")
+    }
     if failed == ENOENT, registry.isClosed { throw Self.failure("write", Int(ECANCELED), target) }
     guard failed == 0 else { throw Self.failure("rename the finished file to", Int(failed), target) }
     registry.remove(name, unlinking: false)
@@ -122,8 +125,10 @@ struct AtomicFileOutput: ~Copyable, Sendable {
       return 0
     }
     guard [ENOSYS, EINVAL, ENOTSUP, EPERM, EMLINK].contains(linked) else { return linked }
-    // Neither exists, as on FAT: the check before the rename has to do.
-    return renameReplacing()
+    // Neither exists, as on FAT: a look before the rename has to do.
+    var raw = stat()
+    let isTaken = call { _, new in fstatat(folder.raw, new, &raw, AT_SYMLINK_NOFOLLOW) } == 0
+    return isTaken ? EEXIST : renameReplacing()
   }
 
   /// - Returns: 0 or the error number.

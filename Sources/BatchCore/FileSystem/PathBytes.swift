@@ -81,9 +81,7 @@ private func withUnsafeTemporaryAllocationOfBytes<Result, Failure: Error>(
   let outcome: Swift.Result<Result, Failure> = withUnsafeTemporaryAllocation(
     of: CChar.self, capacity: bytes.count + 1
   ) { buffer in
-    for (index, byte) in bytes.enumerated() {
-      buffer.initializeElement(at: index, to: CChar(bitPattern: byte))
-    }
+    UnsafeMutableRawBufferPointer(buffer).copyBytes(from: bytes)
     buffer.initializeElement(at: bytes.count, to: 0)
     guard let base = buffer.baseAddress else { preconditionFailure("a buffer of one byte or more") }
     do throws(Failure) {

@@ -1,3 +1,6 @@
+import Glibc
+import Synchronization
+
 /// The name of a file that is still being written: `.batchproc-<boot>-<random>.tmp`.
 ///
 /// 128 random bits make it one that nobody can plant a link under. It has the same 56 bytes whatever
@@ -12,15 +15,21 @@ struct TemporaryName: Hashable, Sendable {
   /// The start of the kernel's boot id, 0 where it was not known.
   let boot: UInt32
 
+  /// Of what is random a part, which is enough to tell names apart.
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(bytes.dropFirst(24).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+  }
+
   /// A name that was never used before.
   init(boot: UInt32 = Self.currentBoot) {
-    // The system's generator reads getrandom(2).
-    var random = SystemRandomNumberGenerator()
-    let body = [
-      Self.hexadecimal(boot), [UInt8(ascii: "-")], Self.hexadecimal(random.next()),
-      Self.hexadecimal(random.next()),
-    ]
-    bytes = Self.prefix + body.joined() + Self.suffix
+    let random = Self.randomNumbers()
+    var bytes = Self.prefix
+    bytes.reserveCapacity(56)
+    Self.append(boot, to: &bytes)
+    bytes.append(UInt8(ascii: "-"))
+    Self.append(random.0, to: &bytes)
+    Self.append(random.1, to: &bytes)
+    self.bytes = bytes + Self.suffix
     self.boot = boot
   }
 
@@ -48,9 +57,27 @@ struct TemporaryName: Hashable, Sendable {
     return UInt32(String(decoding: id.prefix(8), as: UTF8.self), radix: 16) ?? 0
   }()
 
-  private static func hexadecimal<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-    stride(from: Number.bitWidth - 4, through: 0, by: -4).map {
-      digits[Int(truncatingIfNeeded: number >> $0) & 15]
+  /// Random numbers of the kernel that no name has had yet.
+  private static let unused = Mutex<[UInt64]>([])
+
+  /// Two random numbers; the kernel is asked for those of sixteen names at once.
+  private static func randomNumbers() -> (UInt64, UInt64) {
+    unused.withLock { unused in
+      if unused.count < 2 {
+        unused = [UInt64](repeating: 0, count: 32)
+        let failed = unused.withUnsafeMutableBytes { getentropy($0.baseAddress, $0.count) }
+        if failed != 0 {
+          var random = SystemRandomNumberGenerator()
+          unused = unused.map { _ in random.next() }
+        }
+      }
+      return (unused.removeLast(), unused.removeLast())
+    }
+  }
+
+  private static func append<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {
+    for shift in stride(from: Number.bitWidth - 4, through: 0, by: -4) {
+      bytes.append(digits[Int(truncatingIfNeeded: number >> shift) & 15])
     }
   }
 }
