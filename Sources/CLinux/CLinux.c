@@ -40,6 +40,12 @@ long clinux_lgetxattr(const char *path, const char *name, void *value, size_t si
   return lgetxattr(path, name, value, size);
 }
 
+long clinux_flistxattr(int file, void *list, size_t size) { return flistxattr(file, list, size); }
+
+long clinux_fgetxattr(int file, const char *name, void *value, size_t size) {
+  return fgetxattr(file, name, value, size);
+}
+
 long clinux_listxattr(const char *path, void *list, size_t size) { return listxattr(path, list, size); }
 
 long clinux_getxattr(const char *path, const char *name, void *value, size_t size) {

@@ -20,16 +20,20 @@ final class ArchiveAssembler {
   private let options: ArchiveOptions
   private let stream: any ResultStream
   private let account: OutputAccount
+  private let buffers: FrameBuffers
   private let index: MemberIndexBuilder
   private var frames: [FramePlace] = []
   private var offset: UInt64 = 0
   private var plainOffset: UInt64 = 0
   private var large: Large?
 
-  init(_ options: ArchiveOptions, stream: any ResultStream, account: OutputAccount) throws(BatchError) {
+  init(
+    _ options: ArchiveOptions, stream: any ResultStream, account: OutputAccount, buffers: FrameBuffers
+  ) throws(BatchError) {
     self.options = options
     self.stream = stream
     self.account = account
+    self.buffers = buffers
     index = try MemberIndexBuilder()
   }
 
@@ -79,6 +83,7 @@ final class ArchiveAssembler {
 
   private func append(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 {
     try stream.write(frame.bytes)
+    buffers.give(frame.bytes)
     let size = UInt64(frame.bytes.count)
     frames.append(
       FramePlace(offset: offset, size: size, plainOffset: plainOffset, plainSize: frame.plainSize))

@@ -10,6 +10,7 @@ public final class ArchiveJob: BatchJob {
   private let options: ArchiveOptions
   private let maker: MemberMaker
   private let cancellation: Cancellation
+  private let buffers: FrameBuffers
   private let account: OutputAccount
   private let segments: Locked<ArchiveAssembler>?
   private let serial: Locked<SerialArchive>?
@@ -34,8 +35,10 @@ public final class ArchiveJob: BatchJob {
     let account = OutputAccount(
       counters: runner.counters, observer: observer, policy: runner.options.policy)
     self.account = account
+    buffers = FrameBuffers(limit: min(runner.options.concurrency, 64) + 2)
     if options.format.container == .tar {
-      segments = Locked(try ArchiveAssembler(options, stream: output, account: account))
+      segments = Locked(
+        try ArchiveAssembler(options, stream: output, account: account, buffers: buffers))
       serial = nil
     } else {
       segments = nil
@@ -50,7 +53,7 @@ public final class ArchiveJob: BatchJob {
   ) throws(BatchError) -> ArchivePart {
     let cancellation = cancellation
     let bench = try context.tool(of: self) { () throws(BatchError) in
-      try SegmentBench(options) { () throws(BatchError) in try cancellation.check() }
+      try SegmentBench(options, buffers) { () throws(BatchError) in try cancellation.check() }
     }
     bench.begin()
     var members = [SerialMember]()
@@ -90,18 +93,24 @@ public final class ArchiveJob: BatchJob {
   private func add(
     _ record: FileRecord, _ map: [Range<UInt64>]?, _ bench: SegmentBench, _ context: ChunkContext
   ) throws(BatchError) {
-    guard let entry = try entry(record, context) else { return }
-    guard entry.kind == .file else { return try addEntry(entry, record, bench, context) }
+    guard record.status.kind == .regular else {
+      if let entry = try entry(record, context) { try addEntry(entry, record, bench, context) }
+      return
+    }
     let isAdded: Bool
     do throws(BatchError) {
       if let map = map ?? dataMap(of: record, context) {
+        guard let entry = try entry(record, context) else { return }
         isAdded = try bench.addSparse(entry, map: map, of: record.status) { () throws(BatchError) in
           try readSparse(record, map, bench, context)
         }
       } else {
-        isAdded = try bench.add(entry, of: record.status) { () throws(BatchError) in
-          try context.read(record) {
-            bench.restartContent()
+        let bare = try maker.bareEntry(for: record)
+        isAdded = try bench.add(of: record.status) { (begin) throws(BatchError) in
+          try context.read(record) { (file: borrowing Descriptor) throws(BatchError) in
+            var entry = bare
+            entry.attributes = AttributeReader.attributes(of: file)
+            try begin(entry)
           } consume: { piece in
             bench.append(piece)
           }

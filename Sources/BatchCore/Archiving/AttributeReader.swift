@@ -25,24 +25,37 @@ enum AttributeReader {
     }
   }
 
+  /// The same of a file that is open, without a way to it.
+  static func attributes(of file: borrowing Descriptor) -> [ExtendedAttribute] {
+    let number = file.raw
+    return read {
+      clinux_flistxattr(number, $0, $1)
+    } value: { name, room, size in
+      clinux_fgetxattr(number, name, room, size)
+    }
+  }
+
   private static func read(_ path: UnsafePointer<CChar>, _ followingLinks: Bool) -> [ExtendedAttribute] {
-    let list =
-      value {
-        followingLinks ? clinux_listxattr(path, $0, $1) : clinux_llistxattr(path, $0, $1)
-      } ?? []
-    guard !list.isEmpty else { return [] }
-    return list.split(separator: 0).compactMap { name in
-      let found = PathBytes(name).withCString { name in
-        value {
-          followingLinks ? clinux_getxattr(path, name, $0, $1) : clinux_lgetxattr(path, name, $0, $1)
-        }
-      }
+    read {
+      followingLinks ? clinux_listxattr(path, $0, $1) : clinux_llistxattr(path, $0, $1)
+    } value: { name, room, size in
+      followingLinks ? clinux_getxattr(path, name, room, size) : clinux_lgetxattr(path, name, room, size)
+    }
+  }
+
+  private static func read(
+    list: (UnsafeMutableRawPointer?, Int) -> Int,
+    value: (UnsafePointer<CChar>, UnsafeMutableRawPointer?, Int) -> Int
+  ) -> [ExtendedAttribute] {
+    guard let names = bytes(list), !names.isEmpty else { return [] }
+    return names.split(separator: 0).compactMap { name in
+      let found = PathBytes(name).withCString { pointer in bytes { value(pointer, $0, $1) } }
       return found.map { ExtendedAttribute(name: Array(name), value: $0) }
     }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
   /// Asks for as many bytes as there are; nil when the call fails.
-  private static func value(_ call: (UnsafeMutableRawPointer?, Int) -> Int) -> [UInt8]? {
+  private static func bytes(_ call: (UnsafeMutableRawPointer?, Int) -> Int) -> [UInt8]? {
     // Most files have none, and a first look with some room saves the second for most others.
     let first = withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { room -> [UInt8]? in
       let count = call(room.baseAddress, room.count)

@@ -10,8 +10,27 @@ struct MemberMaker: Sendable {
     self.options = options
   }
 
+  /// An entry with all that it takes a look at the file itself to know.
+  ///
   /// - Throws: when it is not there any more, or cannot be looked at.
   func entry(for record: FileRecord, in context: ChunkContext) throws(BatchError) -> ArchiveEntry {
+    var entry = try bareEntry(for: record)
+    let details = try context.withFolder(of: record) { (folder) throws(BatchError) in
+      let target = try entry.kind == .symbolicLink ? Self.target(of: record, in: folder) : nil
+      let attributes = record.withName {
+        AttributeReader.attributes(of: $0, in: folder, followingLinks: record.followsLinks)
+      }
+      return (target: target, attributes: attributes)
+    }
+    entry.linkTarget = details.target
+    entry.attributes = details.attributes
+    return entry
+  }
+
+  /// What the walk knows: no attributes, and no target of a link.
+  ///
+  /// - Throws: `special` for what no archive has a place for.
+  func bareEntry(for record: FileRecord) throws(BatchError) -> ArchiveEntry {
     let status = record.status
     let kind: ArchiveEntry.Kind =
       switch status.kind {
@@ -30,15 +49,6 @@ struct MemberMaker: Sendable {
       entry.deviceMajor = Self.major(status.device)
       entry.deviceMinor = Self.minor(status.device)
     }
-    let details = try context.withFolder(of: record) { (folder) throws(BatchError) in
-      let target = try kind == .symbolicLink ? Self.target(of: record, in: folder) : nil
-      let attributes = record.withName {
-        AttributeReader.attributes(of: $0, in: folder, followingLinks: record.followsLinks)
-      }
-      return (target: target, attributes: attributes)
-    }
-    entry.linkTarget = details.target
-    entry.attributes = details.attributes
     return entry
   }
 

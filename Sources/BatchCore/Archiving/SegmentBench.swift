@@ -3,6 +3,7 @@ final class SegmentBench {
   private let codec: (any CodecContext)?
   private let headers: TarHeaders
   private let digest: DigestStream
+  private let buffers: FrameBuffers
   /// The plain bytes of the segment.
   private(set) var plain: [UInt8] = []
   private(set) var members: [ArchivedMember] = []
@@ -10,9 +11,10 @@ final class SegmentBench {
   private var contentStart = 0
 
   init(
-    _ options: ArchiveOptions, checking check: @escaping () throws(BatchError) -> Void
+    _ options: ArchiveOptions, _ buffers: FrameBuffers, checking check: @escaping () throws(BatchError) -> Void
   ) throws(BatchError) {
     codec = try options.format.compression?.makeContext(level: options.level, checking: check)
+    self.buffers = buffers
     headers = try TarHeaders()
     digest = try DigestStream(.sha256)
   }
@@ -31,14 +33,15 @@ final class SegmentBench {
       let bytes = takePlain()
       return ArchiveFrame(bytes: bytes, plainSize: UInt64(bytes.count))
     }
-    return ArchiveFrame(bytes: try codec.compressed(plain), plainSize: UInt64(plain.count))
+    return ArchiveFrame(
+      bytes: try codec.compressed(plain, in: buffers.take()), plainSize: UInt64(plain.count))
   }
 
   /// Gives the plain bytes away; the next segment gets room of its own.
   func takePlain() -> [UInt8] {
     let bytes = plain
-    plain = []
-    plain.reserveCapacity(bytes.count)
+    plain = buffers.take()
+    plain.reserveCapacity(bytes.capacity)
     return bytes
   }
 
@@ -60,18 +63,25 @@ final class SegmentBench {
   ///
   /// - Parameters:
   ///   - expected: the status that the entry was made of.
-  ///   - read: puts the content here by ``append(_:)`` and tells what it was; nil when it is not to be used.
+  ///   - read: puts the content here by ``append(_:)`` and tells what it was; nil when it is not to be used. Each
+  ///     time that it starts, it hands over the entry first.
   ///   - describe: gives an entry what another status says.
   /// - Returns: whether it is in the archive.
   func add(
-    _ entry: ArchiveEntry, of expected: FileStatus, reading read: () throws(BatchError) -> ReadOutcome?,
+    of expected: FileStatus,
+    reading read: (_ begin: (ArchiveEntry) throws(BatchError) -> Void) throws(BatchError) -> ReadOutcome?,
     describing describe: (FileStatus, inout ArchiveEntry) -> Void
   ) throws(BatchError) -> Bool {
     let start = plain.count
     var isAdded = false
     defer { if !isAdded { plain.removeSubrange(min(start, plain.count)...) } }
-    try addHeader(entry)
-    guard let outcome = try read() else { return false }
+    var begun: ArchiveEntry?
+    let outcome = try read { (entry) throws(BatchError) in
+      plain.removeSubrange(start...)
+      begun = entry
+      try addHeader(entry)
+    }
+    guard let outcome, let entry = begun else { return false }
     // Files of /proc say 0, those of /sys a page; and a file may change while it is read.
     let size = UInt64(plain.count - contentStart)
     var final = entry
@@ -132,11 +142,6 @@ final class SegmentBench {
 
   // MARK: Content
 
-  /// Forgets the content of the member that is being added.
-  func restartContent() {
-    plain.removeSubrange(contentStart...)
-  }
-
   func append(_ piece: UnsafeRawBufferPointer) {
     plain.append(contentsOf: piece)
   }
@@ -161,8 +166,10 @@ final class SegmentBench {
 
 extension CodecContext {
   /// One complete frame of these bytes.
-  func compressed(_ plain: [UInt8]) throws(BatchError) -> [UInt8] {
-    var bytes: [UInt8] = []
+  ///
+  /// - Parameter buffer: an empty one, whose room is used.
+  func compressed(_ plain: [UInt8], in buffer: consuming [UInt8] = []) throws(BatchError) -> [UInt8] {
+    var bytes = buffer
     try withBytes(of: plain) { (raw) throws(BatchError) in try compress(wholeFile: raw, into: &bytes) }
     return bytes
   }

@@ -44,14 +44,25 @@ public final class ChunkContext {
     _ record: FileRecord, isCounted: Bool = true, restart: () throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
+    try read(
+      record, isCounted: isCounted,
+      opened: { (_: borrowing Descriptor) throws(BatchError) in try restart() }, consume: consume)
+  }
+
+  /// The same for a reader that wants to know more of the open file, each time that reading starts.
+  func read(
+    _ record: FileRecord, isCounted: Bool = true,
+    opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
     var attempt = 0
     while true {
       try checkCancellation()
       var fatal: BatchError?
       do throws(BatchError) {
-        let outcome = try bench.reader.read(record) { () throws(BatchError) in
+        let outcome = try bench.reader.read(record) { (file: borrowing Descriptor) throws(BatchError) in
           do throws(BatchError) {
-            try restart()
+            try opened(file)
           } catch {
             fatal = error
             throw error

@@ -46,13 +46,22 @@ final class FileReader {
     _ record: FileRecord, restart: () throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
+    try read(
+      record, opened: { (_: borrowing Descriptor) throws(BatchError) in try restart() }, consume: consume)
+  }
+
+  /// The same for a reader that wants to know more of the file: it gets it each time that reading starts.
+  func read(
+    _ record: FileRecord, opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
     do throws(BatchError) {
       // A file system may tell any size, also a negative one.
       if (0..<Int64(buffer.count)).contains(record.status.size) {
-        let outcome = try readAtOnce(record, restart: restart, consume: consume)
+        let outcome = try readAtOnce(record, opened: opened, consume: consume)
         if let outcome { return outcome }
       }
-      return try readBetweenLooks(record, restart: restart, consume: consume)
+      return try readBetweenLooks(record, opened: opened, consume: consume)
     } catch {
       throw error.path == nil ? error.at(record.path) : error
     }
@@ -135,7 +144,7 @@ final class FileReader {
 
   /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.
   private func readAtOnce(
-    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    _ record: FileRecord, opened: (borrowing Descriptor) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
     let file = try open(record)
@@ -152,13 +161,13 @@ final class FileReader {
       count += result
     } while count < size
     guard count == size, try calls.status(of: file).hasSameContent(as: record.status) else { return nil }
-    try restart()
+    try opened(file)
     if count > 0 { try consume(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
     return ReadOutcome(status: record.status, isStable: true)
   }
 
   private func readBetweenLooks(
-    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    _ record: FileRecord, opened: (borrowing Descriptor) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
     let file = try openExactly(record)
@@ -166,7 +175,7 @@ final class FileReader {
     guard before.kind == .regular else {
       throw BatchError(.special, "is \(before.kind.text) now, passed over")
     }
-    try restart()
+    try opened(file)
     // A file that grows as fast as it is read would never end: its size now is where reading stops.
     // The files of /proc say 0 and are read to their end.
     let limit = before.size > 0 ? before.size : Int64.max

@@ -37,11 +37,13 @@ int clinux_link_descriptor(int fd, int directory, const char *name);
 int clinux_chmod_path_descriptor(int fd, unsigned mode);
 int clinux_mknodat(int directory, const char *name, unsigned mode, unsigned major_number, unsigned minor_number);
 
-/// listxattr(2), getxattr(2), llistxattr(2), lgetxattr(2), fsetxattr(2).
+/// listxattr(2), getxattr(2), llistxattr(2), lgetxattr(2), flistxattr(2), fgetxattr(2), fsetxattr(2).
 long clinux_listxattr(const char *path, void *list, size_t size);
 long clinux_getxattr(const char *path, const char *name, void *value, size_t size);
 long clinux_llistxattr(const char *path, void *list, size_t size);
 long clinux_lgetxattr(const char *path, const char *name, void *value, size_t size);
+long clinux_flistxattr(int file, void *list, size_t size);
+long clinux_fgetxattr(int file, const char *name, void *value, size_t size);
 int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size);
 
 /// ioprio_set(2) for the calling process: class 1 real-time, 2 best effort, 3 idle; level 0 to 7.
