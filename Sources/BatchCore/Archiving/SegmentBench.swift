@@ -11,7 +11,8 @@ final class SegmentBench {
   private var contentStart = 0
 
   init(
-    _ options: ArchiveOptions, _ buffers: FrameBuffers, checking check: @escaping () throws(BatchError) -> Void
+    _ options: ArchiveOptions, _ buffers: FrameBuffers,
+    checking check: @escaping () throws(BatchError) -> Void
   ) throws(BatchError) {
     codec = try options.format.compression?.makeContext(level: options.level, checking: check)
     self.buffers = buffers
