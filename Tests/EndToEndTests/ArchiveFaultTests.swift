@@ -47,7 +47,7 @@ import Testing
 
   @Test(
     "a write that fails leaves neither a final name nor a temporary file",
-    arguments: ["EIO", "ENOSPC", "EDQUOT"], [1, 2, 4])
+    arguments: ["EIO", "ENOSPC", "EDQUOT"], [1, 3, 4])
   func writing(error: String, turn: Int) throws {
     try t.shell("for i in 1 2 3 4; do head -c 3M /dev/urandom >t/noise$i; done")
     for format in ["tar", "zip"] {
@@ -69,7 +69,7 @@ import Testing
       #expect(run.status == 3, "\(run.errorText)")
       #expect(run.messages == ["batchproc: t/\(file): cannot read: Input/output error"], "\(run.errorText)")
       let listed = try t.batchproc("list", "-q", PathBytes("a.\(format)")).text
-      let wanted = format == "zip" ? 10 : 11
+      let wanted = format == "zip" ? 11 : 12
       #expect(listed.split(separator: "\n").count == wanted && !listed.contains(file), "\(listed)")
       #expect(try t.batchproc("verify", "-q", PathBytes("a.\(format)")).status == 0)
     }
@@ -81,9 +81,10 @@ import Testing
     let run = try inject(
       "pread64:error=EIO:when=3", "archive -q -j 1 -o a.tar t", paths: "-P $PWD/t/huge")
     #expect(
-      run.status == 3 && run.messages == ["batchproc: t/huge: cannot read: Input/output error"],
+      run.status == 3 && run.messages.count == 1
+        && run.errorText.contains("t/huge: could not be read wholly"),
       "\(run.errorText)")
-    #expect(try t.shell("$BP verify -q a.tar; echo $?; tar -xOf a.tar t/text").text == "0\na small text\n")
+    #expect(try t.shell("$BP verify -q a.tar; echo $?; tar -xOf a.tar t/d/one").text == "0\n1\n")
   }
 
   @Test(
@@ -94,12 +95,15 @@ import Testing
       "\(call):error=EIO:when=\(turn)", "archive -q -o a.tar t",
       paths: "-P t -P $PWD/t -P t/d -P $PWD/t/d -P t/text -P $PWD/t/text -P $PWD/t/l")
     guard run.status != 0 else {
-      #expect(try t.shell("tar -tf a.tar | wc -l").text == "12\n")
+      #expect(try t.shell("tar -tf a.tar | wc -l").text == "11\n")
       return
     }
     #expect([1, 3].contains(run.status) && t.exists("a.tar") == (run.status == 3), "\(run.errorText)")
     #expect(
-      !run.messages.isEmpty && run.messages.allSatisfy { $0.hasSuffix("Input/output error") },
+      !run.messages.isEmpty
+        && run.messages.allSatisfy {
+          $0.hasSuffix("Input/output error") || $0.contains("is one more name of")
+        },
       "\(run.errorText)")
   }
 
@@ -153,9 +157,10 @@ import Testing
     _ = try archive()
     // The turn of the second frame: before it come the search for the index and the first frame.
     for turn in 3..<12 {
-      let fault = "pread64:error=EIO:when=\(turn)"
+      // It is read again for what can be had of it.
+      let fault = "pread64:error=EIO:when=\(turn)..\(turn + 1)"
       let run = try inject(fault, "verify -q -j 1 a.tar.zst", paths: "-P $PWD/a.tar.zst")
-      guard run.status == 4 else { continue }
+      guard run.status == 4, run.text != "" else { continue }
       let hit = run.text.split(separator: "\n").map { String($0.prefix { $0 != ":" }) }
       #expect(!hit.isEmpty && hit.count < 12, "\(run.text)")
       let kept = try inject(fault, "extract -q -j 1 --keep-going -C o a.tar.zst", paths: "-P $PWD/a.tar.zst")
@@ -204,7 +209,8 @@ import Testing
     #expect(try inject(fault, "verify -q a.tar.zst").status == 0)
     let run = try inject(fault, "extract -q -C o a.tar.zst")
     #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
-    #expect(try t.differences("t", "o/t") == "" && t.temporaries().isEmpty)
+    #expect(try t.differences("t", "o/t") == "")
+    #expect(t.temporaries().isEmpty)
   }
 
   @Test("short reads and short writes change nothing", .enabled(if: Host.canPreload, "needs cc"))

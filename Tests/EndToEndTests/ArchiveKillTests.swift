@@ -176,7 +176,8 @@ import Testing
       """)
     try t.shell("mv preload.* o/..")
     let killed = try t.shell("DIES=1 LD_PRELOAD=$PWD/preload.so $BP extract -q -j 1 -C o a.tar.zst; echo $?")
-    #expect(killed.text == "137\n" && (try t.allTemporaries()) != "", "\(killed.errorText)")
+    #expect(killed.text == "137\n", "\(killed.errorText)")
+    #expect(try t.allTemporaries() != "")
     let whole = try t.shell(
       "LD_PRELOAD=$PWD/preload.so $BP extract -q --overwrite newer -C o a.tar.zst; echo $?")
     #expect(whole.text == "0\n", "\(whole.errorText)")
