@@ -197,20 +197,23 @@ import Testing
     #expect(run.text == "0\n124\n124\n124\n124\n124\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a tree of 5,000 folders, one in the other, with a small stack and few descriptors")
+  @Test("a tree of thousands of folders, one in the other, with a small stack and few descriptors")
   func deep() throws {
+    // Either way the path is longer than the kernel takes in one call.
+    let depth = Host.runsLargeTests ? 5000 : 2500
     let run = try t.shell(
       """
       python3 -c "
       import os
       os.chdir('t')
-      for _ in range(5000): os.mkdir('n'); os.chdir('n')
+      for _ in range(\(depth)): os.mkdir('n'); os.chdir('n')
       open('leaf', 'w').write('x'); os.symlink('leaf', 'l')"
       ulimit -n 64; ulimit -s 1024; $BP archive -q -o a.tar.zst t; echo $?; $BP verify -q a.tar.zst; echo $?
       $BP list -q a.tar.zst | wc -l; $BP extract -q --no-fsync -C o a.tar.zst; echo $?; find o | wc -l
       """, seconds: 120)
     #expect(
-      run.text == "0\n0\n5009\n0\n5010\n" && run.errorText == "", "\(run.text)\(run.errorText.prefix(500))")
+      run.text == "0\n0\n\(depth + 9)\n0\n\(depth + 10)\n" && run.errorText == "",
+      "\(run.text)\(run.errorText.prefix(500))")
   }
 
   @Test("paths longer than the system takes in one piece come back, links among them")
