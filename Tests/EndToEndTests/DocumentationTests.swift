@@ -55,6 +55,8 @@ import Testing
       "README.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md", "docs/concurrency.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
+      "samples/cron/batchproc-archive.cron", "samples/cron/batchproc-archive.service",
+      "samples/cron/nightly-archive.sh",
     ])
   func documents(name: String) throws {
     let help = Self.options(in: try allHelp())

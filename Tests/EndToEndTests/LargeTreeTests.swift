@@ -50,4 +50,38 @@ import Testing
     let kibibytes = Int(run.errorText.split(separator: "\n").last ?? "") ?? .max
     #expect(kibibytes < 80_000, "\(kibibytes) KiB")
   }
+
+  /// The whole million with `BATCHPROC_LARGE_TESTS=1`, which has to stay below 250 MB.
+  private static let memberCount = Host.runsLargeTests ? 1_000_000 : 100_000
+
+  @Test("an archive of a million members is made, listed, verified and extracted in little memory")
+  func archive() throws {
+    let folders = Self.memberCount / 1000
+    let made = try t.shell(
+      """
+      python3 -c "
+      import os
+      for d in range(\(folders)):
+          os.makedirs('t/d%04d' % d)
+          for f in range(1000):
+              with open('t/d%04d/member-number-%04d' % (d, f), 'w') as file:
+                  if f % 10 == 0: file.write('%d' % (d * f))"
+      mkdir o
+      """, seconds: 300)
+    try #require(made.status == 0)
+    // What grows are the member index, the places that are taken, and folders that wait for their metadata.
+    let bound = 45_000 + Self.memberCount * 150 / 1000
+    for command in [
+      "archive -o a.tar.zst t", "list a.tar.zst", "list -l a.tar.zst", "verify a.tar.zst",
+      "extract --no-fsync -C o a.tar.zst",
+    ] {
+      let run = try t.shell("/usr/bin/time -f '%M' $BP \(command) | wc -l", seconds: 600)
+      let rows = run.errorText.split(separator: "\n")
+      let kibibytes = Int(rows.last ?? "") ?? .max
+      #expect(kibibytes < bound, "\(command): \(kibibytes) KiB")
+      let isListed = command.hasPrefix("list")
+      #expect(run.text == (isListed ? "\(Self.memberCount + folders + 1)\n" : "0\n"), "\(command)")
+    }
+    #expect(try t.shell("find o | wc -l").text == "\(Self.memberCount + folders + 2)\n")
+  }
 }

@@ -101,4 +101,17 @@ struct PowerCutTests {
       """)
     #expect(run.text == "19\n0\n", "\(run.errorText)")
   }
+
+  @Test("an archive, and what was extracted, are on the disk when the run has ended")
+  func archives() throws {
+    let run = try t.shell(
+      """
+      truncate -s 64M image; mkfs.ext4 -qF image; mkdir m
+      unshare -m bash -c 'mount -o loop,commit=300 image m; $BP archive -q -o m/a.tar.zst src; cp --sparse=always image one
+        mkdir m/o; $BP extract -q -C m/o m/a.tar.zst; cp --sparse=always image two; umount m
+        for i in one two; do e2fsck -fy $i >/dev/null 2>&1; mount -o loop $i m; $BP verify -q m/a.tar.zst; echo $?
+          [ $i = one ] || diff -r src m/o/src; umount m; done'
+      """)
+    #expect(run.text == "0\n0\n" && run.errorText == "", "\(run.text)\(run.errorText)")
+  }
 }

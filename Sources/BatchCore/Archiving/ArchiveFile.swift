@@ -20,7 +20,8 @@ public final class ArchiveFile: Sendable {
       return
     }
     let opened = path.withCString { pointer in
-      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0)) }
+      // A FIFO that nobody writes to would not open; whoever reads waits for bytes anyway.
+      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0)) }
     }
     guard opened >= 0 else { throw .syscall("open", errno: Int32(-opened), path: path) }
     let file = Descriptor(owning: Int32(opened))

@@ -88,6 +88,9 @@ public struct ArchiveFormat: Sendable, Hashable {
     .segments(count: count, byteCount: segmentSize)
   }
 
+  /// Whether names are stored as text, so that there is no place for other bytes.
+  var takesOnlyText: Bool { container == .sevenZip }
+
   /// Whether members can be links to others, FIFOs and devices.
   var takesSpecialMembers: Bool { container == .tar || container == .cpio }
 }

@@ -47,8 +47,9 @@ public struct ArchiveSource: BatchSource {
     if record.status.linkCount > 1, format.takesSpecialMembers {
       if let first = firstNames[record.status.identity] { return .link(record, first: first) }
       let path = record.path
-      // What cannot be read under this name has no content that a link could lead to.
-      if path.withCString({ faccessat(AT_FDCWD, $0, R_OK, AT_EACCESS) }) == 0 {
+      // What cannot be read under this name has no content that a link could lead to. Of a path that is too
+      // long for the call, the job tells later.
+      if path.withCString({ faccessat(AT_FDCWD, $0, R_OK, AT_EACCESS) }) == 0 || errno == ENAMETOOLONG {
         firstNames[record.status.identity] = path
       }
     }

@@ -51,7 +51,8 @@ struct EntryMetadata {
         if fchownat(folder, pointer, user, group, AT_SYMLINK_NOFOLLOW) != 0 { losses.insert(.owner) }
       }
       if hasMode {
-        let opened = clinux_openat(folder, pointer, clinux_o_path | O_NOFOLLOW | O_CLOEXEC, 0)
+        let flags = clinux_o_path | O_NOFOLLOW | O_CLOEXEC
+        let opened = Int32(truncatingIfNeeded: retrying { Int(clinux_openat(folder, pointer, flags, 0)) })
         if opened < 0 || clinux_chmod_path_descriptor(opened, mode(&losses)) != 0 { losses.insert(.mode) }
         if opened >= 0 { _ = Glibc.close(opened) }
       }

@@ -108,6 +108,8 @@ struct ExtractedFile: ~Copyable {
     if let temporary { return Self.rename(temporary, to: name, in: folder) }
     // Files without a name can be given a new one only.
     let step = TemporaryName()
+    // Before it has a name that other runs could take for a dead one's.
+    _ = flock(file.raw, LOCK_EX | LOCK_NB)
     let linked = registry.add(step, in: folder) {
       PathBytes(step.bytes).withCString {
         clinux_link_descriptor(file.raw, folder, $0) == 0 ? 0 : -Int(errno)

@@ -18,11 +18,9 @@ struct ExtractionFinisher {
     for (index, step) in steps.enumerated() {
       if case .folder(let order) = step { folders.append((order, index)) }
     }
-    // What is below comes first; of two descriptions of one folder, the later one holds.
+    // What is below has the longer path, and comes first; of two descriptions of one folder, the later one holds.
     folders.sort { left, right in
-      left.order.place.bytes == right.order.place.bytes
-        ? left.index < right.index
-        : right.order.place.bytes.lexicographicallyPrecedes(left.order.place.bytes)
+      (right.order.place.bytes.count, left.index) < (left.order.place.bytes.count, right.index)
     }
     for path in folder.undescribed {
       _ = attempt { () throws(BatchError) in

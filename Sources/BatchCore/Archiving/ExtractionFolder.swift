@@ -7,12 +7,15 @@ import Synchronization
 final class ExtractionFolder: Sendable {
   private static let folderFlags = clinux_o_path | O_DIRECTORY | O_NOFOLLOW
   private static let madeMode: mode_t = 0o700
+  private static let slash = UInt8(ascii: "/")
 
   let path: PathBytes
   private let root: Descriptor
   /// Folders that were made here, and that no member has described yet.
   private let made = Mutex<Set<PathBytes>>([])
   private let hasOneCall = Atomic<Bool>(true)
+  /// Hashes of the paths of folders that were cleared.
+  private let cleared = Mutex<Set<Int>>([])
 
   /// - Throws: the error of opening it.
   init(_ path: PathBytes) throws(BatchError) {
@@ -30,14 +33,21 @@ final class ExtractionFolder: Sendable {
   /// - Throws: `invalid` where a link or a file is in the way.
   func open(_ folder: ArraySlice<UInt8>, creating: Bool) throws(BatchError) -> Descriptor {
     if folder.isEmpty { return Descriptor(owning: try check(step(root.raw, ".", Self.folderFlags), folder)) }
-    if let found = try openInOneCall(folder, Self.folderFlags) { return Descriptor(owning: found) }
+    if let found = try openInHops(folder, Self.folderFlags) { return Descriptor(owning: found) }
+    // Mostly only the last name is missing.
+    if creating, let slash = folder.lastIndex(of: Self.slash),
+      let parent = try openInHops(folder[..<slash], Self.folderFlags)
+    {
+      return Descriptor(
+        owning: try openInSteps(folder, Self.folderFlags, creating: true, from: parent, at: slash + 1))
+    }
     return Descriptor(owning: try openInSteps(folder, Self.folderFlags, creating: creating))
   }
 
   /// Opens a folder below for its metadata.
   func openForMetadata(_ folder: [UInt8]) throws(BatchError) -> Descriptor {
     let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
-    if let found = try openInOneCall(folder[...], flags) { return Descriptor(owning: found) }
+    if let found = try openInHops(folder[...], flags) { return Descriptor(owning: found) }
     return Descriptor(owning: try openInSteps(folder[...], flags, creating: false))
   }
 
@@ -63,39 +73,71 @@ final class ExtractionFolder: Sendable {
   /// The folders that no member described.
   var undescribed: [PathBytes] { made.withLock { Array($0) } }
 
+  /// Removes what dead runs left in a folder, once in a run.
+  func clear(_ folder: Int32, _ path: ArraySlice<UInt8>) {
+    guard cleared.withLock({ $0.insert(path.hashValue).inserted }) else { return }
+    StaleTemporaries.remove(in: folder, path: PathBytes(path))
+  }
+
   /// Brings all of the file system to the disk.
   func sync() throws(BatchError) {
-    guard clinux_syncfs(root.raw) == 0 else {
-      throw BatchError.syscall("sync", errno: errno, path: path).recoded(.unwritable)
+    let result = retrying { Int(clinux_syncfs(root.raw)) }
+    guard result == 0 else {
+      throw BatchError.syscall("sync", errno: Int32(truncatingIfNeeded: -result), path: path)
+        .recoded(.unwritable)
     }
   }
 
   // MARK: Steps
 
-  /// - Returns: nil when it is missing, or when the kernel cannot do it in one call.
-  private func openInOneCall(_ folder: ArraySlice<UInt8>, _ flags: Int32) throws(BatchError) -> Int32? {
-    guard hasOneCall.load(ordering: .relaxed), folder.count < Int(PATH_MAX) else { return nil }
-    let result = PathBytes(folder).withCString { pointer in
-      retrying { Int(clinux_open_beneath(root.raw, pointer, flags)) }
+  /// Opens as much of a path in one call as a call takes.
+  ///
+  /// - Returns: nil when it is missing, or when the kernel has no such call.
+  private func openInHops(_ folder: ArraySlice<UInt8>, _ flags: Int32) throws(BatchError) -> Int32? {
+    var current = root.raw
+    var start = folder.startIndex
+    defer { if current != root.raw { _ = Glibc.close(current) } }
+    while hasOneCall.load(ordering: .relaxed) {
+      var end = folder.endIndex
+      if end - start >= Int(PATH_MAX) {
+        guard let slash = folder[start..<(start + Int(PATH_MAX))].lastIndex(of: Self.slash) else {
+          return nil
+        }
+        end = slash
+      }
+      let hopFlags = end == folder.endIndex ? flags : Self.folderFlags
+      let result = PathBytes(folder[start..<end]).withCString { pointer in
+        retrying { Int(clinux_open_beneath(current, pointer, hopFlags)) }
+      }
+      if result == -Int(ENOENT) || result == -Int(EAGAIN) { return nil }
+      if result == -Int(ENOSYS) || result == -Int(EPERM) {
+        hasOneCall.store(false, ordering: .relaxed)
+        return nil
+      }
+      let opened = try check(Int32(truncatingIfNeeded: result), folder[..<end])
+      if end == folder.endIndex { return opened }
+      if current != root.raw { _ = Glibc.close(current) }
+      current = opened
+      start = end + 1
     }
-    if result == -Int(ENOENT) || result == -Int(EAGAIN) { return nil }
-    if result == -Int(ENOSYS) || result == -Int(EPERM) {
-      hasOneCall.store(false, ordering: .relaxed)
-      return nil
-    }
-    return try check(Int32(truncatingIfNeeded: result), folder)
+    return nil
   }
 
+  /// Opens a path name by name.
+  ///
+  /// - Parameters:
+  ///   - base: the folder that holds what begins at `start`, which is closed here; nil for the root.
   private func openInSteps(
-    _ folder: ArraySlice<UInt8>, _ flags: Int32, creating: Bool
+    _ folder: ArraySlice<UInt8>, _ flags: Int32, creating: Bool, from base: Int32? = nil, at start: Int = 0
   ) throws(BatchError) -> Int32 {
-    var current = root.raw
-    var end = folder.startIndex
+    var current = base ?? root.raw
+    var begin = base == nil ? folder.startIndex : start
+    var end = begin
     defer { if current != root.raw { _ = Glibc.close(current) } }
     while end < folder.endIndex {
-      let start = end == folder.startIndex ? end : end + 1
-      end = folder[start...].firstIndex(of: UInt8(ascii: "/")) ?? folder.endIndex
-      let name = PathBytes(folder[start..<end])
+      end = folder[begin...].firstIndex(of: Self.slash) ?? folder.endIndex
+      let name = PathBytes(folder[begin..<end])
+      begin = end + 1
       let stepFlags = end == folder.endIndex ? flags : Self.folderFlags
       var next = step(current, name, stepFlags)
       if next == -ENOENT, creating {

@@ -41,6 +41,8 @@ final class ExtractionLane {
     closeFolder()
     let number = try folder.open(place.parent, creating: true).release()
     current = (place.parent, number)
+    // Where files may be replaced, a run may be there to finish the work of one that was killed.
+    if options.overwriting != .never { folder.clear(number, place.parent) }
     return number
   }
 

@@ -99,8 +99,12 @@ final class FileContent: ArchiveContent {
   private static func read(
     _ file: ArchiveFile, _ stream: StreamReader?, at offset: UInt64, into room: UnsafeMutableRawBufferPointer
   ) throws(BatchError) -> Int {
-    if let stream { return try stream.read(into: room) }
-    return try file.read(at: offset, into: room)
+    guard let stream else { return try file.read(at: offset, into: room) }
+    do throws(BatchError) {
+      return try stream.read(into: room)
+    } catch {
+      throw error.path == nil && error.errno != 0 ? error.at(file.path) : error
+    }
   }
 
   private func refill() throws(BatchError) {

@@ -1,3 +1,5 @@
+import CZstd
+
 /// An archive with an index that was found and is right.
 struct IndexedArchive: Sendable {
   let file: ArchiveFile
@@ -34,6 +36,8 @@ struct IndexedArchive: Sendable {
     let limit = min(UInt64(1) << 31, max(64 << 20, UInt64(compressed.count) * 256))
     let decoder = try CompressionFormat.zst.makeDecoder(DecoderOptions(maximumOutput: limit))
     var bytes = [UInt8]()
+    // Growing would hold the index twice for a moment.
+    bytes.reserveCapacity(contentSize(of: compressed, limit: limit))
     let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in
       try FileDecoder.damage { () throws(DecodingError) in
         try decoder.decode(raw) { (piece) throws(BatchError) in bytes.append(contentsOf: piece) }
@@ -42,5 +46,10 @@ struct IndexedArchive: Sendable {
     }
     guard damage == nil else { throw BatchError(.malformed, "the member index is damaged") }
     return try MemberIndex(bytes, size: size)
+  }
+  /// What the frame says of its content, where that is not absurd.
+  private static func contentSize(of compressed: [UInt8], limit: UInt64) -> Int {
+    let size = ZSTD_getFrameContentSize(compressed, compressed.count)
+    return size <= min(limit, UInt64(compressed.count) * 32) ? Int(size) : 0
   }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A member that was found in a damaged frame.
 struct SalvagedMember {
   let entry: ArchiveEntry
@@ -17,6 +19,19 @@ struct SegmentReader {
   /// - Throws: `malformed` when a frame is damaged, or is not what the index says; what `visit` throws.
   func read(
     _ group: MemberIndex.Group, limits: ArchiveLimits,
+    visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    do throws(BatchError) {
+      try readAll(of: group, limits: limits, visit: visit)
+    } catch {
+      // A part of the disk that cannot be read is damage like any other, and no end of the run.
+      guard error.code == .unreadable, error.errno == EIO else { throw error }
+      throw BatchError(.malformed, "\(error.message): \(error.systemMessage ?? "")", path: archive.file.path)
+    }
+  }
+
+  private func readAll(
+    of group: MemberIndex.Group, limits: ArchiveLimits,
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
     let content = SegmentContent(loader, archive.index, frames: group.frames)
@@ -43,7 +58,11 @@ struct SegmentReader {
   ) throws(BatchError) {
     var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
     if holdsAllInOneFrame(group) {
-      bytes = try loader.salvage(archive.index.frames[group.frames.lowerBound])
+      do throws(BatchError) {
+        bytes = try loader.salvage(archive.index.frames[group.frames.lowerBound])
+      } catch {
+        guard error.code == .unreadable, error.errno == EIO else { throw error }
+      }
     }
     for number in group.members {
       let member = archive.index[number]

@@ -57,6 +57,16 @@ final class SerialArchive {
   func append(_ members: [SerialMember], _ account: OutputAccount) throws(BatchError) -> [ArchivedMember] {
     var written = [ArchivedMember]()
     for member in members {
+      guard !format.takesOnlyText || member.entry.path.text != nil else {
+        account.failed(
+          Problem(
+            .unreadable,
+            BatchError(
+              .invalid, "its name is not UTF-8, and \(format.name) has no other names",
+              path: member.entry.path)))
+        member.large?.giveUp()
+        continue
+      }
       guard begin(member) else {
         try collector.check()
         account.failed(Problem(.unreadable, .library(archive, "archive", path: member.entry.path)))
@@ -118,7 +128,10 @@ final class SerialArchive {
       header.kind = .file
     }
     entry.fill(header, number: number, linkCount: linkCount)
-    return ArchiveLocale.unicode.use { archive_write_header(archive, entry.pointer) } >= ARCHIVE_WARN
+    // In a UTF-8 locale zip would mark any name as UTF-8; its readers refuse those that are not.
+    let isText = format.container != .zip || header.path.text != nil
+    return (isText ? ArchiveLocale.unicode : .bytes).use { archive_write_header(archive, entry.pointer) }
+      >= ARCHIVE_WARN
   }
 
   private func write(_ content: [UInt8]) throws(BatchError) {

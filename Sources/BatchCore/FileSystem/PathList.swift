@@ -47,7 +47,9 @@ public struct PathList: Sequence, Sendable {
         descriptor = nil
         reader = StreamReader(descriptor: STDIN_FILENO, cancellation: cancellation)
       } else {
-        let number = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOCTTY) }
+        // A FIFO that nobody writes to would not open.
+        let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
+        let number = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: flags) }
         guard number >= 0 else { throw .syscall("open the list of paths", errno: -number, path: path) }
         descriptor = Descriptor(owning: number)
         reader = StreamReader(descriptor: number, cancellation: cancellation)

@@ -23,9 +23,21 @@ public enum StaleTemporaries {
   /// Reads every name of the folder and holds two descriptors meanwhile.
   @discardableResult
   public static func remove(in folder: PathBytes) -> Outcome {
+    remove(in: AT_FDCWD, opening: folder, path: folder)
+  }
+
+  /// The same for a folder that is open, if only as a place.
+  ///
+  /// - Parameter path: for messages.
+  @discardableResult
+  static func remove(in folder: Int32, path: PathBytes) -> Outcome {
+    remove(in: folder, opening: ".", path: path)
+  }
+
+  private static func remove(in base: Int32, opening place: PathBytes, path folder: PathBytes) -> Outcome {
     var outcome = Outcome()
-    let opened = folder.withCString { path in
-      retrying { Int(clinux_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
+    let opened = place.withCString { path in
+      retrying { Int(clinux_openat(base, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
     }
     guard opened >= 0, let stream = fdopendir(Int32(opened)) else {
       outcome.failures.append(.syscall("open the folder", errno: Int32(max(-opened, 0)), path: folder))

@@ -23,7 +23,9 @@ final class OpenManifest {
     guard !path.isEmpty, !path.containsNUL else {
       throw BatchError(.missing, "an operand is the empty name", path: path)
     }
-    let number = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOCTTY) }
+    // A FIFO that nobody writes to would not open.
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
+    let number = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: flags) }
     guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
     descriptor = Descriptor(owning: number)
     stream = StreamReader(descriptor: number, cancellation: cancellation)

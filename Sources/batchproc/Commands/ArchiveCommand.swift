@@ -52,7 +52,7 @@ struct ArchiveCommand {
     let source = try ArchiveSource(tree, options: options)
     var failure: BatchError?
     let summary = session.run(job, over: source, total: total) {
-      guard !cameToNothing(session.runner.counters.snapshot, operands) else { return }
+      guard !cameToNothing(session.runner.counters.snapshot) else { return }
       do throws(BatchError) { try job.finish() } catch { failure = error }
     }
     return finish(summary, file, failure, operands)
@@ -101,8 +101,9 @@ struct ArchiveCommand {
     }
   }
 
-  private func cameToNothing(_ counts: Counters.Snapshot, _ operands: Operands) -> Bool {
-    counts.missing > 0 && counts.missing == operands.count && counts.done == 0
+  /// Whether there is nothing to put into an archive, and not because there was nothing.
+  private func cameToNothing(_ counts: Counters.Snapshot) -> Bool {
+    counts.done == 0 && (counts.failed > 0 || counts.missing > 0)
   }
 
   private func finish(
@@ -113,7 +114,7 @@ struct ArchiveCommand {
       return ending
     }
     let counts = session.runner.counters.snapshot
-    let isFatal = cameToNothing(counts, operands)
+    let isFatal = cameToNothing(counts)
     do throws(BatchError) {
       if let failure { throw failure }
       if isFatal { file?.discard() } else { try (file ?? session.output).finish() }

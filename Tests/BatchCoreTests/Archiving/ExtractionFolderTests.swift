@@ -45,5 +45,17 @@ struct ExtractionFolderTests {
     let path = Array(repeating: String(repeating: "n", count: 200), count: 30).joined(separator: "/")
     #expect(opens(path, creating: true) && opens(path))
     #expect(folder.undescribed.count == 30)
+    #expect(opens(path + "/one/more", creating: true))
+    #expect(folder.undescribed.count == 32)
+  }
+
+  @Test("goes through no link behind such a path either")
+  func linksFarDown() throws {
+    let path = Array(repeating: String(repeating: "n", count: 200), count: 30).joined(separator: "/")
+    let last = try folder.open(Array(path.utf8)[...], creating: true)
+    #expect(symlinkat("/tmp", last.raw, "link") == 0)
+    for end in ["link", "link/x", "link/" + path] {
+      #expect(!opens(path + "/" + end) && !opens(path + "/" + end, creating: true))
+    }
   }
 }

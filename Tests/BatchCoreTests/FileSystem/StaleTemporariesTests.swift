@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import BatchCore
@@ -24,6 +25,17 @@ import Testing
     #expect(Set(outcome.removed) == Set(stale.map(folder.file)))
     #expect(outcome.failures.isEmpty)
     #expect(try folder.names() == foreign)
+  }
+
+  @Test("a folder that is open as a place is cleared too")
+  func place() throws {
+    let name = fileName()
+    _ = try folder.write(name, "half")
+    let opened = folder.path.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    try #require(opened >= 0)
+    defer { close(opened) }
+    #expect(StaleTemporaries.remove(in: opened, path: "x").removed == ["x/\(name)"].map { PathBytes($0) })
+    #expect(try folder.names().isEmpty)
   }
 
   @Test("a file that is being written is left alone, then committed")

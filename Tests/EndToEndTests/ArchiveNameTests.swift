@@ -1,0 +1,84 @@
+import BatchCore
+import Testing
+
+/// Names that are bytes, and formats that have room for text alone.
+@Suite(.timeLimit(.minutes(2))) struct ArchiveNameTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  /// Every name of one byte, and pairs that become one where names are repaired or folded.
+  private func writeNames() throws {
+    let made = try t.shell(
+      #"""
+      mkdir t o; python3 -c "
+      for b in range(1, 256):
+          if b not in (46, 47): open(b't/' + bytes([b]), 'wb').write(bytes([b]))
+      for n in [b'k\xfe', b'k\xff', b'Readme', b'README', b'caf\xc3\xa9', b'cafe\xcc\x81', b' ', b'  ', b' a', b'a ', b'a\nb', b'a\rb', b'a\\\\b', b'..foo', b'...', b'a..b', b'%s%n', b'%@', b'-rf', b'--help', b'\$(id)', b'*', b'[a]', b'x\xe2\x80\xaegpj.sh', b'c1\xc2\x9b31m', b'\xed\xa0\xbd']:
+          open(b't/' + n, 'wb').write(n)"
+      """#)
+    try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  @Test("any bytes are kept", arguments: ["tar", "tar.zst", "cpio", "zip"])
+  func kept(format: String) throws {
+    try writeNames()
+    // Of names that differ in their normal form alone, zip's reader makes one.
+    if format == "zip" { try t.shell("rm t/$'cafe\\xcc\\x81'") }
+    let run = try t.shell(
+      """
+      $BP archive -q -o a.\(format) t; echo $?; $BP extract -q -C o a.\(format); echo $?; diff -r t o/t
+      $BP list -qz a.\(format) | tr -d / | sort -z >one; find t -printf '%p\\0' | tr -d / | sort -z | cmp - one
+      """)
+    #expect(
+      run.text == "0\n0\n" && run.errorText == "", "\(run.text.prefix(500))\(run.errorText.prefix(500))")
+  }
+
+  @Test("no control byte of a name comes to a terminal or into messages")
+  func shown() throws {
+    try writeNames()
+    try t.batchproc("archive", "-q", "-o", "a.tar", "t")
+    for arguments in [
+      ["extract", "-v", "-C", "o", "a.tar"], ["extract", "-C", "o", "a.tar"], ["verify", "-v", "a.tar"],
+    ]
+      as [[PathBytes]]
+    {
+      let run = try t.batchproc(arguments)
+      for bytes in [run.output, run.errors] {
+        #expect(!bytes.contains { ($0 < 0x20 && $0 != 0x0a) || $0 == 0x7f }, "\(arguments)")
+      }
+    }
+  }
+
+  @Test(
+    "7z holds names of text alone: others are named, and nothing is stored under a name that is not its own")
+  func sevenZip() throws {
+    try t.shell(
+      "mkdir t o; echo a >t/fine; echo b >$'t/k\\xfe'; echo c >$'t/k\\xff'; echo d >$'t/caf\\xc3\\xa9'")
+    let run = try t.shell(
+      "$BP archive -o a.7z t; echo $?; $BP list -q a.7z | LC_ALL=C sort; $BP extract -q -C o a.7z; echo $?")
+    #expect(run.text == "3\nt/\nt/caf\u{e9}\nt/fine\n0\n", "\(run.text)")
+    #expect(run.messages.filter { $0.contains("its name is not UTF-8") }.count == 2, "\(run.errorText)")
+  }
+
+  @Test("zip marks names as UTF-8 that are, and no others, so that its readers take both")
+  func zip() throws {
+    try t.shell("mkdir t; echo b >$'t/k\\xfe'; echo d >$'t/caf\\xc3\\xa9'; $BP archive -q -o a.zip t")
+    let run = try t.shell(
+      #"python3 -c "import zipfile; print(*sorted((i.flag_bits >> 11 & 1, len(i.filename)) for i in zipfile.ZipFile('a.zip').infolist()))""#
+    )
+    #expect(run.text == "(0, 2) (0, 4) (1, 6)\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("operands that name nothing are wrong, and no archive comes of them")
+  func empty() throws {
+    for arguments in [
+      ["archive", "-o", "a.tar", ""], ["archive", "-o", "a.tar", "-"], ["extract", ""], ["list", ""],
+      ["verify", ""],
+    ] as [[PathBytes]] {
+      let run = try t.batchproc(arguments)
+      #expect(run.status == 1 && run.messages.count == 1, "\(arguments): \(run.ending) \(run.errorText)")
+    }
+    #expect(t.names().isEmpty)
+  }
+}

@@ -1,0 +1,141 @@
+import BatchCore
+import Foundation
+import Testing
+
+/// The script of `samples/cron`, run as cron runs it: hardly any environment, no locale, no terminal, nothing on
+/// standard input, and a strict umask.
+@Suite(.timeLimit(.minutes(3))) struct NightlyArchiveTests {
+  private let t: TreeFixture
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("samples/cron").path
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree("srv/photos")
+    try t.shell(
+      "printf x >$'srv/photos/na\\xc3\\xafve'; printf y >$'srv/photos/b\\xffd'; ln -s text srv/photos/link; mkdir b"
+    )
+  }
+
+  /// Prints what the run printed, then its status after `status`.
+  private func night(
+    _ tree: String = "$PWD/srv/photos", prepare: String = ":", binary: String = "$BP", umask: String = "077"
+  ) throws -> Outcome {
+    try t.shell(
+      """
+      \(prepare); (umask \(umask); env -i PATH=/usr/bin:/bin BATCHPROC="\(binary)" LC_ALL=C \
+        setsid -w sh '\(Self.folder)/nightly-archive.sh' \(tree) $PWD/b </dev/null >mail 2>&1; echo $? >status)
+      cat status mail
+      """)
+  }
+
+  private var today: String {
+    get throws { try t.shell("date +photos-%Y-%m-%d.tar.zst").text.trimmingCharacters(in: .newlines) }
+  }
+
+  @Test("a good night says nothing, and leaves an archive that stock tar reads", arguments: ["077", "022"])
+  func good(umask: String) throws {
+    // The second run of a day replaces what the first one made.
+    for _ in 1...2 { #expect(try night(umask: umask).text == "0\n") }
+    let run = try t.shell(
+      """
+      stat -c '%a %n' b/*; mkdir out; zstd -dcq b/photos-*.tar.zst | tar --warning=no-unknown-keyword -xf - -C out
+      diff -r --no-dereference srv/photos out/photos; ls -A b | grep -c batchproc-; $BP verify -q b/photos-*; echo $?
+      """)
+    #expect(
+      run.text == "\(umask == "077" ? "600" : "644") b/\(try today)\n0\n0\n" && run.errorText == "",
+      "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "a member that cannot be read: all others are archived, and the mail names it",
+    .enabled(if: Host.canChangeUser))
+  func unreadable() throws {
+    let run = try t.shell(
+      """
+      chmod -R a+rwX . ; chmod 0 srv/photos/big; umask 077
+      setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH=/usr/bin:/bin BATCHPROC="$BP" LC_ALL=C \
+        setsid -w sh '\(Self.folder)/nightly-archive.sh' $PWD/srv/photos $PWD/b </dev/null; echo $?
+      $BP list -q b/photos-*
+      """)
+    #expect(run.text.hasPrefix("3\nphotos/\n") && !run.text.contains("big"), "\(run.text)")
+    for part in [
+      "batchproc: photos/big: cannot open: Permission denied", "status:  3", "\(try today) (is there)",
+      "to do: ",
+    ] {
+      #expect(run.errorText.contains(part), "\(part): \(run.errorText)")
+    }
+  }
+
+  @Test("a full disk: the mail tells it, and the archive of before is as it was", .enabled(if: Host.canMount))
+  func fullDisk() throws {
+    try t.shell("head -c 3M /dev/urandom >srv/photos/noise; echo '\(try today)' >name")
+    let run = try t.shell(
+      """
+      unshare -m sh -c 'mount -t tmpfs -o size=1m none b; echo before >b/photos-2001-01-01.tar.zst; umask 077
+        env -i PATH=/usr/bin:/bin BATCHPROC="$BP" LC_ALL=C setsid -w sh "\(Self.folder)/nightly-archive.sh" \
+          $PWD/srv/photos $PWD/b </dev/null; echo $?; ls b; ls -A b | grep -c batchproc-; cat b/photos-2001-01-01.tar.zst'
+      """)
+    #expect(run.text == "5\nphotos-2001-01-01.tar.zst\n0\nbefore\n", "\(run.text)\(run.errorText)")
+    for part in ["No space left on device", "status:  5", "(is not there)", "free some space"] {
+      #expect(run.errorText.contains(part), "\(part): \(run.errorText)")
+    }
+  }
+
+  @Test("no source, no folder for archives, no batchproc: the mail says which, and nothing is made")
+  func missing() throws {
+    let source = try night("$PWD/srv/nosuch")
+    #expect(source.text.hasPrefix("1\nnightly-archive.sh: nothing was archived\n"), "\(source.text)")
+    #expect(
+      source.text.contains("batchproc: nosuch: cannot find: No such file or directory"), "\(source.text)")
+    let parent = try night("$PWD/nosuch/photos")
+    #expect(
+      parent.text.hasPrefix("1\n") && parent.text.contains("No such file or directory"), "\(parent.text)")
+    let tool = try night(binary: "nosuch")
+    #expect(tool.text.hasPrefix("127\n") && tool.text.contains("there is no nosuch in "), "\(tool.text)")
+    #expect(t.names(in: "b") == [".nightly-archive.lock"])
+    let folder = try night(prepare: "rm -r b")
+    #expect(folder.text.hasPrefix("5\n") && folder.text.contains("there is no folder"), "\(folder.text)")
+  }
+
+  @Test("of two runs at once the second says so, and the first goes on")
+  func twoAtOnce() throws {
+    try t.write("slow", "#!/bin/sh\n: >begun\nread word <gate\nexec \"\(Host.binary)\" \"$@\"\n")
+    let run = try t.shell(
+      """
+      chmod +x slow; mkfifo gate; exec 8<>gate
+      env -i PATH=/usr/bin:/bin BATCHPROC=$PWD/slow sh '\(Self.folder)/nightly-archive.sh' srv/photos b &
+      until [ -e begun ]; do :; done
+      env -i PATH=/usr/bin:/bin BATCHPROC="$BP" sh '\(Self.folder)/nightly-archive.sh' srv/photos b; echo $?
+      echo go >&8; echo go >&8; wait $!; echo $?; $BP verify -q b/photos-*; echo $?
+      """)
+    #expect(run.text == "11\n0\n0\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("another run is at work"), "\(run.errorText)")
+    #expect(run.errorText.split(separator: "\n").filter { $0.contains("nightly-archive.sh: ") }.count == 1)
+  }
+
+  @Test("an archive that is not what was written loses its name")
+  func damaged() throws {
+    try t.write(
+      "bad",
+      """
+      #!/bin/sh
+      if [ $1 = verify ]; then for f; do :; done; printf X | dd of="$f" bs=1 seek=90 conv=notrunc status=none; fi
+      exec "\(Host.binary)" "$@"
+      """)
+    let run = try night(prepare: "chmod +x bad", binary: "$PWD/bad")
+    #expect(run.text.hasPrefix("4\n") && run.text.contains("has .bad behind its name"), "\(run.text)")
+    #expect(t.names(in: "b") == [".nightly-archive.lock", PathBytes(try today + ".bad")])
+  }
+
+  @Test("the units are those that systemd takes")
+  func units() throws {
+    let run = try t.shell(
+      """
+      command -v systemd-analyze >/dev/null || exit 0
+      for f in '\(Self.folder)'/*.service; do sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' "$f" >"${f##*/}"; done
+      cp '\(Self.folder)'/*.timer .; for f in *.timer *.service; do systemd-analyze verify $PWD/$f; done 2>&1 | grep -F "$PWD"
+      """)
+    #expect(run.text == "", "\(run.text)")
+  }
+}
