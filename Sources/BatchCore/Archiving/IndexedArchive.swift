@@ -1,17 +1,21 @@
 /// An archive with an index that was found and is right.
 struct IndexedArchive: Sendable {
   let file: ArchiveFile
-  let format: CompressionFormat
+  /// Nil where the frames are bytes as they are.
+  let format: CompressionFormat?
   let index: MemberIndex
-  /// Where the part behind the members begins that decoders pass over.
-  let indexStart: UInt64
 
   /// What the search for an index came to.
   enum Finding {
     case none
     case found(IndexedArchive, remarks: [String])
-    /// There is one, and it is of no use.
-    case damaged(BatchError)
+    /// There is one, and it is of no use. What lies behind `from` is no member's.
+    case damaged(BatchError, from: UInt64?)
+
+    /// Where reading without the index ends before the file does.
+    var end: UInt64? {
+      if case .damaged(_, let start) = self { start } else { nil }
+    }
   }
 
   /// Looks for an index at the end of a file.
@@ -19,17 +23,37 @@ struct IndexedArchive: Sendable {
   /// - Throws: what reading throws; a damaged index is a finding.
   static func find(in file: ArchiveFile) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
-    let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
-    switch CompressionFormat.detect(start) {
-    case .zst: return try ZstdIndexLocator(file: file, size: size).find()
-    case .lz4, .gz, .xz, nil: return .none
+    let format = CompressionFormat.detect(try file.bytes(at: 0, count: CompressionFormat.detectionLength))
+    let locator: any IndexLocator =
+      switch format {
+      case .zst: ZstdIndexLocator(file: file, size: size)
+      case .lz4: LZ4IndexLocator(file: file, size: size)
+      case .gz: GzipIndexLocator(file: file, size: size)
+      case .xz: XZIndexLocator(file: file, size: size)
+      case nil: TarIndexLocator(file: file, size: size)
+      }
+    guard let place = try locator.locate() else { return .none }
+    do throws(BatchError) {
+      guard let compressed = place.index, let start = place.start else { throw damaged }
+      let index = try decode(compressed, size: size)
+      guard index.frames.last?.compressed.upperBound == start else {
+        return .damaged(BatchError(.malformed, "the member index is that of another archive"), from: nil)
+      }
+      let remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
+      return .found(
+        IndexedArchive(file: file, format: format, index: index), remarks: place.remarks + remarks)
+    } catch {
+      if error.code != .malformed { throw error }
+      return .damaged(error, from: place.start)
     }
   }
+
+  private static let damaged = BatchError(.malformed, "the member index is damaged")
 
   /// The index that a piece of zstd holds.
   ///
   /// - Throws: `malformed` when it is damaged.
-  static func decode(_ compressed: [UInt8], size: UInt64) throws(BatchError) -> MemberIndex {
+  private static func decode(_ compressed: [UInt8], size: UInt64) throws(BatchError) -> MemberIndex {
     // An index is names and digests, which do not shrink to a hundredth; a bomb does.
     let limit = min(UInt64(1) << 31, max(64 << 20, UInt64(compressed.count) * 256))
     let decoder = try CompressionFormat.zst.makeDecoder(DecoderOptions(maximumOutput: limit))
@@ -40,7 +64,7 @@ struct IndexedArchive: Sendable {
         try decoder.finish()
       }
     }
-    guard damage == nil else { throw BatchError(.malformed, "the member index is damaged") }
+    guard damage == nil else { throw damaged }
     return try MemberIndex(bytes, size: size)
   }
 }
