@@ -20,6 +20,7 @@ final class ArchiveReader {
   private static let blockSize: UInt64 = 512
 
   static let moreRemark = "there is more behind the end of the archive, which is not read"
+  static let loneBlockRemark = "of the two blocks that end the archive one is missing"
 
   /// Remarks that do not keep a member from being read, each once.
   private(set) var remarks: [String] = []
@@ -188,6 +189,7 @@ final class ArchiveReader {
     guard end >= boundary + Self.blockSize else {
       throw BatchError(.malformed, "truncated: the blocks that end the archive are missing", path: name)
     }
+    if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
   }
 
   private func member(of entry: OpaquePointer) -> Member {

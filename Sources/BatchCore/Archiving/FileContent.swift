@@ -43,7 +43,7 @@ final class FileContent: ArchiveContent {
       decoder = try format.makeDecoder()
       length = nil
     } else {
-      length = file.size.map { min($0, self.end) }
+      length = file.size.map { min($0, end ?? $0) }
     }
     rest = start
     position = UInt64(filled)

@@ -53,7 +53,7 @@ struct IndexedArchive: Sendable {
   /// The index that a piece of zstd holds.
   ///
   /// - Throws: `malformed` when it is damaged.
-  private static func decode(_ compressed: [UInt8], size: UInt64) throws(BatchError) -> MemberIndex {
+  static func decode(_ compressed: [UInt8], size: UInt64) throws(BatchError) -> MemberIndex {
     // An index is names and digests, which do not shrink to a hundredth; a bomb does.
     let limit = min(UInt64(1) << 31, max(64 << 20, UInt64(compressed.count) * 256))
     let decoder = try CompressionFormat.zst.makeDecoder(DecoderOptions(maximumOutput: limit))

@@ -55,12 +55,17 @@ struct SkippableIndex {
 
   /// Whether a frame has the number of an index frame, or its mark: one of them may be damaged.
   private func isOurs(_ frame: Range<UInt64>) throws(BatchError) -> Bool {
+    var reader = LittleEndianReader(try file.bytes(at: frame.lowerBound, count: 4)[...])
+    if reader.number(UInt32.self) == ArchiveTail.indexMagic { return true }
+    return try hasMark(at: frame.lowerBound)
+  }
+
+  /// Whether what begins here, skippable or not, has the mark of an index frame.
+  func hasMark(at start: UInt64) throws(BatchError) -> Bool {
     let mark = ArchiveTail.indexHead.prefix(4)
-    let length = Int(min(frame.upperBound - frame.lowerBound, Self.headerSize + UInt64(mark.count)))
-    let start = try file.bytes(at: frame.lowerBound, count: length)
-    var reader = LittleEndianReader(start[...])
-    return reader.number(UInt32.self) == ArchiveTail.indexMagic
-      || start.dropFirst(Int(Self.headerSize)).elementsEqual(mark)
+    let length = Self.headerSize + UInt64(mark.count)
+    guard start < size, size - start >= length else { return false }
+    return try file.bytes(at: start, count: Int(length)).suffix(mark.count).elementsEqual(mark)
   }
 
   /// The slices of the index in one; nil when a frame holds something else.

@@ -17,8 +17,11 @@ struct TarIndexLocator: IndexLocator {
     guard end.allSatisfy({ $0 == 0 }), reader.number(UInt32.self) == CompressionFormat.zstdMagic else {
       return .damaged()
     }
+    let content = try file.bytes(at: start, count: Int(length) - TailBlock.size)
+    let index = content.prefix(Int(block.indexLength))
+    let isWhole = last == block.bytes && content[index.endIndex...].allSatisfy { $0 == 0 }
     return IndexPlace(
-      start: start, index: try file.bytes(at: start, count: Int(block.indexLength)),
-      remarks: last == block.bytes ? [] : ["the archive is damaged behind the index"])
+      start: start, index: Array(index),
+      remarks: isWhole ? [] : ["the archive is damaged behind the index"])
   }
 }

@@ -63,12 +63,15 @@ public final class Verification: Sendable {
   }
 
   func end(_ reader: ArchiveReader) {
-    state.withLock { state in
-      state.facts.append("it is complete to its end (\(reader.formatName))")
-      state.facts.append("it has no index: contents were read, and there are no digests to compare them with")
-      state.facts += reader.remarks.filter { $0 != ArchiveReader.moreRemark }
+    // Nobody can vouch for a file that may have had more, or of which a part was not looked at.
+    let doubts = reader.remarks.filter {
+      [ArchiveReader.moreRemark, ArchiveReader.loneBlockRemark].contains($0)
     }
-    // Nobody can vouch for a file of which a part was not looked at.
-    if reader.remarks.contains(ArchiveReader.moreRemark) { damaged(ArchiveReader.moreRemark) }
+    doubts.forEach { damaged($0) }
+    state.withLock { state in
+      if doubts.isEmpty { state.facts.append("it is complete to its end (\(reader.formatName))") }
+      state.facts.append("it has no index: contents were read, and there are no digests to compare them with")
+      state.facts += reader.remarks.filter { !doubts.contains($0) }
+    }
   }
 }
