@@ -119,6 +119,8 @@ struct IndexedArchiveTests {
       want = tree('want')
       places = [random.randrange(layout['start']) for _ in range(24)]
       places += [random.randrange(layout['start'], len(whole)) for _ in range(8)]
+      # Headers of frames have bits of their own.
+      places += [layout['frames'][1] + n for n in range(8)]
       places += [layout['start'], layout['tail'][-1], len(whole) - 1, layout['frames'][-1]]
       for at in places:
           data = bytearray(whole)

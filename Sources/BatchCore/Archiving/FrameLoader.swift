@@ -35,11 +35,16 @@ final class FrameLoader {
       count = whole
     } else {
       decoder.reset()
-      let damage = try FileDecoder.damage { () throws(DecodingError) in
-        count = try decode(bytes, from: 0, decoder)
-        try decoder.finish()
+      do throws(BatchError) {
+        let damage = try FileDecoder.damage { () throws(DecodingError) in
+          count = try decode(bytes, from: 0, decoder)
+          try decoder.finish()
+        }
+        if let damage { throw BatchError(.malformed, damage.message) }
+      } catch {
+        // A window, a dictionary, a filter that is not to be had: damage made it up.
+        throw isAsWritten ? error : BatchError(.malformed, error.message)
       }
-      if let damage { throw BatchError(.malformed, damage.message) }
     }
     guard UInt64(count) == frame.plainSize else { throw Self.hasOtherSize }
     // The format has bytes that it does not check, and its content was found to be right.
@@ -62,13 +67,12 @@ final class FrameLoader {
     var count = 0
     // Content that came together with a wrong checksum would be lost with it.
     let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(Self.trailerSize(of: bytes, decoder.format)))
-    _ = try FileDecoder.damage { () throws(DecodingError) in
-      var rest = body
-      while !rest.isEmpty {
-        let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
-        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
-        count = try decode(piece, from: count, decoder)
-      }
+    var rest = body
+    while !rest.isEmpty {
+      let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
+      guard let end = try? decode(piece, from: count, decoder) else { break }
+      count = end
     }
     return UnsafeRawBufferPointer(rebasing: output.room[..<Int(min(UInt64(count), frame.plainSize))])
   }

@@ -56,15 +56,29 @@ struct IndexedArchive: Sendable {
   static func decode(_ compressed: [UInt8], size: UInt64) throws(BatchError) -> MemberIndex {
     // An index is names and digests, which do not shrink to a hundredth; a bomb does.
     let limit = min(UInt64(1) << 31, max(64 << 20, UInt64(compressed.count) * 256))
-    let decoder = try CompressionFormat.zst.makeDecoder(DecoderOptions(maximumOutput: limit))
-    var bytes = [UInt8]()
-    let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in
-      try FileDecoder.damage { () throws(DecodingError) in
-        try decoder.decode(raw) { (piece) throws(BatchError) in bytes.append(contentsOf: piece) }
-        try decoder.finish()
-      }
-    }
-    guard damage == nil else { throw damaged }
+    guard let bytes = try decode(compressed, of: .zst, limit: limit) else { throw damaged }
     return try MemberIndex(bytes, size: size)
+  }
+
+  /// What a part of the tail holds; nil where it cannot be decoded to its end.
+  ///
+  /// - Throws: `exhausted` when memory is missing.
+  static func decode(
+    _ compressed: [UInt8], of format: CompressionFormat, limit: UInt64
+  ) throws(BatchError) -> [UInt8]? {
+    let decoder = try format.makeDecoder(DecoderOptions(maximumOutput: limit))
+    var bytes = [UInt8]()
+    do throws(BatchError) {
+      let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in
+        try FileDecoder.damage { () throws(DecodingError) in
+          try decoder.decode(raw) { (piece) throws(BatchError) in bytes.append(contentsOf: piece) }
+          try decoder.finish()
+        }
+      }
+      return damage == nil ? bytes : nil
+    } catch {
+      // A window, a dictionary, a filter that nothing of ours has: damage made them up.
+      return nil
+    }
   }
 }

@@ -22,7 +22,8 @@ struct XZIndexLocator: IndexLocator {
     guard let stream = try lastStream(), try holdsIndex(stream) else { return nil }
     let length = size - stream.start
     guard length <= IndexPlace.largest, stream.plainSize <= IndexPlace.largest + 1024,
-      let content = try content(from: stream.start, count: length, limit: stream.plainSize),
+      let content = try IndexedArchive.decode(
+        try file.bytes(at: stream.start, count: Int(length)), of: .xz, limit: stream.plainSize),
       let block = TailBlock(Array(content.suffix(TailBlock.size))),
       block.tailLength == UInt64(content.count)
     else { return .damaged(from: stream.start) }
@@ -56,31 +57,14 @@ struct XZIndexLocator: IndexLocator {
     let bytes = try file.bytes(at: stream.start, count: Int(min(Self.startSize, size - stream.start)))
     let decoder = try CompressionFormat.xz.makeDecoder()
     var start = [UInt8]()
-    // Of a damaged stream as much as there is.
-    _ = try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try FileDecoder.damage { () throws(DecodingError) in
-        try decoder.decode(raw) { (piece) throws(BatchError) in
-          start.append(contentsOf: piece.prefix(4 - min(4, start.count)))
-        }
+    bytes.withUnsafeBytes { raw in
+      // Of a damaged stream as much as there is.
+      try? decoder.decode(raw) { (piece) throws(BatchError) in
+        start.append(contentsOf: piece.prefix(4 - min(4, start.count)))
       }
     }
     var magic = [UInt8]()
     magic.appendLittleEndian(CompressionFormat.zstdMagic)
     return zip(start, magic).count(where: ==) >= Self.fewestEqual
-  }
-
-  private func content(
-    from start: UInt64, count: UInt64, limit: UInt64
-  ) throws(BatchError) -> [UInt8]? {
-    let bytes = try file.bytes(at: start, count: Int(count))
-    let decoder = try CompressionFormat.xz.makeDecoder(DecoderOptions(maximumOutput: limit))
-    var content = [UInt8]()
-    let damage = try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try FileDecoder.damage { () throws(DecodingError) in
-        try decoder.decode(raw) { (piece) throws(BatchError) in content.append(contentsOf: piece) }
-        try decoder.finish()
-      }
-    }
-    return damage == nil ? content : nil
   }
 }

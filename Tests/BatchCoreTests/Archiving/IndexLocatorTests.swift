@@ -92,16 +92,20 @@ struct IndexLocatorTests {
     var unnoticed: [Int] = []
     var silent: [Int] = []
     for place in archive.frames.count..<whole.count {
-      var bytes = whole
-      bytes[place] ^= UInt8(1) << UInt8(place % 8)
-      switch try find(archive, in: bytes) {
-      case .found(remarks: 0): unnoticed.append(place)
-      case .none: silent.append(place)
-      default: break
+      // In its header zstd may find windows and dictionaries that nobody asked for.
+      let isHeader = archive.indexRange.prefix(12).contains(place)
+      for bit in isHeader ? Array(0..<8) : [place % 8] {
+        var bytes = whole
+        bytes[place] ^= UInt8(1) << UInt8(bit)
+        switch try find(archive, in: bytes) {
+        case .found(remarks: 0): unnoticed.append(place)
+        case .none: silent.append(place)
+        default: break
+        }
       }
     }
-    #expect(unnoticed.count <= 3, "\(unnoticed)")
-    for place in unnoticed { #expect(archive.indexRange.contains(place)) }
+    #expect(unnoticed.count <= 6, "\(unnoticed)")
+    for place in unnoticed { #expect(archive.indexRange.contains(place), "\(archive.indexRange)") }
     // The checks of xz tell the reader.
     if format != "tar.xz" { #expect(silent == []) }
   }
