@@ -9,7 +9,7 @@ import Testing
 
   /// Reads the index of `a.FORMAT` and holds it against the archive and the tree.
   private static let reader = #"""
-    import hashlib, os, struct, subprocess, sys
+    import hashlib, os, struct, subprocess, sys, zlib
     format = sys.argv[1]
     raw = open('a.' + format, 'rb').read()
     tools = {'tar.zst': 'zstd', 'tar.gz': 'gzip', 'tar.xz': 'xz', 'tar.lz4': 'lz4'}
@@ -50,10 +50,11 @@ import Testing
     position = 32
     places = []
     for _ in range(frames):
-        places.append(struct.unpack_from('<QQQQ', index, position)); position += 32
+        places.append(struct.unpack_from('<QQQQI', index, position)); position += 36
     plain = []
-    for offset, size, at, length in places:
+    for offset, size, at, length, check in places:
         frame = raw[offset:offset + size]
+        assert zlib.crc32(frame) == check
         plain.append(decode(frame, tools[format]) if format in tools else frame)
         assert len(plain[-1]) == length and at == sum(map(len, plain[:-1]))
     assert plain[-1] == bytes(1024)
@@ -95,5 +96,11 @@ import Testing
     try t.write("read.py", Self.reader)
     let run = try t.shell("python3 read.py \(format)")
     #expect(run.text == "52 1 True\n", "\(run.text)\(run.errorText)")
+    let read = try t.shell(
+      """
+      $BP list -qz a.\(format) | sed -z 's|/$||' | sort -z | cmp - <(find src -print0 | sort -z)
+      $BP verify a.\(format) 2>&1 | grep -c "SHA-256 of the index"
+      """)
+    #expect(read.text == "1\n" && read.status == 0, "\(read.text)\(read.errorText)")
   }
 }

@@ -2,7 +2,10 @@ import BatchCore
 import Testing
 
 /// Archives with an index: listed without being read, extracted and verified by all lanes, damage named exactly.
-@Suite("Archives with an index", .timeLimit(.minutes(5))) struct IndexedArchiveTests {
+@Suite("Archives with an index", .timeLimit(.minutes(5)), .enabled(if: Host.hasPython))
+struct IndexedArchiveTests {
+  static let formats = TreeFixture.indexedFormats
+
   private let t: TreeFixture
 
   init() throws {
@@ -12,65 +15,97 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  @Test("give the same tree at every concurrency", arguments: [false, true])
-  func concurrency(countsEnd: Bool) throws {
-    try t.writeIndexed("src.tar", as: "x.tar.zst", countsEnd: countsEnd)
+  /// A shell command that decodes an archive from standard input.
+  static func decoder(_ format: String) -> String {
+    StockFormat(rawValue: String(format.dropFirst(4))).map { $0.tool + " -dc" } ?? "cat"
+  }
+
+  @Test("give the same tree at every concurrency", arguments: formats)
+  func concurrency(format: String) throws {
+    try t.writeIndexed("src.tar", format)
     var verified: Set<String> = []
     for jobs in ["1", "2", "7", "32"] {
-      let run = try t.shell("mkdir out$J; $BP extract -v -j $J -C out$J x.tar.zst", environment: ["J": jobs])
+      let run = try t.shell("mkdir out$J; $BP extract -v -j $J -C out$J x.*r*", environment: ["J": jobs])
       #expect(run.status == 0, "\(run.errorText)")
       #expect(try t.differences("src", "out\(jobs)/src") == "")
-      let check = try t.shell("$BP verify -v -j \(jobs) x.tar.zst")
+      let check = try t.shell("$BP verify -v -j \(jobs) x.\(format)")
       #expect(check.status == 0, "\(check.errorText)")
+      #expect(check.errorText.contains("SHA-256 of the index"))
       verified.insert(check.text)
     }
     #expect(verified.count == 1)
-    #expect(try t.shell("$BP list x.tar.zst | wc -l; tar tf src.tar | wc -l").rows.count == 2)
-    #expect(
-      try t.shell("zstd -tq x.tar.zst && tar --zstd -tf x.tar.zst | cmp - <(tar tf src.tar)").status == 0)
+    #expect(try t.shell("$BP list x.\(format) | wc -l; tar tf src.tar | wc -l").rows.count == 2)
+    let stock = try t.shell(
+      "\(Self.decoder(format)) <x.\(format) >y.tar && tar -tf y.tar | cmp - <(tar -tf src.tar)")
+    #expect(stock.status == 0, "\(stock.text)\(stock.errorText)")
   }
 
-  @Test("are listed as the tar in them is, digests included")
-  func listed() throws {
-    try t.writeIndexed("src.tar", as: "x.tar.zst")
+  @Test("are listed as the tar in them is, digests included", arguments: formats)
+  func listed(format: String) throws {
+    try t.writeIndexed("src.tar", format)
     for options in ["", "-z", "-l", "--digests"] {
-      let run = try t.shell("cmp <($BP list -q \(options) x.tar.zst) <($BP list -q \(options) src.tar)")
-      #expect(run.status == 0, "\(options): \(run.text)\(run.errorText)")
+      let run = try t.shell(
+        "cmp <($BP list -q \(options) x.\(format)) <($BP list -q \(options) src.tar) 2>&1")
+      #expect(run.status == 0 && run.text == "", "\(options): \(run.text)\(run.errorText)")
     }
   }
 
-  /// Overwrites what lies between the first bytes and the index with nonsense.
-  private func ruin(_ range: Range<Int>, keeping: Range<Int>? = nil) throws {
-    var bytes = try #require(t.read("x.tar.zst"))
-    for place in range where keeping?.contains(place) != true { bytes[place] = 0x55 }
-    try t.write("x.tar.zst", bytes)
+  /// Makes `s`, files of noise, and an archive of it with a frame for each.
+  private func writeNoise(_ format: String, files: Int = 4, size: Int = 50_000) throws {
+    let made = try t.shell(
+      """
+      mkdir s out; for i in $(seq \(files)); do head -c \(size) /dev/urandom >s/f$i; done
+      tar --format=pax --sort=name -cf s.tar s
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    try t.writeIndexed("s.tar", format, segment: size * 4 / 5)
   }
 
-  @Test("are listed without their data, and give a member from its own frame")
-  func readsLittle() throws {
-    try t.shell(
-      "mkdir s out; for i in 1 2 3 4; do head -c 50000 /dev/urandom >s/f$i; done; tar --format=pax -cf s.tar s"
-    )
-    try t.writeIndexed("s.tar", as: "x.tar.zst", segment: 40_000)
+  @Test("are listed without their data, and give a member from its own frame", arguments: formats)
+  func needsLittle(format: String) throws {
+    try writeNoise(format)
+    var bytes = try #require(t.read(PathBytes("x." + format)))
     // The folder and the first file, then a frame for each.
-    try ruin(60_000..<200_000)
-    #expect(try t.batchproc("list", "x.tar.zst").text == (try t.shell("tar tf s.tar").text))
-    let run = try t.batchproc("extract", "-C", "out", "x.tar.zst", "f1")
-    let first = try t.shell("tar tf s.tar | sed -n 2p").text.dropLast()
-    let other = try t.batchproc("extract", "-C", "out", "x.tar.zst", PathBytes(String(first)))
-    #expect(run.status == 0 || other.status == 0, "\(run.errorText) \(other.errorText)")
-    #expect(try t.batchproc("verify", "x.tar.zst").status == 4)
+    for place in 60_000..<200_000 { bytes[place] = 0x55 }
+    try t.write(PathBytes("x." + format), bytes)
+    let list = try t.shell("$BP list -q x.\(format) | cmp - <(tar tf s.tar)")
+    #expect(list.status == 0 && list.errorText == "", "\(list.text)\(list.errorText)")
+    let run = try t.shell("$BP extract -C out x.\(format) f1 && cmp out/s/f1 s/f1")
+    #expect(run.status == 0, "\(run.text)\(run.errorText)")
+    let check = try t.shell("$BP verify -q x.\(format)")
+    #expect(check.status == 4)
+    #expect(check.text == "s/f2: DAMAGED\ns/f3: DAMAGED\ns/f4: DAMAGED\n")
   }
 
-  @Test("with a flipped bit name exactly the members that are lost, and give all others")
-  func flips() throws {
-    try t.writeIndexed("src.tar", as: "x.tar.zst", segment: 60_000)
+  @Test(
+    "are hardly read for a list or a member", .enabled(if: Host.canTrace), arguments: formats)
+  func readsLittle(format: String) throws {
+    try writeNoise(format, files: 250, size: 20_000)
     let run = try t.shell(
       #"""
-      python3 - <<'END'
-      import base64, json, os, random, shutil, stat, subprocess
+      x=$PWD/x.\#(format)
+      traced() { strace -f -qq -o trace -P $x -e trace=read,pread64,readv,preadv,mmap "$@"; }
+      counted() { grep -c mmap trace; grep -o '= [0-9]*$' trace | awk '{ s += $2 } END { print s }'; }
+      traced $BP list -q $x >/dev/null; counted
+      traced $BP extract --to-stdout $x s/f77 | cmp - s/f77; counted
+      stat -c %s $x
+      """#)
+    let numbers = run.text.split(separator: "\n").compactMap { Int($0) }
+    try #require(numbers.count == 5, "\(run.text)\(run.errorText)")
+    #expect(numbers[0] == 0 && numbers[2] == 0)
+    #expect(numbers[1] * 100 < numbers[4] && numbers[3] * 50 < numbers[4], "\(numbers)")
+  }
+
+  @Test("with a flipped bit name exactly the members that are lost, and give all others", arguments: formats)
+  func flips(format: String) throws {
+    try t.writeIndexed("src.tar", format, segment: 60_000)
+    let run = try t.shell(
+      #"""
+      python3 - \#(format) <<'END'
+      import base64, json, os, random, shutil, stat, subprocess, sys
       random.seed(3)
-      BP, whole = os.environ['BP'], open('x.tar.zst', 'rb').read()
+      format = sys.argv[1]
+      BP, whole, layout = os.environ['BP'], open('x.' + format, 'rb').read(), json.load(open('x.json'))
       def tree(root):
           found = {}
           for folder, folders, names in os.walk(os.fsencode(root)):
@@ -82,10 +117,13 @@ import Testing
           return found
       os.mkdir('want'); subprocess.run(['cp', '-a', 'src', 'want'], check=True)
       want = tree('want')
-      for number in range(30):
+      places = [random.randrange(layout['start']) for _ in range(24)]
+      places += [random.randrange(layout['start'], len(whole)) for _ in range(8)]
+      # Headers of frames have bits of their own.
+      places += [layout['frames'][1] + n for n in range(8)]
+      places += [layout['start'], layout['tail'][-1], len(whole) - 1, layout['frames'][-1]]
+      for at in places:
           data = bytearray(whole)
-          # The last places are in the index and the seek table.
-          at = random.randrange(len(data)) if number < 24 else len(data) - random.randrange(1, 4000)
           data[at] ^= 1 << random.randrange(8)
           open('y', 'wb').write(data)
           run = subprocess.run([BP, 'verify', '--json', 'y'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
@@ -93,38 +131,110 @@ import Testing
           hit = {os.fsencode(r['path']) if 'path' in r else base64.b64decode(r['path_b64'])
             for r in rows if r['type'] == 'member' and r['outcome'] != 'whole'}
           if run.returncode != 4: print(at, 'verify ended with', run.returncode, run.stderr[-200:])
+          near = {os.fsencode(m[0]) for m in layout['members'] if m[1] <= at < m[2]}
+          if hit - near: print(at, 'hit', sorted(hit), 'and it lies in', sorted(near))
+          content = {os.fsencode(m[0]) for m in layout['members'] if m[3] <= at < m[4]}
+          if format == 'tar' and content - hit: print(at, 'hit', sorted(hit), 'and it lies in', sorted(content))
           subprocess.run('rm -rf out; mkdir out', shell=True)
           run = subprocess.run([BP, 'extract', '--keep-going', '-q', '--no-fsync', '-C', 'out', 'y'],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
-          if run.returncode not in (0, 3): print(at, 'extract ended with', run.returncode, run.stderr[-200:])
+          # Where the tail itself is no xz or gzip any more, reading ends before the file does.
+          ends = (0, 3, 5) if at >= layout['start'] else (0, 3)
+          if run.returncode not in ends: print(at, 'extract ended with', run.returncode, run.stderr[-200:])
           got = tree('out')
           lost = {name for name in want if got.get(name) != want[name]}
+          if at >= layout['start'] and lost: print(at, 'is in the tail, and lost is', sorted(lost))
           # A hard link is lost with the file that it is a name of.
           if hit - lost or any(name not in hit and want[name][2] not in [want[h][2] for h in hit] for name in lost):
               print(at, 'hit', sorted(hit), 'lost', sorted(lost))
       END
-      """#)
+      """#, seconds: 200)
     #expect(run.text == "" && run.status == 0, "\(run.text.prefix(3000))\(run.errorText)")
   }
 
-  @Test("that were cut are never whole")
-  func cuts() throws {
-    try t.writeIndexed("src.tar", as: "x.tar.zst")
-    let whole = try #require(t.read("x.tar.zst"))
-    for step in 1...14 {
-      // The last steps cut the seek table and the index.
-      let count = step < 9 ? whole.count * step / 10 : whole.count - (1 << (step - 9) * 2)
-      try t.write("cut", whole[..<count])
-      #expect(try t.batchproc("verify", "-q", "cut").status == 4, "\(count) of \(whole.count)")
+  @Test("that were cut are never whole", arguments: formats)
+  func cuts(format: String) throws {
+    try t.writeIndexed("src.tar", format)
+    let run = try t.shell(
+      #"""
+      python3 - \#(format) <<'END'
+      import json, os, subprocess, sys
+      format = sys.argv[1]
+      BP, whole, layout = os.environ['BP'], open('x.' + format, 'rb').read(), json.load(open('x.json'))
+      frames, tail, start = layout['frames'], layout['tail'], layout['start']
+      cuts = frames[1:12] + frames[-3:] + tail[1:6] + tail[-2:] + [len(whole) * n // 9 for n in range(1, 9)]
+      cuts += [len(whole) - (1 << n) for n in range(11)] + [start - 1, start + 1, start + 20]
+      if format == 'tar': cuts += [start - 512, start - 1024, start - 1536, start + 512]
+      for count in sorted(set(cuts) - {start}):
+          open('cut', 'wb').write(whole[:count])
+          run = subprocess.run([BP, 'verify', '-q', 'cut'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
+          if run.returncode != 4: print(count, 'of', len(whole), 'start', start, 'ended with', run.returncode, run.stderr[-200:])
+      # All of the archive is there, and it is said that there is no index.
+      open('cut', 'wb').write(whole[:start])
+      run = subprocess.run([BP, 'verify', 'cut'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
+      if run.returncode != 0 or b'it has no index' not in run.stderr: print(start, run.returncode, run.stderr[-300:])
+      END
+      """#, seconds: 120)
+    #expect(run.text == "" && run.status == 0, "\(run.text.prefix(3000))\(run.errorText)")
+  }
+
+  @Test("stop at damage when nobody asks to go on", arguments: formats)
+  func stops(format: String) throws {
+    try t.writeIndexed("src.tar", format)
+    var bytes = try #require(t.read(PathBytes("x." + format)))
+    for place in 2_000..<2_050 { bytes[place] = 0x55 }
+    try t.write(PathBytes("x." + format), bytes)
+    try t.shell("mkdir out")
+    let run = try t.batchproc("extract", "-j", "1", "-C", "out", PathBytes("x." + format))
+    #expect(run.status == 5 || run.status == 1, "\(run.errorText)")
+  }
+
+  @Test("put together are read as the first of them, and nothing of that is silent", arguments: formats)
+  func joined(format: String) throws {
+    let made = try t.shell("mkdir other; seq 3000 >other/file; tar --format=pax -cf other.tar other")
+    try #require(made.status == 0)
+    try t.writeIndexed("other.tar", format)
+    try t.shell("mv x.\(format) second; cp other.tar plain; \(Self.encoder(format)) <other.tar >stock")
+    try t.writeIndexed("src.tar", format)
+    for (one, other) in [("x.\(format)", "second"), ("x.\(format)", "stock"), ("stock", "second")] {
+      let list = try t.shell("cat \(one) \(other) >both; $BP list both")
+      #expect(list.text == (try t.shell("$BP list -q \(one)").text), "\(one) \(other): \(list.errorText)")
+      #expect(!list.messages.isEmpty, "\(one) \(other): \(list.errorText)")
+      let check = try t.shell("$BP verify -q both")
+      #expect(check.status == 4, "\(one) \(other): \(check.errorText)")
+      let run = try t.shell("rm -rf out; mkdir out; $BP extract -C out both; ls out")
+      #expect(!run.messages.isEmpty && run.rows.count == 1, "\(one) \(other): \(run.text)")
     }
   }
 
-  @Test("stop at damage when nobody asks to go on")
-  func stops() throws {
-    try t.writeIndexed("src.tar", as: "x.tar.zst")
-    try ruin(2_000..<2_050)
-    try t.shell("mkdir out")
-    let run = try t.batchproc("extract", "-j", "1", "-C", "out", "x.tar.zst")
-    #expect(run.status == 5 || run.status == 1, "\(run.errorText)")
+  /// A shell command that compresses a tar from standard input.
+  private static func encoder(_ format: String) -> String {
+    StockFormat(rawValue: String(format.dropFirst(4)))?.encode ?? "cat"
+  }
+
+  @Test("to which tar appended are read with what was appended", arguments: ["-r", "-A"], [1, 60])
+  func appended(how: String, files: Int) throws {
+    // An index of more than the record that is overwritten in any case.
+    let made = try t.shell(
+      """
+      mkdir more src/many; for i in $(seq \(files)); do seq $((i * 100)) >more/f$i; done
+      for i in $(seq 700); do echo $i >src/many/$i; done
+      $BP archive -q -o x.tar src; tar --format=pax -cf more.tar more
+      tar --format=pax \(how)f x.tar \(how == "-r" ? "more" : "more.tar") 2>&1
+      """)
+    try #require(made.status == 0, "\(made.text)\(made.errorText)")
+    let list = try t.shell("$BP list x.tar | grep -c more/")
+    #expect(list.text == "\(files + 1)\n", "\(list.errorText)")
+    let check = try t.batchproc("verify", "x.tar")
+    if files == 1 {
+      #expect(!list.messages.isEmpty && check.status == 4, "\(list.errorText)\(check.errorText)")
+    } else {
+      // Nothing of the index is left.
+      #expect(list.messages == [] && check.status == 0, "\(list.errorText)\(check.errorText)")
+      #expect(check.errorText.contains("it has no index"))
+    }
+    let run = try t.shell("mkdir out; $BP extract -q -C out x.tar; diff -r more out/more")
+    #expect(run.status == 0, "\(run.text)\(run.errorText)")
+    #expect(try t.differences("src", "out/src") == "")
   }
 }

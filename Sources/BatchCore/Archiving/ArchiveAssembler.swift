@@ -86,7 +86,8 @@ final class ArchiveAssembler {
     buffers.give(frame.bytes)
     let size = UInt64(frame.bytes.count)
     frames.append(
-      FramePlace(offset: offset, size: size, plainOffset: plainOffset, plainSize: frame.plainSize))
+      FramePlace(
+        offset: offset, size: size, plainOffset: plainOffset, plainSize: frame.plainSize, check: frame.check))
     offset += size
     plainOffset += frame.plainSize
     guard let number = UInt32(exactly: frames.count - 1) else {

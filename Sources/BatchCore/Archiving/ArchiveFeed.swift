@@ -9,6 +9,7 @@ final class ArchiveFeed {
   /// How many bytes were handed over.
   private(set) var delivered: UInt64 = 0
   private var position: UInt64 = 0
+  private var last = UnsafeRawBufferPointer(start: nil, count: 0)
 
   init(_ content: any ArchiveContent) {
     self.content = content
@@ -31,6 +32,12 @@ final class ArchiveFeed {
     return archive_read_open1(archive)
   }
 
+  /// What was handed over last, from a place in the content on; valid until more is read.
+  func rest(from offset: UInt64) -> UnsafeRawBufferPointer {
+    let count = min(position - min(offset, position), UInt64(last.count))
+    return UnsafeRawBufferPointer(rebasing: last.suffix(Int(count)))
+  }
+
   private func read(_ start: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int {
     guard failure == nil else { return -1 }
     do throws(BatchError) {
@@ -38,6 +45,7 @@ final class ArchiveFeed {
       start.pointee = piece.baseAddress
       delivered += UInt64(piece.count)
       position += UInt64(piece.count)
+      last = piece
       return piece.count
     } catch {
       failure = error

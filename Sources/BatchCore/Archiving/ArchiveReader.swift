@@ -19,6 +19,9 @@ final class ArchiveReader {
   private static let mostIdleSteps = 1000
   private static let blockSize: UInt64 = 512
 
+  static let moreRemark = "there is more behind the end of the archive, which is not read"
+  static let loneBlockRemark = "of the two blocks that end the archive one is missing"
+
   /// Remarks that do not keep a member from being read, each once.
   private(set) var remarks: [String] = []
   /// Bytes of content that were handed out.
@@ -150,12 +153,22 @@ final class ArchiveReader {
     }
   }
 
-  /// Reads what follows the archive, so that the checksums of the compression are compared to the last one.
+  /// Reads what follows the archive, so that the checksums of the compression are compared to the last one, and
+  /// nothing is passed over without a word.
   func drain() throws(BatchError) {
     if let failure = feed.failure { throw failure }
+    let isFile = feed.content.length != nil
+    let isBareTar = isTar && archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE
+    guard !isFile || isBareTar else { return }
+    var trailing = TrailingBytes()
+    if isBareTar { trailing.add(feed.rest(from: UInt64(clamping: archive_filter_bytes(archive, 0)))) }
     // What is not compressed has no checksums, and may go on for long.
-    guard feed.content.length == nil else { return }
-    while !(try feed.content.next()).isEmpty {}
+    while !isFile || !trailing.isSurelyMore {
+      let piece = try feed.content.next()
+      if piece.isEmpty { break }
+      if isBareTar { trailing.add(piece) }
+    }
+    if trailing.isMore { remarks.append(Self.moreRemark) }
   }
 
   // MARK: Steps
@@ -176,6 +189,7 @@ final class ArchiveReader {
     guard end >= boundary + Self.blockSize else {
       throw BatchError(.malformed, "truncated: the blocks that end the archive are missing", path: name)
     }
+    if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
   }
 
   private func member(of entry: OpaquePointer) -> Member {

@@ -12,10 +12,10 @@ struct ArchiveTail {
   static let seekTableMagic: UInt32 = 0x184D_2A5E
   static let seekableMagic: UInt32 = 0x8F92_EAB1
   static let locatorText = Array("BPTAIL01".utf8)
-  private static let indexText = Array("BPIX".utf8)
-  private static let version: UInt8 = 1
+  /// What the skippable frames of an index begin with: a mark, a version, and flags.
+  static let indexHead = Array("BPIX".utf8) + [1, 0]
   /// What an extra field of gzip has room for, and a round number.
-  private static let gzipSlice = 60_000
+  static let largestGzipSlice = 60_000
   /// The last member of a gzip archive, in bytes.
   static let gzipLocatorSize = 64
 
@@ -39,21 +39,15 @@ struct ArchiveTail {
       for frame in skippableFrames { try output(frame) }
       try output(Self.skippable(Self.locatorMagic, Self.littleEndian(offset) + Self.locatorText))
     case .gz:
-      for start in stride(from: 0, to: index.count, by: Self.gzipSlice) {
-        let slice = index[start..<min(index.count, start + Self.gzipSlice)]
-        try output(Self.emptyMember(Self.subfield("BP", slice)))
+      for start in stride(from: 0, to: index.count, by: Self.largestGzipSlice) {
+        let slice = index[start..<min(index.count, start + Self.largestGzipSlice)]
+        try output(Self.gzipSlice(slice))
       }
-      // Of one length whatever it says, so that it is found from the end of the file.
-      let filler = Self.gzipLocatorSize - Self.emptyMember(Self.subfield("BT", [])).count
-      let text = Self.littleEndian(offset) + Self.locatorText
-      try output(
-        Self.emptyMember(Self.subfield("BT", text + [UInt8](repeating: 0, count: filler - text.count))))
+      try output(Self.gzipLocator(offset))
     case .xz, nil:
       var bytes = index
       TarHeaders.pad(&bytes, from: 0)
-      let start = bytes.count
-      bytes += Self.locatorText + Self.littleEndian(UInt64(index.count))
-      TarHeaders.pad(&bytes, from: start)
+      bytes += TailBlock(indexLength: UInt64(index.count)).bytes
       guard let codec else { return try output(bytes) }
       var stream: [UInt8] = []
       try withBytes(of: bytes) { (raw) throws(BatchError) in try codec.compress(wholeFile: raw, into: &stream)
@@ -65,11 +59,10 @@ struct ArchiveTail {
   // MARK: zstd and lz4
 
   private var skippableFrames: [[UInt8]] {
-    let head = Self.indexText + [Self.version, 0]
     // Readers hold a frame's size in 32 bits, some in 31.
     let room = 1 << 30
     return stride(from: 0, to: max(1, index.count), by: room).map { start in
-      Self.skippable(Self.indexMagic, head + index[start..<min(index.count, start + room)])
+      Self.skippable(Self.indexMagic, Self.indexHead + index[start..<min(index.count, start + room)])
     }
   }
 
@@ -108,6 +101,18 @@ struct ArchiveTail {
   }
 
   // MARK: gzip
+
+  /// A member that holds a part of the index.
+  static func gzipSlice(_ part: some Collection<UInt8>) -> [UInt8] {
+    emptyMember(subfield("BP", part))
+  }
+
+  /// The last member, of one length whatever it says, so that it is found from the end of the file.
+  static func gzipLocator(_ offset: UInt64) -> [UInt8] {
+    let filler = gzipLocatorSize - emptyMember(subfield("BT", [])).count
+    let text = littleEndian(offset) + locatorText
+    return emptyMember(subfield("BT", text + [UInt8](repeating: 0, count: filler - text.count)))
+  }
 
   private static func subfield(_ name: StaticString, _ content: some Collection<UInt8>) -> [UInt8] {
     var bytes = name.withUTF8Buffer { Array($0) }

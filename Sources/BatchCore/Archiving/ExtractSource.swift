@@ -13,16 +13,17 @@ public struct ExtractSource: BatchSource {
   /// - Throws: `malformed` when the file is no archive.
   public init(_ extraction: Extraction) throws(BatchError) {
     self.extraction = extraction
-    switch try IndexedArchive.find(in: extraction.archive) {
+    let finding = try IndexedArchive.find(in: extraction.archive)
+    switch finding {
     case .found(let archive, let remarks):
       extraction.add(remarks: remarks)
       way = .segments(
         SegmentPlanner(archive, planner: extraction.planner, limits: extraction.options.limits))
-    case .damaged(let error):
+    case .damaged(let error, _):
       extraction.add(remarks: [error.message])
-      way = .members(try MemberFeed(extraction))
+      way = .members(try MemberFeed(extraction, upTo: finding.end))
     case .none:
-      way = .members(try MemberFeed(extraction))
+      way = .members(try MemberFeed(extraction, upTo: nil))
     }
   }
 

@@ -11,6 +11,7 @@ final class FileContent: ArchiveContent {
   let length: UInt64?
 
   private let file: ArchiveFile
+  private let end: UInt64
   private let stream: StreamReader?
   private let buffer: ScratchBuffer
   private var rest: UnsafeRawBufferPointer
@@ -19,8 +20,11 @@ final class FileContent: ArchiveContent {
   private var isAtEnd = false
 
   /// Reads as much as tells the format.
-  init(_ file: ArchiveFile, _ options: DecoderOptions = DecoderOptions()) throws(BatchError) {
+  ///
+  /// - Parameter end: what stands from here on is not looked at.
+  init(_ file: ArchiveFile, upTo end: UInt64? = nil) throws(BatchError) {
     self.file = file
+    self.end = end ?? .max
     buffer = try ScratchBuffer(capacity: Self.pieceSize)
     rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<0])
     let stream = file.size == nil ? file.stream : nil
@@ -28,7 +32,7 @@ final class FileContent: ArchiveContent {
     var filled = 0
     while filled < CompressionFormat.detectionLength {
       let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[filled...])
-      let count = try Self.read(file, stream, at: UInt64(filled), into: room)
+      let count = try Self.read(file, stream, at: UInt64(filled), upTo: self.end, into: room)
       if count == 0 { break }
       filled += count
     }
@@ -36,10 +40,10 @@ final class FileContent: ArchiveContent {
     guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
     if let format = CompressionFormat.detect(start) {
       self.format = format
-      decoder = try format.makeDecoder(options)
+      decoder = try format.makeDecoder()
       length = nil
     } else {
-      length = file.size
+      length = file.size.map { min($0, end ?? $0) }
     }
     rest = start
     position = UInt64(filled)
@@ -97,9 +101,13 @@ final class FileContent: ArchiveContent {
   }
 
   private static func read(
-    _ file: ArchiveFile, _ stream: StreamReader?, at offset: UInt64, into room: UnsafeMutableRawBufferPointer
+    _ file: ArchiveFile, _ stream: StreamReader?, at offset: UInt64, upTo end: UInt64,
+    into room: UnsafeMutableRawBufferPointer
   ) throws(BatchError) -> Int {
-    guard let stream else { return try file.read(at: offset, into: room) }
+    guard let stream else {
+      let count = Int(clamping: end - min(offset, end))
+      return try file.read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(count)))
+    }
     do throws(BatchError) {
       return try stream.read(into: room)
     } catch {
@@ -108,7 +116,7 @@ final class FileContent: ArchiveContent {
   }
 
   private func refill() throws(BatchError) {
-    let count = try Self.read(file, stream, at: position, into: buffer.room)
+    let count = try Self.read(file, stream, at: position, upTo: end, into: buffer.room)
     rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
     position += UInt64(count)
     bytesRead += UInt64(count)

@@ -3,17 +3,18 @@ final class FrameLoader {
   /// More content than a frame of ours ever has; the index is not believed beyond it.
   private static let largestFrame: UInt64 = 256 << 20
   /// What a damaged frame is fed by, so that little is lost before the damage.
-  private static let slice = 4 << 10
-  private static let checksumSize = 4
+  private static let slice = 256
 
   private let file: ArchiveFile
-  private let decoder: StreamDecoder
+  /// Nil where nothing is compressed.
+  private let decoder: StreamDecoder?
   private let input: ScratchBuffer
   private let output: ScratchBuffer
+  private var altered: [MemberIndex.Frame] = []
 
-  init(_ file: ArchiveFile, _ format: CompressionFormat) throws(BatchError) {
+  init(_ file: ArchiveFile, _ format: CompressionFormat?) throws(BatchError) {
     self.file = file
-    decoder = try format.makeDecoder()
+    decoder = try format?.makeDecoder()
     input = try ScratchBuffer(capacity: 1 << 20)
     output = try ScratchBuffer(capacity: 4 << 20)
   }
@@ -22,36 +23,75 @@ final class FrameLoader {
   ///
   /// - Throws: `malformed` when it is damaged.
   func load(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
-    let compressed = try read(frame)
-    decoder.reset()
+    let bytes = try read(frame)
+    let isAsWritten = ArchiveFrame.check(of: bytes) == frame.check
+    guard let decoder else {
+      guard isAsWritten else { throw BatchError(.malformed, "its checksum is another") }
+      guard frame.plainSize == frame.compressedSize else { throw Self.hasOtherSize }
+      return bytes
+    }
     var count = 0
-    let damage = try FileDecoder.damage { () throws(DecodingError) in
-      count = try decode(compressed, from: 0)
-      try decoder.finish()
+    if let whole = decoder.decode(wholeFrame: bytes, into: output, largest: Int(frame.plainSize)) {
+      count = whole
+    } else {
+      decoder.reset()
+      do throws(BatchError) {
+        let damage = try FileDecoder.damage { () throws(DecodingError) in
+          count = try decode(bytes, from: 0, decoder)
+          try decoder.finish()
+        }
+        if let damage { throw BatchError(.malformed, damage.message) }
+      } catch {
+        // A window, a dictionary, a filter that is not to be had: damage made it up.
+        throw isAsWritten ? error : BatchError(.malformed, error.message)
+      }
     }
-    if let damage { throw BatchError(.malformed, damage.message) }
-    guard UInt64(count) == frame.plainSize else {
-      throw BatchError(.malformed, "a frame has another size than the index says")
-    }
+    guard UInt64(count) == frame.plainSize else { throw Self.hasOtherSize }
+    // The format has bytes that it does not check, and its content was found to be right.
+    if !isAsWritten { altered.append(frame) }
     return UnsafeRawBufferPointer(rebasing: output.room[..<count])
+  }
+
+  /// Frames among those that were loaded since the last call that are not as they were written, and whose
+  /// content is.
+  func takeAltered() -> [MemberIndex.Frame] {
+    defer { altered = [] }
+    return altered
   }
 
   /// What can be had of a damaged frame: content from its beginning on, which nothing vouches for.
   func salvage(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
-    let compressed = try read(frame)
+    let bytes = try read(frame)
+    guard let decoder else { return bytes }
     decoder.reset()
     var count = 0
     // Content that came together with a wrong checksum would be lost with it.
-    let body = UnsafeRawBufferPointer(rebasing: compressed.dropLast(Self.checksumSize))
-    _ = try FileDecoder.damage { () throws(DecodingError) in
-      var rest = body
-      while !rest.isEmpty {
-        let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
-        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
-        count = try decode(piece, from: count)
-      }
+    let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(Self.trailerSize(of: bytes, decoder.format)))
+    var rest = body
+    while !rest.isEmpty {
+      let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
+      guard let end = try? decode(piece, from: count, decoder) else { break }
+      count = end
     }
     return UnsafeRawBufferPointer(rebasing: output.room[..<Int(min(UInt64(count), frame.plainSize))])
+  }
+
+  private static let hasOtherSize = BatchError(.malformed, "a frame has another size than the index says")
+
+  /// What stands behind the content, from its checksum on.
+  private static func trailerSize(of frame: UnsafeRawBufferPointer, _ format: CompressionFormat) -> Int {
+    switch format {
+    case .zst, .lz4: return 4
+    // The CRC-32 and the length.
+    case .gz: return 8
+    case .xz:
+      // A CRC-64, the list of blocks, and the footer, which tells the size of that list.
+      let footer = 12
+      guard frame.count >= footer else { return 0 }
+      let words = frame.loadUnaligned(fromByteOffset: frame.count - footer + 4, as: UInt32.self).littleEndian
+      return 8 + (words < 16 ? Int(words) + 1 : 1) * 4 + footer
+    }
   }
 
   private func read(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
@@ -69,14 +109,16 @@ final class FrameLoader {
   }
 
   /// - Returns: where the content ends in the output.
-  private func decode(_ bytes: UnsafeRawBufferPointer, from start: Int) throws(DecodingError) -> Int {
+  private func decode(
+    _ bytes: UnsafeRawBufferPointer, from start: Int, _ decoder: StreamDecoder
+  ) throws(DecodingError) -> Int {
     var count = start
     var rest = bytes
     while true {
       let step = try decoder.step(rest)
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
       guard step.content.count <= output.room.count - count else {
-        throw .failed(BatchError(.malformed, "a frame has another size than the index says"))
+        throw .failed(Self.hasOtherSize)
       }
       UnsafeMutableRawBufferPointer(rebasing: output.room[count...]).copyMemory(from: step.content)
       count += step.content.count

@@ -9,11 +9,12 @@ final class MemberFeed {
   private let reader: ArchiveReader
   private let lane: ExtractionLane
 
+  /// - Parameter end: behind it there are no members.
   /// - Throws: `malformed` when the file is no archive.
-  init(_ extraction: Extraction) throws(BatchError) {
+  init(_ extraction: Extraction, upTo end: UInt64?) throws(BatchError) {
     self.extraction = extraction
     let archive = extraction.archive
-    let content = try FileContent(archive)
+    let content = try FileContent(archive, upTo: end)
     reader = try ArchiveReader(content, name: archive.path, limits: extraction.options.limits)
     lane = extraction.makeLane()
   }

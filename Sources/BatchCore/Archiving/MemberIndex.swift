@@ -7,6 +7,8 @@ struct MemberIndex: Sendable {
     let compressed: Range<UInt64>
     /// Where its content lies in the whole archive.
     let plain: Range<UInt64>
+    /// The CRC-32 of what stands in the file.
+    let check: UInt32
 
     var plainSize: UInt64 { plain.upperBound - plain.lowerBound }
     var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }
@@ -38,7 +40,7 @@ struct MemberIndex: Sendable {
 
   static let magic = Array("BPIDX001".utf8)
   private static let digestSize = 32
-  private static let frameSize = 32
+  private static let frameSize = 36
   private static let smallestMember = 38
 
   /// Bytes of all files together.
@@ -143,12 +145,13 @@ struct MemberIndex: Sendable {
     for _ in 0..<count {
       guard let offset = reader.number(UInt64.self), let length = reader.number(UInt64.self),
         let plainOffset = reader.number(UInt64.self), let plainLength = reader.number(UInt64.self),
-        offset >= compressedEnd, plainOffset == plainEnd, length > 0, plainLength > 0
+        let check = reader.number(UInt32.self),
+        offset == compressedEnd, plainOffset == plainEnd, length > 0, plainLength > 0
       else { throw damaged }
       let (end, isFar) = offset.addingReportingOverflow(length)
       let (plain, isHuge) = plainOffset.addingReportingOverflow(plainLength)
       guard !isFar, !isHuge, end <= size else { throw damaged }
-      frames.append(Frame(compressed: offset..<end, plain: plainOffset..<plain))
+      frames.append(Frame(compressed: offset..<end, plain: plainOffset..<plain, check: check))
       compressedEnd = end
       plainEnd = plain
     }

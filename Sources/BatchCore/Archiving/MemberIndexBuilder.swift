@@ -9,7 +9,7 @@ import CZstd
 /// |---|---|
 /// | `BPIDX001` | |
 /// | u64, u64, u64 | how many members, the bytes of all files, how many frames |
-/// | 4 × u64 for each frame | offset and size in the archive, offset and size of the plain content |
+/// | 4 × u64, u32 for each frame | offset and size in the archive, offset and size of the plain content, CRC-32 of the frame as it is in the archive |
 /// | for each member | u32 length of the path, the path, u8 type flag of tar, u64 size, i64 seconds and u32 nanoseconds of its time, u32 frame, u64 offset of its header in the frame's plain content, u8 1 and 32 bytes SHA-256, or u8 0 |
 /// | 32 bytes | SHA-256 of everything before |
 ///
@@ -68,6 +68,7 @@ final class MemberIndexBuilder {
       for number in [frame.offset, frame.size, frame.plainOffset, frame.plainSize] {
         head.appendLittleEndian(number)
       }
+      head.appendLittleEndian(frame.check)
       if head.count >= Self.pieceSize {
         try output.append(head)
         head.removeAll(keepingCapacity: true)
@@ -83,7 +84,7 @@ final class MemberIndexBuilder {
 
   private func plainSize(frameCount: Int) -> UInt64 {
     let members = pieces.reduce(current.count) { $0 + $1.plainSize }
-    return UInt64(Self.magic.count + 3 * 8 + frameCount * 4 * 8 + members + 32)
+    return UInt64(Self.magic.count + 3 * 8 + frameCount * 36 + members + 32)
   }
 
   private static func decompressed(_ bytes: [UInt8], size: Int) throws(BatchError) -> [UInt8] {

@@ -25,14 +25,17 @@ public struct MemberListSource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     self.end = end
-    if !details, case .found(let indexed, let remarks) = try IndexedArchive.find(in: archive) {
+    let finding = try IndexedArchive.find(in: archive)
+    if !details, case .found(let indexed, let remarks) = finding {
       index = indexed.index
       reader = nil
       self.digests = nil
       end.note(remarks: remarks)
     } else {
+      if case .damaged(let error, _) = finding { end.note(remarks: [error.message]) }
       index = nil
-      reader = try ArchiveReader(try FileContent(archive), name: archive.path, limits: limits)
+      let content = try FileContent(archive, upTo: finding.end)
+      reader = try ArchiveReader(content, name: archive.path, limits: limits)
       self.digests = digests ? try DigestStream(.sha256) : nil
     }
   }

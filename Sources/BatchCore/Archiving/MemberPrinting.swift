@@ -33,10 +33,11 @@ public final class MemberPrinting {
   public func run(problem: (BatchError) -> Void) throws(BatchError) -> Result {
     var result = Result()
     do throws(BatchError) {
-      if case .found(let indexed, _) = try IndexedArchive.find(in: archive) {
+      let finding = try IndexedArchive.find(in: archive)
+      if case .found(let indexed, _) = finding {
         try printSegments(of: indexed, &result)
       } else {
-        try printMembers(&result, problem)
+        try printMembers(upTo: finding.end, &result, problem)
       }
     } catch {
       try archive.cancellation.check()
@@ -65,9 +66,10 @@ public final class MemberPrinting {
   }
 
   private func printMembers(
-    _ result: inout Result, _ problem: (BatchError) -> Void
+    upTo end: UInt64?, _ result: inout Result, _ problem: (BatchError) -> Void
   ) throws(BatchError) {
-    let reader = try ArchiveReader(try FileContent(archive), name: archive.path, limits: limits)
+    let content = try FileContent(archive, upTo: end)
+    let reader = try ArchiveReader(content, name: archive.path, limits: limits)
     while let member = try reader.next() {
       switch member {
       case .unusable(let error):

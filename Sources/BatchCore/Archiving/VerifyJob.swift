@@ -56,6 +56,7 @@ public final class VerifyJob: BatchJob {
   ) throws(BatchError) {
     let segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [Finding]()
+    defer { tellAltered(tools) }
     do throws(BatchError) {
       try segment.read(group, limits: ArchiveLimits()) { (_, member, entry, reader) throws(BatchError) in
         found.append(try finding(of: member, entry, reader, tools, archive, in: context))
@@ -97,48 +98,25 @@ public final class VerifyJob: BatchJob {
     return "bytes \(first) to \(last)"
   }
 
-  /// The blocks that end a tar have to be there, whether or not the index counts their frame.
+  /// Frames with a byte that is not what it was, and that nothing depends on.
+  private func tellAltered(_ tools: SegmentTools) {
+    for frame in tools.loader.takeAltered() {
+      let range = frame.compressed
+      verification.damaged(
+        "bytes \(range.lowerBound) to \(range.upperBound): not as they were written, and no content lost")
+    }
+  }
+
+  /// The blocks that end a tar have to be there.
   private func verifyEnd(of archive: IndexedArchive, _ tools: SegmentTools) throws(BatchError) {
-    let index = archive.index
-    let end = index.frames.last?.compressed.upperBound ?? 0
-    var zeros: UInt64 = 0
+    guard let last = archive.index.frames.last else { return }
+    defer { tellAltered(tools) }
     do throws(BatchError) {
-      if end < archive.indexStart {
-        let decoder = try archive.format.makeDecoder(DecoderOptions(maximumOutput: 1 << 20))
-        zeros = try Self.zeros(in: try bytes(of: archive, from: end), decoder)
-      } else if let last = index.frames.last {
-        let content = try tools.loader.load(last)
-        zeros = UInt64(content.reversed().prefix { $0 == 0 }.count)
-      }
+      let zeros = try tools.loader.load(last).reversed().prefix { $0 == 0 }.count
+      if zeros < 1024 { verification.damaged("the blocks that end the archive are missing") }
     } catch {
       guard error.code == .malformed else { throw error }
       verification.damaged("the end of the archive: " + error.message)
-      return
     }
-    if zeros < 1024 { verification.damaged("the blocks that end the archive are missing") }
-  }
-
-  private func bytes(of archive: IndexedArchive, from start: UInt64) throws(BatchError) -> [UInt8] {
-    let length = archive.indexStart - start
-    guard length <= 1 << 20 else {
-      throw BatchError(.malformed, "there is something that the index does not know")
-    }
-    return try archive.file.bytes(at: start, count: Int(length))
-  }
-
-  private static func zeros(in bytes: [UInt8], _ decoder: StreamDecoder) throws(BatchError) -> UInt64 {
-    var count: UInt64 = 0
-    var isClean = true
-    let damage = try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try FileDecoder.damage { () throws(DecodingError) in
-        try decoder.decode(raw) { (piece) throws(BatchError) in
-          count += UInt64(piece.count)
-          if piece.contains(where: { $0 != 0 }) { isClean = false }
-        }
-        try decoder.finish()
-      }
-    }
-    if let damage { throw BatchError(.malformed, damage.message) }
-    return isClean ? count : 0
   }
 }

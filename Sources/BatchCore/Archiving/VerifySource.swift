@@ -28,16 +28,17 @@ public struct VerifySource: BatchSource {
   public init(_ archive: ArchiveFile, _ verification: Verification) throws(BatchError) {
     self.archive = archive
     self.verification = verification
-    switch try IndexedArchive.find(in: archive) {
+    let finding = try IndexedArchive.find(in: archive)
+    switch finding {
     case .found(let indexed, let remarks):
       way = .segments(indexed, indexed.index.groups[...])
       verification.begin(indexed)
       remarks.forEach { verification.damaged($0) }
       return
-    case .damaged(let error): verification.damaged(error.message)
+    case .damaged(let error, _): verification.damaged(error.message)
     case .none: break
     }
-    let content = try FileContent(archive)
+    let content = try FileContent(archive, upTo: finding.end)
     let start = Array(content.start.prefix(CompressionFormat.detectionLength))
     way = .members(try ArchiveReader(content, name: archive.path, limits: ArchiveLimits()))
     verification.begin(format: content.format, start: start)

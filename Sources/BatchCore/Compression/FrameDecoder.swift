@@ -20,13 +20,14 @@ protocol FrameDecoder: AnyObject {
 
   /// Decodes a file that is wholly in memory and one frame, when that is faster than by steps.
   ///
+  /// - Parameter largest: with more bytes of content than these it goes by steps.
   /// - Returns: how many bytes of content are in the buffer now; nil when the file has to go by steps, which
   ///   will also tell its damage.
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer) -> Int?
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int?
 }
 
 extension FrameDecoder {
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer) -> Int? { nil }
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? { nil }
 }
 
 /// What one step of a ``FrameDecoder`` did.

@@ -56,13 +56,13 @@ final class GzipFrameDecoder: FrameDecoder {
       produced: Int(outputSize - stream.pointee.avail_out), isEnd: result == Z_STREAM_END)
   }
 
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer) -> Int? {
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
     let trailer = 8
     guard wholeFile.count >= 18 else { return nil }
     let size = Int(
       wholeFile.loadUnaligned(fromByteOffset: wholeFile.count - trailer / 2, as: UInt32.self).littleEndian)
     // DEFLATE makes at most 1,032 bytes of one; a larger length belongs to something else.
-    guard size <= StreamDecoder.largestWhole, size / 1032 <= wholeFile.count, buffer.reserve(size) else {
+    guard size <= largest, size / 1032 <= wholeFile.count, buffer.reserve(size) else {
       return nil
     }
     var consumed = 0

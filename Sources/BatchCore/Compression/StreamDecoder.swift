@@ -48,7 +48,7 @@ public final class StreamDecoder {
   /// Decodes a file that is in memory as a whole.
   public func decode(wholeFile: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
     reset()
-    if let count = decoder.decode(wholeFile: wholeFile, into: buffer) {
+    if let count = decoder.decode(wholeFile: wholeFile, into: buffer, largest: Self.largestWhole) {
       compressedCount = UInt64(wholeFile.count)
       frameCount = 1
       try deliver(count, to: sink)
@@ -56,6 +56,14 @@ public final class StreamDecoder {
       try decode(wholeFile, to: sink)
       try finish()
     }
+  }
+
+  /// Decodes a frame that is in memory as a whole, where the library has a faster way for that.
+  ///
+  /// - Returns: how many bytes of content are in the buffer now; nil when the frame has to go by steps, which
+  ///   will also tell its damage.
+  func decode(wholeFrame: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
+    decoder.decode(wholeFile: wholeFrame, into: buffer, largest: largest)
   }
 
   /// Decodes the next bytes of a file.

@@ -51,10 +51,10 @@ final class ZstdFrameDecoder: FrameDecoder {
     return FrameStep(consumed: source.pos, produced: target.pos, isEnd: result == 0)
   }
 
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer) -> Int? {
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
     // The two numbers above all sizes say that the size is unknown or the frame is none.
     let size = ZSTD_getFrameContentSize(wholeFile.baseAddress, wholeFile.count)
-    guard size <= UInt64(StreamDecoder.largestWhole),
+    guard size <= UInt64(largest),
       ZSTD_findFrameCompressedSize(wholeFile.baseAddress, wholeFile.count) == wholeFile.count,
       buffer.reserve(Int(size))
     else { return nil }

@@ -26,20 +26,9 @@ struct ZstdFrameScanner {
     return parts
   }
 
-  /// Names the frames of foreign data that lie between the others.
-  ///
-  /// - Returns: whether the frames go on to the end of the file.
-  func skippableFrames(
-    _ read: PartScanner.Reader, found: (Range<UInt64>) -> Void
-  ) throws(BatchError) -> Bool {
-    var offset: UInt64 = 0
-    while offset < size {
-      guard let end = try frame(at: offset, read, needsContentSize: false)?.end else { return false }
-      let magic = UInt32(truncatingIfNeeded: number(try bytes(4, at: offset, read)[...]))
-      if CompressionFormat.isSkippable(magic) { found(offset..<end) }
-      offset = end
-    }
-    return true
+  /// Where a frame with content ends; nil when it is none, or is damaged.
+  func end(ofFrameAt offset: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> UInt64? {
+    try frame(at: offset, read, needsContentSize: false)?.end
   }
 
   private func frame(

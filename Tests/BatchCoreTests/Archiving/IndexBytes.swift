@@ -13,7 +13,7 @@ struct IndexBytes {
   }
 
   var members = [Member(), Member(path: "g", frame: 0, offset: 1024), Member(path: "h", frame: 1, offset: 0)]
-  /// Compressed offset and size, plain offset and size.
+  /// Compressed offset and size, plain offset and size; the check of each is its number.
   var frames: [[UInt64]] = [[0, 100, 0, 2048], [100, 50, 2048, 1024]]
   var memberCount: UInt64?
   var frameCount: UInt64?
@@ -23,7 +23,10 @@ struct IndexBytes {
     bytes.append(littleEndian: memberCount ?? UInt64(members.count))
     bytes.append(littleEndian: members.reduce(UInt64(0)) { $0 &+ $1.size })
     bytes.append(littleEndian: frameCount ?? UInt64(frames.count))
-    for frame in frames { for number in frame { bytes.append(littleEndian: number) } }
+    for (number, frame) in frames.enumerated() {
+      for number in frame { bytes.append(littleEndian: number) }
+      bytes.append(littleEndian: UInt32(number))
+    }
     for member in members {
       bytes.append(littleEndian: UInt32(member.path.bytes.count))
       bytes += member.path.bytes + [member.kind]

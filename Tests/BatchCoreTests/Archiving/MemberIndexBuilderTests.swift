@@ -47,8 +47,8 @@ import Testing
       try builder.add(member(number, digest: digest), frame: UInt32(number / 10))
     }
     let places = [
-      FramePlace(offset: 0, size: 7, plainOffset: 0, plainSize: 512),
-      FramePlace(offset: 7, size: 1 << 40, plainOffset: 512, plainSize: 1 << 41),
+      FramePlace(offset: 0, size: 7, plainOffset: 0, plainSize: 512, check: 3),
+      FramePlace(offset: 7, size: 1 << 40, plainOffset: 512, plainSize: 1 << 41, check: .max),
     ]
     let plain = try decompressed(builder.finish(places))
     var cursor = Cursor(rest: plain[...])
@@ -62,6 +62,7 @@ import Testing
       for number in [place.offset, place.size, place.plainOffset, place.plainSize] {
         #expect(cursor.number(UInt64.self) == number)
       }
+      #expect(cursor.number(UInt32.self) == place.check)
     }
     var differences = 0
     for number in 0..<count {

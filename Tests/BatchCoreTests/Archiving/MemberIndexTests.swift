@@ -15,6 +15,7 @@ struct MemberIndexTests {
     #expect(index[0].digest?.bytes == [UInt8](repeating: 9, count: 32))
     #expect(index.groups.map(\.members) == [0..<2, 2..<3])
     #expect(index.groups.map(\.frames) == [0..<1, 1..<2])
+    #expect(index.frames.map(\.check) == [0, 1])
     #expect(index.place(of: 0, in: index.groups[0]) == 0..<1024)
     #expect(index.place(of: 1, in: index.groups[0]) == 1024..<2048)
   }
@@ -43,6 +44,7 @@ struct MemberIndexTests {
     { $0.frameCount = .max },
     { $0.frameCount = 1 },
     { $0.frames[1][0] = 50 },
+    { $0.frames[1][0] = 101 },
     { $0.frames[1][1] = 101 },
     { $0.frames[1][1] = .max },
     { $0.frames[1][2] = 2047 },

@@ -69,28 +69,29 @@ extension TreeFixture {
     ).text
   }
 
-  /// Makes a `.tar.zst` with our index of a tar in the pax format.
+  /// The archives that can have our index.
+  static let indexedFormats = ["tar", "tar.gz", "tar.zst", "tar.xz", "tar.lz4"]
+
+  /// Makes an archive with our index of a tar in the pax format, `x.` and the format, and `x.json`, which tells
+  /// where everything is.
   ///
   /// - Parameters:
   ///   - segment: a frame ends with the member that reaches this many bytes.
   ///   - part: larger members are cut into frames of this size.
-  ///   - countsEnd: whether the index counts the frame of the blocks that end the archive.
-  func writeIndexed(
-    _ tar: String, as archive: String, segment: Int = 30_000, part: Int = 200_000, countsEnd: Bool = false
-  ) throws {
+  func writeIndexed(_ tar: String, _ format: String, segment: Int = 30_000, part: Int = 200_000) throws {
     try write("index.py", Self.indexer)
-    let made = try shell("python3 index.py \(tar) \(archive) \(segment) \(part) \(countsEnd ? "end" : "")")
+    let made = try shell("python3 index.py \(tar) \(format) \(segment) \(part)")
     try #require(made.status == 0, "\(made.errorText)")
   }
 
   private static let indexer = #"""
-    import hashlib, os, struct, subprocess, sys, tarfile
-    source, target, segment, part = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    counts_end = len(sys.argv) > 5
+    import gzip, hashlib, json, lzma, os, struct, subprocess, sys, tarfile, zlib
+    source, format, segment, part = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     plain = open(source, 'rb').read()
-    def zstd(data):
-        return subprocess.run(['zstd', '-q', '-c', '--stream-size=%d' % len(data)], input=data,
-          stdout=subprocess.PIPE, check=True).stdout
+    def run(data, *tool): return subprocess.run(tool, input=data, stdout=subprocess.PIPE, check=True).stdout
+    def zstd(data): return run(data, 'zstd', '-q', '-c', '--stream-size=%d' % len(data))
+    compress = {'tar': bytes, 'tar.gz': lambda data: gzip.compress(data, mtime=0), 'tar.zst': zstd,
+      'tar.xz': lambda data: lzma.compress(data, preset=1), 'tar.lz4': lambda data: run(data, 'lz4', '-q', '-c')}[format]
     members = []
     with tarfile.open(source, errors='surrogateescape', encoding='utf-8') as tar:
         for info in tar:
@@ -98,7 +99,7 @@ extension TreeFixture {
             content = tar.extractfile(info).read() if info.isreg() else None
             members.append((info.offset, os.fsencode(info.name.rstrip('/')), b'0' if info.isreg() else info.type,
               info.size if info.isreg() else 0, int(seconds), int(fraction.ljust(9, '0')[:9]),
-              None if content is None else hashlib.sha256(content).digest()))
+              None if content is None else hashlib.sha256(content).digest(), info.offset_data))
             end = info.offset_data + (info.size + 511) // 512 * 512 if info.isreg() and not info.issparse() else info.offset_data
     starts = [member[0] for member in members] + [end]
     frames, places, start = [], [], 0
@@ -115,24 +116,46 @@ extension TreeFixture {
                 frames.append((start, stop))
                 start = stop
     if start < end: frames.append((start, end))
-    out, table, listed = b'', [], []
+    out, listed = b'', []
     for a, b in frames + [(end, end + 1024)]:
-        data = zstd(plain[a:b].ljust(b - a, b'\0'))
-        listed.append((len(out), len(data), a, b - a))
-        table.append((len(data), b - a))
+        data = compress(plain[a:b].ljust(b - a, b'\0'))
+        listed.append((len(out), len(data), a, b - a, zlib.crc32(data)))
         out += data
-    if not counts_end: listed.pop()
     index = b'BPIDX001' + struct.pack('<QQQ', len(members), sum(m[3] for m in members), len(listed))
-    index += b''.join(struct.pack('<QQQQ', *frame) for frame in listed)
+    index += b''.join(struct.pack('<QQQQI', *frame) for frame in listed)
     for m, place in zip(members, places):
         index += struct.pack('<I', len(m[1])) + m[1] + m[2]
         index += struct.pack('<QqIIQB', m[3], m[4], m[5], place[0], place[1], m[6] is not None) + (m[6] or b'')
     packed = zstd(index + hashlib.sha256(index).digest())
-    for at in range(0, len(packed), 900):
-        payload = b'BPIX\x01\x00' + packed[at:at + 900]
-        table.append((len(payload) + 8, 0))
-        out += struct.pack('<II', 0x184D2A5A, len(payload)) + payload
-    body = b''.join(struct.pack('<II', *sizes) for sizes in table) + struct.pack('<IBI', len(table), 0, 0x8F92EAB1)
-    open(target, 'wb').write(out + struct.pack('<II', 0x184D2A5E, len(body)) + body)
+    start, tail = len(out), []
+    slices = [packed[at:at + 900] for at in range(0, len(packed), 900)]
+    def skippable(magic, payload): return struct.pack('<II', magic, len(payload)) + payload
+    def empty(extra): return bytes.fromhex('1f8b08040000000000ff') + struct.pack('<H', len(extra)) + extra + b'\3' + bytes(9)
+    def filled(data): return data.ljust((len(data) + 511) // 512 * 512, b'\0')
+    block = filled(packed) + filled(b'BPTAIL01' + struct.pack('<Q', len(packed)))
+    if format in ('tar.zst', 'tar.lz4'):
+        tail = [skippable(0x184D2A5A, b'BPIX\1\0' + piece) for piece in slices]
+    if format == 'tar.zst':
+        sizes = [(f[1], f[3]) for f in listed] + [(len(piece), 0) for piece in tail]
+        tail.append(skippable(0x184D2A5E, b''.join(struct.pack('<II', *pair) for pair in sizes)
+          + struct.pack('<IBI', len(sizes), 0, 0x8F92EAB1)))
+    elif format == 'tar.lz4':
+        tail.append(skippable(0x184D2A5B, struct.pack('<Q', start) + b'BPTAIL01'))
+    elif format == 'tar.gz':
+        tail = [empty(b'BP' + struct.pack('<H', len(piece)) + piece) for piece in slices]
+        tail.append(empty(b'BT' + struct.pack('<HQ', 38, start) + b'BPTAIL01' + bytes(22)))
+    else:
+        tail = [compress(block)]
+    open('x.' + format, 'wb').write(out + b''.join(tail))
+    def of(number):
+        if format == 'tar': return starts[number], starts[number + 1]
+        first = places[number][0]
+        last = max(f for f in range(first, len(frames)) if frames[f][0] < starts[number + 1])
+        return listed[first][0], listed[last][0] + listed[last][1]
+    # Where the tail begins, where frames do, the parts of the tail; of each member its bytes in the archive, then its
+    # content in a tar that is not compressed.
+    json.dump({'start': start, 'frames': [f[0] for f in listed], 'tail': [start + sum(map(len, tail[:n])) for n in range(len(tail))],
+      'members': [[os.fsdecode(m[1]), *of(number), m[7], min(m[7] + (m[3] if m[6] else 0), starts[number + 1])] for number, m in enumerate(members)]},
+      open('x.json', 'w'))
     """#
 }
