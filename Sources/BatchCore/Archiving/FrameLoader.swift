@@ -5,15 +5,17 @@ final class FrameLoader {
   /// What a damaged frame is fed by, so that little is lost before the damage.
   private static let slice = 4 << 10
   private static let checksumSize = 4
+  private static let otherSize = BatchError(.malformed, "a frame has another size than the index says")
 
   private let file: ArchiveFile
-  private let decoder: StreamDecoder
+  /// Nil where nothing is compressed.
+  private let decoder: StreamDecoder?
   private let input: ScratchBuffer
   private let output: ScratchBuffer
 
-  init(_ file: ArchiveFile, _ format: CompressionFormat) throws(BatchError) {
+  init(_ file: ArchiveFile, _ format: CompressionFormat?) throws(BatchError) {
     self.file = file
-    decoder = try format.makeDecoder()
+    decoder = try format?.makeDecoder()
     input = try ScratchBuffer(capacity: 1 << 20)
     output = try ScratchBuffer(capacity: 4 << 20)
   }
@@ -23,22 +25,25 @@ final class FrameLoader {
   /// - Throws: `malformed` when it is damaged.
   func load(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
     let compressed = try read(frame)
+    guard let decoder else {
+      guard frame.compressedSize == frame.plainSize else { throw Self.otherSize }
+      return compressed
+    }
     decoder.reset()
     var count = 0
     let damage = try FileDecoder.damage { () throws(DecodingError) in
-      count = try decode(compressed, from: 0)
+      count = try decode(compressed, with: decoder, from: 0)
       try decoder.finish()
     }
     if let damage { throw BatchError(.malformed, damage.message) }
-    guard UInt64(count) == frame.plainSize else {
-      throw BatchError(.malformed, "a frame has another size than the index says")
-    }
+    guard UInt64(count) == frame.plainSize else { throw Self.otherSize }
     return UnsafeRawBufferPointer(rebasing: output.room[..<count])
   }
 
   /// What can be had of a damaged frame: content from its beginning on, which nothing vouches for.
   func salvage(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
     let compressed = try read(frame)
+    guard let decoder else { return compressed }
     decoder.reset()
     var count = 0
     // Content that came together with a wrong checksum would be lost with it.
@@ -48,7 +53,7 @@ final class FrameLoader {
       while !rest.isEmpty {
         let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
         rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
-        count = try decode(piece, from: count)
+        count = try decode(piece, with: decoder, from: count)
       }
     }
     return UnsafeRawBufferPointer(rebasing: output.room[..<Int(min(UInt64(count), frame.plainSize))])
@@ -69,14 +74,16 @@ final class FrameLoader {
   }
 
   /// - Returns: where the content ends in the output.
-  private func decode(_ bytes: UnsafeRawBufferPointer, from start: Int) throws(DecodingError) -> Int {
+  private func decode(
+    _ bytes: UnsafeRawBufferPointer, with decoder: StreamDecoder, from start: Int
+  ) throws(DecodingError) -> Int {
     var count = start
     var rest = bytes
     while true {
       let step = try decoder.step(rest)
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
       guard step.content.count <= output.room.count - count else {
-        throw .failed(BatchError(.malformed, "a frame has another size than the index says"))
+        throw .failed(Self.otherSize)
       }
       UnsafeMutableRawBufferPointer(rebasing: output.room[count...]).copyMemory(from: step.content)
       count += step.content.count

@@ -1,7 +1,8 @@
 /// An archive with an index that was found and is right.
 struct IndexedArchive: Sendable {
   let file: ArchiveFile
-  let format: CompressionFormat
+  /// Nil where nothing is compressed.
+  let format: CompressionFormat?
   let index: MemberIndex
   /// Where the part behind the members begins that decoders pass over.
   let indexStart: UInt64

@@ -25,6 +25,10 @@ public final class Verification: Sendable {
     state.withLock { if !$0.damage.contains(text) { $0.damage.append(text) } }
   }
 
+  func note(_ text: String) {
+    state.withLock { $0.facts.append(text) }
+  }
+
   func begin(_ indexed: IndexedArchive) {
     let index = indexed.index
     state.withLock { state in

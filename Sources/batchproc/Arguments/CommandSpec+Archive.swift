@@ -39,6 +39,12 @@ extension CommandSpec {
       OptionSpec(
         .mtime, "mtime", kind: .single(.time), value: "time",
         help: "Set later times back to this one: seconds behind an @, or a date of UTC."),
+      OptionSpec(
+        .verify, "verify",
+        help: """
+          Read the archive back before it gets its name, and compare it with what was archived: every frame and \
+          its checksum, names, sizes, the SHA-256 of each file, counts, the end. Without a match there is no archive.
+          """),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(
         .followSymlinks, "follow-symlinks", short: "L", help: "Archive what symbolic links lead to."),
