@@ -88,7 +88,8 @@ import Testing
     try t.shell("$BP archive -q -o a.tar.zst src")
     try changeTree()
     let run = try t.batchproc("verify", "--json", "--against", ".", "a.tar.zst")
-    let rows = run.rows.filter { $0.contains("\"type\":\"difference\"") }
+    let all = run.text.split(separator: "\n").map(String.init)
+    let rows = all.filter { $0.contains("\"type\":\"difference\"") }
     #expect(rows.count == expected.count)
     #expect(
       rows.contains {
@@ -100,7 +101,7 @@ import Testing
         $0.contains(#""archived_mtime":1000000000,"archived_mtime_ns":0,"live_mtime":1000000007"#)
       })
     #expect(
-      run.rows.last?.contains(#""missing":3,"new":3,"type":1,"modified":2,"metadata":3,"touched":1"#) == true)
+      all.last?.contains(#""missing":3,"new":3,"type":1,"modified":2,"metadata":3,"touched":1"#) == true)
     #expect(run.status == 4)
   }
 

@@ -55,7 +55,6 @@ final class ArchiveReader {
       archive_read_support_format_zip_streamable(archive)
       archive_read_support_format_7zip(archive)
       if content.length != nil { archive_read_support_format_zip_seekable(archive) }
-      archive_read_support_filter_bzip2(archive)
     }
     let result = locale.use { feed.open(archive) }
     guard result >= ARCHIVE_WARN else { throw failure() }

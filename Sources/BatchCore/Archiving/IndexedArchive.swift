@@ -21,8 +21,9 @@ struct IndexedArchive: Sendable {
   static func find(in file: ArchiveFile) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
     let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
-    switch CompressionFormat.detect(start) {
+    switch CompressionFormat.detect(archive: start) {
     case .zst: return try ZstdIndexLocator(file: file, size: size).find()
+    case .bz2: return try BZip2IndexLocator(file: file, size: size).find()
     case .lz4, .gz, .xz, nil: return .none
     }
   }

@@ -66,6 +66,7 @@ public final class Verification: Sendable {
       let hasChecksum = start.count > 4 && start[4] >> 2 & 1 == 1
       fact = hasChecksum ? "compared the checksums of zstd" : "its zstd frames have no checksums"
     case .gz: fact = "compared the CRC-32 and length of gzip"
+    case .bz2: fact = "compared the CRC-32 of each block of bzip2"
     case .xz: fact = "compared the checks of xz"
     case .lz4: fact = "compared the checksums of lz4, where it has them"
     case nil: fact = "there is no compression with checksums of its own"

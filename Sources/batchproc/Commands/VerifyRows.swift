@@ -23,6 +23,8 @@ struct VerifyRows: Sendable {
         switch value {
         case .text(let bytes) where aspect.name == .target:
           line.add(path: PathBytes(bytes), as: side == "live" ? "live_target" : "archived_target")
+        case .text(let bytes) where aspect.name == .size:
+          line.add("\(side)_size", UInt64(String(decoding: bytes, as: UTF8.self)) ?? 0)
         case .text(let bytes):
           line.add("\(side)_\(aspect.name.rawValue)", String(decoding: bytes, as: UTF8.self))
         case .time(let time):
