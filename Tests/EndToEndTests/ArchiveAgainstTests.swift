@@ -25,7 +25,7 @@ import Testing
       mkdir -p src/d/e src/gone src/kind; cd src
       for n in same changed sized moded timed both removed; do echo "content of $n" >d/$n; done
       head -c 9M /dev/urandom >d/e/huge; ln -s same d/link; echo f >kind/f; echo in >gone/in
-      touch -d @1000000000 d/* d/e/* kind/* gone/*; touch -h -d @1000000000 d/link; chmod 644 d/[a-z]*
+      touch -d @1000000000 d/* d/e/* kind/* gone/*; touch -h -d @1000000000 d/link; find . -type f -exec chmod 644 {} +
       touch -d @1000000000 kind gone d/e d .
       """)
     try #require(made.status == 0, "\(made.errorText)")
