@@ -16,6 +16,7 @@ let package = Package(
   targets: [
     .target(name: "CLinux"),
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "CBZip2", providers: [.apt(["libbz2-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CLZ4", providers: [.apt(["liblz4-dev"])]),
@@ -26,7 +27,7 @@ let package = Package(
     .target(
       name: "BatchCore",
       dependencies: [
-        "CLinux", "CArchive", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash", "CZlib", "CZstd",
+        "CLinux", "CArchive", "CBZip2", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash", "CZlib", "CZstd",
       ],
       swiftSettings: settings
     ),

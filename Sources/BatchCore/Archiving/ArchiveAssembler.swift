@@ -19,6 +19,8 @@ final class ArchiveAssembler {
 
   private let options: ArchiveOptions
   private let stream: any ResultStream
+  /// The stream itself, where it has to take a digest of all that frames without checksums are.
+  private let measured: MeasuredStream?
   private let account: OutputAccount
   private let buffers: FrameBuffers
   private let index: MemberIndexBuilder
@@ -31,7 +33,9 @@ final class ArchiveAssembler {
     _ options: ArchiveOptions, stream: any ResultStream, account: OutputAccount, buffers: FrameBuffers
   ) throws(BatchError) {
     self.options = options
-    self.stream = stream
+    measured =
+      options.isRemembered && options.format.compression == nil ? try MeasuredStream(stream, .xxh128) : nil
+    self.stream = measured ?? stream
     self.account = account
     self.buffers = buffers
     index = try MemberIndexBuilder()
@@ -71,14 +75,21 @@ final class ArchiveAssembler {
   }
 
   /// Writes the end of the archive and the index.
-  func finish() throws(BatchError) {
+  ///
+  /// - Returns: what was written; nil where nobody asked for that.
+  func finish() throws(BatchError) -> WrittenArchive? {
     let codec = try options.format.compression?.makeContext(level: options.level)
-    let end = [UInt8](repeating: 0, count: 2 * TarHeaders.blockSize)
+    let blocks = [UInt8](repeating: 0, count: 2 * TarHeaders.blockSize)
     _ = try append(
-      ArchiveFrame(bytes: try codec?.compressed(end) ?? end, plainSize: UInt64(end.count)))
+      ArchiveFrame(bytes: try codec?.compressed(blocks) ?? blocks, plainSize: UInt64(blocks.count)))
     let tail = ArchiveTail(
       format: options.format, index: try index.finish(frames), offset: offset, frames: frames)
-    try tail.write(codec) { (bytes) throws(BatchError) in try stream.write(bytes) }
+    let behind = options.isRemembered && measured == nil ? try MeasuredStream(stream, .sha256) : nil
+    try tail.write(codec) { (bytes) throws(BatchError) in try (behind ?? stream).write(bytes) }
+    guard let source = behind ?? measured else { return nil }
+    return WrittenArchive(
+      format: options.format, index: try IndexedArchive.decode(tail.index, size: offset),
+      stretch: try source.stretch(from: behind == nil ? 0 : offset))
   }
 
   private func append(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 {

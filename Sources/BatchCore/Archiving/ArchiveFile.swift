@@ -33,8 +33,28 @@ public final class ArchiveFile: Sendable {
     raw = file.release()
   }
 
+  /// An output that is being written, from its beginning to where it is now.
+  ///
+  /// - Parameter isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
+  /// - Throws: `unwritable` when that cannot be done.
+  public init(
+    _ output: OutputFile, isSynced: Bool, cancellation: Cancellation
+  ) throws(BatchError) {
+    path = output.path
+    self.cancellation = cancellation
+    let file = Descriptor(owning: try output.openForReading(syncing: isSynced))
+    size = UInt64(max(0, try LinuxCalls().status(of: file).size))
+    raw = file.release()
+  }
+
   deinit {
     if raw != STDIN_FILENO { _ = Glibc.close(raw) }
+  }
+
+  /// For walks that leave the archive out; nil for standard input.
+  public var identity: FileIdentity? {
+    var status = stat()
+    return raw != STDIN_FILENO && fstat(raw, &status) == 0 ? FileStatus(status).identity : nil
   }
 
   /// The content of a stream from its beginning on.

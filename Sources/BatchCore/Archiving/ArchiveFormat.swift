@@ -25,6 +25,7 @@ public struct ArchiveFormat: Sendable, Hashable {
     ArchiveFormat(name: "tar.gz", container: .tar, compression: .gz, shortSuffixes: ["tgz", "taz"]),
     ArchiveFormat(name: "tar.xz", container: .tar, compression: .xz, shortSuffixes: ["txz"]),
     ArchiveFormat(name: "tar.lz4", container: .tar, compression: .lz4, shortSuffixes: ["tlz4"]),
+    ArchiveFormat(name: "tar.bz2", container: .tar, compression: .bz2, shortSuffixes: ["tbz2", "tbz"]),
     ArchiveFormat(name: "cpio", container: .cpio, compression: nil, shortSuffixes: []),
     ArchiveFormat(name: "zip", container: .zip, compression: nil, shortSuffixes: []),
     ArchiveFormat(name: "7z", container: .sevenZip, compression: nil, shortSuffixes: []),
@@ -87,9 +88,6 @@ public struct ArchiveFormat: Sendable, Hashable {
   public func stride(count: Int?) -> ChunkStride {
     .segments(count: count, byteCount: segmentSize)
   }
-
-  /// Whether names are stored as text, so that there is no place for other bytes.
-  var takesOnlyText: Bool { container == .sevenZip }
 
   /// Whether members can be links to others, FIFOs and devices.
   var takesSpecialMembers: Bool { container == .tar || container == .cpio }

@@ -330,6 +330,7 @@ public final class ArchiveJob: BatchJob {
     }
     guard var entry = try entry(record, context) else { return nil }
     var content = [UInt8]()
+    var digest: Digest?
     if entry.kind == .file {
       content.reserveCapacity(Int(clamping: record.status.size))
       let outcome = try context.read(record, isCounted: false) {
@@ -343,9 +344,11 @@ public final class ArchiveJob: BatchJob {
       }
       maker.describe(outcome.status, in: &entry)
       entry.size = UInt64(content.count)
+      if options.isRemembered { digest = try bench.digest(of: content) }
     }
     return SerialMember(
-      entry: entry, content: content, identity: record.status.identity, linkCount: record.status.linkCount)
+      entry: entry, content: content, digest: digest, identity: record.status.identity,
+      linkCount: record.status.linkCount)
   }
 
   // MARK: In order
@@ -389,9 +392,10 @@ public final class ArchiveJob: BatchJob {
   /// Writes the end of the archive. To be called after a run that was not stopped, and before the output is
   /// finished.
   ///
+  /// - Returns: what was written; nil without ``ArchiveOptions/isRemembered``.
   /// - Throws: the error of the output.
-  public func finish() throws(BatchError) {
-    try segments?.use { (archive) throws(BatchError) in try archive.finish() }
-    try serial?.use { (archive) throws(BatchError) in try archive.finish() }
+  public func finish() throws(BatchError) -> WrittenArchive? {
+    if let segments { return try segments.use { (archive) throws(BatchError) in try archive.finish() } }
+    return try serial?.use { (archive) throws(BatchError) in try archive.finish() }
   }
 }

@@ -7,6 +7,8 @@ public struct ArchiveOptions: Sendable {
   public var isReproducible = false
   /// Later times are set back to this one; seconds since 1970.
   public var latestTime: Int64?
+  /// Remembers what was written, so that the archive can be read back and compared.
+  public var isRemembered = false
 
   public init(format: ArchiveFormat) {
     self.format = format
@@ -14,10 +16,11 @@ public struct ArchiveOptions: Sendable {
 
   /// The time that a member gets.
   func time(of status: FileStatus) -> FileStatus.Time {
-    guard let latestTime else { return status.modified }
-    let isLater =
-      status.modified.seconds > latestTime
-      || (status.modified.seconds == latestTime && status.modified.nanoseconds > 0)
-    return isLater ? FileStatus.Time(seconds: latestTime, nanoseconds: 0) : status.modified
+    var time = status.modified
+    // Headers have no -0: the last second before 1970 loses its fraction.
+    if time.seconds == -1 { time = FileStatus.Time(seconds: -1, nanoseconds: 0) }
+    guard let latestTime else { return time }
+    let isLater = time.seconds > latestTime || (time.seconds == latestTime && time.nanoseconds > 0)
+    return isLater ? FileStatus.Time(seconds: latestTime, nanoseconds: 0) : time
   }
 }

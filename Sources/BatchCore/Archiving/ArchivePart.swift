@@ -31,6 +31,8 @@ struct LargeBlock: Sendable {
 struct SerialMember: Sendable {
   let entry: ArchiveEntry
   let content: [UInt8]
+  /// Of the content; nil where nobody asked, and of what comes in blocks.
+  var digest: Digest?
   /// Of files with several names.
   let identity: FileIdentity?
   let linkCount: UInt64

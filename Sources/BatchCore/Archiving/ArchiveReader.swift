@@ -58,7 +58,6 @@ final class ArchiveReader {
       archive_read_support_format_zip_streamable(archive)
       archive_read_support_format_7zip(archive)
       if content.length != nil { archive_read_support_format_zip_seekable(archive) }
-      archive_read_support_filter_bzip2(archive)
     }
     let result = locale.use { feed.open(archive) }
     guard result >= ARCHIVE_WARN else { throw failure() }
@@ -84,6 +83,15 @@ final class ArchiveReader {
 
   /// Whether the content has checks of its own that were compared, beside those of the compression.
   var isTar: Bool { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR }
+
+  /// Whether members have owners; formats that keep none give all files to root.
+  func tellsOwner(of entry: ArchiveEntry) -> Bool {
+    switch archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK {
+    case ARCHIVE_FORMAT_7ZIP: false
+    case ARCHIVE_FORMAT_ZIP: entry.owner != 0 || entry.group != 0
+    default: true
+    }
+  }
 
   /// The next member; nil behind the last one, when the archive ends as its format demands.
   ///
@@ -194,7 +202,14 @@ final class ArchiveReader {
 
   private func member(of entry: OpaquePointer) -> Member {
     do throws(BatchError) {
-      return .entry(try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) })
+      var member = try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
+      // libarchive takes the minus of a time for one of its seconds alone.
+      let time = member.modified
+      if isTar, time.seconds < 0, time.nanoseconds > 0 {
+        member.modified = FileStatus.Time(
+          seconds: time.seconds - 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
+      }
+      return .entry(member)
     } catch {
       return .unusable(error)
     }

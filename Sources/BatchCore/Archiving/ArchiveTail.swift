@@ -5,7 +5,7 @@
 /// | zst | skippable frames with the index, then the seek table of zstd's seekable format |
 /// | lz4 | skippable frames with the index, then one that tells where they begin |
 /// | gz | empty members whose extra field holds the index in slices, then one that tells where they begin |
-/// | xz, and no compression | bytes behind the end of the archive, where reading stops; in a stream of their own for xz |
+/// | xz, bz2, and no compression | bytes behind the end of the archive, where reading stops; in streams of their own for xz and bz2 |
 struct ArchiveTail {
   static let indexMagic: UInt32 = 0x184D_2A5A
   static let locatorMagic: UInt32 = 0x184D_2A5B
@@ -44,16 +44,30 @@ struct ArchiveTail {
         try output(Self.gzipSlice(slice))
       }
       try output(Self.gzipLocator(offset))
+    case .bz2:
+      // A stream does not tell where it begins: the last one, which is short, tells it of the one before.
+      var bytes = index
+      TarHeaders.pad(&bytes, from: 0)
+      try write(bytes, codec, output)
+      var locator = Self.locatorText + Self.littleEndian(UInt64(index.count)) + Self.littleEndian(offset)
+      TarHeaders.pad(&locator, from: 0)
+      try write(locator, codec, output)
     case .xz, nil:
       var bytes = index
       TarHeaders.pad(&bytes, from: 0)
       bytes += TailBlock(indexLength: UInt64(index.count)).bytes
-      guard let codec else { return try output(bytes) }
-      var stream: [UInt8] = []
-      try withBytes(of: bytes) { (raw) throws(BatchError) in try codec.compress(wholeFile: raw, into: &stream)
-      }
-      try output(stream)
+      try write(bytes, codec, output)
     }
+  }
+
+  /// Hands over bytes as a stream of their own.
+  private func write(
+    _ bytes: [UInt8], _ codec: (any CodecContext)?, _ output: ([UInt8]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    guard let codec else { return try output(bytes) }
+    var stream: [UInt8] = []
+    try withBytes(of: bytes) { (raw) throws(BatchError) in try codec.compress(wholeFile: raw, into: &stream) }
+    try output(stream)
   }
 
   // MARK: zstd and lz4

@@ -1,4 +1,4 @@
-/// The content of an archive file from its beginning on: decoded here where it is gzip, zstd, xz or lz4, so
+/// The content of an archive file from its beginning on: decoded here where it is gzip, zstd, xz, lz4 or bzip2, so
 /// that every checksum of those formats is compared.
 final class FileContent: ArchiveContent {
   private static let pieceSize = 256 << 10
@@ -38,7 +38,7 @@ final class FileContent: ArchiveContent {
     }
     let start = UnsafeRawBufferPointer(rebasing: buffer.room[..<filled])
     guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
-    if let format = CompressionFormat.detect(start) {
+    if let format = CompressionFormat.detect(archive: start) {
       self.format = format
       decoder = try format.makeDecoder()
       length = nil
@@ -90,8 +90,8 @@ final class FileContent: ArchiveContent {
 
   private func noting(_ body: () throws(DecodingError) -> Void) throws(BatchError) {
     guard let damage = try FileDecoder.damage(body) else { return }
-    // What gunzip passes over with a word does not spoil what came before it.
-    if damage.kind == .garbageAfterEnd, format == .gz {
+    // What gunzip and bunzip2 pass over with a word does not spoil what came before it.
+    if damage.kind == .garbageAfterEnd, format == .gz || format == .bz2 {
       isAtEnd = true
       rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
       return

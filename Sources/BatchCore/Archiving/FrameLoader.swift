@@ -85,6 +85,8 @@ final class FrameLoader {
     case .zst, .lz4: return 4
     // The CRC-32 and the length.
     case .gz: return 8
+    // The mark of the end and a CRC, which need not begin on a byte.
+    case .bz2: return 10
     case .xz:
       // A CRC-64, the list of blocks, and the footer, which tells the size of that list.
       let footer = 12

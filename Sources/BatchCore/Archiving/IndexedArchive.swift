@@ -3,7 +3,7 @@ import CZstd
 /// An archive with an index that was found and is right.
 struct IndexedArchive: Sendable {
   let file: ArchiveFile
-  /// Nil where the frames are bytes as they are.
+  /// Nil where nothing is compressed.
   let format: CompressionFormat?
   let index: MemberIndex
 
@@ -25,13 +25,15 @@ struct IndexedArchive: Sendable {
   /// - Throws: what reading throws; a damaged index is a finding.
   static func find(in file: ArchiveFile) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
-    let format = CompressionFormat.detect(try file.bytes(at: 0, count: CompressionFormat.detectionLength))
+    let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
+    let format = CompressionFormat.detect(archive: start)
     let locator: any IndexLocator =
       switch format {
       case .zst: ZstdIndexLocator(file: file, size: size)
       case .lz4: LZ4IndexLocator(file: file, size: size)
       case .gz: GzipIndexLocator(file: file, size: size)
       case .xz: XZIndexLocator(file: file, size: size)
+      case .bz2: BZip2IndexLocator(file: file, size: size)
       case nil: TarIndexLocator(file: file, size: size)
       }
     guard let place = try locator.locate() else { return .none }

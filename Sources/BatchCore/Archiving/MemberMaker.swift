@@ -1,6 +1,3 @@
-import CLinux
-import Glibc
-
 /// Makes the entries of members from what a walk found: names, owners, attributes, targets of links.
 struct MemberMaker: Sendable {
   let options: ArchiveOptions
@@ -46,8 +43,8 @@ struct MemberMaker: Sendable {
     var entry = ArchiveEntry(path: MemberNaming.name(of: record.path), kind: kind)
     describe(status, in: &entry)
     if kind == .characterDevice || kind == .blockDevice {
-      entry.deviceMajor = Self.major(status.device)
-      entry.deviceMinor = Self.minor(status.device)
+      entry.deviceMajor = DeviceNumber.major(status.device)
+      entry.deviceMinor = DeviceNumber.minor(status.device)
     }
     return entry
   }
@@ -74,32 +71,16 @@ struct MemberMaker: Sendable {
   }
 
   private static func target(of record: FileRecord, in folder: Int32) throws(BatchError) -> PathBytes {
-    var capacity = 256
-    while capacity <= 1 << 20 {
-      var number = 0
-      let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-        number = record.withName { name in
-          retrying {
-            buffer.withMemoryRebound(to: CChar.self) { room in
-              room.baseAddress.map { readlinkat(folder, name, $0, capacity) } ?? 0
-            }
-          }
-        }
-        count = max(0, number)
+    var failure: BatchError?
+    let target = record.withName { name -> PathBytes? in
+      do throws(BatchError) {
+        return try LinkTarget.read(name, in: folder)
+      } catch {
+        failure = error
+        return nil
       }
-      guard number >= 0 else { throw .syscall("read the link", errno: Int32(truncatingIfNeeded: -number)) }
-      if bytes.count < capacity { return PathBytes(bytes) }
-      capacity *= 4
     }
-    throw BatchError(.unreadable, "cannot read the link: its target is too long", errno: ENAMETOOLONG)
-  }
-
-  // As glibc packs them; its macros do not reach Swift.
-  private static func major(_ device: UInt64) -> UInt32 {
-    UInt32(truncatingIfNeeded: (device >> 8) & 0xfff | (device >> 32) & ~0xfff)
-  }
-
-  private static func minor(_ device: UInt64) -> UInt32 {
-    UInt32(truncatingIfNeeded: device & 0xff | (device >> 12) & ~0xff)
+    if let failure { throw failure }
+    return target ?? ""
   }
 }

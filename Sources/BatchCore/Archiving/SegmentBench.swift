@@ -38,6 +38,11 @@ final class SegmentBench {
       bytes: try codec.compressed(plain, in: buffers.take()), plainSize: UInt64(plain.count))
   }
 
+  /// The SHA-256 of content that goes into no segment.
+  func digest(of content: [UInt8]) throws(BatchError) -> Digest {
+    try withBytes(of: content) { (raw) throws(BatchError) in try digest.digest(of: raw) }
+  }
+
   /// Gives the plain bytes away; the next segment gets room of its own.
   func takePlain() -> [UInt8] {
     let bytes = plain

@@ -5,12 +5,17 @@ final class SerialArchive {
   /// A large file that gets its content in blocks.
   private struct Large {
     let member: LargeMember
-    let written: ArchivedMember
+    var written: ArchivedMember
+    let digest: DigestStream?
     var failure: BatchError?
     var isStable = true
   }
 
   private let format: ArchiveFormat
+  /// Of what was written; nil where nobody asks for that.
+  private let index: MemberIndexBuilder?
+  private let measured: MeasuredStream?
+  private var writtenCount = 0
   private let archive: OpaquePointer
   private let collector: ByteCollector
   private let entry: LibraryEntry
@@ -24,8 +29,10 @@ final class SerialArchive {
     guard let archive = archive_write_new() else { throw .noCodecMemory }
     self.archive = archive
     format = options.format
+    index = options.isRemembered ? try MemberIndexBuilder() : nil
     entry = try LibraryEntry()
-    collector = ByteCollector(stream: stream)
+    measured = options.isRemembered ? try MeasuredStream(stream, .xxh128) : nil
+    collector = ByteCollector(stream: measured ?? stream)
     let isSet =
       switch format.container {
       case .cpio: archive_write_set_format_cpio_newc(archive)
@@ -57,29 +64,31 @@ final class SerialArchive {
   func append(_ members: [SerialMember], _ account: OutputAccount) throws(BatchError) -> [ArchivedMember] {
     var written = [ArchivedMember]()
     for member in members {
-      guard !format.takesOnlyText || member.entry.path.text != nil else {
+      let isNameable = isNameable(member.entry)
+      guard isNameable, begin(member) else {
+        try collector.check()
+        let path = member.entry.path
         account.failed(
           Problem(
             .unreadable,
-            BatchError(
-              .invalid, "its name is not UTF-8, and \(format.name) has no other names",
-              path: member.entry.path)))
+            isNameable
+              ? .library(archive, "archive", path: path)
+              : BatchError(
+                .invalid, "cannot archive: 7z has no place for a name that is not UTF-8", path: path)))
         member.large?.giveUp()
         continue
       }
-      guard begin(member) else {
-        try collector.check()
-        account.failed(Problem(.unreadable, .library(archive, "archive", path: member.entry.path)))
-        member.large?.giveUp()
-        continue
-      }
-      let added = ArchivedMember(member.entry, identity: member.identity)
+      let added = ArchivedMember(
+        member.entry, offset: writtenCount, digest: member.digest, identity: member.identity)
+      writtenCount += 1
       if let large = member.large {
-        self.large = Large(member: large, written: added)
+        self.large = Large(
+          member: large, written: added, digest: index == nil ? nil : try DigestStream(.sha256))
         continue
       }
       try write(member.content)
       account.done()
+      try index?.add(added, frame: 0)
       written.append(added)
     }
     return written
@@ -93,22 +102,31 @@ final class SerialArchive {
   ) throws(BatchError) -> ArchivedMember? {
     guard var large, large.member === member else { return nil }
     try write(block.frame.bytes)
+    try withBytes(of: block.frame.bytes) { (raw) throws(BatchError) in try large.digest?.update(raw) }
     large.failure = large.failure ?? block.failure
     large.isStable = large.isStable && block.isStable
     self.large = large
     guard position == member.blockCount - 1 else { return nil }
     self.large = nil
+    large.written.digest = try large.digest?.finish()
+    try index?.add(large.written, frame: 0)
     account.tell(of: member.record.path, failure: large.failure, isStable: large.isStable)
     return large.written
   }
 
-  func finish() throws(BatchError) {
+  /// - Returns: what was written; nil where nobody asked for that.
+  func finish() throws(BatchError) -> WrittenArchive? {
     let closed = ArchiveLocale.unicode.use { archive_write_close(archive) }
     try collector.check()
     guard closed == ARCHIVE_OK else {
       throw BatchError.library(archive, "finish the archive").recoded(.unwritable)
     }
     try collector.drain()
+    guard let index, let stretch = try measured?.stretch(from: 0) else { return nil }
+    let place = FramePlace(
+      offset: 0, size: 1, plainOffset: 0, plainSize: UInt64(max(1, writtenCount)), check: 0)
+    return WrittenArchive(
+      format: format, index: try IndexedArchive.decode(try index.finish([place]), size: 1), stretch: stretch)
   }
 
   /// - Returns: whether the format takes the member.
@@ -128,10 +146,18 @@ final class SerialArchive {
       header.kind = .file
     }
     entry.fill(header, number: number, linkCount: linkCount)
-    // In a UTF-8 locale zip would mark any name as UTF-8; its readers refuse those that are not.
-    let isText = format.container != .zip || header.path.text != nil
-    return (isText ? ArchiveLocale.unicode : .bytes).use { archive_write_header(archive, entry.pointer) }
-      >= ARCHIVE_WARN
+    // In a UTF-8 locale zip marks names as UTF-8 also where they are not, and nobody could read them.
+    let locale: ArchiveLocale = Self.isText(header) ? .unicode : .bytes
+    return locale.use { archive_write_header(archive, entry.pointer) } >= ARCHIVE_WARN
+  }
+
+  /// 7z keeps names in UTF-16, and would get another one.
+  private func isNameable(_ entry: ArchiveEntry) -> Bool {
+    format.container != .sevenZip || Self.isText(entry)
+  }
+
+  private static func isText(_ entry: ArchiveEntry) -> Bool {
+    entry.path.text != nil && (entry.linkTarget.map { $0.text != nil } ?? true)
   }
 
   private func write(_ content: [UInt8]) throws(BatchError) {

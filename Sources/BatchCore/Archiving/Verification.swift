@@ -25,6 +25,10 @@ public final class Verification: Sendable {
     state.withLock { if !$0.damage.contains(text) { $0.damage.append(text) } }
   }
 
+  func note(_ text: String) {
+    state.withLock { $0.facts.append(text) }
+  }
+
   func begin(_ indexed: IndexedArchive) {
     let index = indexed.index
     state.withLock { state in
@@ -55,6 +59,7 @@ public final class Verification: Sendable {
       let hasChecksum = start.count > 4 && start[4] >> 2 & 1 == 1
       fact = hasChecksum ? "compared the checksums of zstd" : "its zstd frames have no checksums"
     case .gz: fact = "compared the CRC-32 and length of gzip"
+    case .bz2: fact = "compared the CRC-32 of each block of bzip2"
     case .xz: fact = "compared the checks of xz"
     case .lz4: fact = "compared the checksums of lz4, where it has them"
     case nil: fact = "there is no compression with checksums of its own"

@@ -5,16 +5,23 @@ public final class VerifyJob: BatchJob {
     public let path: PathBytes
     /// Why it cannot be had as it was; nil when it can.
     public let damage: BatchError?
+    /// How the folder that the archive is held against differs; nil where it does not.
+    public var difference: LiveDifference?
   }
 
   private let verification: Verification
+  private let live: LiveTree?
   private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
-  /// - Parameter output: takes what was found out about each member, in the order of the archive.
+  /// - Parameters:
+  ///   - live: the folder that the source was given.
+  ///   - output: takes what was found out about each member, in the order of the archive.
   public init(
-    _ verification: Verification, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void
+    _ verification: Verification, live: LiveTree? = nil,
+    output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void
   ) {
     self.verification = verification
+    self.live = live
     self.output = output
   }
 
@@ -31,6 +38,15 @@ public final class VerifyJob: BatchJob {
       case .end(let archive):
         let tools = try context.tool(of: self) { () throws(BatchError) in try SegmentTools(archive) }
         try verifyEnd(of: archive, tools)
+      case .stretch(let archive, let stretch):
+        try verify(stretch, of: archive, in: context)
+      case .compare(let member):
+        var finding = Finding(path: member.path, damage: nil)
+        try settle(&finding, as: member, in: context)
+        findings.append(finding)
+      case .new(let path):
+        findings.append(Finding(path: path, damage: nil, difference: LiveDifference(.new)))
+      case .problem(let problem): context.report(problem)
       case .read(let path):
         context.finish()
         findings.append(Finding(path: path, damage: nil))
@@ -55,11 +71,14 @@ public final class VerifyJob: BatchJob {
     into findings: inout [Finding]
   ) throws(BatchError) {
     let segment = SegmentReader(archive: archive, loader: tools.loader)
-    var found = [Finding]()
+    var found = [(finding: Finding, member: ComparedMember)]()
     defer { tellAltered(tools) }
     do throws(BatchError) {
       try segment.read(group, limits: ArchiveLimits()) { (_, member, entry, reader) throws(BatchError) in
-        found.append(try finding(of: member, entry, reader, tools, archive, in: context))
+        found.append(
+          (
+            try finding(of: member, entry, reader, tools, archive, in: context), ComparedMember(member, entry)
+          ))
       }
     } catch {
       try context.checkCancellation()
@@ -68,11 +87,26 @@ public final class VerifyJob: BatchJob {
       found = []
       try segment.salvage(group, digests: tools.digests) { (_, member, rest) throws(BatchError) in
         let damage = rest == nil ? BatchError(.malformed, "damaged", path: member.path) : nil
-        found.append(Finding(path: member.path, damage: damage))
+        found.append(
+          (Finding(path: member.path, damage: damage), ComparedMember(member, rest?.entry)))
       }
     }
-    for _ in found { context.finish() }
-    findings += found
+    for (finding, member) in found {
+      var finding = finding
+      try settle(&finding, as: member, in: context)
+      findings.append(finding)
+    }
+  }
+
+  /// Counts a member, and holds it against the folder where there is one.
+  private func settle(
+    _ finding: inout Finding, as member: ComparedMember, in context: ChunkContext
+  ) throws(BatchError) {
+    guard let live else { return context.finish() }
+    let comparison = try context.tool(of: live) { () throws(BatchError) in try LiveComparison(live) }
+    guard case .compared(let difference) = try comparison.compare(member, in: context) else { return }
+    finding.difference = difference
+    context.finish()
   }
 
   private func finding(
@@ -80,16 +114,45 @@ public final class VerifyJob: BatchJob {
     _ archive: IndexedArchive, in context: ChunkContext
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
+    // A file of very large holes has none; its data is decoded all the same.
+    guard let recorded = member.digest else {
+      try reader.readContent { (piece, _) throws(BatchError) in
+        try context.checkCancellation()
+        context.count(bytes: piece.count)
+      }
+      return Finding(path: member.path, damage: nil)
+    }
     let digest = ContentDigest(tools.digests, cancellation: archive.file.cancellation)
     try reader.readContent { (piece, offset) throws(BatchError) in
       try context.checkCancellation()
       try digest.add(piece, at: offset)
       context.count(bytes: piece.count)
     }
-    let isRight = try digest.finish(size: entry.size) == member.digest
+    let isRight = try digest.finish(size: entry.size) == recorded
     return Finding(
       path: member.path,
       damage: isRight ? nil : BatchError(.malformed, "its SHA-256 is another", path: member.path))
+  }
+
+  private func verify(
+    _ stretch: WrittenArchive.Stretch, of archive: ArchiveFile, in context: ChunkContext
+  ) throws(BatchError) {
+    let digest = try DigestStream(stretch.digest.algorithm)
+    let buffer = try ScratchBuffer(capacity: 256 << 10)
+    var position = stretch.bytes.lowerBound
+    while position < stretch.bytes.upperBound {
+      try context.checkCancellation()
+      let wanted = Int(min(UInt64(buffer.room.count), stretch.bytes.upperBound - position))
+      let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[..<wanted])
+      let count = try archive.read(at: position, into: room)
+      if count == 0 { break }
+      try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      position += UInt64(count)
+    }
+    if try digest.finish() != stretch.digest {
+      let isAll = stretch.bytes.lowerBound == 0
+      verification.damaged("some of \(isAll ? "its bytes" : "the bytes behind its members") are others")
+    }
   }
 
   private func place(of group: MemberIndex.Group, in archive: IndexedArchive) -> String {

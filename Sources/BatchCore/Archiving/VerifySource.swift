@@ -9,6 +9,13 @@ public struct VerifySource: BatchSource {
       /// A member whose content was read to its end.
       case read(PathBytes)
       case unreadable(PathBytes?, BatchError)
+      /// What no checksum vouches for in an archive that was just written.
+      case stretch(ArchiveFile, WrittenArchive.Stretch)
+      /// A member whose content was read, to be compared with the folder.
+      case compare(ComparedMember)
+      /// Something in the folder that the archive has not.
+      case new(PathBytes)
+      case problem(Problem)
     }
 
     let step: Step
@@ -17,17 +24,27 @@ public struct VerifySource: BatchSource {
   private enum Way {
     case segments(IndexedArchive, ArraySlice<MemberIndex.Group>)
     case members(ArchiveReader)
+    case written(WrittenMembers)
   }
 
   private let archive: ArchiveFile
   private let verification: Verification
   private var way: Way
+  private let live: LiveTree?
+  private let digests: DigestStream?
+  private var stretch: WrittenArchive.Stretch?
+  private var newFiles: NewFiles?
   private var isAtEnd = false
 
+  /// - Parameter live: a folder to compare the members with.
   /// - Throws: `malformed` when the file is no archive.
-  public init(_ archive: ArchiveFile, _ verification: Verification) throws(BatchError) {
+  public init(
+    _ archive: ArchiveFile, _ verification: Verification, live: LiveTree? = nil
+  ) throws(BatchError) {
     self.archive = archive
     self.verification = verification
+    self.live = live
+    digests = live == nil ? nil : try DigestStream(.sha256)
     let finding = try IndexedArchive.find(in: archive)
     switch finding {
     case .found(let indexed, let remarks):
@@ -44,27 +61,77 @@ public struct VerifySource: BatchSource {
     verification.begin(format: content.format, start: start)
   }
 
+  /// What was just written, to be held against what it was made of.
+  ///
+  /// - Throws: `malformed` when the file is no archive.
+  public init(
+    _ archive: ArchiveFile, madeOf written: WrittenArchive, _ verification: Verification
+  ) throws(BatchError) {
+    self.archive = archive
+    self.verification = verification
+    live = nil
+    digests = nil
+    stretch = written.stretch
+    if archive.size != written.stretch.bytes.upperBound {
+      verification.damaged(
+        "it has \(archive.size ?? 0) bytes in the place of \(written.stretch.bytes.upperBound)")
+    }
+    guard written.format.container == .tar else {
+      way = .written(try WrittenMembers(archive, written))
+      return
+    }
+    let indexed = IndexedArchive(
+      file: archive, format: written.format.compression, index: written.index)
+    way = .segments(indexed, indexed.index.groups[...])
+    verification.begin(indexed)
+  }
+
   public mutating func next() throws(BatchError) -> Item? {
-    guard !isAtEnd else { return nil }
+    if isAtEnd { return try nextBehindMembers() }
     do throws(BatchError) {
       try archive.cancellation.check()
       switch way {
       case .segments(let indexed, var groups):
         if let group = groups.popFirst() {
           way = .segments(indexed, groups)
+          register(group, of: indexed.index)
           return Item(step: .segment(indexed, group))
         }
         isAtEnd = true
+        newFiles = live.map { NewFiles($0) }
         return Item(step: .end(indexed))
       case .members(let reader):
         if let item = try next(of: reader) { return item }
+        isAtEnd = true
+        newFiles = live.map { NewFiles($0) }
+        return try nextBehindMembers()
+      case .written(let members):
+        if let item = try members.next() { return item }
         isAtEnd = true
         return nil
       }
     } catch {
       isAtEnd = true
       try archive.cancellation.check()
+      if live != nil { verification.note("what is new cannot be told: the archive was not read to its end") }
       return Item(step: .unreadable(nil, error))
+    }
+  }
+
+  private mutating func nextBehindMembers() throws(BatchError) -> Item? {
+    try archive.cancellation.check()
+    if let stretch {
+      self.stretch = nil
+      return Item(step: .stretch(archive, stretch))
+    }
+    return newFiles?.next()
+  }
+
+  private func register(_ group: MemberIndex.Group, of index: MemberIndex) {
+    guard let live else { return }
+    for number in group.members {
+      let member = index[number]
+      live.register(member.path, member.kind, member.digest)
     }
   }
 
@@ -74,9 +141,13 @@ public struct VerifySource: BatchSource {
       try reader.drain()
       verification.end(reader)
       return nil
-    case .unusable(let error): return Item(step: .unreadable(error.path, error))
+    case .unusable(let error):
+      if let path = error.path { live?.register(path, .file) }
+      return Item(step: .unreadable(error.path, error))
     case .entry(let entry):
+      live?.register(entry.path, entry.kind)
       do throws(BatchError) {
+        if let live { return try compared(entry, reader, live) }
         try reader.readContent { _, _ in }
       } catch {
         try archive.cancellation.check()
@@ -86,16 +157,39 @@ public struct VerifySource: BatchSource {
     }
   }
 
+  private func compared(
+    _ entry: ArchiveEntry, _ reader: ArchiveReader, _ live: LiveTree
+  ) throws(BatchError) -> Item {
+    var entry = entry
+    var digest: Digest?
+    if let digests, entry.kind == .file {
+      let content = ContentDigest(digests, cancellation: archive.cancellation)
+      var end: UInt64 = 0
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        try content.add(piece, at: offset)
+        end = offset + UInt64(piece.count)
+      }
+      // Streams of zip tell the size behind the content.
+      entry.size = max(entry.size, end)
+      digest = try content.finish(size: entry.size)
+      live.register(entry.path, entry.kind, digest)
+    }
+    return Item(step: .compare(ComparedMember(entry, digest, tellsOwner: reader.tellsOwner(of: entry))))
+  }
+
   public func weight(of item: Item) -> Int64 {
-    guard case .segment(let indexed, let group) = item.step else { return 0 }
-    return indexed.index.weight(of: group)
+    switch item.step {
+    case .segment(let indexed, let group): indexed.index.weight(of: group)
+    case .compare(let member): member.kind == .file ? Int64(clamping: member.size) : 0
+    case .end, .stretch, .read, .unreadable, .new, .problem: 0
+    }
   }
 
   public func count(of item: Item) -> Int {
     switch item.step {
     case .segment(_, let group): group.members.count
-    case .end: 0
-    case .read, .unreadable: 1
+    case .end, .stretch, .new: 0
+    case .read, .unreadable, .compare, .problem: 1
     }
   }
 

@@ -25,6 +25,7 @@ public final class BlockJoiner {
       switch plan.format {
       case .gz: GzipFraming(level: plan.level)
       case .zst: ZstdFraming(level: plan.level)
+      case .bz2: throw BatchError(.invalid, "bzip2 is for archives alone")
       case .xz: try XZFraming()
       case .lz4: LZ4Framing(contentSize: plan.fileSize)
       }

@@ -9,6 +9,7 @@
 /// | zst | 8 MiB, from level 6 on 16, 16: 32, 20: 128 | four windows, as `zstd -T` cuts its jobs |
 /// | xz | three dictionaries, at least 4 MiB | as `xz -T` cuts |
 /// | lz4 | 4 MiB | the largest block of a frame, and the stock tool's |
+/// | bz2 | 8 MiB | nine of its own blocks and a part of one |
 public struct BlockPlan: Sendable, Hashable {
   public let format: CompressionFormat
   public let level: Int
@@ -33,6 +34,7 @@ public struct BlockPlan: Sendable, Hashable {
       case (.zst, _): 128 * mebibyte
       case (.xz, let level): max(4 * mebibyte, 3 * XZContext.dictionarySize(level: level))
       case (.lz4, _): 4 * mebibyte
+      case (.bz2, _): 8 * mebibyte
       }
   }
 

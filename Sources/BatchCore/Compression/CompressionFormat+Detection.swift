@@ -29,6 +29,24 @@ extension CompressionFormat {
     start.withUnsafeBytes { detect($0) }
   }
 
+  /// The same of an archive, which may be compressed in a way that single files are not.
+  static func detect(archive start: UnsafeRawBufferPointer) -> CompressionFormat? {
+    if let format = detect(start) { return format }
+    let isStream =
+      start.starts(with: Array("BZh".utf8)) && bzip2Magics.contains { start.dropFirst(4).starts(with: $0) }
+    return isStream ? .bz2 : nil
+  }
+
+  /// The same of an archive.
+  static func detect(archive start: [UInt8]) -> CompressionFormat? {
+    start.withUnsafeBytes { detect(archive: $0) }
+  }
+
+  /// What follows the four bytes that a bzip2 stream begins with: a block, or the end of an empty one.
+  static let bzip2Magics: [[UInt8]] = [
+    [0x31, 0x41, 0x59, 0x26, 0x53, 0x59], [0x17, 0x72, 0x45, 0x38, 0x50, 0x90],
+  ]
+
   private static func format(ofMagic magic: UInt32, _ start: UnsafeRawBufferPointer) -> CompressionFormat? {
     switch magic {
     case zstdMagic: .zst

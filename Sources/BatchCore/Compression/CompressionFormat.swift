@@ -10,6 +10,11 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   case xz
   /// The LZ4 frame format 1.6.3.
   case lz4
+  /// bzip2 streams; for archives alone.
+  case bz2
+
+  /// The formats of single files.
+  public static let allCases: [CompressionFormat] = [.gz, .zst, .xz, .lz4]
 
   /// - Parameter name: the suffix without its dot, or the name of the stock tool; ASCII case is ignored.
   /// - Throws: `.invalid` for every other name.
@@ -32,6 +37,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     case .zst: "zstd"
     case .xz: "xz"
     case .lz4: "lz4"
+    case .bz2: "bzip2"
     }
   }
 
@@ -41,6 +47,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     switch self {
     case .gz: 0...12
     case .lz4: 1...12
+    case .bz2: 1...9
     case .zst: 1...22
     case .xz: 0...9
     }
@@ -52,6 +59,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     case .gz, .xz: 6
     case .zst: 3
     case .lz4: 1
+    case .bz2: 9
     }
   }
 
@@ -82,6 +90,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     case .zst: try ZstdContext(level: level, checking: check)
     case .xz: XZContext(level: level, checking: check)
     case .lz4: try LZ4Context(level: level)
+    case .bz2: BZip2Context(level: level)
     }
   }
 
@@ -95,6 +104,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
       case .zst: try ZstdFrameDecoder(windowLog: options.windowLog)
       case .xz: XZFrameDecoder(memoryLimit: options.memoryLimit)
       case .lz4: try LZ4FrameDecoder()
+      case .bz2: BZip2FrameDecoder()
       }
     return try StreamDecoder(self, decoder, options)
   }

@@ -101,6 +101,20 @@ public final class AtomicFile: Sendable {
     }
   }
 
+  /// A further descriptor, which the caller closes, for reading at any place of what was written so far.
+  ///
+  /// - Parameter syncing: brings the content to the disk and drops it from the cache, so that what is read is
+  ///   what the disk holds.
+  /// - Throws: as ``write(_:)``.
+  func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
+    try output.withLock { output throws(BatchError) in
+      guard let current = output.take() else { throw Self.closed(target) }
+      let descriptor = try current.openForReading(syncing: syncing)
+      output = consume current
+      return descriptor
+    }
+  }
+
   /// Finishes the file and gives it its name.
   ///
   /// - Parameters:

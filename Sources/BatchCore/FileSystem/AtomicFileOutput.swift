@@ -61,6 +61,18 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     if syncing { try sync(descriptor) }
   }
 
+  /// A further descriptor for what was written, from the disk where it is synced.
+  func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
+    if syncing {
+      try sync(descriptor)
+      // Advice: where it is not heeded, the cache is read.
+      _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+    }
+    let number = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
+    guard number >= 0 else { throw Self.failure("read back", Int(errno), target) }
+    return number
+  }
+
   /// Closes the file and gives it the target's name.
   mutating func publish(syncing: Bool) throws(BatchError) {
     // Closing gives up the lock, and a file without one may be taken for stale: a copy of the

@@ -18,6 +18,14 @@ public final class OutputFile: ResultStream {
   /// The temporary file's inode, for ``WalkOptions/excluded``.
   public var identity: FileIdentity? { file.identity }
 
+  /// As it was given.
+  var path: PathBytes { file.target }
+
+  /// A further descriptor, for reading what was written so far; as ``AtomicFile/openForReading(syncing:)``.
+  func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
+    try file.openForReading(syncing: syncing)
+  }
+
   public func write(_ bytes: [UInt8]) throws(BatchError) {
     try file.write(bytes.span)
   }

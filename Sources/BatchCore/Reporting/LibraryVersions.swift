@@ -1,4 +1,5 @@
 import CArchive
+import CBZip2
 import CCrypto
 import CDeflate
 import CLZ4
@@ -14,6 +15,7 @@ public enum LibraryVersions {
   public static var all: [(name: String, version: String)] {
     [
       ("libarchive", archive),
+      ("libbz2", BZ2_bzlibVersion().map { String(String(cString: $0).prefix { $0 != "," }) } ?? "unknown"),
       ("libcrypto", OpenSSL_version(OPENSSL_VERSION_STRING).map { String(cString: $0) } ?? "unknown"),
       ("libdeflate", LIBDEFLATE_VERSION_STRING),
       ("liblz4", LZ4_versionString().map { String(cString: $0) } ?? "unknown"),

@@ -12,6 +12,8 @@ struct ArchiveChoices: Sendable {
   /// nil for standard output.
   let output: PathBytes?
   let replacesOutput: Bool
+  /// Whether the archive is read back before it gets its name.
+  let isVerified: Bool
   /// nil for the format's default.
   let level: Int?
   /// Where the paths begin; nil for the current directory.
@@ -37,6 +39,10 @@ struct ArchiveChoices: Sendable {
     self.format = format
     level = parsed.count(.level)
     replacesOutput = parsed.flag(.force)
+    isVerified = parsed.flag(.verify)
+    if isVerified, output == nil {
+      throw UsageError("Standard output cannot be read back: --verify needs a file.", in: parsed.command)
+    }
     directory = parsed.bytes(.directory)
     isReproducible = parsed.flag(.reproducible)
     if let given = parsed.time(.mtime) {

@@ -26,7 +26,9 @@ extension CommandSpec {
         help: "Form of the archive, where the suffix of the output does not tell."),
       OptionSpec(
         .level, "level", short: "l", kind: .single(.number(ArchiveChoices.levels)), value: "n",
-        help: "How hard to compress: gz 0 to 12, zst 1 to 22, xz 0 to 9, lz4 1 to 12, zip and 7z 0 to 9."),
+        help:
+          "How hard to compress: gz 0 to 12, zst 1 to 22, xz 0 to 9, lz4 1 to 12, bz2 1 to 9, zip and 7z 0 to 9."
+      ),
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Take the paths from this directory."),
@@ -39,6 +41,12 @@ extension CommandSpec {
       OptionSpec(
         .mtime, "mtime", kind: .single(.time), value: "time",
         help: "Set later times back to this one: seconds behind an @, or a date of UTC."),
+      OptionSpec(
+        .verify, "verify",
+        help: """
+          Read the archive back before it gets its name, and compare it with what was archived: every frame and \
+          its checksum, names, sizes, the SHA-256 of each file, counts, the end. Without a match there is no archive.
+          """),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(
         .followSymlinks, "follow-symlinks", short: "L", help: "Archive what symbolic links lead to."),

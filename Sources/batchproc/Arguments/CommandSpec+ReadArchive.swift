@@ -94,13 +94,29 @@ extension CommandSpec {
       An archive with an index is held against it by all cores: the checksum of each frame, the SHA-256 of \
       each file, the end of the archive, counts and sizes. Members that are hit by damage are named on \
       standard output. Of other archives everything is read, and what could not be checked is said.
+      """,
       """
+      With --against each member is also held against what has its name in a directory. What differs is named on \
+      standard output, with what the archive has and what is there now, and is one of: MISSING, in the archive \
+      and not there; NEW, there in a directory that the archive has, and not in the archive; TYPE, of another \
+      kind; MODIFIED, a file with other bytes; METADATA, another mode, owner, group, link target or device, or \
+      the time of what is no file; TOUCHED, a file with another time and the same bytes. Extended attributes and \
+      access control lists are not compared. Symbolic links are compared and never followed. Times are as precise \
+      as the archive has them. The options that choose files say what may be NEW.
+      """,
     ],
     operands: [Operand(name: "archive", repeats: false, help: "The archive; - is standard input.")],
-    own: [],
-    shared: Group.reading,
+    own: [
+      OptionSpec(
+        .against, "against", kind: .single(.directory), value: "dir",
+        help: "Compare the members with what is in this directory, where their names begin.")
+    ],
+    shared: [Group.reading[0], Group.choosing, Group.events] + Group.reading[1...],
     examples: [
-      Example(command: "batchproc verify photos.tar.zst", meaning: "Say whether an archive is whole.")
+      Example(command: "batchproc verify photos.tar.zst", meaning: "Say whether an archive is whole."),
+      Example(
+        command: "batchproc verify --against /srv photos.tar.zst",
+        meaning: "Say what has changed since it was made with -C /srv."),
     ])
 }
 
@@ -111,6 +127,13 @@ extension CommandSpec.Group {
       title: scheduling.title, options: scheduling.options.filter { $0.id != .stride }),
     reporting, general,
   ]
+
+  /// What chooses among the files of a tree that is known.
+  static let choosing = CommandSpec.Group(
+    title: selection.title, options: selection.options.filter { ![.filesFrom, .files0From].contains($0.id) })
+
+  static let events = CommandSpec.Group(
+    title: policy.title, options: policy.options.filter { $0.id == .on })
 
   static let syncing = CommandSpec.Group(
     title: policy.title, options: policy.options.filter { $0.id == .fsync })

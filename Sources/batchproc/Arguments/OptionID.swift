@@ -17,7 +17,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Compression
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
   // Archives
-  case reproducible, mtime
+  case reproducible, mtime, verify
   case longRows, digests, stripComponents, overwrite, toStdout, sameOwner, numericOwner, attributes
-  case samePermissions, devices, unsafeLinks, maxRatio, keepGoing
+  case samePermissions, devices, unsafeLinks, maxRatio, keepGoing, against
 }

@@ -44,6 +44,7 @@ struct ArchiveCommand {
     options.level = choices.level
     options.isReproducible = choices.isReproducible
     options.latestTime = choices.latestTime
+    options.isRemembered = choices.isVerified
     let job = try ArchiveJob(
       options, runner: session.runner, observer: session.reporter, output: file ?? session.output
     ) { (members) throws(BatchError) in
@@ -51,11 +52,18 @@ struct ArchiveCommand {
     }
     let source = try ArchiveSource(tree, options: options)
     var failure: BatchError?
+    var verified: Int?
     let summary = session.run(job, over: source, total: total) {
       guard !cameToNothing(session.runner.counters.snapshot) else { return }
-      do throws(BatchError) { try job.finish() } catch { failure = error }
+      do throws(BatchError) {
+        if let written = try job.finish(), let file {
+          verified = try ArchiveReadBack(session: session).compare(file, with: written)
+        }
+      } catch {
+        failure = error
+      }
     }
-    return finish(summary, file, failure, operands)
+    return finish(summary, file, failure, verified: verified, operands)
   }
 
   /// - Throws: `invalid` when standard output is asked for things that do not go together.
@@ -107,8 +115,10 @@ struct ArchiveCommand {
   }
 
   private func finish(
-    _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, _ operands: Operands
+    _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, verified: Int?, _ operands: Operands
   ) -> Ending {
+    let stopped = summary.stopped ?? (failure?.code == .cancelled ? failure : nil)
+    let summary = RunSummary(counts: summary.counts, stopped: stopped, elapsed: summary.elapsed)
     if let ending = session.endingOfStopped(summary) {
       file?.discard()
       return ending
@@ -130,7 +140,8 @@ struct ArchiveCommand {
         elapsed: summary.elapsed / .seconds(1),
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed"),
-        ]))
+          (verified ?? 0, "verified"),
+        ], tallies: verified.map { [($0, "verified")] } ?? []))
     if session.cancellation.isCancelled {
       return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
     }

@@ -4,13 +4,21 @@ import Synchronization
 /// `batchproc verify`.
 struct VerifyCommand {
   private let path: PathBytes
+  /// The folder to hold the archive against.
+  private let directory: PathBytes?
   private let common: CommonOptions
   private let session: Session
 
+  /// - Throws: `UsageError` for options that choose files where none are looked at.
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws(BatchError) {
+  ) throws {
     path = parsed.operands.first ?? "-"
+    directory = parsed.bytes(.against)
+    let choosing = (CommandSpec.Group.choosing.options + CommandSpec.Group.events.options).map(\.id)
+    if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
+      throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)
+    }
     self.common = common
     session = try Session(common, environment: environment)
   }
@@ -19,18 +27,19 @@ struct VerifyCommand {
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(path, cancellation: session.cancellation)
     let verification = Verification()
+    let live = try liveTree(excluding: archive)
     let source: VerifySource
     do throws(BatchError) {
-      source = try VerifySource(archive, verification)
+      source = try VerifySource(archive, verification, live: live)
     } catch {
       // Not to be an archive at all is the greatest difference there is.
       guard error.code == .malformed else { throw error }
       session.reporter.fatal(error)
       return .exit(.differences)
     }
-    let hit = Mutex(0)
-    let job = VerifyJob(verification) { (findings) throws(BatchError) in
-      hit.withLock { count in count += findings.count { $0.damage != nil } }
+    let tally = Mutex(VerifyTally())
+    let job = VerifyJob(verification, live: live) { (findings) throws(BatchError) in
+      tally.withLock { tally in findings.forEach { tally.count($0) } }
       try tell(findings)
       session.advanced(findings.count)
     }
@@ -42,28 +51,42 @@ struct VerifyCommand {
       session.reporter.fatal(error)
       return .exit(.outputIncomplete)
     }
-    return finish(summary, verification, hit: hit.withLock { $0 })
+    return finish(summary, verification, tally.withLock { $0 })
+  }
+
+  private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {
+    guard let directory else { return nil }
+    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    walk.takesEverything = true
+    walk.skipsTemporaries = true
+    walk.excluded = Set([archive.identity, StandardStreams.outputFile].compactMap { $0 })
+    return try LiveTree(directory, options: walk, runner: session.runner)
   }
 
   private func tell(_ findings: [VerifyJob.Finding]) throws(BatchError) {
+    let rows = VerifyRows(showsWhole: common.verbose)
     if let events = session.reporter as? JSONReporter {
       for finding in findings {
-        try events.write("member") { line in
+        if finding.difference?.kind != .new {
+          try events.write("member") { line in
+            line.add(path: finding.path)
+            line.add("outcome", finding.damage == nil ? "whole" : "damaged")
+          }
+        }
+        guard let difference = finding.difference else { continue }
+        try events.write("difference") { line in
           line.add(path: finding.path)
-          line.add("outcome", finding.damage == nil ? "whole" : "damaged")
+          rows.add(difference, to: &line)
         }
       }
       return
     }
-    var rows = [UInt8]()
-    for finding in findings where finding.damage != nil || common.verbose {
-      TerminalText.append(finding.path.bytes, to: &rows)
-      rows += (finding.damage == nil ? ": OK\n" : ": DAMAGED\n").utf8
-    }
-    if !rows.isEmpty { try session.output.write(rows) }
+    var bytes = [UInt8]()
+    for finding in findings { rows.append(finding, to: &bytes) }
+    if !bytes.isEmpty { try session.output.write(bytes) }
   }
 
-  private func finish(_ summary: RunSummary, _ verification: Verification, hit: Int) -> Ending {
+  private func finish(_ summary: RunSummary, _ verification: Verification, _ tally: VerifyTally) -> Ending {
     for text in verification.damage {
       session.reporter.met(
         Problem(.unreadable, BatchError(.malformed, text, path: path)), severity: .failure)
@@ -84,11 +107,14 @@ struct VerifyCommand {
       }
     }
     let counts = summary.counts
+    let differences = directory == nil ? [] : tally.differences
     session.reporter.summary(
       summary,
       text: SummaryText(
         verb: "verified", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
-        others: [(hit, "damaged")], tallies: [(hit, "damaged")]))
-    return .exit(hit > 0 || !verification.damage.isEmpty ? .differences : .success)
+        others: [(tally.damaged, "damaged")] + differences + [(counts.failed, "failed")],
+        tallies: [(tally.damaged, "damaged")] + differences))
+    if tally.isDifferent || !verification.damage.isEmpty { return .exit(.differences) }
+    return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 }

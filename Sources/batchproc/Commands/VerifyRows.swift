@@ -1,0 +1,82 @@
+import BatchCore
+
+/// Renders what a verification found out about members.
+struct VerifyRows: Sendable {
+  let showsWhole: Bool
+
+  func append(_ finding: VerifyJob.Finding, to bytes: inout [UInt8]) {
+    if finding.damage != nil {
+      append(finding.path, "DAMAGED", to: &bytes)
+    }
+    if let difference = finding.difference {
+      append(finding.path, difference.kind.rawValue.uppercased(), difference.aspects, to: &bytes)
+    } else if finding.damage == nil, showsWhole {
+      append(finding.path, "OK", to: &bytes)
+    }
+  }
+
+  /// Adds the class, and what the archive and the folder have where they differ.
+  func add(_ difference: LiveDifference, to line: inout JSONLine) {
+    line.add("class", difference.kind.rawValue)
+    for aspect in difference.aspects {
+      for (side, value) in [("archived", aspect.archived), ("live", aspect.live)] {
+        switch value {
+        case .text(let bytes) where aspect.name == .target:
+          line.add(path: PathBytes(bytes), as: side == "live" ? "live_target" : "archived_target")
+        case .text(let bytes) where aspect.name == .size:
+          line.add("\(side)_size", UInt64(String(decoding: bytes, as: UTF8.self)) ?? 0)
+        case .text(let bytes):
+          line.add("\(side)_\(aspect.name.rawValue)", String(decoding: bytes, as: UTF8.self))
+        case .time(let time):
+          line.add("\(side)_mtime", time.seconds)
+          line.add("\(side)_mtime_ns", time.nanoseconds)
+        }
+      }
+    }
+  }
+
+  /// `name: METADATA (mode 0644 -> 0600)`
+  private func append(
+    _ path: PathBytes, _ verdict: String, _ aspects: [LiveDifference.Aspect] = [], to bytes: inout [UInt8]
+  ) {
+    TerminalText.append(path.bytes, to: &bytes)
+    bytes += ": \(verdict)".utf8
+    for (number, aspect) in aspects.enumerated() {
+      bytes += (number == 0 ? " (" : ", ").utf8
+      append(aspect, to: &bytes)
+    }
+    bytes += (aspects.isEmpty ? "\n" : ")\n").utf8
+  }
+
+  private func append(_ aspect: LiveDifference.Aspect, to bytes: inout [UInt8]) {
+    // Two digests of one length say no more than that they differ.
+    guard aspect.name != .sha256 else {
+      bytes += "content".utf8
+      return
+    }
+    bytes += "\(aspect.name.rawValue) ".utf8
+    switch (aspect.archived, aspect.live) {
+    case (.time(let archived), .time(let live)):
+      // To the second, and with the fraction where only that differs.
+      let isClose = CalendarTime(archived.seconds).text == CalendarTime(live.seconds).text
+      bytes += text(archived, isClose).utf8
+      bytes += " -> ".utf8
+      bytes += text(live, isClose).utf8
+    case (let archived, let live):
+      append(archived, to: &bytes)
+      bytes += " -> ".utf8
+      append(live, to: &bytes)
+    }
+  }
+
+  private func append(_ value: LiveDifference.Aspect.Value, to bytes: inout [UInt8]) {
+    guard case .text(let text) = value else { return }
+    if text.isEmpty { bytes += "nothing".utf8 } else { TerminalText.append(text, to: &bytes) }
+  }
+
+  private func text(_ time: FileStatus.Time, _ isExact: Bool) -> String {
+    guard isExact else { return CalendarTime(time.seconds).text }
+    let fraction = String(time.nanoseconds)
+    return "@\(time.seconds)." + String(repeating: "0", count: max(0, 9 - fraction.utf8.count)) + fraction
+  }
+}

@@ -1,0 +1,133 @@
+import BatchCore
+import Testing
+
+/// Archives that are read back before they get their name.
+@Suite("archive --verify", .timeLimit(.minutes(5))) struct ArchiveVerifyTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  @Test(
+    "finds every format as it was written",
+    arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2", "cpio", "zip", "7z"])
+  func whole(format: String) throws {
+    try t.writeArchiveTree()
+    // What 7z has no place for is refused beforehand.
+    try t.shell(
+      """
+      touch -d @-7.5 src/a/f11; touch -d @-0.5 src/a/f12; head -c 9M /dev/urandom >src/c/huge
+      [ \(format) != 7z ] || rm -f src/bytes src/not*
+      case \(format) in tar*) truncate -s 5G src/giant;; esac
+      """)
+    for jobs in ["1", "7"] {
+      let run = try t.shell("$BP archive --verify --force -j \(jobs) -o a.\(format) src")
+      #expect(run.status == 0, "\(run.errorText)")
+      #expect(run.errorText.contains(" verified\n"), "\(run.errorText)")
+    }
+    let counted = try t.shell(
+      "$BP archive --verify --json --no-fsync -o b.\(format) src | tail -1; cmp a.\(format) b.\(format)")
+    #expect(counted.status == 0 && counted.text.contains("\"verified\":"), "\(counted.text)")
+    #expect(t.temporaries().isEmpty)
+  }
+
+  @Test("times before 1970 come back with their fractions")
+  func early() throws {
+    let run = try t.shell(
+      """
+      mkdir src o; for s in -7.5 -1.25 -0.5 -0 0.5; do touch -d @$s src/f$s; done
+      $BP archive -q --verify -o a.tar.zst src; $BP verify -q a.tar.zst; echo $?; $BP extract -q -C o a.tar.zst
+      stat -c '%n %.Y' o/src/*
+      """)
+    // There is no -0 in a header.
+    let rows = [
+      "-0 0.000000000", "-0.5 -1.000000000", "-1.25 -1.250000000", "-7.5 -7.500000000", "0.5 0.500000000",
+    ]
+    #expect(run.text == "0\n" + rows.map { "o/src/f\($0)\n" }.joined(), "\(run.text)\(run.errorText)")
+  }
+
+  /// A disk that gives back something else than was written.
+  private func ruin(_ call: String) throws {
+    try t.preload(
+      """
+      #include <sys/stat.h>
+      int fsync(int fd) {
+        static int done;
+        struct stat s;
+        char c;
+        if (!fstat(fd, &s) && S_ISREG(s.st_mode) && !done) {
+          done = 1;
+          off_t size = s.st_size;
+          \(call);
+        }
+        return 0;
+      }
+      """)
+  }
+
+  @Test(
+    "makes no archive of what comes back as something else", .enabled(if: Host.canPreload, "needs cc"),
+    arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2", "cpio", "zip", "7z"],
+    [
+      "pread(fd, &c, 1, size / 2); c ^= 16; pwrite(fd, &c, 1, size / 2)", "ftruncate(fd, size - 100)",
+      "ftruncate(fd, size / 3)",
+    ])
+  func ruined(format: String, call: String) throws {
+    try t.shell(
+      "mkdir src; for i in 1 2 3 4 5; do head -c 30000 /dev/urandom >src/f$i; done; echo old >a.\(format)")
+    try ruin(call)
+    let run = try t.shell(
+      "LD_PRELOAD=$PWD/preload.so $BP archive --verify --force -o a.\(format) src; echo $?")
+    #expect(run.text == "5\n", "\(run.errorText)")
+    #expect(
+      run.errorText.contains("a.\(format): what was read back is not what was archived"), "\(run.errorText)")
+    #expect(t.read(PathBytes("a.\(format)")).map { String(decoding: $0, as: UTF8.self) } == "old\n")
+    #expect(t.temporaries().isEmpty)
+    if call.hasPrefix("pread"), !["tar.xz", "tar.bz2"].contains(format) {
+      #expect(run.messages.contains { $0.hasPrefix("batchproc: src/f") }, "\(run.errorText)")
+    }
+  }
+
+  @Test("notices an index that is not what was written", .enabled(if: Host.canPreload, "needs cc"))
+  func ruinedIndex() throws {
+    try t.writeTree()
+    try ruin("pread(fd, &c, 1, size - 100); c ^= 1; pwrite(fd, &c, 1, size - 100)")
+    for format in ["tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2"] {
+      let run = try t.shell("LD_PRELOAD=$PWD/preload.so $BP archive --verify -o a.\(format) t; echo $?")
+      #expect(run.text == "5\n" && !t.exists(PathBytes("a.\(format)")), "\(format): \(run.errorText)")
+      #expect(run.errorText.contains("of the bytes behind its members are others"), "\(run.errorText)")
+    }
+  }
+
+  @Test("is wrong usage where there is no file to read back")
+  func standardOutput() throws {
+    try t.writeTree()
+    let run = try t.batchproc("archive", "--verify", "--format", "tar", "-o", "-", "t")
+    #expect(run.status == 64 && run.text.isEmpty)
+    #expect(run.errorText.contains("Standard output cannot be read back"))
+  }
+
+  @Test("what could not be archived stays what it is", .enabled(if: Host.canChangeUser))
+  func partly() throws {
+    try t.writeTree()
+    let run = try t.shell(
+      """
+      chmod -R a+rwX .; chmod 777 .; chmod 0 t/text; ulimit -n 24
+      for f in tar.zst zip; do
+        setpriv --reuid=65534 --regid=65534 --clear-groups $BP archive --verify -j 32 -o a.$f t; echo $?
+      done; $BP list a.tar.zst | wc -l; $BP archive -n --verify -o b.tar t | wc -l; ls b.tar
+      """)
+    #expect(run.text == "3\n3\n6\n7\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("names that are not UTF-8 are kept by zip, and refused where there is no place for them")
+  func names() throws {
+    let run = try t.shell(
+      #"""
+      mkdir t; printf x >t/$'n\xff'; printf y >t/plain
+      $BP archive -q --verify -o a.zip t; echo $?; $BP extract -q -C . --strip-components 1 a.zip; cat $'n\xff'
+      $BP archive -q --verify -o a.7z t; echo $?; $BP list -q a.7z
+      """#)
+    #expect(run.text == "0\nx3\nt/plain\nt/\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("7z has no place for a name that is not UTF-8"))
+  }
+}
