@@ -207,6 +207,16 @@ struct IndexedArchiveTests {
     }
   }
 
+  @Test("followed by anything else are not passed as whole", arguments: formats)
+  func garbage(format: String) throws {
+    try t.writeIndexed("src.tar", format)
+    let run = try t.shell("(cat x.\(format); echo garbage) >y; $BP list y | cmp - <($BP list src.tar)")
+    let isTold = run.errorText.contains("warning") || run.errorText.contains("garbage after the end")
+    #expect(isTold && run.text == "", "\(run.text)\(run.errorText)")
+    let check = try t.batchproc("verify", "-q", "y")
+    #expect(check.status == 4, "\(check.errorText)")
+  }
+
   /// A shell command that compresses a tar from standard input.
   private static func encoder(_ format: String) -> String {
     StockFormat(rawValue: String(format.dropFirst(4)))?.encode ?? "cat"

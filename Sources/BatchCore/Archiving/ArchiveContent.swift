@@ -13,4 +13,11 @@ protocol ArchiveContent: AnyObject {
 
   /// Goes on elsewhere, where there is a ``length``.
   func seek(to offset: UInt64)
+
+  /// Whether something follows that is not content and was passed over.
+  var hasGarbage: Bool { get }
+}
+
+extension ArchiveContent {
+  var hasGarbage: Bool { false }
 }

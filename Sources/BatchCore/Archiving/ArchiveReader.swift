@@ -176,7 +176,7 @@ final class ArchiveReader {
       if piece.isEmpty { break }
       if isBareTar { trailing.add(piece) }
     }
-    if trailing.isMore { remarks.append(Self.moreRemark) }
+    if trailing.isMore || feed.content.hasGarbage { remarks.append(Self.moreRemark) }
   }
 
   // MARK: Steps

@@ -8,6 +8,7 @@ final class FileContent: ArchiveContent {
   /// What ended the decoding.
   private(set) var damage: CompressionDamage?
   private(set) var bytesRead: UInt64 = 0
+  private(set) var hasGarbage = false
   let length: UInt64?
 
   private let file: ArchiveFile
@@ -93,6 +94,7 @@ final class FileContent: ArchiveContent {
     // What gunzip and bunzip2 pass over with a word does not spoil what came before it.
     if damage.kind == .garbageAfterEnd, format == .gz || format == .bz2 {
       isAtEnd = true
+      hasGarbage = true
       rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
       return
     }
