@@ -232,7 +232,7 @@ import Testing
           print(sorted(os.listdir('.')), open('leaf').read(), os.stat('twin').st_nlink, os.readlink('s'), s.st_mtime, oct(s.st_mode))
       END
       python3 tree.py t make; $BP archive -q -o a.tar.zst t; $BP extract -q -C o a.tar.zst; echo $?
-      python3 tree.py t >one; python3 tree.py o/t | diff one -; cut -c 1-31 one
+      python3 tree.py t >one; python3 tree.py o/t | diff one -; cut -c 1-32 one
       """#)
     #expect(
       run.text == "0\n['leaf', 's', 'twin'] x 2 leaf 7\n" && run.errorText == "",
