@@ -38,6 +38,9 @@ def tree_peers(tree: str) -> tuple[Peer, ...]:
     )
 
 
+OWN_ARCHIVE = "{batchproc} archive -q --no-fsync --force -o {work}/in.tar.zst -C {small} ."
+
+
 JOBS = (
     Job("SHA-256 of many small files", "{batchproc} hash {small}", tree_peers("small"), target=0.60),
     Job("SHA-256 of a mixed tree", "{batchproc} hash {mixed}", tree_peers("mixed")),
@@ -76,7 +79,7 @@ JOBS = (
         ),
         target=0.85,
         setup="rm -rf {work}/copy {work}/gz; cp -r {small} {work}/copy",
-        prepare="find {work}/copy -name '*.gz' -delete",
+        prepare="find {work}/copy -name '*.gz' -delete; rm -rf {work}/gz",
     ),
     Job(
         "tree to .zst",
@@ -88,7 +91,7 @@ JOBS = (
         ),
         target=0.70,
         setup="rm -rf {work}/copy {work}/zst {work}/mirror; cp -r {small} {work}/copy",
-        prepare="find {work}/copy -name '*.zst' -delete",
+        prepare="find {work}/copy -name '*.zst' -delete; rm -rf {work}/zst {work}/mirror",
     ),
     Job(
         "big file to .gz",
@@ -125,6 +128,73 @@ JOBS = (
             Peer("zstd -T -r", "zstd -qkfr3 -T{cores} --output-dir-mirror {disk}/mirror {small}", same_work=False),
         ),
         setup="rm -rf {disk}/zst {disk}/mirror",
+    ),
+    Job(
+        "archive .tar, with digests and an index",
+        "{batchproc} archive -q --no-fsync --force -o {work}/ours.tar -C {small} .",
+        (Peer("tar", "tar -cf {work}/peer.tar -C {small} ."), Peer("bsdtar", "bsdtar -cf {work}/peer.tar -C {small} .")),
+        target=1.0,
+        prepare="rm -f {work}/ours.tar {work}/peer.tar",
+    ),
+    Job(
+        "archive .tar.zst, with digests and an index",
+        "{batchproc} archive -q --no-fsync --force -o {work}/ours.tar.zst -C {small} .",
+        (
+            Peer("tar | zstd -T", "tar -cf - -C {small} . | zstd -qT{cores} -3 >{work}/peer.tar.zst"),
+            Peer("bsdtar --zstd", "bsdtar -cf {work}/peer.tar.zst --zstd --options zstd:threads={cores} -C {small} ."),
+        ),
+        target=0.92,
+        prepare="rm -f {work}/ours.tar.zst {work}/peer.tar.zst",
+    ),
+    Job(
+        "archive .tar.gz, with digests and an index",
+        "{batchproc} archive -q --no-fsync --force -o {work}/ours.tar.gz -C {small} .",
+        (Peer("tar | pigz", "tar -cf - -C {small} . | pigz -p{cores} >{work}/peer.tar.gz"),),
+        target=0.40,
+        prepare="rm -f {work}/ours.tar.gz {work}/peer.tar.gz",
+    ),
+    Job(
+        "extract our .tar.zst",
+        "{batchproc} extract -q --no-fsync -C {work}/ours {work}/in.tar.zst",
+        (
+            Peer("tar --zstd", "tar --zstd -xf {work}/in.tar.zst -C {work}/peer"),
+            Peer("bsdtar", "bsdtar -xf {work}/in.tar.zst -C {work}/peer"),
+        ),
+        target=0.65,
+        setup=OWN_ARCHIVE,
+        prepare="rm -rf {work}/ours {work}/peer; mkdir {work}/ours {work}/peer",
+    ),
+    Job(
+        "extract a .tar.zst of stock tar",
+        "{batchproc} extract -q --no-fsync -C {work}/ours {work}/stock.tar.zst",
+        (Peer("tar --zstd", "tar --zstd -xf {work}/stock.tar.zst -C {work}/peer"),),
+        target=1.0,
+        setup="tar -cf - -C {small} . | zstd -qfT{cores} -3 -o {work}/stock.tar.zst",
+        prepare="rm -rf {work}/ours {work}/peer; mkdir {work}/ours {work}/peer",
+    ),
+    Job(
+        "one member of our .tar.zst",
+        "{batchproc} extract -q --to-stdout {work}/in.tar.zst \"$(cat {work}/member)\" >{work}/member.ours",
+        (Peer("tar --zstd", "tar --zstd -xOf {work}/in.tar.zst \"$(cat {work}/member)\" >{work}/member.peer"),),
+        target=0.10,
+        setup=OWN_ARCHIVE + "; tar --zstd -tf {work}/in.tar.zst | grep -v '/$' | sed -n 30000p >{work}/member",
+    ),
+    Job(
+        "list our .tar.zst",
+        "{batchproc} list {work}/in.tar.zst >{work}/list.ours",
+        (Peer("tar --zstd -t", "tar --zstd -tf {work}/in.tar.zst >{work}/list.peer"),),
+        target=0.05,
+        setup=OWN_ARCHIVE,
+    ),
+    Job(
+        "verify our .tar.zst",
+        "{batchproc} verify -q {work}/in.tar.zst",
+        (
+            Peer("zstd -t, then sha256sum of the tree", "zstd -qt {work}/in.tar.zst;"
+                 " find {small} -type f -print0 | xargs -0 sha256sum >{work}/peer.sums"),
+        ),
+        target=0.7,
+        setup=OWN_ARCHIVE,
     ),
     Job(
         "start: --version",

@@ -46,7 +46,8 @@ import Testing
       for a in a.tar.bz2 b; do $BP verify -q $a; echo $?; cmp <($BP list -q $a) <(tar -tf a.tar); done
       cat b - >c <<<garbage; $BP verify -q c; echo $?; mkdir o; $BP extract -q -C o b; diff -r t o/t
       """)
-    #expect(run.text == "0\n0\n0\n", "\(run.text)\(run.errorText)")
+    // What is behind the last stream is nobody's, which verify takes for damage and extract for nothing.
+    #expect(run.text == "0\n0\n4\n", "\(run.text)\(run.errorText)")
   }
 
   @Test("damage and cuts are found, with an index and without")

@@ -52,7 +52,9 @@ import Testing
     try t.shell("for i in 1 2 3 4; do head -c 3M /dev/urandom >t/noise$i; done")
     for format in ["tar", "zip"] {
       let run = try inject("write:error=\(error):when=\(turn)", "archive -q -j 1 --stride 1 -o a.\(format) t")
-      #expect(run.status == 5 && run.errorText.contains("a.\(format): cannot write: "), "\(run.errorText)")
+      #expect(run.status == 5)
+      // Turns are counted for each thread, so that the message itself can be what was not written.
+      #expect(run.errorText.isEmpty || run.errorText.contains("a.\(format): cannot write: "))
       #expect(t.names() == ["o", "t"])
     }
   }
