@@ -56,7 +56,7 @@ def first_run(timing: Timing, prepare: str | None) -> float:
 
 
 def one_round(timings: list[Timing], runs: int, prepare: str | None) -> None:
-    plain = not any(SHELL_MARKS.search(timing.command) for timing in timings)
+    plain = not any(SHELL_MARKS.search(command) for command in [prepare or ""] + [timing.command for timing in timings])
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         call = ["hyperfine", "--runs", str(runs), "--style", "none", "--export-json", report.name]
         call += ["--shell", "none" if plain else "sh"]
@@ -86,4 +86,10 @@ def race(timings: list[Timing], budget: float, prepare: str | None = None) -> No
     rounds = max(3, min(15, int(budget / max(once, 0.001))))
     for turn in range(rounds):
         shift = turn % len(runners)
-        one_round(runners[shift:] + runners[:shift], runs, prepare)
+        try:
+            one_round(runners[shift:] + runners[:shift], runs, prepare)
+        except RuntimeError as error:
+            # The other tables are still worth having.
+            for timing in runners:
+                timing.failure = str(error).splitlines()[0]
+            return

@@ -12,12 +12,22 @@ public struct MemberSelection: Sendable {
     var compiled = [IgnorePattern]()
     for glob in globs {
       // A member may be named as it is listed, with the slash of a folder at its end.
-      guard let pattern = IgnorePattern(glob.bytes), !pattern.isNegated else {
+      guard let pattern = IgnorePattern(Self.anchored(glob.bytes)), !pattern.isNegated else {
         throw BatchError(.invalid, "the pattern can never match", path: glob)
       }
       compiled.append(pattern)
     }
     self.globs = compiled
+  }
+
+  /// A pattern for the paths of members, which never begin with `./`, though archives may list them so.
+  private static func anchored(_ glob: [UInt8]) -> [UInt8] {
+    let (dot, slash) = (UInt8(ascii: "."), UInt8(ascii: "/"))
+    guard glob.first == dot, glob.count == 1 || glob[1] == slash else { return glob }
+    var rest = glob.dropFirst()
+    while rest.starts(with: [slash, dot, slash]) { rest = rest.dropFirst(2) }
+    // The folder itself stands for all that is in it.
+    return rest.allSatisfy { $0 == slash } ? [UInt8(ascii: "*")] : Array(rest)
   }
 
   /// How many patterns there are.

@@ -5,6 +5,8 @@ final class CompressBench {
   let decoder: StreamDecoder
   var content: [UInt8] = []
   var output: [UInt8] = []
+  /// Those of the source.
+  var attributes: [ExtendedAttribute] = []
   /// Where the last output went to; not kept open from chunk to chunk.
   var folder: OutputFolder?
 

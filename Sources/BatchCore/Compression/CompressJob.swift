@@ -122,6 +122,8 @@ public final class CompressJob: BatchJob {
     }
     bench.content.reserveCapacity(Int(clamping: record.status.size))
     let outcome = try context.read(record, isCounted: false) {
+      (file: borrowing Descriptor) throws(BatchError) in
+      bench.attributes = AttributeReader.attributes(of: file)
       bench.content.removeAll(keepingCapacity: true)
     } consume: { piece in
       bench.content.append(contentsOf: piece)
@@ -175,7 +177,7 @@ public final class CompressJob: BatchJob {
           try OutputProof.proveExisting(target, has: expected, bench.decoder, bench.digest)
         }
       }
-      try file.prepare(.init(of: status), attributesOf: record.path)
+      try file.prepare(.init(of: status), attributes: bench.attributes)
       committer.add(StagedOutput(file: file, source: record, isProved: removes))
     } catch {
       committer.release()

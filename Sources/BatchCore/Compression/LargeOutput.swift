@@ -27,7 +27,8 @@ final class LargeOutput: Sendable {
   func finish() throws(BatchError) -> Int64 {
     let trailer = try joiner.use { (joiner) throws(BatchError) in try joiner.finish() }
     try target.write(trailer.span)
-    try target.prepare(.init(of: file.record.status), attributesOf: file.record.path)
+    try target.prepare(
+      .init(of: file.record.status), attributes: AttributeReader.attributes(of: file.record.path))
     return target.size
   }
 

@@ -62,10 +62,10 @@ public final class AtomicFile: Sendable {
   /// Finishes the content without giving the name yet; ``publish()`` follows.
   ///
   /// - Throws: as ``write(_:)``.
-  public func prepare(_ metadata: Metadata, attributesOf source: PathBytes? = nil) throws(BatchError) {
+  func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError) {
     try output.withLock { output throws(BatchError) in
       guard let current = output.take() else { throw Self.closed(target) }
-      if let source { try current.copyAttributes(from: source) }
+      try current.setAttributes(attributes)
       try current.finish(metadata, syncing: false)
       output = consume current
     }

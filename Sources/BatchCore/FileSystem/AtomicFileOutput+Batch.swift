@@ -5,37 +5,22 @@ import Glibc
 extension AtomicFileOutput {
   private static let pieceSize = 256 << 10
 
-  /// Copies the extended attributes of a file, access control lists among them.
+  /// Sets the extended attributes of a source, access control lists among them.
   ///
   /// Attributes that the target's file system does not keep, or that only root may set, are left out, as
   /// the stock tools leave them out.
-  func copyAttributes(from source: PathBytes) throws(BatchError) {
-    let names = source.withCString { path in
-      Self.list { clinux_llistxattr(path, $0, $1) }
-    }
-    for name in names.split(separator: 0) {
-      let name = PathBytes(name)
+  func setAttributes(_ attributes: [ExtendedAttribute]) throws(BatchError) {
+    for attribute in attributes {
+      let name = PathBytes(attribute.name)
       // A capability belongs to the program that has it, not to its compressed form.
       if name == "security.capability" || name == "security.selinux" { continue }
-      let value = source.withCString { path in
-        name.withCString { name in Self.list { clinux_lgetxattr(path, name, $0, $1) } }
-      }
       let result = name.withCString { name in
-        value.withUnsafeBytes { clinux_fsetxattr(openDescriptor, name, $0.baseAddress, $0.count) }
+        attribute.value.withUnsafeBytes { clinux_fsetxattr(openDescriptor, name, $0.baseAddress, $0.count) }
       }
       let ignored = [ENOTSUP, EPERM, EACCES, EINVAL, ENOSPC, EDQUOT, E2BIG]
       if result != 0, !ignored.contains(errno) {
         throw Self.failure("set the attributes of", Int(errno), target)
       }
-    }
-  }
-
-  /// Asks for a length, then for as many bytes; empty when there are none or they change meanwhile.
-  private static func list(_ call: (UnsafeMutableRawPointer?, Int) -> Int) -> [UInt8] {
-    let length = call(nil, 0)
-    guard length > 0 else { return [] }
-    return [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-      count = max(0, call(UnsafeMutableRawPointer(buffer.baseAddress), length))
     }
   }
 

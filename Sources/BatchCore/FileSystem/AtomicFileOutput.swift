@@ -11,6 +11,8 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   private let folder: OutputFolder
   private let name: TemporaryName
   private var file: Descriptor?
+  /// Who owns the file as it was made.
+  private let owner: AtomicFile.Metadata.Owner
 
   /// - Parameter folder: the target's, when it is open and its content was looked at; nil opens it and looks.
   init(
@@ -25,7 +27,7 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     let known = folder
     let folder = if let known { known } else { try OutputFolder(of: target) }
     if known == nil { try Self.check(target, in: folder.raw, isReplacing: isReplacing) }
-    var created: (file: Int32, name: TemporaryName)?
+    var created: (file: Int32, name: TemporaryName, owner: AtomicFile.Metadata.Owner)?
     for _ in 0..<Self.attempts where created == nil {
       created = try Self.create(for: target, in: folder.raw, registry: registry)
     }
@@ -35,6 +37,7 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     self.registry = registry
     self.folder = folder
     name = created.name
+    owner = created.owner
     file = Descriptor(owning: created.file)
   }
 
@@ -56,6 +59,12 @@ struct AtomicFileOutput: ~Copyable, Sendable {
 
   /// Sets the metadata and brings the content to the disk.
   func finish(_ metadata: AtomicFile.Metadata, syncing: Bool) throws(BatchError) {
+    var metadata = metadata
+    if let wanted = metadata.owner, wanted.group == owner.group,
+      wanted.isGroupOnly || wanted.user == owner.user
+    {
+      metadata.owner = nil
+    }
     let failed = metadata.apply(to: descriptor)
     guard failed == 0 else { throw Self.failure("set the metadata of", Int(failed), target) }
     if syncing { try sync(descriptor) }
@@ -155,7 +164,7 @@ extension AtomicFileOutput {
   /// Makes and locks a temporary file; nil when its name turned out to be somebody else's.
   private static func create(
     for target: PathBytes, in folder: Int32, registry: AtomicFileRegistry
-  ) throws(BatchError) -> (file: Int32, name: TemporaryName)? {
+  ) throws(BatchError) -> (file: Int32, name: TemporaryName, owner: AtomicFile.Metadata.Owner)? {
     let name = TemporaryName()
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let file = registry.add(name, in: folder) {
@@ -174,7 +183,7 @@ extension AtomicFileOutput {
       _ = Glibc.close(Int32(file))
       return nil
     }
-    return (Int32(file), name)
+    return (Int32(file), name, .init(user: status.st_uid, group: status.st_gid))
   }
 
   /// Refuses a target whose name is taken by what may not be replaced.

@@ -19,6 +19,12 @@ struct MemberSelectionTests {
     #expect(try !takes("a/c", "b/a/c"))
     #expect(try !takes("*.txt", "a/b.txt2"))
     #expect(try takes("/a", "a"))
+    #expect(try takes("./a", "a/b"))
+    #expect(try !takes("./b", "a/b"))
+    #expect(try takes("././a/*.txt", "a/b.txt"))
+    #expect(try takes("./", "a/b"))
+    #expect(try takes(".", "a"))
+    #expect(try !takes(".a", "a"))
   }
 
   @Test("tells which patterns matched")

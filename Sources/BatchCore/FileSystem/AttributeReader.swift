@@ -25,6 +25,11 @@ enum AttributeReader {
     }
   }
 
+  /// The same of what a path names, and of a link itself.
+  static func attributes(of path: PathBytes) -> [ExtendedAttribute] {
+    path.withCString { attributes(of: $0, in: AT_FDCWD, followingLinks: false) }
+  }
+
   /// The same of a file that is open, without a way to it.
   static func attributes(of file: borrowing Descriptor) -> [ExtendedAttribute] {
     let number = file.raw
