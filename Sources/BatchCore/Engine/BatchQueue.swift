@@ -28,7 +28,7 @@ final class BatchQueue: Sendable {
     var isWaitingForRoom = false
   }
 
-  private let operations = OperationQueue()
+  let operations = OperationQueue()
   private let admission = DispatchQueue(label: "batchproc.admission")
   private let group = DispatchGroup()
   private let state = Mutex(State())

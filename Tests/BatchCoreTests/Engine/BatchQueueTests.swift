@@ -113,11 +113,17 @@ import Testing
 
   @Test func beginsLargeChunksFirst() async throws {
     let ran = Recorder<Int>()
+    let admitting = Mutex<BatchQueue?>(nil)
     let queue = BatchQueue(
       concurrency: 1, depth: .init(operations: 10), cancellation: Cancellation(),
-      next: supply(10, isLarge: { $0 == 7 || $0 == 9 }) { ran.record($0) })
+      next: supply(10, isLarge: { $0 == 7 || $0 == 9 }) { number in
+        // The first one is handed over before the source is asked for more, and here stays until all are there.
+        while number == 0, (admitting.withLock { $0?.operations.operationCount } ?? 10) < 10 { usleep(500) }
+        ran.record(number)
+      })
+    admitting.withLock { $0 = queue }
     try await onThread { queue.run() }
-    // The first one is handed over before the source is asked for more.
+    admitting.withLock { $0 = nil }
     #expect(ran.values.filter { $0 != 0 } == [7, 9, 1, 2, 3, 4, 5, 6, 8])
   }
 
