@@ -70,7 +70,7 @@ JOBS = (
         setup="find {small} -type f -print0 | xargs -0 sha256sum >{work}/small.sha256",
     ),
     Job(
-        "tree to .gz",
+        "tree to .gz (our -6 is level 5 of libdeflate)",
         "{batchproc} compress -q --no-fsync --compress-all --force --output-dir {work}/gz {small}",
         (
             Peer("xargs libdeflate-gzip", "find {work}/copy -type f ! -name '*.gz' -print0"
@@ -94,7 +94,7 @@ JOBS = (
         prepare="find {work}/copy -name '*.zst' -delete; rm -rf {work}/zst {work}/mirror",
     ),
     Job(
-        "big file to .gz",
+        "big file to .gz (our -6 is level 5 of libdeflate)",
         "{batchproc} compress -q --no-fsync --force --output-dir {work}/big {big}/big.dat",
         (
             Peer("pigz", "pigz -kc -p{cores} {big}/big.dat >{work}/big.gz"),
