@@ -22,13 +22,19 @@ struct ExtractionFinisher {
     folders.sort { left, right in
       (right.order.place.bytes.count, left.index) < (left.order.place.bytes.count, right.index)
     }
-    for path in folder.undescribed {
+    let made = folder.madeFolders
+    for path in made.subtracting(folders.map { PathBytes($0.order.place.bytes) }) {
       _ = attempt { () throws(BatchError) in
         let opened = try folder.openForMetadata(path.bytes)
         return fchmod(opened.raw, Self.plainMode) == 0 ? .made([]) : .made(.mode)
       }
     }
-    for (order, _) in folders { tell(order, attempt(order, describeFolder)) }
+    for (order, _) in folders {
+      // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
+      let place = PathBytes(order.place.bytes)
+      let describes = made.contains(place) || (options.overwriting != .never && !place.isEmpty)
+      tell(order, describes ? attempt(order, describeFolder) : .made([]))
+    }
   }
 
   /// What a folder gets that the archive does not describe: what a new file gets, and to be entered by whoever

@@ -11,7 +11,7 @@ final class ExtractionFolder: Sendable {
 
   let path: PathBytes
   private let root: Descriptor
-  /// Folders that were made here, and that no member has described yet.
+  /// Folders that were made here; complete when all lanes have come to their end, and not before.
   private let made = Mutex<Set<PathBytes>>([])
   private let hasOneCall = Atomic<Bool>(true)
   /// Hashes of the paths of folders that were cleared.
@@ -61,17 +61,8 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Makes a folder, and those above it.
-  ///
-  /// - Returns: whether it was made in this run and is now described for the first time.
-  func makeFolder(_ member: MemberPath) throws(BatchError) -> Bool {
-    guard !member.bytes.isEmpty else { return false }
-    _ = try open(member.bytes[...], creating: true)
-    return made.withLock { $0.remove(PathBytes(member.bytes)) != nil }
-  }
-
-  /// The folders that no member described.
-  var undescribed: [PathBytes] { made.withLock { Array($0) } }
+  /// The folders that were made in this run; to be asked when no lane makes any more.
+  var madeFolders: Set<PathBytes> { made.withLock { $0 } }
 
   /// Removes what dead runs left in a folder, once in a run.
   func clear(_ folder: Int32, _ path: ArraySlice<UInt8>) {

@@ -71,9 +71,8 @@ final class ExtractionLane {
   private func make(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> ExtractionVerdict {
     switch order.entry.kind {
     case .directory:
-      let isNew = try folder.makeFolder(order.place)
-      let describes = isNew || (options.overwriting != .never && !order.place.bytes.isEmpty)
-      return describes ? .deferred(.folder(order)) : .made([])
+      if !order.place.bytes.isEmpty { _ = try folder.open(order.place.bytes[...], creating: true) }
+      return .deferred(.folder(order))
     case .file: return try makeFile(order, fill)
     case .symbolicLink: return .deferred(.symbolicLink(order))
     case .hardLink:

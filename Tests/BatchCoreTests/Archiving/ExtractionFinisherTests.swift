@@ -1,0 +1,94 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BatchCore
+
+@Suite("The end of an extraction")
+struct ExtractionFinisherTests {
+  private let temporary: TemporaryFolder
+  private let folder: ExtractionFolder
+
+  init() throws {
+    temporary = try TemporaryFolder()
+    folder = try ExtractionFolder(temporary.path)
+  }
+
+  private func status(_ name: String) throws -> FileStatus {
+    let lane = ExtractionLane(folder, ExtractionOptions(), OwnerNumbers())
+    return try #require(lane.status(of: temporary.file(name), in: AT_FDCWD))
+  }
+
+  private func order(_ path: PathBytes, _ kind: ArchiveEntry.Kind, mode: UInt32 = 0o750) throws
+    -> ExtractionOrder
+  {
+    let time = FileStatus.Time(seconds: 7, nanoseconds: 9)
+    return ExtractionOrder(
+      entry: ArchiveEntry(path: path, kind: kind, mode: mode, modified: time), place: try MemberPath(path))
+  }
+
+  private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) {
+    let lane = ExtractionLane(folder, options, OwnerNumbers())
+    ExtractionFinisher(folder: folder, options: options, lane: lane).finish(steps) { _, verdict in
+      guard case .made(let losses) = verdict, losses.isEmpty else {
+        Issue.record("\(verdict)")
+        return
+      }
+    }
+  }
+
+  @Test("gives folders their metadata, whichever lane was the first to make them")
+  func race() throws {
+    let options = ExtractionOptions()
+    let count = 3000
+    let folders = try (0..<count).map { try order(PathBytes("d\($0)"), .directory) }
+    let files = try (0..<count).map { try order(PathBytes("d\($0)/f"), .file) }
+    let steps = Mutex<[DeferredStep]>([])
+    let arrived = Atomic(0)
+    // One thread makes the folders as members, the other on its way to files in them.
+    DispatchQueue.concurrentPerform(iterations: 2) { thread in
+      let lane = ExtractionLane(folder, options, OwnerNumbers())
+      for number in 0..<count {
+        let order = thread == 0 ? folders[number] : files[number]
+        arrived.add(1, ordering: .acquiringAndReleasing)
+        while arrived.load(ordering: .acquiring) < 2 * (number + 1) { sched_yield() }
+        // All distances between the two come.
+        if thread == 0 { for _ in 0..<(number % 300) { _ = arrived.load(ordering: .relaxed) } }
+        switch lane.extract(order, { _ in }) {
+        case .deferred(let step, _): steps.withLock { $0.append(step) }
+        case .failed(let error): Issue.record("\(error)")
+        case .made, .kept: break
+        }
+      }
+    }
+    finish(steps.withLock { $0 }, options)
+    for order in folders {
+      let status = try status(order.entry.path.description)
+      #expect(status.mode & 0o777 == 0o750 && status.modified == order.entry.modified, "\(order.entry.path)")
+    }
+  }
+
+  @Test("leaves folders alone that were there, unless they are to be overwritten", arguments: [false, true])
+  func existing(overwrites: Bool) throws {
+    try temporary.makeFolder("old")
+    let before = try status("old")
+    var options = ExtractionOptions()
+    if overwrites { options.overwriting = .always }
+    let steps = try [DeferredStep.folder(order("old", .directory)), .folder(order(".", .directory))]
+    finish(steps, options)
+    let after = try status("old")
+    #expect((after.modified == before.modified) == !overwrites)
+    #expect(try status("").mode & 0o777 == 0o700)
+  }
+
+  @Test("goes by the last of several descriptions of a folder, and gives plain modes to those that have none")
+  func descriptions() throws {
+    _ = try folder.open(Array("a/b".utf8)[...], creating: true)
+    let steps = try [0o711, 0o755, 0o700].map { DeferredStep.folder(try order("a", .directory, mode: $0)) }
+    finish(steps, ExtractionOptions())
+    #expect(try status("a").mode & 0o777 == 0o700)
+    let plain = AtomicFile.defaultPermissions
+    #expect(try status("a/b").mode & 0o777 == plain | (plain >> 2) & 0o111)
+  }
+}
