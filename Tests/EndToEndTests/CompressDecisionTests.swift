@@ -43,6 +43,19 @@ import Testing
   }
 
   @Test(
+    "what looks like noise and comes again further back than gzip sees is made smaller by the others",
+    .enabled(if: Host.hasPython, "needs python3"), arguments: [StockFormat.zst, .xz])
+  func farRepeats(format: StockFormat) throws {
+    try t.shell(
+      """
+      python3 -c 'import random; r = random.Random(7); b = r.randbytes(300000); open("n", "wb").write(b + b[:40000])'
+      """)
+    let run = try t.batchproc("compress", "--format", PathBytes(format.rawValue), "n")
+    #expect(run.errorText.hasPrefix("compressed 1 file,"), "\(run.errorText)")
+    #expect(try t.shell("\(format.tool) -dc n.\(format) | cmp - n && stat -c %s n.\(format)").text < "305000")
+  }
+
+  @Test(
     "what is compressed already, by its content and whatever its name, is passed over and counted",
     arguments: [
       "gzip -c", "zstd -qc", "xz -c", "lz4 -qc", "lz4 -qcl", "bzip2 -c", "tee",

@@ -143,4 +143,18 @@ import Testing
         == 0)
     #expect(t.names(in: "w") == ["dir", "f", "gone", "loop"])
   }
+
+  @Test("what a link leads to gives its attributes, be it small, cut into blocks or compressed already")
+  func attributesThroughLinks() throws {
+    let made = try t.shell(
+      """
+      rm -r w out; mkdir w else; seq 5000 >else/small; seq 900000 >else/large; seq 700 | gzip -n >else/p.gz
+      for f in small large p.gz; do setfattr -n user.note -v "of $f" else/$f; ln -s ../else/$f w/$f; done
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    let run = try t.shell("$BP compress -L --output-dir o w && $BP decompress -L --output-dir o w/p.gz")
+    #expect(run.status == 0, "\(run.errorText)")
+    let found = try t.shell("cd o/w && getfattr --only-values -n user.note small.gz large.gz p")
+    #expect(found.text == "of smallof largeof p.gz", "\(found.text)\(found.errorText)")
+  }
 }

@@ -62,8 +62,10 @@ import Testing
     #expect(run.status == 3)
     #expect(run.messages.count == 1)
     #expect(run.messages.allSatisfy { $0.contains("w/b.gz") }, "\(run.messages)")
-    let forced = try t.shell("timeout 20 $BP compress --force w")
+    let forced = try t.shell("timeout 20 $BP compress --force --json w")
     #expect(forced.status == (make.hasPrefix("ln") ? 0 : 3), "\(forced.errorText)")
+    // Nothing is told as done that is not.
+    #expect(forced.text.contains("\"path\":\"w/b\",\"outcome\"") == make.hasPrefix("ln"), "\(forced.text)")
     #expect(try t.shell("cat canary; cmp w/b <(seq 6000)").text == "keep\n")
   }
 

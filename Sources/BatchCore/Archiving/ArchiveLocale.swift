@@ -9,6 +9,7 @@ enum ArchiveLocale {
   case bytes
   case unicode
 
+  // Made once, never changed and never freed; any number of threads may use one. Its type is a bare pointer.
   private nonisolated(unsafe) static let c = newlocale(Int32(1) << LC_CTYPE, "C", nil)
   private nonisolated(unsafe) static let utf8 = newlocale(Int32(1) << LC_CTYPE, "C.UTF-8", nil)
 

@@ -6,12 +6,10 @@ extension AtomicFile.Metadata {
   init(of source: FileStatus) {
     self.init(
       permissions: source.mode & 0o777,
-      owner: Self.isRoot
+      owner: StandardStreams.isRoot
         ? Owner(user: source.owner, group: source.group) : Owner(group: source.group),
       times: Times(accessed: source.modified, modified: source.modified))
   }
-
-  private static let isRoot = geteuid() == 0
 }
 
 /// Lends the bytes of an array, with the error type of the caller.

@@ -133,10 +133,6 @@ public final class CompressJob: BatchJob {
       context.skip()
       return .compressedAlready
     }
-    if !options.compressesAll, bench.content.withUnsafeBytes({ Noise.fills($0) }) {
-      context.skip()
-      return .notSmaller
-    }
     bench.output.removeAll(keepingCapacity: true)
     try withBytes(of: bench.content) { (raw) throws(BatchError) in
       try bench.codec.compress(wholeFile: raw, into: &bench.output)

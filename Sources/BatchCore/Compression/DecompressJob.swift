@@ -195,7 +195,7 @@ public final class DecompressJob: BatchJob {
         try OutputProof.proveExisting(target, has: expected, nil, bench.digest)
       }
     }
-    try file.prepare(.init(of: record.status), attributes: AttributeReader.attributes(of: record.path))
+    try file.prepare(.init(of: record.status), attributes: AttributeReader.attributes(of: record))
     committer.add(StagedOutput(file: file, source: record, isProved: removes))
     return .written(target: target, plainSize: size, compressedSize: record.status.size)
   }

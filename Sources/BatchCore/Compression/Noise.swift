@@ -1,5 +1,6 @@
-/// Tells bytes that no compressor of the LZ77 family makes smaller, many times faster than it would find out.
+/// Tells bytes that DEFLATE does not make smaller, many times faster than it would find out.
 ///
+/// Compressors with a larger window may: what comes again beyond 32 KiB is not looked for.
 /// What was encrypted or compressed already passes for noise: every byte value is about as frequent as the
 /// others, and nothing comes twice within the window. Text, tables, programs, samples and pictures do not.
 enum Noise {

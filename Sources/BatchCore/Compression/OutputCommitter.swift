@@ -4,8 +4,8 @@ import Synchronization
 /// Gives finished outputs their names in batches: one sync for all of them, the renames, the folders, and
 /// only then the removal of sources.
 ///
-/// Without a sync there is nothing to wait for, and no batch. A batch is committed while the lanes go on. Each output that is open holds a place; where none is free,
-/// what is staged is committed at once.
+/// A batch is committed while the lanes go on. Each output that is open holds a place; where none is free,
+/// what is staged is committed at once. Without a sync there is nothing to wait for, and no batch.
 final class OutputCommitter: Sendable {
   private struct State {
     var staged: [StagedOutput] = []

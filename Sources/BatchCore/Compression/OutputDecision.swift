@@ -34,7 +34,9 @@ enum OutputDecision: Sendable, Hashable {
     if output.identity == source.status.identity {
       return .refused(BatchError(.invalid, "is its own output", path: source.path))
     }
-    if options.force { return .write(isReplacing: true) }
+    if options.force, output.kind == .regular || output.kind == .symbolicLink {
+      return .write(isReplacing: true)
+    }
     guard output.kind == .regular else {
       return .refused(
         BatchError(.invalid, "is in the way of the output: it is \(output.kind.text)", path: target))

@@ -18,20 +18,27 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
 
   /// Begins the work; called by the queue. A second call does nothing.
   override public final func start() {
-    if begin() { run() }
+    if begin() { run(execute) }
   }
 
   /// Begins the work by hand, outside any queue.
   ///
   /// - Throws: `invalid` when a dependency is not finished or the operation has been started before.
   public final func startByHand() throws(BatchError) {
+    try startByHand(doing: execute)
+  }
+
+  /// The same with other work in the place of ``execute()``.
+  ///
+  /// - Parameter work: calls ``finish()`` as that does.
+  final func startByHand(doing work: () -> Void) throws(BatchError) {
     guard isReady || isCancelled else {
       throw BatchError(.invalid, "an operation cannot start before those it depends on are finished")
     }
     guard begin() else {
       throw BatchError(.invalid, "an operation can be started once only")
     }
-    run()
+    run(work)
   }
 
   /// The work. An override calls ``finish()`` once, at any later time, on any thread.
@@ -63,13 +70,13 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     }
   }
 
-  private func run() {
+  private func run(_ work: () -> Void) {
     didChangeValue(forKey: "isExecuting")
     if isCancelled {
       cancelledBeforeStart()
       finish()
     } else {
-      execute()
+      work()
     }
   }
 }

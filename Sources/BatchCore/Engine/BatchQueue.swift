@@ -28,6 +28,7 @@ final class BatchQueue: Sendable {
     var isWaitingForRoom = false
   }
 
+  /// Those that were admitted and are not finished; for tests to look at.
   let operations = OperationQueue()
   private let admission = DispatchQueue(label: "batchproc.admission")
   private let group = DispatchGroup()

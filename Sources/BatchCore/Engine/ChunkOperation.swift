@@ -6,11 +6,8 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   let itemCount: Int
   private let lanes: LanePool?
   private let body: @Sendable (Workbench) -> Void
-  /// The bench of the thread that runs the chunk itself; set and used on that thread.
-  private var callersBench: Workbench?
 
-  /// - Parameter lanes: where the body runs; nil for the thread that starts the operation, with the
-  ///   bench given to ``run(on:)``.
+  /// - Parameter lanes: where the body runs; nil for one that is started by ``run(on:)``.
   init(itemCount: Int, isLarge: Bool, lanes: LanePool?, body: @escaping @Sendable (Workbench) -> Void) {
     self.itemCount = itemCount
     self.lanes = lanes
@@ -21,10 +18,7 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   }
 
   override func execute() {
-    guard let lanes else {
-      if let callersBench { body(callersBench) }
-      return finish()
-    }
+    guard let lanes else { return finish() }
     lanes.run(
       { bench in
         if !self.isCancelled { self.body(bench) }
@@ -36,8 +30,9 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   ///
   /// - Throws: `invalid` when the operation was started before.
   func run(on bench: Workbench) throws(BatchError) {
-    callersBench = bench
-    defer { callersBench = nil }
-    try startByHand()
+    try startByHand {
+      body(bench)
+      finish()
+    }
   }
 }

@@ -25,9 +25,9 @@ enum AttributeReader {
     }
   }
 
-  /// The same of what a path names, and of a link itself.
-  static func attributes(of path: PathBytes) -> [ExtendedAttribute] {
-    path.withCString { attributes(of: $0, in: AT_FDCWD, followingLinks: false) }
+  /// The same of what a walk found, by its path.
+  static func attributes(of record: FileRecord) -> [ExtendedAttribute] {
+    record.path.withCString { attributes(of: $0, in: AT_FDCWD, followingLinks: record.followsLinks) }
   }
 
   /// The same of a file that is open, without a way to it.

@@ -14,7 +14,7 @@ public enum StandardStreams {
   }
 
   /// Whether the process is the superuser's.
-  public static var isRoot: Bool { geteuid() == 0 }
+  public static let isRoot = geteuid() == 0
 
   /// Whether a stream is a terminal.
   public static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }

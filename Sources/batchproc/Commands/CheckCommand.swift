@@ -51,13 +51,7 @@ struct CheckCommand {
   }
 
   private func finish(_ summary: RunSummary, _ tally: CheckTally, manifestCount: Int) -> Ending {
-    if let ending = session.endingOfStopped(summary) { return ending }
-    do throws(BatchError) {
-      try session.output.finish()
-    } catch {
-      session.reporter.fatal(error)
-      return .exit(.outputIncomplete)
-    }
+    if let ending = session.endingBeforeSummary(summary) { return ending }
     let verdict = CheckVerdict(tally, manifestCount: manifestCount, options: options)
     if !options.printsNoRows { verdict.warnings.forEach { session.diagnostics.report($0, as: .warning) } }
     session.reporter.summary(

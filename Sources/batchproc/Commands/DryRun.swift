@@ -21,13 +21,7 @@ struct DryRun {
       try results.write(rows)
     }
     let summary = session.run(job, over: source, total: total)
-    if let ending = session.endingOfStopped(summary) { return ending }
-    do throws(BatchError) {
-      try session.output.finish()
-    } catch {
-      session.reporter.fatal(error)
-      return .exit(.outputIncomplete)
-    }
+    if let ending = session.endingBeforeSummary(summary) { return ending }
     let counts = summary.counts
     session.reporter.summary(
       summary,

@@ -61,6 +61,14 @@ struct ExtractCommand {
     }
   }
 
+  private func tell(unmatched globs: [PathBytes]) {
+    for glob in globs {
+      tally.met(
+        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
+        severity: .failure)
+    }
+  }
+
   private func finish(_ summary: RunSummary, _ extraction: Extraction, _ failure: BatchError?) -> Ending {
     if let ending = session.endingOfStopped(summary) { return ending }
     if let failure { session.reporter.fatal(failure) }
@@ -72,11 +80,7 @@ struct ExtractCommand {
         BatchError(.invalid, "absolute names were made relative", path: extraction.archive.path), as: .note)
     }
     let unmatched = extraction.isCutShort ? [] : extraction.unmatched
-    for glob in unmatched {
-      tally.met(
-        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
-        severity: .failure)
-    }
+    tell(unmatched: unmatched)
     let counts = session.runner.counters.snapshot
     session.reporter.summary(
       RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
@@ -99,11 +103,7 @@ struct ExtractCommand {
       session.reporter.met(Problem(.unreadable, error), severity: .failure)
     }
     try session.output.finish()
-    for glob in printing.unmatched {
-      session.reporter.met(
-        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
-        severity: .failure)
-    }
+    tell(unmatched: printing.unmatched)
     if result.isCutShort { return .exit(result.written == 0 ? .fatal : .outputIncomplete) }
     return .exit(result.failed > 0 || !printing.unmatched.isEmpty ? .someFailed : .success)
   }

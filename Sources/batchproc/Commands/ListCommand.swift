@@ -31,13 +31,7 @@ struct ListCommand {
       try results.write(rows, as: "member")
     }
     let summary = session.run(job, over: source)
-    if let ending = session.endingOfStopped(summary) { return ending }
-    do throws(BatchError) {
-      try session.output.finish()
-    } catch {
-      session.reporter.fatal(error)
-      return .exit(.outputIncomplete)
-    }
+    if let ending = session.endingBeforeSummary(summary) { return ending }
     for remark in end.remarks { session.warn(BatchError(.malformed, remark, path: archive.path)) }
     let counts = summary.counts
     session.reporter.summary(

@@ -132,17 +132,4 @@ extension ArchiveEntry.Kind {
     case .blockDevice: UInt8(ascii: "b")
     }
   }
-
-  /// What programs know the kind by.
-  var word: String {
-    switch self {
-    case .file: "file"
-    case .directory: "directory"
-    case .symbolicLink: "symlink"
-    case .hardLink: "hardlink"
-    case .fifo: "fifo"
-    case .characterDevice: "chardev"
-    case .blockDevice: "blockdev"
-    }
-  }
 }

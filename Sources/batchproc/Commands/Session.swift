@@ -106,6 +106,19 @@ final class Session: Sendable {
     return .exit(reason.code == .unwritable ? .outputIncomplete : .fatal)
   }
 
+  /// The ending of a run that was stopped, or whose rows cannot be finished, which has been told; nil when the
+  /// summary follows.
+  func endingBeforeSummary(_ summary: RunSummary) -> Ending? {
+    if let ending = endingOfStopped(summary) { return ending }
+    do throws(BatchError) {
+      try output.finish()
+      return nil
+    } catch {
+      reporter.fatal(error)
+      return .exit(.outputIncomplete)
+    }
+  }
+
   private func received(_ number: Int32) {
     if number == SIGUSR1 {
       progress.withLock { $0 }?.printNow()

@@ -44,13 +44,7 @@ struct VerifyCommand {
       session.advanced(findings.count)
     }
     let summary = session.run(job, over: source)
-    if let ending = session.endingOfStopped(summary) { return ending }
-    do throws(BatchError) {
-      try session.output.finish()
-    } catch {
-      session.reporter.fatal(error)
-      return .exit(.outputIncomplete)
-    }
+    if let ending = session.endingBeforeSummary(summary) { return ending }
     return finish(summary, verification, tally.withLock { $0 })
   }
 
