@@ -153,6 +153,20 @@ import Testing
     }
   }
 
+  @Test(
+    "an index that the disk does not give up is done without", arguments: [1, 2, 3, 4], ["tar", "tar.zst"])
+  func badIndex(turn: Int, format: String) throws {
+    let name = try archive(format)
+    let fault = "pread64:error=EIO:when=\(turn)"
+    let whole = try t.batchproc("list", PathBytes(name))
+    let list = try inject(fault, "list -j 1 \(name)", paths: "-P $PWD/\(name)")
+    #expect(list.text == whole.text && list.status == 0, "\(list.errorText)")
+    #expect(list.errorText.contains("the member index cannot be read"), "\(list.errorText)")
+    let run = try inject(fault, "extract -j 1 -C o \(name)", paths: "-P $PWD/\(name)")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(try t.differences("t", "o/t") == "")
+  }
+
   @Test("a part of an archive that the disk does not give up costs the members in it alone")
   func badSector() throws {
     try t.shell("for i in 1 2 3 4; do head -c 5M /dev/urandom >t/noise$i; done")

@@ -27,11 +27,11 @@ import Testing
         sizes = [struct.unpack_from('<II', raw, table + 8 + 8 * n) for n in range(count)]
         assert sum(c for c, _ in sizes) == table
         start = sum(c for c, _ in sizes[:-1])
-        assert struct.unpack('<I', raw[start:start + 4])[0] == 0x184D2A5A and raw[start + 8:start + 14] == b'BPIX\x01\x00'
+        assert struct.unpack('<I', raw[start:start + 4])[0] == 0x184D2A5A and raw[start + 8:start + 14] == b'BPIX\x02\x00'
         packed = raw[start + 14:table]
     elif format == 'tar.lz4':
         start, text = struct.unpack('<Q8s', raw[-16:]); assert text == b'BPTAIL01'
-        assert raw[start + 8:start + 14] == b'BPIX\x01\x00'
+        assert raw[start + 8:start + 14] == b'BPIX\x02\x00'
         packed = raw[start + 14:-24]
     elif format == 'tar.gz':
         start, = struct.unpack('<Q', raw[-48:-40]); assert raw[-64:-62] == b'\x1f\x8b' and raw[-52:-50] == b'BT'
@@ -44,8 +44,10 @@ import Testing
         packed = block_tail(decode(raw[raw.rindex(b'\xfd7zXZ\0'):], 'xz'))
     else:
         packed = block_tail(raw)
-    index = decode(packed, 'zstd')
-    assert index[:8] == b'BPIDX001' and hashlib.sha256(index[:-32]).digest() == index[-32:]
+    length, check = struct.unpack('<QI', packed[-12:])
+    index, digests = decode(packed[:length], 'zstd'), packed[length:-12]
+    assert zlib.crc32(packed[:length]) == check
+    assert index[:8] == b'BPIDX002' and hashlib.sha256(digests).digest() == index[-64:-32] and hashlib.sha256(index[:-32]).digest() == index[-32:]
     members, total, frames = struct.unpack_from('<QQQ', index, 8)
     position = 32
     places = []
@@ -64,8 +66,8 @@ import Testing
         position += 4 + size
         kind, size, seconds, nanoseconds, frame, offset, has = struct.unpack_from('<cQqIIQB', index, position)
         position += 34
-        digest = index[position:position + 32] if has else None
-        position += 32 * has
+        digest = digests[:32] if has else None
+        digests = digests[32 * has:]
         header = plain[frame][offset:offset + 512]
         assert header[257:262] == b'ustar' and offset % 512 == 0, path
         status = os.lstat(path)
@@ -76,7 +78,7 @@ import Testing
         else:
             assert digest is None
         found[path] = kind
-    assert position == len(index) - 32 and total == sum(os.path.getsize(p) for p in found if found[p] == b'0')
+    assert position == len(index) - 64 and digests == b'' and total == sum(os.path.getsize(p) for p in found if found[p] == b'0')
     walked = {os.path.join(f, n) for f, d, names in os.walk(b'src') for n in names + d} | {b'src'}
     assert set(found) == walked, set(found) ^ walked
     print(members, len([p for p in found if found[p] == b'1']), frames > 3)

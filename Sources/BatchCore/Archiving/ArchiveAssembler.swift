@@ -88,7 +88,8 @@ final class ArchiveAssembler {
     try tail.write(codec) { (bytes) throws(BatchError) in try (behind ?? stream).write(bytes) }
     guard let source = behind ?? measured else { return nil }
     return WrittenArchive(
-      format: options.format, index: try IndexedArchive.decode(tail.index, size: offset),
+      format: options.format,
+      index: try IndexedArchive.read(IndexExtent(tail.index), digests: true, size: offset),
       stretch: try source.stretch(from: behind == nil ? 0 : offset))
   }
 

@@ -21,7 +21,7 @@ struct BZip2IndexLocator: IndexLocator {
     guard let bytes = try IndexedArchive.decode(stream, of: .bz2, limit: told.length + 512),
       told.length <= UInt64(bytes.count)
     else { return .damaged(from: told.offset) }
-    return IndexPlace(start: told.offset, index: Array(bytes[..<Int(told.length)]))
+    return IndexPlace(start: told.offset, index: IndexExtent(Array(bytes[..<Int(told.length)])))
   }
 
   /// Where the last stream begins; streams begin on a byte, and end in less than one.

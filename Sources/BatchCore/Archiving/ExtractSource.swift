@@ -13,7 +13,8 @@ public struct ExtractSource: BatchSource {
   /// - Throws: `malformed` when the file is no archive.
   public init(_ extraction: Extraction) throws(BatchError) {
     self.extraction = extraction
-    let finding = try IndexedArchive.find(in: extraction.archive)
+    let finding = try IndexedArchive.find(
+      in: extraction.archive, digests: extraction.options.keepsGoing)
     switch finding {
     case .found(let archive, let remarks):
       extraction.add(remarks: remarks)

@@ -30,7 +30,7 @@ struct GzipIndexLocator: IndexLocator {
       return .damaged(from: start)
     }
     return IndexPlace(
-      start: start, index: index,
+      start: start, index: IndexExtent(index),
       remarks: last == expected ? [] : ["the archive is damaged behind the index"])
   }
 

@@ -5,8 +5,8 @@ struct IndexPlace {
 
   /// Where the part behind the members begins; nil where that cannot be told.
   let start: UInt64?
-  /// The index, compressed; nil where it cannot be had.
-  let index: [UInt8]?
+  /// The index as it is stored; nil where it cannot be had.
+  let index: IndexExtent?
   /// What else is odd about the end of the archive.
   var remarks: [String] = []
   /// Compressed and plain sizes of frames, where there is a second list of them, for readers of other kinds.

@@ -1,4 +1,5 @@
 import CZstd
+import Glibc
 
 /// An archive with an index that was found and is right.
 struct IndexedArchive: Sendable {
@@ -22,8 +23,19 @@ struct IndexedArchive: Sendable {
 
   /// Looks for an index at the end of a file.
   ///
-  /// - Throws: what reading throws; a damaged index is a finding.
-  static func find(in file: ArchiveFile) throws(BatchError) -> Finding {
+  /// - Parameter digests: whether those of the members are wanted; they are most of an index.
+  /// - Throws: what reading throws; an index that is damaged, or where the disk is, is a finding.
+  static func find(in file: ArchiveFile, digests: Bool) throws(BatchError) -> Finding {
+    do throws(BatchError) {
+      return try search(file, digests: digests)
+    } catch {
+      // What the disk still has of the members can be had without the index.
+      guard error.errno == EIO else { throw error }
+      return .damaged(BatchError(.malformed, "the member index cannot be read"), from: nil)
+    }
+  }
+
+  private static func search(_ file: ArchiveFile, digests: Bool) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
     let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
     let format = CompressionFormat.detect(archive: start)
@@ -38,8 +50,8 @@ struct IndexedArchive: Sendable {
       }
     guard let place = try locator.locate() else { return .none }
     do throws(BatchError) {
-      guard let compressed = place.index, let start = place.start else { throw damaged }
-      let index = try decode(compressed, size: size)
+      guard let stored = place.index, let start = place.start else { throw damaged }
+      let index = try read(stored, digests: digests, size: size)
       guard index.frames.last?.compressed.upperBound == start else {
         return .damaged(BatchError(.malformed, "the member index is that of another archive"), from: nil)
       }
@@ -54,14 +66,31 @@ struct IndexedArchive: Sendable {
 
   private static let damaged = BatchError(.malformed, "the member index is damaged")
 
-  /// The index that a piece of zstd holds.
+  /// The index that is stored so, by ``MemberIndexBuilder``.
   ///
+  /// - Parameter size: of the archive, which no frame may go beyond.
   /// - Throws: `malformed` when it is damaged.
-  static func decode(_ compressed: [UInt8], size: UInt64) throws(BatchError) -> MemberIndex {
+  static func read(
+    _ stored: IndexExtent, digests: Bool, size: UInt64
+  ) throws(BatchError) -> MemberIndex {
+    let trailerSize = UInt64(MemberIndex.trailerSize)
+    guard stored.count > trailerSize, stored.count <= IndexPlace.largest * 2 else { throw damaged }
+    let end = stored.count - trailerSize
+    var reader = LittleEndianReader(try stored.bytes(end..<stored.count)[...])
+    guard let length = reader.number(UInt64.self), let check = reader.number(UInt32.self), length <= end
+    else {
+      throw damaged
+    }
+    let compressed = try stored.bytes(0..<length)
+    // A frame of zstd has bits that mean nothing.
+    let found = try withBytes(of: compressed) { (raw) throws(BatchError) in ArchiveFrame.check(of: raw) }
+    guard found == check else { throw damaged }
     // An index is names and digests, which do not shrink to a hundredth; a bomb does.
     let limit = min(UInt64(1) << 31, max(64 << 20, UInt64(compressed.count) * 256))
     guard let bytes = try decode(compressed, of: .zst, limit: limit) else { throw damaged }
-    return try MemberIndex(bytes, size: size)
+    let index = try MemberIndex(bytes, size: size)
+    guard index.digestsSize == end - length else { throw damaged }
+    return digests ? try index.with(digests: try stored.bytes(length..<end)) : index
   }
 
   /// What a part of the tail holds; nil where it cannot be decoded to its end.

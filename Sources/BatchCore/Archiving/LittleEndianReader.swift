@@ -13,9 +13,12 @@ struct LittleEndianReader {
 
   /// The next number, lowest byte first; nil when the bytes end before.
   mutating func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
-    let size = MemoryLayout<Number>.size
-    guard let slice = take(size) else { return nil }
-    return slice.reversed().reduce(Number(0)) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+    let start = position - bytes.startIndex
+    guard MemoryLayout<Number>.size <= rest else { return nil }
+    position += MemoryLayout<Number>.size
+    return bytes.withUnsafeBytes {
+      Number(littleEndian: $0.loadUnaligned(fromByteOffset: start, as: Number.self))
+    }
   }
 
   /// The next bytes; nil when there are fewer.

@@ -23,6 +23,7 @@ struct MemberIndex: Sendable {
     let frame: Int
     /// Where its first header begins in the content of that frame.
     let offset: UInt64
+    /// Nil also where the digests were not asked for.
     let digest: Digest?
 
     /// Whether the archive itself says the same.
@@ -38,7 +39,9 @@ struct MemberIndex: Sendable {
     let members: Range<Int>
   }
 
-  static let magic = Array("BPIDX001".utf8)
+  static let magic = Array("BPIDX002".utf8)
+  /// Of the numbers behind all that is stored of an index.
+  static let trailerSize = 12
   private static let digestSize = 32
   private static let frameSize = 36
   private static let smallestMember = 38
@@ -47,25 +50,37 @@ struct MemberIndex: Sendable {
   let totalBytes: UInt64
   let frames: [Frame]
   let groups: [Group]
-  /// Of the whole index, as it stands at its end.
+  /// Of the whole index, as it stands at its end; it holds for the digests of the members too.
   let digest: Digest
   private let bytes: [UInt8]
   private let starts: [Int]
+  /// Of each member, how many before it have a digest.
+  private let digestNumbers: [UInt32]
+  private let digestCount: Int
+  private let digestOfDigests: Digest
+  /// Those of all members, in one; empty where nobody asked for them.
+  private var digests: [UInt8] = []
 
   var count: Int { starts.count }
+
+  /// The length of what ``with(digests:)`` takes, in bytes.
+  var digestsSize: UInt64 { UInt64(digestCount) * UInt64(Self.digestSize) }
 
   /// - Parameter size: of the archive, which no frame may go beyond.
   /// - Throws: `malformed` for an index that is damaged, or that claims what cannot be.
   init(_ bytes: [UInt8], size: UInt64) throws(BatchError) {
     let end = bytes.count - Self.digestSize
-    guard end > Self.magic.count, let digest = Digest(.sha256, bytes: bytes[end...]) else {
+    let listEnd = end - Self.digestSize
+    guard listEnd > Self.magic.count, let digest = Digest(.sha256, bytes: bytes[end...]),
+      let digestOfDigests = Digest(.sha256, bytes: bytes[listEnd..<end])
+    else {
       throw Self.damaged
     }
     let found = try withBytes(of: bytes) { (raw) throws(BatchError) in
       try DigestStream(.sha256).digest(of: UnsafeRawBufferPointer(rebasing: raw[..<end]))
     }
     guard found == digest else { throw Self.damaged }
-    var reader = LittleEndianReader(bytes[..<end])
+    var reader = LittleEndianReader(bytes[..<listEnd])
     guard reader.take(Self.magic.count)?.elementsEqual(Self.magic) == true,
       let memberCount = reader.number(UInt64.self), let totalBytes = reader.number(UInt64.self),
       let frameCount = reader.number(UInt64.self),
@@ -74,15 +89,20 @@ struct MemberIndex: Sendable {
     else { throw Self.damaged }
     frames = try Self.frames(Int(frameCount), from: &reader, size: size)
     var starts = [Int]()
+    var digestNumbers = [UInt32]()
     var groups = [Group]()
     starts.reserveCapacity(Int(memberCount))
+    digestNumbers.reserveCapacity(Int(memberCount))
     var last: (frame: Int, offset: UInt64) = (-1, 0)
+    var digestCount: UInt32 = 0
     for index in 0..<Int(memberCount) {
       starts.append(reader.position)
-      guard let member = Self.member(from: &reader), frames.indices.contains(member.frame),
-        member.offset < frames[member.frame].plainSize, !member.path.containsNUL,
-        (member.frame, member.offset) > last
+      digestNumbers.append(digestCount)
+      guard let member = Row(&reader), frames.indices.contains(member.frame),
+        member.offset < frames[member.frame].plainSize, !member.path.contains(0),
+        (member.frame, member.offset) > last, digestCount < .max
       else { throw Self.damaged }
+      if member.hasDigest { digestCount += 1 }
       last = (member.frame, member.offset)
       if member.offset == 0 {
         Self.close(&groups, frame: member.frame, member: index)
@@ -97,20 +117,48 @@ struct MemberIndex: Sendable {
     self.digest = digest
     self.bytes = bytes
     self.starts = starts
+    self.digestNumbers = digestNumbers
+    self.digestCount = Int(digestCount)
+    self.digestOfDigests = digestOfDigests
     self.groups = groups
   }
 
+  /// The same with the digests of its members.
+  ///
+  /// - Throws: `malformed` when they are damaged.
+  func with(digests: [UInt8]) throws(BatchError) -> MemberIndex {
+    let found = try withBytes(of: digests) { (raw) throws(BatchError) in
+      try DigestStream(.sha256).digest(of: raw)
+    }
+    guard UInt64(digests.count) == digestsSize, found == digestOfDigests else { throw Self.damaged }
+    var index = self
+    index.digests = digests
+    return index
+  }
+
   subscript(index: Int) -> Member {
+    let row = row(index)
+    var digest: Digest?
+    if row.hasDigest, !digests.isEmpty {
+      let start = Int(digestNumbers[index]) * Self.digestSize
+      digest = Digest(.sha256, bytes: digests[start..<(start + Self.digestSize)])
+    }
+    return Member(
+      path: PathBytes(row.path), kind: row.kind, size: row.size, modified: row.modified, frame: row.frame,
+      offset: row.offset, digest: digest)
+  }
+
+  private func row(_ index: Int) -> Row {
     var reader = LittleEndianReader(bytes[starts[index]...])
-    guard let member = Self.member(from: &reader) else { preconditionFailure("was read before") }
-    return member
+    guard let row = Row(&reader) else { preconditionFailure("was read before") }
+    return row
   }
 
   /// Where the members of a group lie in its content: from each one's first header to the next one's.
   func place(of index: Int, in group: Group) -> Range<UInt64> {
     let base = frames[group.frames.lowerBound].plain.lowerBound
     func start(_ index: Int) -> UInt64 {
-      let member = self[index]
+      let member = row(index)
       return frames[member.frame].plain.lowerBound - base + member.offset
     }
     let end = frames[group.frames.upperBound - 1].plain.upperBound - base
@@ -158,23 +206,32 @@ struct MemberIndex: Sendable {
     return frames
   }
 
-  private static func member(from reader: inout LittleEndianReader) -> Member? {
-    guard let length = reader.number(UInt32.self), let path = reader.take(Int(length)),
-      let letter = reader.number(UInt8.self), let kind = ArchiveEntry.Kind(typeflag: letter),
-      let size = reader.number(UInt64.self), let seconds = reader.number(Int64.self),
-      let nanoseconds = reader.number(UInt32.self), nanoseconds < 1_000_000_000,
-      let frame = reader.number(UInt32.self), let offset = reader.number(UInt64.self),
-      let hasDigest = reader.number(UInt8.self), hasDigest <= 1
-    else { return nil }
-    var digest: Digest?
-    if hasDigest == 1 {
-      guard let value = reader.take(digestSize) else { return nil }
-      digest = Digest(.sha256, bytes: value)
+  /// A member as it stands in the index, where its path remains.
+  private struct Row {
+    let path: ArraySlice<UInt8>
+    let kind: ArchiveEntry.Kind
+    let size: UInt64
+    let modified: FileStatus.Time
+    let frame: Int
+    let offset: UInt64
+    let hasDigest: Bool
+
+    init?(_ reader: inout LittleEndianReader) {
+      guard let length = reader.number(UInt32.self), let path = reader.take(Int(length)),
+        let letter = reader.number(UInt8.self), let kind = ArchiveEntry.Kind(typeflag: letter),
+        let size = reader.number(UInt64.self), let seconds = reader.number(Int64.self),
+        let nanoseconds = reader.number(UInt32.self), nanoseconds < 1_000_000_000,
+        let frame = reader.number(UInt32.self), let offset = reader.number(UInt64.self),
+        let hasDigest = reader.number(UInt8.self), hasDigest <= 1
+      else { return nil }
+      self.path = path
+      self.kind = kind
+      self.size = size
+      modified = FileStatus.Time(seconds: seconds, nanoseconds: Int32(nanoseconds))
+      self.frame = Int(frame)
+      self.offset = offset
+      self.hasDigest = hasDigest == 1
     }
-    return Member(
-      path: PathBytes(path), kind: kind, size: size,
-      modified: FileStatus.Time(seconds: seconds, nanoseconds: Int32(nanoseconds)), frame: Int(frame),
-      offset: offset, digest: digest)
   }
 }
 

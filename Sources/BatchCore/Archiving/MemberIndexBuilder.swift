@@ -7,15 +7,17 @@ import CZstd
 ///
 /// | bytes | |
 /// |---|---|
-/// | `BPIDX001` | |
+/// | `BPIDX002` | |
 /// | u64, u64, u64 | how many members, the bytes of all files, how many frames |
 /// | 4 × u64, u32 for each frame | offset and size in the archive, offset and size of the plain content, CRC-32 of the frame as it is in the archive |
-/// | for each member | u32 length of the path, the path, u8 type flag of tar, u64 size, i64 seconds and u32 nanoseconds of its time, u32 frame, u64 offset of its header in the frame's plain content, u8 1 and 32 bytes SHA-256, or u8 0 |
+/// | for each member | u32 length of the path, the path, u8 type flag of tar, u64 size, i64 seconds and u32 nanoseconds of its time, u32 frame, u64 offset of its header in the frame's plain content, u8 1 or 0: whether it has a digest |
+/// | 32 bytes | SHA-256 of all digests, as they stand behind one another |
 /// | 32 bytes | SHA-256 of everything before |
 ///
-/// Numbers are little-endian.
+/// Numbers are little-endian. What is stored is this table as a frame of zstd, then the SHA-256 of each member
+/// that has one, in the order of the members, then as u64 the length of the frame and as u32 its CRC-32: digests do not shrink, are more
+/// than all the rest, and mostly nobody asks for them.
 final class MemberIndexBuilder {
-  static let magic = Array("BPIDX001".utf8)
   /// Members wait in pieces of about this many bytes.
   private static let pieceSize = 1 << 20
   private static let level = 3
@@ -23,6 +25,7 @@ final class MemberIndexBuilder {
   private var count: UInt64 = 0
   private var fileBytes: UInt64 = 0
   private var current: [UInt8] = []
+  private var digests: [UInt8] = []
   private var pieces: [(bytes: [UInt8], plainSize: Int)] = []
   private let compressor: ZstdContext
 
@@ -42,12 +45,8 @@ final class MemberIndexBuilder {
     current.appendLittleEndian(UInt32(truncatingIfNeeded: member.modified.nanoseconds))
     current.appendLittleEndian(frame)
     current.appendLittleEndian(member.offset)
-    if let digest = member.digest {
-      current.append(1)
-      current += digest.bytes
-    } else {
-      current.append(0)
-    }
+    current.append(member.digest == nil ? 0 : 1)
+    if let digest = member.digest { digests += digest.bytes }
     guard current.count >= Self.pieceSize else { return }
     var bytes: [UInt8] = []
     try withBytes(of: current) { (raw) throws(BatchError) in
@@ -57,10 +56,10 @@ final class MemberIndexBuilder {
     current.removeAll(keepingCapacity: true)
   }
 
-  /// The index as one zstd frame.
+  /// The index as it is stored.
   func finish(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
     let output = try IndexCompressor(level: Self.level, plainSize: plainSize(frameCount: frames.count))
-    var head = Self.magic
+    var head = MemberIndex.magic
     for number in [count, fileBytes, UInt64(frames.count)] { head.appendLittleEndian(number) }
     try output.append(head)
     head.removeAll(keepingCapacity: true)
@@ -79,12 +78,26 @@ final class MemberIndexBuilder {
     pieces = []
     try output.append(current)
     current = []
-    return try output.finish()
+    try output.append(digestOfDigests())
+    var stored = try output.finish()
+    let length = UInt64(stored.count)
+    let check = try withBytes(of: stored) { (raw) throws(BatchError) in ArchiveFrame.check(of: raw) }
+    stored += digests
+    digests = []
+    stored.appendLittleEndian(length)
+    stored.appendLittleEndian(check)
+    return stored
   }
 
   private func plainSize(frameCount: Int) -> UInt64 {
     let members = pieces.reduce(current.count) { $0 + $1.plainSize }
-    return UInt64(Self.magic.count + 3 * 8 + frameCount * 36 + members + 32)
+    return UInt64(MemberIndex.magic.count + 3 * 8 + frameCount * 36 + members + 2 * 32)
+  }
+
+  private func digestOfDigests() throws(BatchError) -> [UInt8] {
+    try withBytes(of: digests) { (raw) throws(BatchError) in
+      try DigestStream(.sha256).digest(of: raw).bytes
+    }
   }
 
   private static func decompressed(_ bytes: [UInt8], size: Int) throws(BatchError) -> [UInt8] {

@@ -25,7 +25,7 @@ public struct MemberListSource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     self.end = end
-    let finding = try IndexedArchive.find(in: archive)
+    let finding = try IndexedArchive.find(in: archive, digests: digests)
     if !details, case .found(let indexed, let remarks) = finding {
       index = indexed.index
       reader = nil

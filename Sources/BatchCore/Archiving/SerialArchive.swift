@@ -126,7 +126,9 @@ final class SerialArchive {
     let place = FramePlace(
       offset: 0, size: 1, plainOffset: 0, plainSize: UInt64(max(1, writtenCount)), check: 0)
     return WrittenArchive(
-      format: format, index: try IndexedArchive.decode(try index.finish([place]), size: 1), stretch: stretch)
+      format: format,
+      index: try IndexedArchive.read(IndexExtent(try index.finish([place])), digests: true, size: 1),
+      stretch: stretch)
   }
 
   /// - Returns: whether the format takes the member.

@@ -68,24 +68,22 @@ struct SkippableIndex {
     return try file.bytes(at: start, count: Int(length)).suffix(mark.count).elementsEqual(mark)
   }
 
-  /// The slices of the index in one; nil when a frame holds something else.
-  private func payload(of frames: [Range<UInt64>]) throws(BatchError) -> [UInt8]? {
+  /// The slices of the index; nil when a frame holds something else.
+  private func payload(of frames: [Range<UInt64>]) throws(BatchError) -> IndexExtent? {
     let head = ArchiveTail.indexHead
-    var bytes = [UInt8]()
+    let start = Self.headerSize + UInt64(head.count)
+    var slices = [Range<UInt64>]()
     for frame in frames {
       let length = frame.upperBound - frame.lowerBound
-      guard length >= Self.headerSize + UInt64(head.count),
-        length + UInt64(bytes.count) <= IndexPlace.largest * 2
-      else { return nil }
-      let content = try file.bytes(at: frame.lowerBound, count: Int(length))
-      var reader = LittleEndianReader(content[...])
+      guard length >= start else { return nil }
+      var reader = LittleEndianReader(try file.bytes(at: frame.lowerBound, count: Int(start))[...])
       guard reader.number(UInt32.self) == ArchiveTail.indexMagic,
         reader.number(UInt32.self).map(UInt64.init) == length - Self.headerSize,
         // A version or a flag that is not known may change what the slices mean.
         reader.take(head.count)?.elementsEqual(head) == true
       else { return nil }
-      bytes += content[reader.position...]
+      slices.append((frame.lowerBound + start)..<frame.upperBound)
     }
-    return bytes
+    return IndexExtent(of: file, slices)
   }
 }

@@ -17,11 +17,11 @@ struct TarIndexLocator: IndexLocator {
     guard end.allSatisfy({ $0 == 0 }), reader.number(UInt32.self) == CompressionFormat.zstdMagic else {
       return .damaged()
     }
-    let content = try file.bytes(at: start, count: Int(length) - TailBlock.size)
-    let index = content.prefix(Int(block.indexLength))
-    let isWhole = last == block.bytes && content[index.endIndex...].allSatisfy { $0 == 0 }
+    let indexEnd = start + block.indexLength
+    let filler = try file.bytes(at: indexEnd, count: Int(size - indexEnd) - TailBlock.size)
+    let isWhole = last == block.bytes && filler.allSatisfy { $0 == 0 }
     return IndexPlace(
-      start: start, index: Array(index),
+      start: start, index: IndexExtent(of: file, [start..<indexEnd]),
       remarks: isWhole ? [] : ["the archive is damaged behind the index"])
   }
 }

@@ -27,7 +27,8 @@ struct XZIndexLocator: IndexLocator {
       let block = TailBlock(Array(content.suffix(TailBlock.size))),
       block.tailLength == UInt64(content.count)
     else { return .damaged(from: stream.start) }
-    return IndexPlace(start: stream.start, index: Array(content.prefix(Int(block.indexLength))))
+    return IndexPlace(
+      start: stream.start, index: IndexExtent(Array(content.prefix(Int(block.indexLength)))))
   }
 
   /// The stream that ends the file, if it has a single block; nil also when its end is damaged.

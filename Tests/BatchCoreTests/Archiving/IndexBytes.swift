@@ -35,14 +35,16 @@ struct IndexBytes {
       bytes.append(littleEndian: member.nanoseconds)
       bytes.append(littleEndian: member.frame)
       bytes.append(littleEndian: member.offset)
-      bytes += member.digest.map { [1] + $0 } ?? [0]
+      bytes.append(member.digest == nil ? 0 : 1)
     }
-    return Self.signed(bytes)
+    return Self.signed(Self.signed(bytes, of: digests))
   }
 
-  /// The bytes with their digest behind them.
-  static func signed(_ bytes: [UInt8]) -> [UInt8] {
-    let digest = try? DigestStream(.sha256).digest(of: bytes)
+  var digests: [UInt8] { members.flatMap { $0.digest ?? [] } }
+
+  /// The bytes with the digest of these or others behind them.
+  static func signed(_ bytes: [UInt8], of signed: [UInt8]? = nil) -> [UInt8] {
+    let digest = try? DigestStream(.sha256).digest(of: signed ?? bytes)
     return bytes + (digest?.bytes ?? [])
   }
 }

@@ -23,7 +23,7 @@ struct IndexLocatorTests {
     try folder.write(bytes, to: "archive")
     let path = PathBytes(Array((folder.path + "/archive").utf8))
     let file = try ArchiveFile(path, cancellation: Cancellation())
-    switch try IndexedArchive.find(in: file) {
+    switch try IndexedArchive.find(in: file, digests: true) {
     case .none: return .none
     case .damaged(_, let start): return .damaged(from: start.map { Int($0) })
     case .found(let indexed, let remarks):
@@ -84,8 +84,7 @@ struct IndexLocatorTests {
     }
   }
 
-  @Test(
-    "notices every flipped bit but those that mean nothing to zstd, and believes none", arguments: formats)
+  @Test("notices every flipped bit", arguments: formats)
   func flips(format: String) throws {
     let archive = try Archive(format)
     let whole = archive.bytes
@@ -104,8 +103,7 @@ struct IndexLocatorTests {
         }
       }
     }
-    #expect(unnoticed.count <= 6, "\(unnoticed)")
-    for place in unnoticed { #expect(archive.indexRange.contains(place), "\(archive.indexRange)") }
+    #expect(unnoticed == [])
     // The checks of xz tell the reader.
     if format != "tar.xz" { #expect(silent == []) }
   }
@@ -161,7 +159,7 @@ private struct Archive {
   let memberCount: Int
   private(set) var frames: [UInt8] = []
   private(set) var tail: [UInt8] = []
-  /// Compressed.
+  /// As it is stored.
   let index: [UInt8]
 
   var bytes: [UInt8] { frames + tail }

@@ -12,12 +12,31 @@ struct MemberIndexTests {
     #expect(index.count == 3 && index.totalBytes == 9)
     #expect(index[1].path == "g" && index[1].offset == 1024 && index[1].kind == .file)
     #expect(index[2].modified == FileStatus.Time(seconds: -5, nanoseconds: 7))
-    #expect(index[0].digest?.bytes == [UInt8](repeating: 9, count: 32))
+    #expect(index[0].digest == nil)
     #expect(index.groups.map(\.members) == [0..<2, 2..<3])
     #expect(index.groups.map(\.frames) == [0..<1, 1..<2])
     #expect(index.frames.map(\.check) == [0, 1])
     #expect(index.place(of: 0, in: index.groups[0]) == 0..<1024)
     #expect(index.place(of: 1, in: index.groups[0]) == 1024..<2048)
+  }
+
+  @Test("has digests once they were read, and none that are damaged")
+  func digests() throws {
+    var written = IndexBytes()
+    written.members[1].digest = nil
+    written.members[2].digest = [UInt8](repeating: 5, count: 32)
+    let index = try MemberIndex(written.bytes, size: size)
+    #expect(index.digestsSize == 64)
+    let whole = try index.with(digests: written.digests)
+    #expect(whole[0].digest?.bytes == written.members[0].digest && whole[1].digest == nil)
+    #expect(whole[2].digest?.bytes == written.members[2].digest)
+    let all = written.digests
+    let wrong: [[UInt8]] = [
+      [], all + [0], all.reversed(), all.dropLast(), all.dropLast(32), all.map { $0 ^ 1 },
+    ]
+    for digests in wrong {
+      #expect(throws: BatchError.self) { try index.with(digests: digests) }
+    }
   }
 
   @Test("puts the frames of a large member in one group")
@@ -28,7 +47,6 @@ struct MemberIndexTests {
     written.members.append(IndexBytes.Member(path: "i", frame: 3, offset: 0, digest: nil))
     let index = try MemberIndex(written.bytes, size: size)
     #expect(index.groups.map(\.frames) == [0..<1, 1..<3, 3..<4])
-    #expect(index[3].digest == nil)
   }
 
   @Test("without members is one")
@@ -58,7 +76,6 @@ struct MemberIndexTests {
     { $0.members[1].kind = UInt8(ascii: "x") },
     { $0.members[1].nanoseconds = 1_000_000_000 },
     { $0.members[1].path = PathBytes([0x61, 0]) },
-    { $0.members[1].digest = [1] },
   ]
 
   @Test("that lies is refused although its digest is right", arguments: lies.indices)

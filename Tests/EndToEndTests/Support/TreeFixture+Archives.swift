@@ -121,12 +121,15 @@ extension TreeFixture {
         data = compress(plain[a:b].ljust(b - a, b'\0'))
         listed.append((len(out), len(data), a, b - a, zlib.crc32(data)))
         out += data
-    index = b'BPIDX001' + struct.pack('<QQQ', len(members), sum(m[3] for m in members), len(listed))
+    index = b'BPIDX002' + struct.pack('<QQQ', len(members), sum(m[3] for m in members), len(listed))
     index += b''.join(struct.pack('<QQQQI', *frame) for frame in listed)
     for m, place in zip(members, places):
         index += struct.pack('<I', len(m[1])) + m[1] + m[2]
-        index += struct.pack('<QqIIQB', m[3], m[4], m[5], place[0], place[1], m[6] is not None) + (m[6] or b'')
+        index += struct.pack('<QqIIQB', m[3], m[4], m[5], place[0], place[1], m[6] is not None)
+    digests = b''.join(m[6] or b'' for m in members)
+    index += hashlib.sha256(digests).digest()
     packed = zstd(index + hashlib.sha256(index).digest())
+    packed += digests + struct.pack('<QI', len(packed), zlib.crc32(packed))
     start, tail = len(out), []
     slices = [packed[at:at + 900] for at in range(0, len(packed), 900)]
     def skippable(magic, payload): return struct.pack('<II', magic, len(payload)) + payload
@@ -134,7 +137,7 @@ extension TreeFixture {
     def filled(data): return data.ljust((len(data) + 511) // 512 * 512, b'\0')
     block = filled(packed) + filled(b'BPTAIL01' + struct.pack('<Q', len(packed)))
     if format in ('tar.zst', 'tar.lz4'):
-        tail = [skippable(0x184D2A5A, b'BPIX\1\0' + piece) for piece in slices]
+        tail = [skippable(0x184D2A5A, b'BPIX\2\0' + piece) for piece in slices]
     if format == 'tar.zst':
         sizes = [(f[1], f[3]) for f in listed] + [(len(piece), 0) for piece in tail]
         tail.append(skippable(0x184D2A5E, b''.join(struct.pack('<II', *pair) for pair in sizes)
