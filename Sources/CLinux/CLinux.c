@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -69,9 +70,17 @@ int clinux_open_beneath(int directory, const char *path, int flags) {
 static void descriptor_path(char *path, size_t size, int fd) { snprintf(path, size, "/proc/self/fd/%d", fd); }
 
 int clinux_link_descriptor(int fd, int directory, const char *name) {
+  // Older kernels let only the superuser link by descriptor; going through /proc costs twice as much.
+  static atomic_bool needs_proc;
+  if (!atomic_load_explicit(&needs_proc, memory_order_relaxed)) {
+    if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0) return 0;
+    if (errno != ENOENT && errno != EPERM) return -1;
+  }
   char path[64];
   descriptor_path(path, sizeof path, fd);
-  return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
+  int result = linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
+  if (result == 0) atomic_store_explicit(&needs_proc, 1, memory_order_relaxed);
+  return result;
 }
 
 int clinux_chmod_path_descriptor(int fd, unsigned mode) {

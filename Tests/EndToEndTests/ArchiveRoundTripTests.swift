@@ -79,4 +79,25 @@ import Testing
       """)
     #expect(run.text == "43\nx\n" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
+
+  @Test(
+    "owners and modes are those of the archive, whatever the target folder gives to new files",
+    .enabled(if: Host.hasPython), arguments: ["022", "077", "0777"], ["never", "always"])
+  func target(umask: String, overwrite: String) throws {
+    let run = try t.shell(
+      """
+      mkdir -p src/d/e out; for n in 1 2 3; do for m in 0 400 600 640 644 666 755 777; do
+        echo $n >src/d/f$m-$n; chmod $m src/d/f$m-$n; cp -p src/d/f$m-$n src/d/e; done; done
+      if [ $(id -u) = 0 ]; then chown 65534:65533 src/d/f*-2 out; fi
+      chmod 2777 out; setfacl -d -m u:1234:rwx,g::r,o::- out; $BP archive -q -o a.tar.zst src
+      umask \(umask); $BP extract -q --overwrite \(overwrite) -C out a.tar.zst
+      """)
+    #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
+    #expect(try t.differences("src", "out/src", "mode time owner") == "")
+    // A second run finds all of them, and a folder where a file is to be.
+    let again = try t.shell("rm out/src/d/f0-1; mkdir out/src/d/f0-1; $BP extract -C out a.tar.zst")
+    #expect(again.status == 3, "\(again.errorText)")
+    #expect(again.errorText.contains("src/d/f0-1: a folder has its name"), "\(again.errorText)")
+    #expect(again.errorText.contains("src/d/e/f777-3: exists already"), "\(again.errorText)")
+  }
 }

@@ -27,13 +27,17 @@ struct EntryMetadata {
 
   /// Sets all of it on an open file or folder: the owner first, because changing it clears bits of the mode,
   /// and the time last.
-  func apply(to descriptor: Int32) -> Losses {
+  ///
+  /// - Parameter given: what it has already, where that is known; it is not set again.
+  func apply(to descriptor: Int32, having given: FileStatus? = nil) -> Losses {
     var losses = Losses()
     if options.restoresOwner {
       let (user, group) = owners.owner(of: entry, numeric: options.usesNumericOwner)
-      if fchown(descriptor, user, group) != 0 { losses.insert(.owner) }
+      let isGiven = given?.owner == user && given?.group == group
+      if !isGiven, fchown(descriptor, user, group) != 0 { losses.insert(.owner) }
     }
-    if fchmod(descriptor, mode(&losses)) != 0 { losses.insert(.mode) }
+    let mode = mode(&losses)
+    if given.map({ $0.mode & 0o7777 }) != mode, fchmod(descriptor, mode) != 0 { losses.insert(.mode) }
     if options.restoresAttributes { applyAttributes(to: descriptor, &losses) }
     let times = [timespec(tv_sec: 0, tv_nsec: Self.timeToLeave), time]
     if futimens(descriptor, times) != 0 { losses.insert(.time) }
@@ -61,6 +65,9 @@ struct EntryMetadata {
     }
     return losses
   }
+
+  /// What of the mode a new file can be asked for with.
+  var permissions: UInt32 { entry.mode & 0o777 }
 
   private func mode(_ losses: inout Losses) -> mode_t {
     guard !options.restoresPrivileges else { return mode_t(entry.mode & 0o7777) }

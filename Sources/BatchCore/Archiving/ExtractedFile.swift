@@ -10,13 +10,17 @@ struct ExtractedFile: ~Copyable {
   private let temporary: TemporaryName?
   private let registry: AtomicFileRegistry
 
-  /// - Parameter folder: has to stay open as long as the file is used.
-  init(in folder: Int32, registry: AtomicFileRegistry = .shared) throws(BatchError) {
+  /// - Parameters:
+  ///   - folder: has to stay open as long as the file is used.
+  ///   - permissions: those of a file that has no name yet; one with a temporary name is its owner's alone.
+  init(
+    in folder: Int32, permissions: UInt32 = 0o600, registry: AtomicFileRegistry = .shared
+  ) throws(BatchError) {
     self.folder = folder
     self.registry = registry
     let flags = O_RDWR | O_CLOEXEC
     let unnamed = ".".withCString { path in
-      retrying { Int(clinux_openat(folder, path, flags | clinux_o_tmpfile, 0o600)) }
+      retrying { Int(clinux_openat(folder, path, flags | clinux_o_tmpfile, mode_t(permissions))) }
     }
     if unnamed >= 0 {
       file = Descriptor(owning: Int32(unnamed))
@@ -47,6 +51,8 @@ struct ExtractedFile: ~Copyable {
   }
 
   var descriptor: Int32 { file.raw }
+
+  var isNamed: Bool { temporary != nil }
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
     var rest = bytes

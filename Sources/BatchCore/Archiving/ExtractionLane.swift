@@ -6,11 +6,16 @@ final class ExtractionLane {
   /// Writes content to a file, by pieces at their places.
   typealias Fill = ((UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void) throws(BatchError) -> Void
 
+  /// In bytes; as much as is not worth a look at the name.
+  private static let smallFile: UInt64 = 64 << 10
+
   private let folder: ExtractionFolder
   private let options: ExtractionOptions
   private let owners: OwnerNumbers
   // Members of one folder mostly come together.
   private var current: (path: ArraySlice<UInt8>, descriptor: Int32)?
+  /// What a new file in that folder gets that is asked for with these permissions.
+  private var given: (permissions: UInt32, status: FileStatus)?
 
   init(_ folder: ExtractionFolder, _ options: ExtractionOptions, _ owners: OwnerNumbers) {
     self.folder = folder
@@ -24,6 +29,7 @@ final class ExtractionLane {
   func closeFolder() {
     if let current { _ = Glibc.close(current.descriptor) }
     current = nil
+    given = nil
   }
 
   /// Makes what a member describes, or says what is to be made of it later.
@@ -91,8 +97,11 @@ final class ExtractionLane {
 
   private func makeFile(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> ExtractionVerdict {
     let parent = try parent(of: order.place)
-    guard try mayTake(order, in: parent) else { return .kept }
-    let file = try ExtractedFile(in: parent)
+    // A name that is taken shows when the file is to get it; looking before is for what takes time to make.
+    let looksBefore = options.overwriting != .never || order.entry.size > Self.smallFile
+    if looksBefore, try !mayTake(order, in: parent) { return .kept }
+    let metadata = metadata(of: order)
+    let file = try ExtractedFile(in: parent, permissions: metadata.permissions)
     var end: UInt64 = 0
     try fill { (bytes, offset) throws(BatchError) in
       try file.write(bytes, at: offset)
@@ -107,9 +116,33 @@ final class ExtractionLane {
       }
       try file.setSize(order.entry.size)
     }
-    let losses = metadata(of: order).apply(to: file.descriptor)
-    try file.publish(as: order.place.name, replacing: options.overwriting != .never)
+    let losses = metadata.apply(
+      to: file.descriptor, having: file.isNamed ? nil : given(file.descriptor, metadata.permissions))
+    try publish(file, order, in: parent)
     return .made(losses)
+  }
+
+  private func publish(
+    _ file: consuming ExtractedFile, _ order: ExtractionOrder, in parent: Int32
+  ) throws(BatchError) {
+    do throws(BatchError) {
+      try file.publish(as: order.place.name, replacing: options.overwriting != .never)
+    } catch {
+      // Says so where it is a folder that has the name.
+      if error.errno == 0 { _ = try mayTake(order, in: parent) }
+      throw error
+    }
+  }
+
+  /// Owner and mode of a new file, which those of the folder, its lists and the umask make; the same for each
+  /// file of the folder that is asked for with the same permissions.
+  private func given(_ file: Int32, _ permissions: UInt32) -> FileStatus? {
+    if let given, given.permissions == permissions { return given.status }
+    var raw = stat()
+    guard fstat(file, &raw) == 0 else { return nil }
+    let status = FileStatus(raw)
+    given = (permissions, status)
+    return status
   }
 
   private func makeNode(_ order: ExtractionOrder, _ kind: mode_t) throws(BatchError) -> ExtractionVerdict {

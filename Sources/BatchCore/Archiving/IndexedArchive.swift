@@ -85,12 +85,22 @@ struct IndexedArchive: Sendable {
     // A frame of zstd has bits that mean nothing.
     let found = try withBytes(of: compressed) { (raw) throws(BatchError) in ArchiveFrame.check(of: raw) }
     guard found == check else { throw damaged }
-    // An index is names and digests, which do not shrink to a hundredth; a bomb does.
-    let limit = min(UInt64(1) << 31, max(64 << 20, UInt64(compressed.count) * 256))
-    guard let bytes = try decode(compressed, of: .zst, limit: limit) else { throw damaged }
-    let index = try MemberIndex(bytes, size: size)
+    let index = try MemberIndex(try content(of: compressed), size: size)
     guard index.digestsSize == end - length else { throw damaged }
     return digests ? try index.with(digests: try stored.bytes(length..<end)) : index
+  }
+
+  /// What one frame of zstd holds that says how much that is.
+  private static func content(of frame: [UInt8]) throws(BatchError) -> [UInt8] {
+    let size = ZSTD_getFrameContentSize(frame, frame.count)
+    // Names and numbers do not shrink to a hundredth; a bomb does.
+    guard size <= min(UInt64(1) << 31, max(64 << 20, UInt64(frame.count) * 256)) else { throw damaged }
+    var bytes: [UInt8] = []
+    try bytes.append(upTo: Int(size)) { room throws(BatchError) in
+      guard ZSTD_decompress(room, Int(size), frame, frame.count) == Int(size) else { throw damaged }
+      return Int(size)
+    }
+    return bytes
   }
 
   /// What a part of the tail holds; nil where it cannot be decoded to its end.
@@ -101,8 +111,6 @@ struct IndexedArchive: Sendable {
   ) throws(BatchError) -> [UInt8]? {
     let decoder = try format.makeDecoder(DecoderOptions(maximumOutput: limit))
     var bytes = [UInt8]()
-    // Growing would hold the index twice for a moment.
-    if format == .zst { bytes.reserveCapacity(contentSize(of: compressed, limit: limit)) }
     do throws(BatchError) {
       let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in
         try FileDecoder.damage { () throws(DecodingError) in
@@ -115,11 +123,5 @@ struct IndexedArchive: Sendable {
       // A window, a dictionary, a filter that nothing of ours has: damage made them up.
       return nil
     }
-  }
-
-  /// What the frame says of its content, where that is not absurd.
-  private static func contentSize(of compressed: [UInt8], limit: UInt64) -> Int {
-    let size = ZSTD_getFrameContentSize(compressed, compressed.count)
-    return size <= min(limit, UInt64(compressed.count) * 32) ? Int(size) : 0
   }
 }

@@ -23,6 +23,11 @@ public final class MemberListJob: BatchJob {
       case .member(let member):
         rows.append { render(member, &$0) }
         context.finish()
+      case .members(let slice):
+        slice.forEach { member in
+          rows.append { render(member, &$0) }
+          context.finish()
+        }
       case .problem(let error): context.report(Problem(.unreadable, error))
       }
     }

@@ -3,8 +3,13 @@ public struct MemberListSource: BatchSource {
   /// One step of the list.
   public enum Item: Sendable {
     case member(ListedMember)
+    /// Those of an index that stand side by side.
+    case members(IndexSlice)
     case problem(BatchError)
   }
+
+  /// Members of one step, where they come from an index: a step costs more than a row.
+  private static let sliceLength = 256
 
   private let archive: ArchiveFile
   private let index: MemberIndex?
@@ -44,8 +49,9 @@ public struct MemberListSource: BatchSource {
     guard !isAtEnd else { return nil }
     if let index {
       guard number < index.count else { return nil }
-      defer { number += 1 }
-      return .member(ListedMember(index[number]))
+      let end = min(number + Self.sliceLength, index.count)
+      defer { number = end }
+      return .members(IndexSlice(index: index, numbers: number..<end))
     }
     guard let reader else { return nil }
     do throws(BatchError) {
@@ -81,6 +87,10 @@ public struct MemberListSource: BatchSource {
   }
 
   public func weight(of item: Item) -> Int64 { 0 }
+
+  public func count(of item: Item) -> Int {
+    if case .members(let slice) = item { slice.numbers.count } else { 1 }
+  }
 
   public func retained(by item: Item) -> Int64 { 512 }
 }

@@ -10,6 +10,11 @@ struct MemberPath: Sendable, Hashable {
   /// - Throws: `invalid` for a path that leads out, or that no file can have.
   init(_ path: PathBytes) throws(BatchError) {
     guard !path.containsNUL else { throw BatchError(.invalid, "refused: the name holds a NUL", path: path) }
+    wasAbsolute = path.isAbsolute
+    if Self.isPlain(path.bytes) {
+      bytes = path.bytes
+      return
+    }
     var result = [UInt8]()
     result.reserveCapacity(path.bytes.count)
     for name in path.bytes.split(separator: Self.slash) {
@@ -21,7 +26,16 @@ struct MemberPath: Sendable, Hashable {
       result += name
     }
     bytes = result
-    wasAbsolute = path.isAbsolute
+  }
+
+  /// Whether a path is in its final form: no dot begins a name, and each slash stands between two names.
+  private static func isPlain(_ bytes: [UInt8]) -> Bool {
+    var last = slash
+    for byte in bytes {
+      if last == slash, byte == slash || byte == UInt8(ascii: ".") { return false }
+      last = byte
+    }
+    return last != slash
   }
 
   private init(bytes: [UInt8], wasAbsolute: Bool) {
