@@ -47,7 +47,8 @@ final class SegmentBench {
   func takePlain() -> [UInt8] {
     let bytes = plain
     plain = buffers.take()
-    plain.reserveCapacity(bytes.capacity)
+    // Never for a little more than there is: the room that was used before would be lost.
+    if plain.capacity < bytes.count { plain.reserveCapacity(bytes.count) }
     return bytes
   }
 
