@@ -135,6 +135,43 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "extended attributes and access control lists are compared where the archive has them",
+    arguments: ["tar.zst", "tar", "stock.tar", "bare.tar"])
+  func attributes(format: String) throws {
+    let maker =
+      switch format {
+      case "stock.tar": "tar --format=pax --xattrs --acls -cf a.stock.tar t"
+      case "bare.tar": "tar --format=pax -cf a.bare.tar t"
+      default: "$BP archive -q -o a.\(format) t"
+      }
+    let run = try t.shell(
+      """
+      mkdir -p t/d; for n in same gone other more none; do echo $n >t/$n; done
+      setfattr -n user.a -v 1 t/same t/gone t/other t/more; setfattr -n user.b -v 2 t/same t/gone
+      setfacl -m u:65534:rw,g:65534:r t/same t/other; setfacl -d -m u:65534:rx t/d; \(maker)
+      $BP verify -q --against . a.\(format); echo $?
+      setfattr -x user.b t/gone; setfattr -n user.a -v 3 t/other; setfattr -n user.c t/more t/none; setfacl -k t/d
+      setfacl -m u:65534:r t/other; $BP verify -q --against . a.\(format); echo $?
+      """)
+    let other = "system.posix_acl_access user.a"
+    let rows = [
+      "t/d: METADATA (xattrs system.posix_acl_default -> nothing)",
+      "t/gone: METADATA (xattrs user.b -> nothing)", "t/more: METADATA (xattrs nothing -> user.c)",
+      "t/none: METADATA (xattrs nothing -> user.c)",
+      "t/other: METADATA (mode 0664 -> 0644, xattrs \(other) -> \(other))",
+    ]
+    let expected =
+      switch format {
+      case "bare.tar": ["0", "t/other: METADATA (mode 0664 -> 0644)", "4"]
+      // It does not say that a file without attributes had none.
+      case "stock.tar": ["0"] + rows.filter { !$0.hasPrefix("t/none") } + ["4"]
+      default: ["0"] + rows + ["4"]
+      }
+    let found = run.text.split(separator: "\n").map(String.init).sorted()
+    #expect(found == expected.sorted(), "\(run.text)\(run.errorText)")
+  }
+
   @Test("further names of a file are compared with what they are names of", arguments: ["tar.zst", "cpio"])
   func hardLinks(format: String) throws {
     let run = try t.shell(

@@ -100,4 +100,21 @@ import Testing
     #expect(again.errorText.contains("src/d/f0-1: a folder has its name"), "\(again.errorText)")
     #expect(again.errorText.contains("src/d/e/f777-3: exists already"), "\(again.errorText)")
   }
+
+  @Test(
+    "the mode of a file with an access control list is that of stat, in every format",
+    arguments: ["tar", "tar.zst", "cpio", "zip"])
+  func modeBesideList(format: String) throws {
+    let run = try t.shell(
+      """
+      mkdir -p t/d; echo x >t/f; chmod 644 t/f; setfacl -m u:65534:rw t/f
+      echo y >t/g; chmod 640 t/g; setfacl -m g:65534:rwx,m::x t/g; setfacl -m u:65534:rwx t/d; chmod 2755 t/d
+      setfacl -m m::rwx t/d; truncate -s 1M t/s; chmod 600 t/s; setfacl -m u:65534:rw t/s
+      $BP archive -q -o a.\(format) t; $BP list -lq a.\(format) >rows
+      (find t -printf '%M %p\n'; ) | cut -c1-10 | sort >modes; cut -c1-10 rows | sort | diff - modes
+      case \(format) in tar*) tar -tvf a.\(format) | cut -c1-10 | sort | diff - modes; $BP verify -q --against . a.\(format);;
+      zip) unzip -Z a.zip | grep -a t/ | cut -c1-10 | sort | diff - modes;; esac
+      """)
+    #expect(run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
+  }
 }

@@ -16,9 +16,10 @@ extension ArchiveEntry {
     }
     let seconds = Int64(archive_entry_mtime(entry))
     let nanoseconds = Int64(archive_entry_mtime_nsec(entry))
+    let attributes = Self.attributes(of: entry)
     self.init(
       path: path, kind: kind, size: UInt64(max(0, archive_entry_size(entry))),
-      mode: UInt32(archive_entry_perm(entry)) & 0o7777,
+      mode: Self.mode(of: entry, attributes),
       owner: UInt32(exactly: archive_entry_uid(entry)) ?? .max,
       group: UInt32(exactly: archive_entry_gid(entry)) ?? .max,
       ownerName: bytes(archive_entry_uname(entry)) ?? [], groupName: bytes(archive_entry_gname(entry)) ?? [],
@@ -28,7 +29,15 @@ extension ArchiveEntry {
         .map { PathBytes($0) },
       deviceMajor: UInt32(truncatingIfNeeded: archive_entry_rdevmajor(entry)),
       deviceMinor: UInt32(truncatingIfNeeded: archive_entry_rdevminor(entry)),
-      attributes: Self.attributes(of: entry), dataMap: Self.dataMap(of: entry))
+      attributes: attributes, dataMap: Self.dataMap(of: entry))
+  }
+
+  /// With an access control list libarchive has the rights of the owning group where those of the mask belong.
+  private static func mode(of entry: OpaquePointer, _ attributes: [ExtendedAttribute]) -> UInt32 {
+    let mode = UInt32(archive_entry_perm(entry)) & 0o7777
+    let list = attributes.first { KernelACL.type(of: $0) == ARCHIVE_ENTRY_ACL_TYPE_ACCESS }
+    guard let mask = list.flatMap({ KernelACL.mask(of: $0.value) }) else { return mode }
+    return mode & ~0o070 | mask << 3
   }
 
   private static func withoutSlashes(_ name: [UInt8]) -> ArraySlice<UInt8> {

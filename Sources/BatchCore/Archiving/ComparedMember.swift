@@ -11,6 +11,8 @@ struct ComparedMember: Sendable {
   /// Whether times have all digits that there are, and not those of the format.
   let hasExactTime: Bool
   let tellsOwner: Bool
+  /// Whether it would have extended attributes if the file had any.
+  let tellsAttributes: Bool
 
   /// A member that an index knows.
   init(_ member: MemberIndex.Member, _ entry: ArchiveEntry?) {
@@ -22,6 +24,7 @@ struct ComparedMember: Sendable {
     self.entry = entry
     hasExactTime = true
     tellsOwner = true
+    tellsAttributes = true
   }
 
   /// A member of an archive without an index.
@@ -34,6 +37,7 @@ struct ComparedMember: Sendable {
     self.entry = entry
     hasExactTime = false
     self.tellsOwner = tellsOwner
+    tellsAttributes = !entry.attributes.isEmpty
   }
 
   /// Whether a file has the time, to the precision in which the archive has it.

@@ -14,6 +14,16 @@ enum KernelACL {
     }
   }
 
+  /// The rights of the mask, which stand for those of the group in the mode of a file; nil where there is none.
+  static func mask(of value: [UInt8]) -> UInt32? {
+    guard value.starts(with: [2, 0, 0, 0]), value.count % 8 == 4 else { return nil }
+    return value.withUnsafeBytes { raw in
+      stride(from: 4, to: raw.count, by: 8)
+        .first { raw.loadUnaligned(fromByteOffset: $0, as: UInt16.self).littleEndian == 0x10 }
+        .map { UInt32(raw.loadUnaligned(fromByteOffset: $0 + 2, as: UInt16.self).littleEndian) & 7 }
+    }
+  }
+
   /// Gives the lines of a list to an entry, users and groups by number.
   ///
   /// - Returns: false for bytes that are no list.

@@ -17,8 +17,10 @@ final class LibraryEntry {
 
   /// Describes a member; what stood there before is forgotten.
   ///
-  /// - Parameter number: tells files apart in formats that have inode numbers; 0 for none.
-  func fill(_ entry: ArchiveEntry, number: Int64 = 0, linkCount: UInt32 = 1) {
+  /// - Parameters:
+  ///   - number: tells files apart in formats that have inode numbers; 0 for none.
+  ///   - hasLists: whether the format keeps access control lists; with one, the mode here is another.
+  func fill(_ entry: ArchiveEntry, number: Int64 = 0, linkCount: UInt32 = 1, hasLists: Bool = true) {
     archive_entry_clear(pointer)
     entry.path.withCString { archive_entry_copy_pathname(pointer, $0) }
     archive_entry_set_filetype(pointer, Self.fileType(of: entry.kind))
@@ -46,7 +48,9 @@ final class LibraryEntry {
       archive_entry_set_rdevminor(pointer, dev_t(entry.deviceMinor))
     case .file, .directory, .fifo: break
     }
-    for attribute in entry.attributes { add(attribute) }
+    for attribute in entry.attributes where hasLists || KernelACL.type(of: attribute) == nil {
+      add(attribute)
+    }
     if let map = entry.dataMap { add(map, size: entry.size) }
   }
 

@@ -6,6 +6,8 @@ final class LiveComparison {
   private struct Found {
     let status: FileStatus
     let target: PathBytes?
+    /// Of a file or directory, where they are compared.
+    var attributes: [ExtendedAttribute]?
     let folder: FileIdentity
   }
 
@@ -32,7 +34,7 @@ final class LiveComparison {
     let found: Found?
     do throws(BatchError) {
       place = try MemberPath(member.path)
-      found = try look(at: place)
+      found = try look(at: place, withAttributes: member.tellsAttributes)
     } catch {
       context.report(Problem(.unreadable, error))
       return .reported
@@ -54,7 +56,7 @@ final class LiveComparison {
         if now != digest { content.append(LiveDifference.Aspect(.sha256, digest.hex, now.hex)) }
       }
     }
-    var others = metadata(of: member, status, found.target)
+    var others = metadata(of: member, status, found)
     let hasTime = member.hasTime(status.modified)
     if !hasTime {
       others.append(
@@ -69,7 +71,7 @@ final class LiveComparison {
   // MARK: Looking
 
   /// - Returns: nil for what is not there, or only behind a link.
-  private func look(at place: MemberPath) throws(BatchError) -> Found? {
+  private func look(at place: MemberPath, withAttributes: Bool = false) throws(BatchError) -> Found? {
     do throws(BatchError) {
       let folder = try live.folder.open(place.parent, creating: false)
       let calls = LinuxCalls()
@@ -85,7 +87,13 @@ final class LiveComparison {
       let status = FileStatus(raw)
       let target =
         status.kind == .symbolicLink ? try LinkTarget.read(place.name, in: number) : nil
-      return Found(status: status, target: target, folder: home.identity)
+      var attributes: [ExtendedAttribute]?
+      if withAttributes, status.kind == .regular || status.kind == .directory {
+        attributes = place.name.withCString {
+          AttributeReader.attributes(of: $0, in: number, followingLinks: false)
+        }
+      }
+      return Found(status: status, target: target, attributes: attributes, folder: home.identity)
     } catch {
       // A link or a file in the place of a folder: what was below it is not there.
       if error.code == .invalid || error.errno == ENOENT { return nil }
@@ -146,7 +154,7 @@ final class LiveComparison {
   }
 
   private func metadata(
-    of member: ComparedMember, _ status: FileStatus, _ target: PathBytes?
+    of member: ComparedMember, _ status: FileStatus, _ found: Found
   ) -> [LiveDifference.Aspect] {
     guard let entry = member.entry else { return [] }
     var aspects = [LiveDifference.Aspect]()
@@ -158,10 +166,13 @@ final class LiveComparison {
       add(.owner, entry.owner, entry.ownerName, status.owner, live.owners.user, to: &aspects)
       add(.group, entry.group, entry.groupName, status.group, live.owners.group, to: &aspects)
     }
-    if entry.kind == .symbolicLink, let archived = entry.linkTarget, archived != target {
+    if let live = found.attributes, let aspect = Self.aspect(of: entry.attributes, live) {
+      aspects.append(aspect)
+    }
+    if entry.kind == .symbolicLink, let archived = entry.linkTarget, archived != found.target {
       aspects.append(
         LiveDifference.Aspect(
-          .target, archived: .text(archived.bytes), live: .text(target?.bytes ?? [])))
+          .target, archived: .text(archived.bytes), live: .text(found.target?.bytes ?? [])))
     }
     let device = (DeviceNumber.major(status.device), DeviceNumber.minor(status.device))
     if entry.kind == .characterDevice || entry.kind == .blockDevice,
@@ -187,6 +198,24 @@ final class LiveComparison {
     }
     aspects.append(
       LiveDifference.Aspect(aspect, archived: text(archivedName, archived), live: text(known, now)))
+  }
+
+  /// The names of attributes that only one side has, or each side with another value; nil for none.
+  private static func aspect(
+    of archived: [ExtendedAttribute], _ live: [ExtendedAttribute]
+  ) -> LiveDifference.Aspect? {
+    // Those of the superuser are seen by the superuser alone.
+    func visible(_ attributes: [ExtendedAttribute]) -> Set<ExtendedAttribute> {
+      Set(attributes.filter { StandardStreams.isRoot || !$0.name.starts(with: "trusted.".utf8) })
+    }
+    func names(_ attributes: Set<ExtendedAttribute>) -> LiveDifference.Aspect.Value {
+      let names = attributes.map(\.name).sorted { $0.lexicographicallyPrecedes($1) }
+      return .text(Array(names.joined(separator: [UInt8(ascii: " ")])))
+    }
+    let (old, new) = (visible(archived), visible(live))
+    guard old != new else { return nil }
+    return LiveDifference.Aspect(
+      .xattrs, archived: names(old.subtracting(new)), live: names(new.subtracting(old)))
   }
 
   private static func octal(_ mode: UInt32) -> String {

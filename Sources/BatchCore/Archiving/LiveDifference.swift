@@ -10,7 +10,7 @@ public struct LiveDifference: Sendable, Hashable {
     case type
     /// The bytes of a file are others.
     case modified
-    /// Mode, owner, group, target of a link, number of a device; or the time of what is no file.
+    /// Mode, owner, group, extended attributes, target of a link, number of a device; or the time of what is no file.
     case metadata
     /// The time of a file alone: its bytes are the same.
     case touched
@@ -19,7 +19,7 @@ public struct LiveDifference: Sendable, Hashable {
   /// One thing that is not the same.
   public struct Aspect: Sendable, Hashable {
     public enum Name: String, Sendable, Hashable {
-      case kind, size, sha256, mode, owner, group, mtime, target, device
+      case kind, size, sha256, mode, owner, group, mtime, xattrs, target, device
     }
 
     public enum Value: Sendable, Hashable {

@@ -147,7 +147,7 @@ final class SerialArchive {
       // A further name has the number of the first one, and no content of its own.
       header.kind = .file
     }
-    entry.fill(header, number: number, linkCount: linkCount)
+    entry.fill(header, number: number, linkCount: linkCount, hasLists: false)
     // In a UTF-8 locale zip marks names as UTF-8 also where they are not, and nobody could read them.
     let locale: ArchiveLocale = Self.isText(header) ? .unicode : .bytes
     return locale.use { archive_write_header(archive, entry.pointer) } >= ARCHIVE_WARN

@@ -58,6 +58,12 @@ final class TarHeaders {
     swap(&writer.collector.bytes, &bytes)
     // Names that are text are UTF-8 here, whatever the locale of the process is.
     let status = ArchiveLocale.unicode.use { archive_write_header(writer.archive, entry.pointer) }
+    let mode = UInt32(archive_entry_perm(entry.pointer))
+    if status >= ARCHIVE_WARN, mode != member.mode & 0o7777 {
+      Self.set(
+        mode: member.mode & 0o7777, at: writer.collector.bytes.count - Self.blockSize,
+        of: &writer.collector.bytes)
+    }
     // The map of a sparse file is written with the first data, were it nothing.
     if status >= ARCHIVE_WARN, member.dataMap != nil { archive_write_data(writer.archive, nil, 0) }
     swap(&writer.collector.bytes, &bytes)
@@ -73,6 +79,24 @@ final class TarHeaders {
       guard finished == ARCHIVE_OK else { return }
     }
     if isBinary { binaryWriter = writer } else { textWriter = writer }
+  }
+
+  /// Writes the mode of a member into its header, which begins at an offset, and the sum of the header.
+  ///
+  /// libarchive puts the rights of the owning group there where a member has an access control list; those of
+  /// its mask belong there, as `stat(2)` has them.
+  private static func set(mode: UInt32, at start: Int, of bytes: inout [UInt8]) {
+    guard start >= 0 else { return }
+    bytes.replaceSubrange((start + 100)..<(start + 108), with: octal(mode) + [UInt8(ascii: " "), 0])
+    let sumField = (start + 148)..<(start + 156)
+    bytes.replaceSubrange(sumField, with: repeatElement(UInt8(ascii: " "), count: 8))
+    let sum = bytes[start..<(start + blockSize)].reduce(UInt32(0)) { $0 + UInt32($1) }
+    bytes.replaceSubrange(sumField, with: octal(sum) + [0, UInt8(ascii: " ")])
+  }
+
+  /// Six digits.
+  private static func octal(_ number: UInt32) -> [UInt8] {
+    stride(from: 15, through: 0, by: -3).map { UInt8(ascii: "0") + UInt8(number >> UInt32($0) & 7) }
   }
 
   /// Fills the last block of content that began at an offset.
