@@ -45,9 +45,9 @@ import Testing
     else:
         packed = block_tail(raw)
     length, check = struct.unpack('<QI', packed[-12:])
-    index, digests = decode(packed[:length], 'zstd'), packed[length:-12]
+    index, checks = decode(packed[:length], 'zstd'), packed[length:-12]
     assert zlib.crc32(packed[:length]) == check
-    assert index[:8] == b'BPIDX002' and hashlib.sha256(digests).digest() == index[-64:-32] and hashlib.sha256(index[:-32]).digest() == index[-32:]
+    assert index[:8] == b'BPIDX002' and hashlib.sha256(checks).digest() == index[-64:-32] and hashlib.sha256(index[:-32]).digest() == index[-32:]
     members, total, frames = struct.unpack_from('<QQQ', index, 8)
     position = 32
     places = []
@@ -61,11 +61,14 @@ import Testing
         assert len(plain[-1]) == length and at == sum(map(len, plain[:-1]))
     assert plain[-1] == bytes(1024)
     found = {}
-    for _ in range(members):
+    digests = checks[4 * members:]
+    for number in range(members):
         size, = struct.unpack_from('<I', index, position); path = index[position + 4:position + 4 + size]
         position += 4 + size
-        kind, size, seconds, nanoseconds, frame, offset, has = struct.unpack_from('<cQqIIQB', index, position)
-        position += 34
+        kind, size, seconds, nanoseconds, frame, offset, length, has = struct.unpack_from('<cQqIIQIB', index, position)
+        position += 38
+        check, = struct.unpack_from('<I', checks, 4 * number)
+        assert length >= 512 and zlib.crc32(plain[frame][offset:offset + length]) == check
         digest = digests[:32] if has else None
         digests = digests[32 * has:]
         header = plain[frame][offset:offset + 512]

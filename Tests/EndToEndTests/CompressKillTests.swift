@@ -138,7 +138,7 @@ import Testing
     let run = try t.shell(
       """
       strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w
-      grep -oE '^[0-9]+ [a-z]+[0-9]?\\(' trace | tr -d '(' | awk '{print $2}' | uniq -c | awk '{print $1, $2}'
+      grep -oE '^[0-9]+ +[a-z]+[0-9]?\\(' trace | tr -d '(' | awk '{print $2}' | uniq -c | awk '{print $1, $2}'
       """)
     #expect(run.text == "1 syncfs\n3 renameat2\n1 fsync\n3 unlink\n", "\(run.text)")
   }

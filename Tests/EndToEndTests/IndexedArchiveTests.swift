@@ -134,6 +134,8 @@ struct IndexedArchiveTests {
           near = {os.fsencode(m[0]) for m in layout['members'] if m[1] <= at < m[2]}
           if hit - near: print(at, 'hit', sorted(hit), 'and it lies in', sorted(near))
           content = {os.fsencode(m[0]) for m in layout['members'] if m[3] <= at < m[4]}
+          headers = {os.fsencode(m[0]) for m in layout['members'] if m[1] <= at < m[3]}
+          if format == 'tar' and headers - hit: print(at, 'hit', sorted(hit), 'and it lies in the headers of', sorted(headers))
           if format == 'tar' and content - hit: print(at, 'hit', sorted(hit), 'and it lies in', sorted(content))
           subprocess.run('rm -rf out; mkdir out', shell=True)
           run = subprocess.run([BP, 'extract', '--keep-going', '-q', '--no-fsync', '-C', 'out', 'y'],

@@ -10,11 +10,13 @@ public struct ArchivedMember: Sendable, Hashable {
   public var digest: Digest?
   /// Where its first header begins in the plain bytes of its frame.
   let offset: UInt64
+  let header: HeaderCheck
   /// The file that a hard link was made to, or of which this is the first name.
   let identity: FileIdentity?
 
   init(
-    _ entry: ArchiveEntry, offset: Int = 0, digest: Digest? = nil, identity: FileIdentity? = nil
+    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderCheck = .none, digest: Digest? = nil,
+    identity: FileIdentity? = nil
   ) {
     path = entry.path
     kind = entry.kind
@@ -22,6 +24,7 @@ public struct ArchivedMember: Sendable, Hashable {
     modified = entry.modified
     self.digest = digest
     self.offset = UInt64(offset)
+    self.header = header
     self.identity = identity
   }
 }

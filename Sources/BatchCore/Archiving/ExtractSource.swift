@@ -14,7 +14,7 @@ public struct ExtractSource: BatchSource {
   public init(_ extraction: Extraction) throws(BatchError) {
     self.extraction = extraction
     let finding = try IndexedArchive.find(
-      in: extraction.archive, digests: extraction.options.keepsGoing)
+      in: extraction.archive, checks: extraction.options.keepsGoing)
     switch finding {
     case .found(let archive, let remarks):
       extraction.add(remarks: remarks)

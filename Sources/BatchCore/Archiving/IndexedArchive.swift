@@ -23,11 +23,11 @@ struct IndexedArchive: Sendable {
 
   /// Looks for an index at the end of a file.
   ///
-  /// - Parameter digests: whether those of the members are wanted; they are most of an index.
+  /// - Parameter checks: whether digests and header checks are wanted; they are most of an index.
   /// - Throws: what reading throws; an index that is damaged, or where the disk is, is a finding.
-  static func find(in file: ArchiveFile, digests: Bool) throws(BatchError) -> Finding {
+  static func find(in file: ArchiveFile, checks: Bool) throws(BatchError) -> Finding {
     do throws(BatchError) {
-      return try search(file, digests: digests)
+      return try search(file, checks: checks)
     } catch {
       // What the disk still has of the members can be had without the index.
       guard error.errno == EIO else { throw error }
@@ -35,7 +35,7 @@ struct IndexedArchive: Sendable {
     }
   }
 
-  private static func search(_ file: ArchiveFile, digests: Bool) throws(BatchError) -> Finding {
+  private static func search(_ file: ArchiveFile, checks: Bool) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
     let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
     let format = CompressionFormat.detect(archive: start)
@@ -51,7 +51,7 @@ struct IndexedArchive: Sendable {
     guard let place = try locator.locate() else { return .none }
     do throws(BatchError) {
       guard let stored = place.index, let start = place.start else { throw damaged }
-      let index = try read(stored, digests: digests, size: size)
+      let index = try read(stored, checks: checks, size: size)
       guard index.frames.last?.compressed.upperBound == start else {
         return .damaged(BatchError(.malformed, "the member index is that of another archive"), from: nil)
       }
@@ -71,7 +71,7 @@ struct IndexedArchive: Sendable {
   /// - Parameter size: of the archive, which no frame may go beyond.
   /// - Throws: `malformed` when it is damaged.
   static func read(
-    _ stored: IndexExtent, digests: Bool, size: UInt64
+    _ stored: IndexExtent, checks: Bool, size: UInt64
   ) throws(BatchError) -> MemberIndex {
     let trailerSize = UInt64(MemberIndex.trailerSize)
     guard stored.count > trailerSize, stored.count <= IndexPlace.largest * 2 else { throw damaged }
@@ -86,8 +86,8 @@ struct IndexedArchive: Sendable {
     let found = try withBytes(of: compressed) { (raw) throws(BatchError) in ArchiveFrame.check(of: raw) }
     guard found == check else { throw damaged }
     let index = try MemberIndex(try content(of: compressed), size: size)
-    guard index.digestsSize == end - length else { throw damaged }
-    return digests ? try index.with(digests: try stored.bytes(length..<end)) : index
+    guard index.checksSize == end - length else { throw damaged }
+    return checks ? try index.with(checks: try stored.bytes(length..<end)) : index
   }
 
   /// What one frame of zstd holds that says how much that is.

@@ -23,7 +23,9 @@ struct MemberIndex: Sendable {
     let frame: Int
     /// Where its first header begins in the content of that frame.
     let offset: UInt64
-    /// Nil also where the digests were not asked for.
+    /// Nil where the checks were not asked for.
+    let header: HeaderCheck?
+    /// Nil for what has none, and where the checks were not asked for.
     let digest: Digest?
 
     /// Whether the archive itself says the same.
@@ -44,7 +46,7 @@ struct MemberIndex: Sendable {
   static let trailerSize = 12
   private static let digestSize = 32
   private static let frameSize = 36
-  private static let smallestMember = 38
+  private static let smallestMember = 42
 
   /// Bytes of all files together.
   let totalBytes: UInt64
@@ -57,14 +59,16 @@ struct MemberIndex: Sendable {
   /// Of each member, how many before it have a digest.
   private let digestNumbers: [UInt32]
   private let digestCount: Int
-  private let digestOfDigests: Digest
-  /// Those of all members, in one; empty where nobody asked for them.
-  private var digests: [UInt8] = []
+  private let digestOfChecks: Digest
+  /// Of all members the CRC-32 of their headers, then the digests; nil where nobody asked for them.
+  private var checks: [UInt8]?
 
   var count: Int { starts.count }
 
-  /// The length of what ``with(digests:)`` takes, in bytes.
-  var digestsSize: UInt64 { UInt64(digestCount) * UInt64(Self.digestSize) }
+  /// The length of what ``with(checks:)`` takes, in bytes.
+  var checksSize: UInt64 { UInt64(digestStart) + UInt64(digestCount) * UInt64(Self.digestSize) }
+
+  private var digestStart: Int { count * MemoryLayout<UInt32>.size }
 
   /// - Parameter size: of the archive, which no frame may go beyond.
   /// - Throws: `malformed` for an index that is damaged, or that claims what cannot be.
@@ -72,7 +76,7 @@ struct MemberIndex: Sendable {
     let end = bytes.count - Self.digestSize
     let listEnd = end - Self.digestSize
     guard listEnd > Self.magic.count, let digest = Digest(.sha256, bytes: bytes[end...]),
-      let digestOfDigests = Digest(.sha256, bytes: bytes[listEnd..<end])
+      let digestOfChecks = Digest(.sha256, bytes: bytes[listEnd..<end])
     else {
       throw Self.damaged
     }
@@ -119,33 +123,38 @@ struct MemberIndex: Sendable {
     self.starts = starts
     self.digestNumbers = digestNumbers
     self.digestCount = Int(digestCount)
-    self.digestOfDigests = digestOfDigests
+    self.digestOfChecks = digestOfChecks
     self.groups = groups
   }
 
-  /// The same with the digests of its members.
+  /// The same with the checks of its members.
   ///
   /// - Throws: `malformed` when they are damaged.
-  func with(digests: [UInt8]) throws(BatchError) -> MemberIndex {
-    let found = try withBytes(of: digests) { (raw) throws(BatchError) in
+  func with(checks: [UInt8]) throws(BatchError) -> MemberIndex {
+    let found = try withBytes(of: checks) { (raw) throws(BatchError) in
       try DigestStream(.sha256).digest(of: raw)
     }
-    guard UInt64(digests.count) == digestsSize, found == digestOfDigests else { throw Self.damaged }
+    guard UInt64(checks.count) == checksSize, found == digestOfChecks else { throw Self.damaged }
     var index = self
-    index.digests = digests
+    index.checks = checks
     return index
   }
 
   subscript(index: Int) -> Member {
     let row = row(index)
     var digest: Digest?
-    if row.hasDigest, !digests.isEmpty {
-      let start = Int(digestNumbers[index]) * Self.digestSize
-      digest = Digest(.sha256, bytes: digests[start..<(start + Self.digestSize)])
+    var header: HeaderCheck?
+    if let checks {
+      var reader = LittleEndianReader(checks[(index * MemoryLayout<UInt32>.size)...])
+      header = HeaderCheck(size: row.headerSize, check: reader.number() ?? 0)
+      if row.hasDigest {
+        let start = digestStart + Int(digestNumbers[index]) * Self.digestSize
+        digest = Digest(.sha256, bytes: checks[start..<(start + Self.digestSize)])
+      }
     }
     return Member(
       path: PathBytes(row.path), kind: row.kind, size: row.size, modified: row.modified, frame: row.frame,
-      offset: row.offset, digest: digest)
+      offset: row.offset, header: header, digest: digest)
   }
 
   private func row(_ index: Int) -> Row {
@@ -214,6 +223,7 @@ struct MemberIndex: Sendable {
     let modified: FileStatus.Time
     let frame: Int
     let offset: UInt64
+    let headerSize: UInt32
     let hasDigest: Bool
 
     init?(_ reader: inout LittleEndianReader) {
@@ -222,6 +232,7 @@ struct MemberIndex: Sendable {
         let size = reader.number(UInt64.self), let seconds = reader.number(Int64.self),
         let nanoseconds = reader.number(UInt32.self), nanoseconds < 1_000_000_000,
         let frame = reader.number(UInt32.self), let offset = reader.number(UInt64.self),
+        let headerSize = reader.number(UInt32.self),
         let hasDigest = reader.number(UInt8.self), hasDigest <= 1
       else { return nil }
       self.path = path
@@ -230,6 +241,7 @@ struct MemberIndex: Sendable {
       modified = FileStatus.Time(seconds: seconds, nanoseconds: Int32(nanoseconds))
       self.frame = Int(frame)
       self.offset = offset
+      self.headerSize = headerSize
       self.hasDigest = hasDigest == 1
     }
   }

@@ -10,13 +10,13 @@ import CZstd
 /// | `BPIDX002` | |
 /// | u64, u64, u64 | how many members, the bytes of all files, how many frames |
 /// | 4 × u64, u32 for each frame | offset and size in the archive, offset and size of the plain content, CRC-32 of the frame as it is in the archive |
-/// | for each member | u32 length of the path, the path, u8 type flag of tar, u64 size, i64 seconds and u32 nanoseconds of its time, u32 frame, u64 offset of its header in the frame's plain content, u8 1 or 0: whether it has a digest |
-/// | 32 bytes | SHA-256 of all digests, as they stand behind one another |
+/// | for each member | u32 length of the path, the path, u8 type flag of tar, u64 size, i64 seconds and u32 nanoseconds of its time, u32 frame, u64 offset of its headers in the frame's plain content, u32 their length, u8 1 or 0: whether it has a digest |
+/// | 32 bytes | SHA-256 of the checks |
 /// | 32 bytes | SHA-256 of everything before |
 ///
-/// Numbers are little-endian. What is stored is this table as a frame of zstd, then the SHA-256 of each member
-/// that has one, in the order of the members, then as u64 the length of the frame and as u32 its CRC-32: digests do not shrink, are more
-/// than all the rest, and mostly nobody asks for them.
+/// Numbers are little-endian. What is stored is this table as a frame of zstd; then the checks, which are of each
+/// member the CRC-32 of its headers as u32, then of each that has one its SHA-256; then the length of the frame as
+/// u64 and its CRC-32 as u32. Checks do not shrink, are more than all the rest, and mostly nobody asks for them.
 final class MemberIndexBuilder {
   /// Members wait in pieces of about this many bytes.
   private static let pieceSize = 1 << 20
@@ -25,6 +25,7 @@ final class MemberIndexBuilder {
   private var count: UInt64 = 0
   private var fileBytes: UInt64 = 0
   private var current: [UInt8] = []
+  private var headerChecks: [UInt8] = []
   private var digests: [UInt8] = []
   private var pieces: [(bytes: [UInt8], plainSize: Int)] = []
   private let compressor: ZstdContext
@@ -45,6 +46,8 @@ final class MemberIndexBuilder {
     current.appendLittleEndian(UInt32(truncatingIfNeeded: member.modified.nanoseconds))
     current.appendLittleEndian(frame)
     current.appendLittleEndian(member.offset)
+    current.appendLittleEndian(member.header.size)
+    headerChecks.appendLittleEndian(member.header.check)
     current.append(member.digest == nil ? 0 : 1)
     if let digest = member.digest { digests += digest.bytes }
     guard current.count >= Self.pieceSize else { return }
@@ -78,11 +81,13 @@ final class MemberIndexBuilder {
     pieces = []
     try output.append(current)
     current = []
-    try output.append(digestOfDigests())
+    try output.append(digestOfChecks())
     var stored = try output.finish()
     let length = UInt64(stored.count)
     let check = try withBytes(of: stored) { (raw) throws(BatchError) in ArchiveFrame.check(of: raw) }
+    stored += headerChecks
     stored += digests
+    headerChecks = []
     digests = []
     stored.appendLittleEndian(length)
     stored.appendLittleEndian(check)
@@ -94,10 +99,12 @@ final class MemberIndexBuilder {
     return UInt64(MemberIndex.magic.count + 3 * 8 + frameCount * 36 + members + 2 * 32)
   }
 
-  private func digestOfDigests() throws(BatchError) -> [UInt8] {
-    try withBytes(of: digests) { (raw) throws(BatchError) in
-      try DigestStream(.sha256).digest(of: raw).bytes
+  private func digestOfChecks() throws(BatchError) -> [UInt8] {
+    let stream = try DigestStream(.sha256)
+    for part in [headerChecks, digests] {
+      try withBytes(of: part) { (raw) throws(BatchError) in try stream.update(raw) }
     }
+    return try stream.finish().bytes
   }
 
   private static func decompressed(_ bytes: [UInt8], size: Int) throws(BatchError) -> [UInt8] {

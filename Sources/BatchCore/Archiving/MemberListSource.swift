@@ -30,7 +30,7 @@ public struct MemberListSource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     self.end = end
-    let finding = try IndexedArchive.find(in: archive, digests: digests)
+    let finding = try IndexedArchive.find(in: archive, checks: digests)
     if !details, case .found(let indexed, let remarks) = finding {
       index = indexed.index
       reader = nil

@@ -33,7 +33,7 @@ public final class MemberPrinting {
   public func run(problem: (BatchError) -> Void) throws(BatchError) -> Result {
     var result = Result()
     do throws(BatchError) {
-      let finding = try IndexedArchive.find(in: archive, digests: false)
+      let finding = try IndexedArchive.find(in: archive, checks: false)
       if case .found(let indexed, _) = finding {
         try printSegments(of: indexed, &result)
       } else {

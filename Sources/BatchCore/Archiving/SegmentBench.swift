@@ -60,7 +60,8 @@ final class SegmentBench {
   func add(_ entry: ArchiveEntry, identity: FileIdentity? = nil) throws(BatchError) {
     let start = plain.count
     try addHeader(entry)
-    members.append(ArchivedMember(entry, offset: start, identity: identity))
+    members.append(
+      ArchivedMember(entry, offset: start, header: headerCheck(from: start), identity: identity))
   }
 
   /// Adds a file.
@@ -103,7 +104,9 @@ final class SegmentBench {
     let digest = try withBytes(of: plain) { (raw) throws(BatchError) in
       try self.digest.digest(of: UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
     }
-    members.append(ArchivedMember(final, offset: start, digest: digest, identity: expected.identity))
+    members.append(
+      ArchivedMember(
+        final, offset: start, header: headerCheck(from: start), digest: digest, identity: expected.identity))
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true
     return true
@@ -130,7 +133,9 @@ final class SegmentBench {
       try sparse.update(UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
     }
     members.append(
-      ArchivedMember(entry, offset: start, digest: try sparse.finish(), identity: expected.identity))
+      ArchivedMember(
+        entry, offset: start, header: headerCheck(from: start), digest: try sparse.finish(),
+        identity: expected.identity))
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true
     return true
@@ -145,6 +150,11 @@ final class SegmentBench {
       throw error
     }
     contentStart = plain.count
+  }
+
+  /// Of what stands between an offset and the content.
+  private func headerCheck(from start: Int) -> HeaderCheck {
+    plain.withUnsafeBytes { HeaderCheck(of: UnsafeRawBufferPointer(rebasing: $0[start..<contentStart])) }
   }
 
   // MARK: Content

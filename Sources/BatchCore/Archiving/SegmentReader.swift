@@ -49,7 +49,7 @@ struct SegmentReader {
     }
   }
 
-  /// Tries the members of a damaged frame one by one; content counts only where its digest is the recorded one.
+  /// Tries the members of a damaged frame one by one; headers and content count only where they are as recorded.
   ///
   /// - Parameter visit: gets each member with what was found of it; nil where it cannot be had.
   func salvage(
@@ -95,6 +95,7 @@ struct SegmentReader {
   private func content(
     of member: MemberIndex.Member, in bytes: UnsafeRawBufferPointer, _ digests: DigestStream
   ) -> SalvagedMember? {
+    guard let header = member.header, header.holds(for: bytes) else { return nil }
     do throws(BatchError) {
       let reader = try ArchiveReader(
         MemoryContent(bytes), name: archive.file.path, requiresEnd: false)

@@ -45,7 +45,7 @@ public struct VerifySource: BatchSource {
     self.verification = verification
     self.live = live
     digests = live == nil ? nil : try DigestStream(.sha256)
-    let finding = try IndexedArchive.find(in: archive, digests: true)
+    let finding = try IndexedArchive.find(in: archive, checks: true)
     switch finding {
     case .found(let indexed, let remarks):
       way = .segments(indexed, indexed.index.groups[...])

@@ -15,7 +15,8 @@ struct ComparedMemberTests {
   private func indexed(seconds: Int64, nanoseconds: Int32) -> ComparedMember {
     let time = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
     return ComparedMember(
-      MemberIndex.Member(path: "f", kind: .file, size: 0, modified: time, frame: 0, offset: 0, digest: nil),
+      MemberIndex.Member(
+        path: "f", kind: .file, size: 0, modified: time, frame: 0, offset: 0, header: nil, digest: nil),
       nil)
   }
 

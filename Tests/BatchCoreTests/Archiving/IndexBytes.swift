@@ -35,12 +35,16 @@ struct IndexBytes {
       bytes.append(littleEndian: member.nanoseconds)
       bytes.append(littleEndian: member.frame)
       bytes.append(littleEndian: member.offset)
+      bytes.append(littleEndian: UInt32(512))
       bytes.append(member.digest == nil ? 0 : 1)
     }
-    return Self.signed(Self.signed(bytes, of: digests))
+    return Self.signed(Self.signed(bytes, of: checks))
   }
 
-  var digests: [UInt8] { members.flatMap { $0.digest ?? [] } }
+  /// The CRC-32 of each header is 77 and its number.
+  var checks: [UInt8] {
+    members.indices.flatMap { [UInt8(77 + $0), 0, 0, 0] } + members.flatMap { $0.digest ?? [] }
+  }
 
   /// The bytes with the digest of these or others behind them.
   static func signed(_ bytes: [UInt8], of signed: [UInt8]? = nil) -> [UInt8] {

@@ -23,7 +23,7 @@ struct IndexLocatorTests {
     try folder.write(bytes, to: "archive")
     let path = PathBytes(Array((folder.path + "/archive").utf8))
     let file = try ArchiveFile(path, cancellation: Cancellation())
-    switch try IndexedArchive.find(in: file, digests: true) {
+    switch try IndexedArchive.find(in: file, checks: true) {
     case .none: return .none
     case .damaged(_, let start): return .damaged(from: start.map { Int($0) })
     case .found(let indexed, let remarks):

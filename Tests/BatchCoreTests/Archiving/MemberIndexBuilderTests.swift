@@ -31,7 +31,7 @@ import Testing
         path: PathBytes("folder/file-\(number)"), kind: digest == nil ? .directory : .file,
         size: digest == nil ? 0 : UInt64(number),
         modified: FileStatus.Time(seconds: -1 - Int64(number), nanoseconds: 999_999_999)),
-      offset: number * 512, digest: digest)
+      offset: number * 512, header: HeaderCheck(size: 1536, check: UInt32(number)), digest: digest)
   }
 
   @Test(arguments: [0, 1, 3, 40_000]) func holdsWhatWasAdded(count: Int) throws {
@@ -79,11 +79,14 @@ import Testing
       isSame = isSame && cursor.number(UInt32.self) == 999_999_999
       isSame = isSame && cursor.number(UInt32.self) == UInt32(number / 10)
       isSame = isSame && cursor.number(UInt64.self) == UInt64(number * 512)
+      isSame = isSame && cursor.number(UInt32.self) == 1536
       isSame = isSame && cursor.number(UInt8.self) == (expected.digest == nil ? 0 : 1)
       if !isSame { differences += 1 }
     }
     #expect(differences == 0)
-    #expect(Array(table) == digests.flatMap { $0?.bytes ?? [] })
+    var checks = Cursor(rest: table)
+    #expect((0..<count).allSatisfy { checks.number(UInt32.self) == UInt32($0) })
+    #expect(Array(checks.rest) == digests.flatMap { $0?.bytes ?? [] })
     for (bytes, end) in [(Array(table), cursor.take(32)), (plain.dropLast(32), Array(cursor.rest))] {
       let expected = try withBytes(of: bytes) { (raw) throws(BatchError) in try stream.digest(of: raw) }
       #expect(end == expected.bytes)

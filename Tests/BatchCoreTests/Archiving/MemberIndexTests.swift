@@ -16,26 +16,28 @@ struct MemberIndexTests {
     #expect(index.groups.map(\.members) == [0..<2, 2..<3])
     #expect(index.groups.map(\.frames) == [0..<1, 1..<2])
     #expect(index.frames.map(\.check) == [0, 1])
+    #expect(index[1].header == nil)
     #expect(index.place(of: 0, in: index.groups[0]) == 0..<1024)
     #expect(index.place(of: 1, in: index.groups[0]) == 1024..<2048)
   }
 
-  @Test("has digests once they were read, and none that are damaged")
-  func digests() throws {
+  @Test("has checks once they were read, and none that are damaged")
+  func checks() throws {
     var written = IndexBytes()
     written.members[1].digest = nil
     written.members[2].digest = [UInt8](repeating: 5, count: 32)
     let index = try MemberIndex(written.bytes, size: size)
-    #expect(index.digestsSize == 64)
-    let whole = try index.with(digests: written.digests)
+    #expect(index.checksSize == 3 * 4 + 64)
+    let whole = try index.with(checks: written.checks)
     #expect(whole[0].digest?.bytes == written.members[0].digest && whole[1].digest == nil)
     #expect(whole[2].digest?.bytes == written.members[2].digest)
-    let all = written.digests
+    #expect(whole[1].header == HeaderCheck(size: 512, check: 78))
+    let all = written.checks
     let wrong: [[UInt8]] = [
       [], all + [0], all.reversed(), all.dropLast(), all.dropLast(32), all.map { $0 ^ 1 },
     ]
-    for digests in wrong {
-      #expect(throws: BatchError.self) { try index.with(digests: digests) }
+    for checks in wrong {
+      #expect(throws: BatchError.self) { try index.with(checks: checks) }
     }
   }
 

@@ -99,7 +99,8 @@ extension TreeFixture {
             content = tar.extractfile(info).read() if info.isreg() else None
             members.append((info.offset, os.fsencode(info.name.rstrip('/')), b'0' if info.isreg() else info.type,
               info.size if info.isreg() else 0, int(seconds), int(fraction.ljust(9, '0')[:9]),
-              None if content is None else hashlib.sha256(content).digest(), info.offset_data))
+              None if content is None else hashlib.sha256(content).digest(), info.offset_data,
+              info.offset_data - info.offset, zlib.crc32(plain[info.offset:info.offset_data])))
             end = info.offset_data + (info.size + 511) // 512 * 512 if info.isreg() and not info.issparse() else info.offset_data
     starts = [member[0] for member in members] + [end]
     frames, places, start = [], [], 0
@@ -125,11 +126,11 @@ extension TreeFixture {
     index += b''.join(struct.pack('<QQQQI', *frame) for frame in listed)
     for m, place in zip(members, places):
         index += struct.pack('<I', len(m[1])) + m[1] + m[2]
-        index += struct.pack('<QqIIQB', m[3], m[4], m[5], place[0], place[1], m[6] is not None)
-    digests = b''.join(m[6] or b'' for m in members)
-    index += hashlib.sha256(digests).digest()
+        index += struct.pack('<QqIIQIB', m[3], m[4], m[5], place[0], place[1], m[8], m[6] is not None)
+    checks = b''.join(struct.pack('<I', m[9]) for m in members) + b''.join(m[6] or b'' for m in members)
+    index += hashlib.sha256(checks).digest()
     packed = zstd(index + hashlib.sha256(index).digest())
-    packed += digests + struct.pack('<QI', len(packed), zlib.crc32(packed))
+    packed += checks + struct.pack('<QI', len(packed), zlib.crc32(packed))
     start, tail = len(out), []
     slices = [packed[at:at + 900] for at in range(0, len(packed), 900)]
     def skippable(magic, payload): return struct.pack('<II', magic, len(payload)) + payload
