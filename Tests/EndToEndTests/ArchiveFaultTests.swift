@@ -154,6 +154,17 @@ import Testing
   }
 
   @Test(
+    "where files cannot be linked by descriptor they are linked through /proc",
+    arguments: ["ENOENT", "EPERM"])
+  func linking(error: String) throws {
+    let name = try archive()
+    // The next call is the one that goes another way.
+    let run = try inject("linkat:error=\(error):when=1", "extract -j 1 -C o \(name)")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(try t.differences("t", "o/t") == "")
+  }
+
+  @Test(
     "an index that the disk does not give up is done without", arguments: [1, 2, 3, 4], ["tar", "tar.zst"])
   func badIndex(turn: Int, format: String) throws {
     let name = try archive(format)

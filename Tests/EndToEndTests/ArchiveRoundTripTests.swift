@@ -117,4 +117,20 @@ import Testing
       """)
     #expect(run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
+
+  @Test(
+    "attributes and lists of what may not be written come back for others than the superuser",
+    .enabled(if: Host.canChangeUser && Host.hasPython))
+  func readOnlyAttributes() throws {
+    try t.write(
+      "run.sh",
+      """
+      umask 022; mkdir -p src/d; echo x >src/f; echo y >src/d/g; setfattr -n user.note -v 1 src/f src/d src/d/g
+      setfacl -m u:12345:r src/f; chmod 444 src/f src/d/g; chmod 555 src/d; mkdir out
+      $BP archive -q -o a.tar.zst src && $BP extract -q -C out a.tar.zst
+      """)
+    let run = try t.shell("chmod 777 .; setpriv --reuid=65534 --regid=65534 --clear-groups bash run.sh")
+    #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
+    #expect(try t.differences("src", "out/src") == "")
+  }
 }

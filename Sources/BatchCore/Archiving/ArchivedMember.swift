@@ -15,7 +15,7 @@ public struct ArchivedMember: Sendable, Hashable {
   let identity: FileIdentity?
 
   init(
-    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderCheck = .none, digest: Digest? = nil,
+    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderCheck = .empty, digest: Digest? = nil,
     identity: FileIdentity? = nil
   ) {
     path = entry.path

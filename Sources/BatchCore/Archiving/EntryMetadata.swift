@@ -25,8 +25,8 @@ struct EntryMetadata {
   let options: ExtractionOptions
   let owners: OwnerNumbers
 
-  /// Sets all of it on an open file or folder: the owner first, because changing it clears bits of the mode,
-  /// and the time last.
+  /// Sets all of it on an open file or folder: the owner first, because changing it clears bits of the mode;
+  /// attributes before a mode that may forbid to write them; and the time last.
   ///
   /// - Parameter given: what it has already, where that is known; it is not set again.
   func apply(to descriptor: Int32, having given: FileStatus? = nil) -> Losses {
@@ -36,9 +36,11 @@ struct EntryMetadata {
       let isGiven = given?.owner == user && given?.group == group
       if !isGiven, fchown(descriptor, user, group) != 0 { losses.insert(.owner) }
     }
-    let mode = mode(&losses)
-    if given.map({ $0.mode & 0o7777 }) != mode, fchmod(descriptor, mode) != 0 { losses.insert(.mode) }
     if options.restoresAttributes { applyAttributes(to: descriptor, &losses) }
+    let mode = mode(&losses)
+    // An access control list may have changed what was given.
+    let hasMode = entry.attributes.isEmpty && given.map { $0.mode & 0o7777 } == mode
+    if !hasMode, fchmod(descriptor, mode) != 0 { losses.insert(.mode) }
     let times = [timespec(tv_sec: 0, tv_nsec: Self.timeToLeave), time]
     if futimens(descriptor, times) != 0 { losses.insert(.time) }
     return losses
@@ -66,8 +68,8 @@ struct EntryMetadata {
     return losses
   }
 
-  /// What of the mode a new file can be asked for with.
-  var permissions: UInt32 { entry.mode & 0o777 }
+  /// What of the mode a new file can be asked for with, so that its attributes can be set.
+  var permissions: UInt32 { entry.attributes.isEmpty ? entry.mode & 0o777 : 0o600 }
 
   private func mode(_ losses: inout Losses) -> mode_t {
     guard !options.restoresPrivileges else { return mode_t(entry.mode & 0o7777) }

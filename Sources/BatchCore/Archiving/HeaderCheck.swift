@@ -6,7 +6,7 @@ struct HeaderCheck: Sendable, Hashable {
   /// The CRC-32 of these bytes.
   let check: UInt32
 
-  static let none = HeaderCheck(size: 0, check: 0)
+  static let empty = HeaderCheck(size: 0, check: 0)
 
   init(size: UInt32, check: UInt32) {
     self.size = size

@@ -85,6 +85,8 @@ final class MemberIndexBuilder {
     var stored = try output.finish()
     let length = UInt64(stored.count)
     let check = try withBytes(of: stored) { (raw) throws(BatchError) in ArchiveFrame.check(of: raw) }
+    // Growing would hold the checks twice for a moment.
+    stored.reserveCapacity(stored.count + headerChecks.count + digests.count + MemberIndex.trailerSize)
     stored += headerChecks
     stored += digests
     headerChecks = []
