@@ -18,22 +18,20 @@ struct ExtractedFile: ~Copyable {
   ) throws(BatchError) {
     self.folder = folder
     self.registry = registry
-    let flags = O_RDWR | O_CLOEXEC
-    let unnamed = ".".withCString { path in
-      retrying { Int(clinux_openat(folder, path, flags | clinux_o_tmpfile, mode_t(permissions))) }
-    }
+    let unnamed = UnnamedFile.make(in: folder, permissions: permissions)
     if unnamed >= 0 {
       file = Descriptor(owning: Int32(unnamed))
       temporary = nil
       return
     }
-    guard [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(Int32(-unnamed)) else {
+    guard UnnamedFile.isUnknown(unnamed) else {
       throw BatchError.syscall("create", errno: Int32(-unnamed)).recoded(.unwritable)
     }
     let name = TemporaryName()
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let created = registry.add(name, in: folder) {
       PathBytes(name.bytes).withCString { path in
-        retrying { Int(clinux_openat(folder, path, flags | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)) }
+        retrying { Int(clinux_openat(folder, path, flags, 0o600)) }
       }
     }
     guard created >= 0 else {
@@ -96,9 +94,7 @@ struct ExtractedFile: ~Copyable {
   }
 
   private func makeName(_ name: PathBytes) -> Int32 {
-    guard let temporary else {
-      return name.withCString { clinux_link_descriptor(file.raw, folder, $0) == 0 ? 0 : errno }
-    }
+    guard let temporary else { return UnnamedFile.link(file.raw, as: name, in: folder) }
     let flags = UInt32(bitPattern: clinux_rename_noreplace)
     return PathBytes(temporary.bytes).withCString { old in
       name.withCString { new in
@@ -117,9 +113,7 @@ struct ExtractedFile: ~Copyable {
     // Before it has a name that other runs could take for a dead one's.
     _ = flock(file.raw, LOCK_EX | LOCK_NB)
     let linked = registry.add(step, in: folder) {
-      PathBytes(step.bytes).withCString {
-        clinux_link_descriptor(file.raw, folder, $0) == 0 ? 0 : -Int(errno)
-      }
+      -Int(UnnamedFile.link(file.raw, as: PathBytes(step.bytes), in: folder))
     }
     guard linked >= 0 else { return Int32(-linked) }
     defer { registry.remove(step, unlinking: true) }

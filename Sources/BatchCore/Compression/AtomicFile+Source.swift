@@ -1,5 +1,19 @@
 import Glibc
 
+extension AtomicFile {
+  /// Opens the output of a source.
+  ///
+  /// Where it is brought to the disk before it gets its name it has a temporary one meanwhile; otherwise it needs none.
+  convenience init(
+    outputOf source: FileStatus, at target: PathBytes, in folder: OutputFolder, _ decision: OutputDecision,
+    _ options: TransformOptions
+  ) throws(BatchError) {
+    try self.init(
+      at: target, in: folder, replacing: decision.isReplacing,
+      unnamedWith: options.isSynced ? nil : source.mode & 0o777)
+  }
+}
+
 extension AtomicFile.Metadata {
   /// Mode, owner and modification time of a source; of the owner only the group where this process may not give
   /// files away.

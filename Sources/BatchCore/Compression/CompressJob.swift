@@ -109,6 +109,7 @@ public final class CompressJob: BatchJob {
     _ record: FileRecord, _ bench: CompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
     let target = options.naming.target(of: record.path) ?? record.path
+    if bench.folder?.holds(target) == false { bench.folder = nil }
     let decision = OutputDecision.of(target, for: record, options, in: bench.folder)
     switch decision {
     case .write, .rewrite: break
@@ -120,15 +121,7 @@ public final class CompressJob: BatchJob {
       context.report(Problem(.unreadable, error))
       return nil
     }
-    bench.content.reserveCapacity(Int(clamping: record.status.size))
-    let outcome = try context.read(record, isCounted: false) {
-      (file: borrowing Descriptor) throws(BatchError) in
-      bench.attributes = AttributeReader.attributes(of: file)
-      bench.content.removeAll(keepingCapacity: true)
-    } consume: { piece in
-      bench.content.append(contentsOf: piece)
-    }
-    guard let outcome else { return nil }
+    guard let outcome = try bench.read(record, in: context) else { return nil }
     if !options.compressesAll, CompressedContent.isCompressed(start: Array(bench.content.prefix(64))) {
       context.skip()
       return .compressedAlready
@@ -159,9 +152,9 @@ public final class CompressJob: BatchJob {
   ) throws(BatchError) {
     committer.reserve()
     do throws(BatchError) {
-      let folder = try folders.folder(of: target, last: bench.folder)
+      let folder = if let open = bench.folder { open } else { try folders.folder(of: target) }
       bench.folder = folder
-      let file = try AtomicFile(at: target, in: folder, replacing: decision.isReplacing)
+      let file = try AtomicFile(outputOf: status, at: target, in: folder, decision, options)
       let compressed = bench.output
       try file.write(compressed.span)
       if removes {

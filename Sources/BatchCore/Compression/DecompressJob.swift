@@ -109,6 +109,7 @@ public final class DecompressJob: BatchJob {
       }
       return nil
     }
+    if bench.folder?.holds(target) == false { bench.folder = nil }
     let decision = OutputDecision.of(target, for: record, options, in: bench.folder)
     switch decision {
     case .write, .rewrite: break
@@ -153,13 +154,13 @@ public final class DecompressJob: BatchJob {
   ) throws(BatchError) -> TransformOutcome? {
     var file: AtomicFile?
     var size: Int64 = 0
-    let folder = try folders.folder(of: target, last: bench.folder)
+    let folder = if let open = bench.folder { open } else { try folders.folder(of: target) }
     bench.folder = folder
     let outcome = try bench.decoder.decode(record, in: context) { () throws(BatchError) in
       file?.discard()
       size = 0
       bench.digest.reset()
-      file = try AtomicFile(at: target, in: folder, replacing: decision.isReplacing)
+      file = try AtomicFile(outputOf: record.status, at: target, in: folder, decision, self.options)
     } sink: { (piece) throws(BatchError) in
       size += Int64(piece.count)
       if self.options.removesSource { try bench.digest.update(piece) }

@@ -4,23 +4,28 @@ import Glibc
 enum FolderMaker {
   /// Makes a folder and those above it, where they are missing.
   ///
+  /// - Returns: whether this call made it, and it was not there before.
   /// - Throws: `unwritable` with the folder's path.
-  static func make(_ folder: PathBytes) throws(BatchError) {
-    if make(one: folder) == 0 { return }
+  @discardableResult
+  static func make(_ folder: PathBytes) throws(BatchError) -> Bool {
+    var isNew = false
+    if make(one: folder, &isNew) == 0 { return isNew }
     var path = [UInt8]()
     for (index, name) in folder.bytes.split(separator: UInt8(ascii: "/")).enumerated() {
       if index > 0 || folder.isAbsolute { path.append(UInt8(ascii: "/")) }
       path += name
-      let failed = make(one: PathBytes(path))
+      let failed = make(one: PathBytes(path), &isNew)
       guard failed == 0 else {
         throw BatchError.syscall("make the folder", errno: failed, path: PathBytes(path)).recoded(.unwritable)
       }
     }
+    return isNew
   }
 
   /// - Returns: 0 when the folder is there, or the error number.
-  private static func make(one folder: PathBytes) -> Int32 {
+  private static func make(one folder: PathBytes, _ isNew: inout Bool) -> Int32 {
     let failed = folder.withCString { mkdir($0, 0o777) == 0 ? 0 : errno }
+    isNew = failed == 0
     guard failed == EEXIST else { return failed }
     var raw = stat()
     let result = folder.withCString { stat($0, &raw) }

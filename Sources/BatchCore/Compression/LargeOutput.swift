@@ -9,7 +9,7 @@ final class LargeOutput: Sendable {
     self.file = file
     let path = options.naming.target(of: file.record.path) ?? file.record.path
     target = try AtomicFile(
-      at: path, in: folders.folder(of: path), replacing: file.decision.isReplacing)
+      outputOf: file.record.status, at: path, in: folders.folder(of: path), file.decision, options)
     let joiner = try BlockJoiner(file.plan)
     let header = joiner.header
     try target.write(header.span)

@@ -14,13 +14,15 @@ enum OutputDecision: Sendable, Hashable {
 
   /// Looks at what has the name; reads its first bytes where it would give way.
   ///
-  /// - Parameter folder: the last that was open, which may be the target's.
+  /// - Parameter folder: the target's, where it is open.
   static func of(
     _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OutputFolder? = nil
   ) -> OutputDecision {
+    // Were there something all the same, it would not be replaced.
+    if folder?.isNew == true { return .write(isReplacing: false) }
     var raw = stat()
     let result =
-      if let folder, folder.path == target.parent {
+      if let folder {
         PathBytes(target.lastComponent).withCString { fstatat(folder.raw, $0, &raw, AT_SYMLINK_NOFOLLOW) }
       } else {
         target.withCString { fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }

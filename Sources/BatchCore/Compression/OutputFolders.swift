@@ -4,7 +4,8 @@ import Synchronization
 /// mirrored, and cleared of the temporary files of runs that were killed.
 final class OutputFolders: Sendable {
   private let isMirrored: Bool
-  private let known = Mutex<Set<PathBytes>>([])
+  /// Those that were seen to, with whether this run made them.
+  private let known = Mutex<[PathBytes: Bool]>([:])
 
   init(_ options: TransformOptions) {
     isMirrored = options.naming.directory != nil
@@ -12,24 +13,26 @@ final class OutputFolders: Sendable {
 
   /// The folder of an output, seen to and open.
   ///
-  /// - Parameter last: one that the caller got before, which may be the same.
   /// - Throws: `unwritable` when it cannot be made or opened.
-  func folder(of target: PathBytes, last: OutputFolder? = nil) throws(BatchError) -> OutputFolder {
-    let path = target.parent
-    if let last, last.path == path { return last }
-    try prepare(path)
-    return try OutputFolder(of: target)
+  func folder(of target: PathBytes) throws(BatchError) -> OutputFolder {
+    try OutputFolder(of: target, isNew: try prepare(target.parent))
   }
 
   /// Sees to a folder.
   ///
+  /// - Returns: whether this run made it.
   /// - Throws: `unwritable` when it cannot be made.
-  func prepare(_ folder: PathBytes) throws(BatchError) {
-    guard !known.withLock({ $0.contains(folder) }) else { return }
-    if isMirrored { try FolderMaker.make(folder) }
+  @discardableResult
+  func prepare(_ folder: PathBytes) throws(BatchError) -> Bool {
+    if let isNew = known.withLock({ $0[folder] }) { return isNew }
+    let isNew = isMirrored ? try FolderMaker.make(folder) : false
     // What cannot be removed is no reason to write nothing: a later run tries again.
-    StaleTemporaries.remove(in: folder)
-    // Noted last, so that no other lane finds it noted and not there.
-    known.withLock { _ = $0.insert(folder) }
+    if !isNew { StaleTemporaries.remove(in: folder) }
+    // Noted last, so that no other lane finds it noted and not there. Of two lanes one made it.
+    return known.withLock { known in
+      let wasMade = isNew || known[folder] == true
+      known[folder] = wasMade
+      return wasMade
+    }
   }
 }

@@ -92,7 +92,7 @@ public struct OutputNaming: Sendable, Hashable {
       let end = folder[start...].firstIndex(of: slash) ?? folder.endIndex
       let name = folder[start..<end]
       start = end < folder.endIndex ? end + 1 : end
-      guard !name.isEmpty, !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8) else { continue }
+      guard !name.isEmpty, !name.isDots else { continue }
       if let last = path.last, last != slash { path.append(slash) }
       path += name
     }

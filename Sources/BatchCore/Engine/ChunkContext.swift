@@ -50,8 +50,10 @@ public final class ChunkContext {
   }
 
   /// The same for a reader that wants to know more of the open file, each time that reading starts.
+  ///
+  /// - Parameter room: as in ``FileReader/read(_:into:opened:consume:)``.
   func read(
-    _ record: FileRecord, isCounted: Bool = true,
+    _ record: FileRecord, isCounted: Bool = true, into room: UnsafeMutableRawBufferPointer? = nil,
     opened: (borrowing Descriptor) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
@@ -60,7 +62,8 @@ public final class ChunkContext {
       try checkCancellation()
       var fatal: BatchError?
       do throws(BatchError) {
-        let outcome = try bench.reader.read(record) { (file: borrowing Descriptor) throws(BatchError) in
+        let outcome = try bench.reader.read(record, into: room) {
+          (file: borrowing Descriptor) throws(BatchError) in
           do throws(BatchError) {
             try opened(file)
           } catch {

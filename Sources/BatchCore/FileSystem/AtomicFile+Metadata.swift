@@ -25,6 +25,11 @@ extension AtomicFile {
       }
 
       var isGroupOnly: Bool { user == .max }
+
+      func isThat(of file: FileStatus?) -> Bool {
+        guard let file else { return false }
+        return group == file.group && (isGroupOnly || user == file.owner)
+      }
     }
 
     public struct Times: Sendable, Hashable {
@@ -71,14 +76,18 @@ extension AtomicFile.Metadata {
   /// what the intended owner would have held back; when only the group was to be changed, it keeps those that
   /// all have. File systems without modes or times are accepted.
   ///
+  /// - Parameters:
+  ///   - given: what the file has already, where that is known; it is not set again.
+  ///   - isMarked: whether attributes were set since, which may have changed the mode.
   /// - Returns: 0, or the error number of the call that failed.
-  func apply(to descriptor: Int32) -> Int32 {
+  func apply(to descriptor: Int32, having given: FileStatus? = nil, isMarked: Bool = false) -> Int32 {
     var permissions = self.permissions & 0o777
-    if let owner, fchown(descriptor, owner.user, owner.group) != 0 {
+    if let owner, !owner.isThat(of: given), fchown(descriptor, owner.user, owner.group) != 0 {
       guard Self.isRefusal(errno) else { return errno }
       permissions &= owner.isGroupOnly ? 0o707 | (permissions & 0o7) << 3 : 0o700
     }
-    if fchmod(descriptor, permissions) != 0, !Self.isRefusal(errno) { return errno }
+    let hasPermissions = !isMarked && given.map { $0.mode & 0o7777 } == permissions
+    if !hasPermissions, fchmod(descriptor, permissions) != 0, !Self.isRefusal(errno) { return errno }
     if let times {
       let values = [times.accessed, times.modified].map {
         timespec(tv_sec: Int($0.seconds), tv_nsec: Int($0.nanoseconds))

@@ -2,7 +2,7 @@ import Synchronization
 
 /// A file that appears under its name complete or not at all.
 ///
-/// It is written under a temporary name in the target's own folder, and renamed by ``commit(_:syncing:)``.
+/// It is written under a temporary name, or none, in the target's own folder, and named by ``commit(_:syncing:)``.
 /// Until then the target is what it was. The temporary file is removed when anything fails, when this
 /// object is let go of, and by ``AtomicFileRegistry/removeAll()``; after a `kill -9`
 /// ``StaleTemporaries`` finds it, because a living one is locked with `flock(2)`.
@@ -29,16 +29,22 @@ public final class AtomicFile: Sendable {
   ) throws(BatchError) {
     self.target = target
     output = Mutex(
-      try AtomicFileOutput(at: target, in: nil, isReplacing: replacing, registry: registry))
+      try AtomicFileOutput(
+        at: target, in: nil, isReplacing: replacing, unnamedWith: nil, registry: registry))
   }
 
-  /// Opens the temporary file in a folder that is open, when what has the target's name was looked at.
+  /// Opens the file in a folder that is open, when what has the target's name was looked at.
+  ///
+  /// - Parameter permissions: makes a file that replaces nothing without a temporary name where that can be, and with
+  ///   these permissions.
   init(
-    at target: PathBytes, in folder: OutputFolder, replacing: Bool, registry: AtomicFileRegistry = .shared
+    at target: PathBytes, in folder: OutputFolder, replacing: Bool, unnamedWith permissions: UInt32? = nil,
+    registry: AtomicFileRegistry = .shared
   ) throws(BatchError) {
     self.target = target
     output = Mutex(
-      try AtomicFileOutput(at: target, in: folder, isReplacing: replacing, registry: registry))
+      try AtomicFileOutput(
+        at: target, in: folder, isReplacing: replacing, unnamedWith: permissions, registry: registry))
   }
 
   /// Appends bytes, all of them.
@@ -64,7 +70,7 @@ public final class AtomicFile: Sendable {
   /// - Throws: as ``write(_:)``.
   func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError) {
     try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
+      guard var current = output.take() else { throw Self.closed(target) }
       try current.setAttributes(attributes)
       try current.finish(metadata, syncing: false)
       output = consume current

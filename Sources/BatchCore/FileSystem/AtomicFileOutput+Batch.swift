@@ -9,7 +9,9 @@ extension AtomicFileOutput {
   ///
   /// Attributes that the target's file system does not keep, or that only root may set, are left out, as
   /// the stock tools leave them out.
-  func setAttributes(_ attributes: [ExtendedAttribute]) throws(BatchError) {
+  mutating func setAttributes(_ attributes: [ExtendedAttribute]) throws(BatchError) {
+    guard !attributes.isEmpty else { return }
+    hasAttributes = true
     for attribute in attributes {
       let name = PathBytes(attribute.name)
       // A capability belongs to the program that has it, not to its compressed form.

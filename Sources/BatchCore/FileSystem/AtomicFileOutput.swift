@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// The temporary file behind an ``AtomicFile``; letting go of it removes the file.
+/// The file behind an ``AtomicFile``, with a temporary name or none; letting go of it removes the file.
 struct AtomicFileOutput: ~Copyable, Sendable {
   private static let attempts = 16
 
@@ -9,41 +9,43 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   private let isReplacing: Bool
   private let registry: AtomicFileRegistry
   private let folder: OutputFolder
-  private let name: TemporaryName
+  /// Nil for a file that has no name until it is complete.
+  private let name: TemporaryName?
   private var file: Descriptor?
-  /// Who owns the file as it was made.
-  private let owner: AtomicFile.Metadata.Owner
+  /// Owner and mode of the file as it was made, where they are known.
+  private let given: FileStatus?
+  /// Whether attributes were set, among which lists change the mode.
+  var hasAttributes = false
 
-  /// - Parameter folder: the target's, when it is open and its content was looked at; nil opens it and looks.
+  /// - Parameters:
+  ///   - folder: the target's, when it is open and its content was looked at; nil opens it and looks.
+  ///   - permissions: of a file that replaces nothing and gets no temporary name where the folder takes such files;
+  ///     nil makes a file with a temporary name, its owner's alone.
   init(
-    at target: PathBytes, in folder: OutputFolder?, isReplacing: Bool, registry: AtomicFileRegistry
+    at target: PathBytes, in folder: OutputFolder?, isReplacing: Bool, unnamedWith permissions: UInt32?,
+    registry: AtomicFileRegistry
   ) throws(BatchError) {
     let last = target.lastComponent
-    guard target.bytes.last != UInt8(ascii: "/"), !last.isEmpty, !last.elementsEqual(".".utf8),
-      !last.elementsEqual("..".utf8), !target.containsNUL
-    else {
+    guard target.bytes.last != UInt8(ascii: "/"), !last.isEmpty, !last.isDots, !target.containsNUL else {
       throw BatchError(.invalid, "not the name of a file to write", path: target)
     }
     let known = folder
     let folder = if let known { known } else { try OutputFolder(of: target) }
     if known == nil { try Self.check(target, in: folder.raw, isReplacing: isReplacing) }
-    var created: (file: Int32, name: TemporaryName, owner: AtomicFile.Metadata.Owner)?
-    for _ in 0..<Self.attempts where created == nil {
-      created = try Self.create(for: target, in: folder.raw, registry: registry)
-    }
-    guard let created else { throw Self.failure("create the output", Int(EEXIST), target) }
+    let created = try Self.create(
+      for: target, in: folder, unnamedWith: isReplacing ? nil : permissions, registry: registry)
     self.target = target
     self.isReplacing = isReplacing
     self.registry = registry
     self.folder = folder
     name = created.name
-    owner = created.owner
+    given = created.status
     file = Descriptor(owning: created.file)
   }
 
   deinit {
     // Runs before the folder is closed; after publish(syncing:) the registry has nothing to remove.
-    registry.remove(name, unlinking: true)
+    if let name { registry.remove(name, unlinking: true) }
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
@@ -59,13 +61,7 @@ struct AtomicFileOutput: ~Copyable, Sendable {
 
   /// Sets the metadata and brings the content to the disk.
   func finish(_ metadata: AtomicFile.Metadata, syncing: Bool) throws(BatchError) {
-    var metadata = metadata
-    if let wanted = metadata.owner, wanted.group == owner.group,
-      wanted.isGroupOnly || wanted.user == owner.user
-    {
-      metadata.owner = nil
-    }
-    let failed = metadata.apply(to: descriptor)
+    let failed = metadata.apply(to: descriptor, having: given, isMarked: hasAttributes)
     guard failed == 0 else { throw Self.failure("set the metadata of", Int(failed), target) }
     if syncing { try sync(descriptor) }
   }
@@ -82,27 +78,45 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     return number
   }
 
-  /// Closes the file and gives it the target's name.
+  /// Gives the file the target's name, and closes it.
   mutating func publish(syncing: Bool) throws(BatchError) {
+    let failed = if let name { try rename(name) } else { try link() }
+    if failed == EEXIST {
+      try Self.check(target, in: folder.raw, isReplacing: false)
+      throw Self.taken(target, "exists already")
+    }
+    guard failed == 0 else { throw Self.failure("rename the finished file to", Int(failed), target) }
+    if syncing { try sync(folder.raw) }
+  }
+
+  /// - Returns: 0 or the error number.
+  private mutating func rename(_ name: TemporaryName) throws(BatchError) -> Int32 {
     // Closing gives up the lock, and a file without one may be taken for stale: a copy of the
     // descriptor keeps it until the rename. Without a free descriptor we do without.
     let lock = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
     defer { if lock >= 0 { _ = Glibc.close(lock) } }
+    try close()
+    if isReplacing { try Self.check(target, in: folder.raw, isReplacing: true) }
+    let failed = isReplacing ? renameReplacing(name) : renameWithoutReplacing(name)
+    if failed == ENOENT, registry.isClosed { return ECANCELED }
+    if failed == 0 { registry.remove(name, unlinking: false) }
+    return failed
+  }
+
+  /// - Returns: 0 or the error number.
+  private mutating func link() throws(BatchError) -> Int32 {
+    if registry.isClosed { return ECANCELED }
+    let failed = UnnamedFile.link(descriptor, as: PathBytes(target.lastComponent), in: folder.raw)
+    try close()
+    return failed
+  }
+
+  private mutating func close() throws(BatchError) {
     do throws(BatchError) {
       try file.take()?.close()
     } catch {
       throw Self.failure("close", Int(error.errno), target)
     }
-    if isReplacing { try Self.check(target, in: folder.raw, isReplacing: true) }
-    let failed = isReplacing ? renameReplacing() : renameWithoutReplacing()
-    if failed == EEXIST {
-      try Self.check(target, in: folder.raw, isReplacing: false)
-      throw Self.taken(target, "exists already")
-    }
-    if failed == ENOENT, registry.isClosed { throw Self.failure("write", Int(ECANCELED), target) }
-    guard failed == 0 else { throw Self.failure("rename the finished file to", Int(failed), target) }
-    registry.remove(name, unlinking: false)
-    if syncing { try sync(folder.raw) }
   }
 
   var identity: FileIdentity? {
@@ -130,17 +144,17 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     guard result >= 0 || result == Int(-EINVAL) else { throw Self.failure("sync", -result, target) }
   }
 
-  private func renameReplacing() -> Int32 {
-    call { old, new in renameat(folder.raw, old, folder.raw, new) }
+  private func renameReplacing(_ name: TemporaryName) -> Int32 {
+    call(name) { old, new in renameat(folder.raw, old, folder.raw, new) }
   }
 
   /// Renames unless the name is taken, in one step where the file system has a way to do it.
-  private func renameWithoutReplacing() -> Int32 {
+  private func renameWithoutReplacing(_ name: TemporaryName) -> Int32 {
     let flags = UInt32(bitPattern: clinux_rename_noreplace)
-    let refused = call { old, new in clinux_renameat2(folder.raw, old, folder.raw, new, flags) }
+    let refused = call(name) { old, new in clinux_renameat2(folder.raw, old, folder.raw, new, flags) }
     guard [ENOSYS, EINVAL, ENOTSUP].contains(refused) else { return refused }
     // A link is refused when the name is taken; the temporary name goes when it is no longer needed.
-    let linked = call { old, new in linkat(folder.raw, old, folder.raw, new, 0) }
+    let linked = call(name) { old, new in linkat(folder.raw, old, folder.raw, new, 0) }
     if linked == 0 {
       registry.remove(name, unlinking: true)
       return 0
@@ -148,12 +162,14 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     guard [ENOSYS, EINVAL, ENOTSUP, EPERM, EMLINK].contains(linked) else { return linked }
     // Neither exists, as on FAT: a look before the rename has to do.
     var raw = stat()
-    let isTaken = call { _, new in fstatat(folder.raw, new, &raw, AT_SYMLINK_NOFOLLOW) } == 0
-    return isTaken ? EEXIST : renameReplacing()
+    let isTaken = call(name) { _, new in fstatat(folder.raw, new, &raw, AT_SYMLINK_NOFOLLOW) } == 0
+    return isTaken ? EEXIST : renameReplacing(name)
   }
 
   /// - Returns: 0 or the error number.
-  private func call(_ body: (UnsafePointer<CChar>, UnsafePointer<CChar>) -> Int32) -> Int32 {
+  private func call(
+    _ name: TemporaryName, _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>) -> Int32
+  ) -> Int32 {
     PathBytes(name.bytes).withCString { old in
       PathBytes(target.lastComponent).withCString { new in body(old, new) == 0 ? 0 : errno }
     }
@@ -161,10 +177,26 @@ struct AtomicFileOutput: ~Copyable, Sendable {
 }
 
 extension AtomicFileOutput {
-  /// Makes and locks a temporary file; nil when its name turned out to be somebody else's.
+  private typealias Created = (file: Int32, name: TemporaryName?, status: FileStatus?)
+
   private static func create(
+    for target: PathBytes, in folder: OutputFolder, unnamedWith permissions: UInt32?,
+    registry: AtomicFileRegistry
+  ) throws(BatchError) -> Created {
+    if let permissions, let made = folder.makeUnnamed(permissions: permissions) {
+      guard made.file >= 0 else { throw failure("create the output", -made.file, target) }
+      return (Int32(made.file), nil, made.status)
+    }
+    for _ in 0..<attempts {
+      if let created = try createNamed(for: target, in: folder.raw, registry: registry) { return created }
+    }
+    throw failure("create the output", Int(EEXIST), target)
+  }
+
+  /// Makes and locks a temporary file; nil when its name turned out to be somebody else's.
+  private static func createNamed(
     for target: PathBytes, in folder: Int32, registry: AtomicFileRegistry
-  ) throws(BatchError) -> (file: Int32, name: TemporaryName, owner: AtomicFile.Metadata.Owner)? {
+  ) throws(BatchError) -> Created? {
     let name = TemporaryName()
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let file = registry.add(name, in: folder) {
@@ -183,7 +215,7 @@ extension AtomicFileOutput {
       _ = Glibc.close(Int32(file))
       return nil
     }
-    return (Int32(file), name, .init(user: status.st_uid, group: status.st_gid))
+    return (Int32(file), name, FileStatus(status))
   }
 
   /// Refuses a target whose name is taken by what may not be replaced.

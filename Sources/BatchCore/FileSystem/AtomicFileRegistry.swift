@@ -6,27 +6,24 @@ public final class AtomicFileRegistry: Sendable {
   /// The registry of the process, which the path of INT and TERM empties.
   public static let shared = AtomicFileRegistry()
 
-  private struct Contents {
-    /// Each name with the descriptor of its folder, which is open as long as it stands here.
-    var folders: [TemporaryName: Int32] = [:]
-    var isClosed = false
-  }
-
-  private let contents = Mutex(Contents())
+  /// Each name with the descriptor of its folder, which is open as long as it stands here.
+  private let folders = Mutex<[TemporaryName: Int32]>([:])
+  /// Set with the lock held.
+  private let closed = Atomic(false)
 
   public init() {}
 
   /// Whether ``removeAll()`` was called.
-  var isClosed: Bool { contents.withLock { $0.isClosed } }
+  var isClosed: Bool { closed.load(ordering: .acquiring) }
 
   /// Removes every temporary file and refuses new ones: a commit that comes later fails as cancelled.
   ///
   /// To be called from a thread or a dispatch source, not inside a signal handler.
   public func removeAll() {
-    contents.withLock { contents in
-      contents.isClosed = true
-      for (name, folder) in contents.folders { Self.unlink(name, in: folder) }
-      contents.folders = [:]
+    folders.withLock { folders in
+      closed.store(true, ordering: .releasing)
+      for (name, folder) in folders { Self.unlink(name, in: folder) }
+      folders = [:]
     }
   }
 
@@ -35,10 +32,10 @@ public final class AtomicFileRegistry: Sendable {
   /// - Parameter create: returns a descriptor, or the negative error number.
   /// - Returns: what `create` returned; `-ECANCELED` when the registry is closed.
   func add(_ name: TemporaryName, in folder: Int32, creating create: () -> Int) -> Int {
-    contents.withLock { contents in
-      guard !contents.isClosed else { return Int(-ECANCELED) }
+    folders.withLock { folders in
+      guard !isClosed else { return Int(-ECANCELED) }
       let result = create()
-      if result >= 0 { contents.folders[name] = folder }
+      if result >= 0 { folders[name] = folder }
       return result
     }
   }
@@ -47,8 +44,8 @@ public final class AtomicFileRegistry: Sendable {
   ///
   /// - Parameter unlinking: whether the file goes too.
   func remove(_ name: TemporaryName, unlinking: Bool) {
-    contents.withLock { contents in
-      guard let folder = contents.folders.removeValue(forKey: name) else { return }
+    folders.withLock { folders in
+      guard let folder = folders.removeValue(forKey: name) else { return }
       if unlinking { Self.unlink(name, in: folder) }
     }
   }

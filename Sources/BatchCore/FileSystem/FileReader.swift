@@ -51,14 +51,18 @@ final class FileReader {
   }
 
   /// The same for a reader that wants to know more of the file: it gets it each time that reading starts.
+  ///
+  /// - Parameter room: where a file that is smaller than it and stands still is read to, as one piece.
   func read(
-    _ record: FileRecord, opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    _ record: FileRecord, into room: UnsafeMutableRawBufferPointer? = nil,
+    opened: (borrowing Descriptor) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
     do throws(BatchError) {
+      let room = room ?? buffer
       // A file system may tell any size, also a negative one.
-      if (0..<Int64(buffer.count)).contains(record.status.size) {
-        let outcome = try readAtOnce(record, opened: opened, consume: consume)
+      if (0..<Int64(room.count)).contains(record.status.size) {
+        let outcome = try readAtOnce(record, into: room, opened: opened, consume: consume)
         if let outcome { return outcome }
       }
       return try readBetweenLooks(record, opened: opened, consume: consume)
@@ -144,7 +148,8 @@ final class FileReader {
 
   /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.
   private func readAtOnce(
-    _ record: FileRecord, opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    _ record: FileRecord, into buffer: UnsafeMutableRawBufferPointer,
+    opened: (borrowing Descriptor) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
     let file = try open(record)

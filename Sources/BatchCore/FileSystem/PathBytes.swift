@@ -73,6 +73,11 @@ public struct PathBytes: Hashable, Sendable, Comparable {
   }
 }
 
+extension ArraySlice<UInt8> {
+  /// Whether a name stands for a folder's own or the one above: `.` or `..`.
+  var isDots: Bool { (1...2).contains(count) && allSatisfy { $0 == UInt8(ascii: ".") } }
+}
+
 /// Copies the bytes behind a NUL, on the stack where they are few.
 private func withUnsafeTemporaryAllocationOfBytes<Result, Failure: Error>(
   _ bytes: [UInt8],

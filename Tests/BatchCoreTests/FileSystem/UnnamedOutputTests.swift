@@ -1,0 +1,117 @@
+import Glibc
+import Testing
+
+@testable import BatchCore
+
+/// Outputs that have no name, nor a temporary one, until they are complete.
+@Suite struct UnnamedOutputTests {
+  private let folder: TemporaryFolder
+  private let target: PathBytes
+
+  init() throws {
+    folder = try TemporaryFolder()
+    target = folder.file("out")
+  }
+
+  private func unnamed(
+    _ permissions: UInt32 = 0o644, replacing: Bool = false, registry: AtomicFileRegistry = .shared
+  ) throws -> AtomicFile {
+    let file = try AtomicFile(
+      at: target, in: OutputFolder(of: target), replacing: replacing, unnamedWith: permissions,
+      registry: registry)
+    let text = Array("content".utf8)
+    try file.write(text.span)
+    return file
+  }
+
+  private func mode() throws -> UInt32 {
+    var raw = stat()
+    try #require(target.withCString { lstat($0, &raw) } == 0)
+    return FileStatus(raw).mode & 0o7777
+  }
+
+  @Test("the folder is empty until the file is named; then it has its content and its mode")
+  func isNamedAtTheEnd() throws {
+    for permissions: UInt32 in [0o644, 0o600, 0o444, 0o777] {
+      let file = try unnamed(permissions)
+      #expect(try folder.names().isEmpty)
+      try file.prepare(.init(permissions: permissions))
+      #expect(try folder.names().isEmpty)
+      try file.publish()
+      #expect(try folder.names() == ["out"])
+      #expect(try folder.read("out") == "content")
+      #expect(try mode() == permissions)
+      #expect(target.withCString { unlink($0) } == 0)
+    }
+  }
+
+  @Test("the mode is the one that is asked for at the end, whatever the file was made with")
+  func changesMode() throws {
+    let opened = try OutputFolder(of: target)
+    for permissions: UInt32 in [0o600, 0o640] {
+      let file = try AtomicFile(at: target, in: opened, replacing: false, unnamedWith: 0o644)
+      try file.prepare(.init(permissions: permissions))
+      try file.publish()
+      #expect(try mode() == permissions)
+      #expect(target.withCString { unlink($0) } == 0)
+    }
+  }
+
+  @Test("attributes that were set do not stand in the way of the mode")
+  func setsModeBesideAttributes() throws {
+    let file = try unnamed(0o600)
+    let attribute = ExtendedAttribute(name: Array("user.kind".utf8), value: [1])
+    try file.prepare(.init(permissions: 0o640), attributes: [attribute])
+    try file.publish()
+    #expect(try mode() == 0o640)
+  }
+
+  @Test("what is let go of leaves nothing")
+  func leavesNothing() throws {
+    try unnamed().discard()
+    _ = try unnamed()
+    #expect(try folder.names().isEmpty)
+  }
+
+  @Test("a name that was taken meanwhile stays with what has it")
+  func replacesNothing() throws {
+    let file = try unnamed()
+    _ = try folder.write("out", "other")
+    try file.prepare(.init(permissions: 0o644))
+    let error = #expect(throws: BatchError.self) { try file.publish() }
+    #expect(error?.code == .invalid)
+    #expect(error?.message.contains("exists already") == true)
+    #expect(try folder.names() == ["out"])
+    #expect(try folder.read("out") == "other")
+  }
+
+  @Test("what is to replace something has a temporary name, since a link replaces nothing")
+  func replacesByName() throws {
+    _ = try folder.write("out", "other")
+    let file = try unnamed(replacing: true)
+    #expect(try folder.names().count == 2)
+    try file.prepare(.init(permissions: 0o644))
+    try file.publish()
+    #expect(try folder.names() == ["out"])
+    #expect(try folder.read("out") == "content")
+  }
+
+  @Test("a run that is being stopped gives no name any more")
+  func isCancelled() throws {
+    let registry = AtomicFileRegistry()
+    let file = try unnamed(registry: registry)
+    try file.prepare(.init(permissions: 0o644))
+    registry.removeAll()
+    let error = #expect(throws: BatchError.self) { try file.publish() }
+    #expect(error?.code == .cancelled)
+    #expect(try folder.names().isEmpty)
+  }
+
+  @Test("what is written can be read back before it has a name")
+  func readsBack() throws {
+    let file = try unnamed()
+    var bytes = [UInt8]()
+    try file.readBack { bytes += $0 }
+    #expect(bytes == Array("content".utf8))
+  }
+}
