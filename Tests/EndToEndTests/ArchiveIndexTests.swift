@@ -27,11 +27,11 @@ import Testing
         sizes = [struct.unpack_from('<II', raw, table + 8 + 8 * n) for n in range(count)]
         assert sum(c for c, _ in sizes) == table
         start = sum(c for c, _ in sizes[:-1])
-        assert struct.unpack('<I', raw[start:start + 4])[0] == 0x184D2A5A and raw[start + 8:start + 14] == b'BPIX\x02\x00'
+        assert struct.unpack('<I', raw[start:start + 4])[0] == 0x184D2A5A and raw[start + 8:start + 14] == b'BPIX\x03\x00'
         packed = raw[start + 14:table]
     elif format == 'tar.lz4':
         start, text = struct.unpack('<Q8s', raw[-16:]); assert text == b'BPTAIL01'
-        assert raw[start + 8:start + 14] == b'BPIX\x02\x00'
+        assert raw[start + 8:start + 14] == b'BPIX\x03\x00'
         packed = raw[start + 14:-24]
     elif format == 'tar.gz':
         start, = struct.unpack('<Q', raw[-48:-40]); assert raw[-64:-62] == b'\x1f\x8b' and raw[-52:-50] == b'BT'
@@ -44,10 +44,10 @@ import Testing
         packed = block_tail(decode(raw[raw.rindex(b'\xfd7zXZ\0'):], 'xz'))
     else:
         packed = block_tail(raw)
-    length, check = struct.unpack('<QI', packed[-12:])
-    index, checks = decode(packed[:length], 'zstd'), packed[length:-12]
-    assert zlib.crc32(packed[:length]) == check
-    assert index[:8] == b'BPIDX002' and hashlib.sha256(checks).digest() == index[-64:-32] and hashlib.sha256(index[:-32]).digest() == index[-32:]
+    pages, head = struct.unpack('<QQ', packed[-48:-32])
+    assert hashlib.sha256(packed[:pages + head] + packed[-48:-32]).digest() == packed[-32:]
+    table, index, checks = decode(packed[:pages], 'zstd') if pages else b'', decode(packed[pages:pages + head], 'zstd'), packed[pages + head:-48]
+    assert index[:8] == b'BPIDX003' and hashlib.sha256(checks).digest() == index[-32:]
     members, total, frames = struct.unpack_from('<QQQ', index, 8)
     position = 32
     places = []
@@ -59,14 +59,22 @@ import Testing
         assert zlib.crc32(frame) == check
         plain.append(decode(frame, tools[format]) if format in tools else frame)
         assert len(plain[-1]) == length and at == sum(map(len, plain[:-1]))
-    assert plain[-1] == bytes(1024)
+    assert plain[-1] == bytes(1024) and position == len(index) - 32
     found = {}
     digests = checks[4 * members:]
-    for number in range(members):
-        size, = struct.unpack_from('<I', index, position); path = index[position + 4:position + 4 + size]
-        position += 4 + size
-        kind, size, seconds, nanoseconds, frame, offset, length, has = struct.unpack_from('<cQqIIQIB', index, position)
-        position += 38
+    rows, position = [], 0
+    while position < len(table):
+        count, = struct.unpack_from('<I', table, position); position += 4
+        columns = []
+        for form in 'IcBQqIIQI':
+            columns.append(struct.unpack_from('<%d%s' % (count, form), table, position)); position += count * struct.calcsize('<' + form)
+        paths = []
+        for size in columns[0]:
+            paths.append(table[position:position + size]); position += size
+        assert len(rows) % 8192 == 0
+        rows += zip(paths, *columns[1:])
+    assert len(rows) == members
+    for number, (path, kind, has, size, seconds, nanoseconds, frame, offset, length) in enumerate(rows):
         check, = struct.unpack_from('<I', checks, 4 * number)
         assert length >= 512 and zlib.crc32(plain[frame][offset:offset + length]) == check
         digest = digests[:32] if has else None
@@ -81,7 +89,7 @@ import Testing
         else:
             assert digest is None
         found[path] = kind
-    assert position == len(index) - 64 and digests == b'' and total == sum(os.path.getsize(p) for p in found if found[p] == b'0')
+    assert digests == b'' and total == sum(os.path.getsize(p) for p in found if found[p] == b'0')
     walked = {os.path.join(f, n) for f, d, names in os.walk(b'src') for n in names + d} | {b'src'}
     assert set(found) == walked, set(found) ^ walked
     print(members, len([p for p in found if found[p] == b'1']), frames > 3)

@@ -89,7 +89,7 @@ final class ArchiveAssembler {
     guard let source = behind ?? measured else { return nil }
     return WrittenArchive(
       format: options.format,
-      index: try IndexedArchive.read(IndexExtent(tail.index), checks: true, size: offset),
+      index: try StoredIndex.read(IndexExtent(tail.index), checks: true, size: offset),
       stretch: try source.stretch(from: behind == nil ? 0 : offset))
   }
 

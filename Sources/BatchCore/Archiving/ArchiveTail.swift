@@ -13,7 +13,7 @@ struct ArchiveTail {
   static let seekableMagic: UInt32 = 0x8F92_EAB1
   static let locatorText = Array("BPTAIL01".utf8)
   /// What the skippable frames of an index begin with: a mark, a version, and flags.
-  static let indexHead = Array("BPIX".utf8) + [2, 0]
+  static let indexHead = Array("BPIX".utf8) + [3, 0]
   /// What an extra field of gzip has room for, and a round number.
   static let largestGzipSlice = 60_000
   /// The last member of a gzip archive, in bytes.

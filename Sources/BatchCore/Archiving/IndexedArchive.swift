@@ -1,4 +1,3 @@
-import CZstd
 import Glibc
 
 /// An archive with an index that was found and is right.
@@ -51,7 +50,7 @@ struct IndexedArchive: Sendable {
     guard let place = try locator.locate() else { return .none }
     do throws(BatchError) {
       guard let stored = place.index, let start = place.start else { throw damaged }
-      let index = try read(stored, checks: checks, size: size)
+      let index = try StoredIndex.read(stored, checks: checks, size: size)
       guard index.frames.last?.compressed.upperBound == start else {
         return .damaged(BatchError(.malformed, "the member index is that of another archive"), from: nil)
       }
@@ -65,43 +64,6 @@ struct IndexedArchive: Sendable {
   }
 
   private static let damaged = BatchError(.malformed, "the member index is damaged")
-
-  /// The index that is stored so, by ``MemberIndexBuilder``.
-  ///
-  /// - Parameter size: of the archive, which no frame may go beyond.
-  /// - Throws: `malformed` when it is damaged.
-  static func read(
-    _ stored: IndexExtent, checks: Bool, size: UInt64
-  ) throws(BatchError) -> MemberIndex {
-    let trailerSize = UInt64(MemberIndex.trailerSize)
-    guard stored.count > trailerSize, stored.count <= IndexPlace.largest * 2 else { throw damaged }
-    let end = stored.count - trailerSize
-    var reader = LittleEndianReader(try stored.bytes(end..<stored.count)[...])
-    guard let length = reader.number(UInt64.self), let check = reader.number(UInt32.self), length <= end
-    else {
-      throw damaged
-    }
-    let compressed = try stored.bytes(0..<length)
-    // A frame of zstd has bits that mean nothing.
-    let found = try withBytes(of: compressed) { (raw) throws(BatchError) in ArchiveFrame.check(of: raw) }
-    guard found == check else { throw damaged }
-    let index = try MemberIndex(try content(of: compressed), size: size)
-    guard index.checksSize == end - length else { throw damaged }
-    return checks ? try index.with(checks: try stored.bytes(length..<end)) : index
-  }
-
-  /// What one frame of zstd holds that says how much that is.
-  private static func content(of frame: [UInt8]) throws(BatchError) -> [UInt8] {
-    let size = ZSTD_getFrameContentSize(frame, frame.count)
-    // Names and numbers do not shrink to a hundredth; a bomb does.
-    guard size <= min(UInt64(1) << 31, max(64 << 20, UInt64(frame.count) * 256)) else { throw damaged }
-    var bytes: [UInt8] = []
-    try bytes.append(upTo: Int(size)) { room throws(BatchError) in
-      guard ZSTD_decompress(room, Int(size), frame, frame.count) == Int(size) else { throw damaged }
-      return Int(size)
-    }
-    return bytes
-  }
 
   /// What a part of the tail holds; nil where it cannot be decoded to its end.
   ///

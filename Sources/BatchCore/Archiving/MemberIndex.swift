@@ -41,12 +41,11 @@ struct MemberIndex: Sendable {
     let members: Range<Int>
   }
 
-  static let magic = Array("BPIDX002".utf8)
-  /// Of the numbers behind all that is stored of an index.
-  static let trailerSize = 12
+  static let magic = Array("BPIDX003".utf8)
+  /// Of the numbers behind all that is stored of an index, and its digest.
+  static let trailerSize = 48
   private static let digestSize = 32
   private static let frameSize = 36
-  private static let smallestMember = 42
 
   /// Bytes of all files together.
   let totalBytes: UInt64
@@ -54,75 +53,68 @@ struct MemberIndex: Sendable {
   let groups: [Group]
   /// Of the whole index, as it stands at its end; it holds for the digests of the members too.
   let digest: Digest
-  private let bytes: [UInt8]
-  private let starts: [Int]
-  /// Of each member, how many before it have a digest.
-  private let digestNumbers: [UInt32]
+  let count: Int
+  private let pages: [MemberPage]
   private let digestCount: Int
   private let digestOfChecks: Digest
-  /// Of all members the CRC-32 of their headers, then the digests; nil where nobody asked for them.
-  private var checks: [UInt8]?
+  private var checks: Checks?
 
-  var count: Int { starts.count }
+  private struct Checks {
+    /// Of all members the CRC-32 of their headers, then the digests.
+    let bytes: [UInt8]
+    /// Of each member, how many before it have a digest.
+    let numbers: [UInt32]
+  }
 
   /// The length of what ``with(checks:)`` takes, in bytes.
   var checksSize: UInt64 { UInt64(digestStart) + UInt64(digestCount) * UInt64(Self.digestSize) }
 
   private var digestStart: Int { count * MemoryLayout<UInt32>.size }
 
-  /// - Parameter size: of the archive, which no frame may go beyond.
-  /// - Throws: `malformed` for an index that is damaged, or that claims what cannot be.
-  init(_ bytes: [UInt8], size: UInt64) throws(BatchError) {
-    let end = bytes.count - Self.digestSize
-    let listEnd = end - Self.digestSize
-    guard listEnd > Self.magic.count, let digest = Digest(.sha256, bytes: bytes[end...]),
-      let digestOfChecks = Digest(.sha256, bytes: bytes[listEnd..<end])
-    else {
-      throw Self.damaged
-    }
-    let found = try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try DigestStream(.sha256).digest(of: UnsafeRawBufferPointer(rebasing: raw[..<end]))
-    }
-    guard found == digest else { throw Self.damaged }
-    var reader = LittleEndianReader(bytes[..<listEnd])
+  /// - Parameters:
+  ///   - head: as ``MemberIndexBuilder`` has it.
+  ///   - digest: the one that both were found to have.
+  ///   - size: of the archive, which no frame may go beyond.
+  /// - Throws: `malformed` for an index that claims what cannot be.
+  init(head: [UInt8], pages: [MemberPage], digest: Digest, size: UInt64) throws(BatchError) {
+    let end = head.count - Self.digestSize
+    guard end > 0, let digestOfChecks = Digest(.sha256, bytes: head[end...]) else { throw Self.damaged }
+    var reader = LittleEndianReader(head[..<end])
+    let count = pages.reduce(0) { $0 + $1.count }
     guard reader.take(Self.magic.count)?.elementsEqual(Self.magic) == true,
       let memberCount = reader.number(UInt64.self), let totalBytes = reader.number(UInt64.self),
-      let frameCount = reader.number(UInt64.self),
-      frameCount <= UInt64(reader.rest / Self.frameSize),
-      memberCount <= UInt64(reader.rest / Self.smallestMember)
+      let frameCount = reader.number(UInt64.self), frameCount <= UInt64(reader.rest / Self.frameSize),
+      memberCount == UInt64(count), pages.dropLast().allSatisfy({ $0.count == MemberPage.length })
     else { throw Self.damaged }
     frames = try Self.frames(Int(frameCount), from: &reader, size: size)
-    var starts = [Int]()
-    var digestNumbers = [UInt32]()
+    guard reader.rest == 0 else { throw Self.damaged }
     var groups = [Group]()
-    starts.reserveCapacity(Int(memberCount))
-    digestNumbers.reserveCapacity(Int(memberCount))
     var last: (frame: Int, offset: UInt64) = (-1, 0)
-    var digestCount: UInt32 = 0
-    for index in 0..<Int(memberCount) {
-      starts.append(reader.position)
-      digestNumbers.append(digestCount)
-      guard let member = Row(&reader), frames.indices.contains(member.frame),
-        member.offset < frames[member.frame].plainSize, !member.path.contains(0),
-        (member.frame, member.offset) > last, digestCount < .max
-      else { throw Self.damaged }
-      if member.hasDigest { digestCount += 1 }
-      last = (member.frame, member.offset)
-      if member.offset == 0 {
-        Self.close(&groups, frame: member.frame, member: index)
-        groups.append(Group(frames: member.frame..<frames.count, members: index..<index))
-      } else if index == 0 {
-        throw Self.damaged
+    var digestCount = 0
+    var number = 0
+    for page in pages {
+      for index in 0..<page.count {
+        let row = page.row(index)
+        guard frames.indices.contains(row.frame), row.offset < frames[row.frame].plainSize,
+          (row.frame, row.offset) > last
+        else { throw Self.damaged }
+        if row.hasDigest { digestCount += 1 }
+        last = (row.frame, row.offset)
+        if row.offset == 0 {
+          Self.close(&groups, frame: row.frame, member: number)
+          groups.append(Group(frames: row.frame..<frames.count, members: number..<number))
+        } else if number == 0 {
+          throw Self.damaged
+        }
+        number += 1
       }
     }
-    Self.close(&groups, frame: frames.count, member: Int(memberCount))
-    guard reader.rest == 0 else { throw Self.damaged }
+    Self.close(&groups, frame: frames.count, member: count)
     self.totalBytes = totalBytes
     self.digest = digest
-    self.bytes = bytes
-    self.starts = starts
-    self.digestNumbers = digestNumbers
-    self.digestCount = Int(digestCount)
+    self.count = count
+    self.pages = pages
+    self.digestCount = digestCount
     self.digestOfChecks = digestOfChecks
     self.groups = groups
   }
@@ -135,40 +127,44 @@ struct MemberIndex: Sendable {
       try DigestStream(.sha256).digest(of: raw)
     }
     guard UInt64(checks.count) == checksSize, found == digestOfChecks else { throw Self.damaged }
+    var numbers = [UInt32]()
+    numbers.reserveCapacity(count)
+    var number: UInt32 = 0
+    for page in pages {
+      for index in 0..<page.count {
+        numbers.append(number)
+        if page.row(index).hasDigest { number += 1 }
+      }
+    }
     var index = self
-    index.checks = checks
+    index.checks = Checks(bytes: checks, numbers: numbers)
     return index
   }
 
   subscript(index: Int) -> Member {
-    let row = row(index)
+    let page = pages[index / MemberPage.length]
+    let row = page.row(index % MemberPage.length)
     var digest: Digest?
     var header: HeaderCheck?
     if let checks {
-      var reader = LittleEndianReader(checks[(index * MemoryLayout<UInt32>.size)...])
+      var reader = LittleEndianReader(checks.bytes[(index * MemoryLayout<UInt32>.size)...])
       header = HeaderCheck(size: row.headerSize, check: reader.number() ?? 0)
       if row.hasDigest {
-        let start = digestStart + Int(digestNumbers[index]) * Self.digestSize
-        digest = Digest(.sha256, bytes: checks[start..<(start + Self.digestSize)])
+        let start = digestStart + Int(checks.numbers[index]) * Self.digestSize
+        digest = Digest(.sha256, bytes: checks.bytes[start..<(start + Self.digestSize)])
       }
     }
     return Member(
-      path: PathBytes(row.path), kind: row.kind, size: row.size, modified: row.modified, frame: row.frame,
-      offset: row.offset, header: header, digest: digest)
-  }
-
-  private func row(_ index: Int) -> Row {
-    var reader = LittleEndianReader(bytes[starts[index]...])
-    guard let row = Row(&reader) else { preconditionFailure("was read before") }
-    return row
+      path: page.path(index % MemberPage.length), kind: row.kind, size: row.size, modified: row.modified,
+      frame: row.frame, offset: row.offset, header: header, digest: digest)
   }
 
   /// Where the members of a group lie in its content: from each one's first header to the next one's.
   func place(of index: Int, in group: Group) -> Range<UInt64> {
     let base = frames[group.frames.lowerBound].plain.lowerBound
     func start(_ index: Int) -> UInt64 {
-      let member = row(index)
-      return frames[member.frame].plain.lowerBound - base + member.offset
+      let row = pages[index / MemberPage.length].row(index % MemberPage.length)
+      return frames[row.frame].plain.lowerBound - base + row.offset
     }
     let end = frames[group.frames.upperBound - 1].plain.upperBound - base
     return start(index)..<(index + 1 < group.members.upperBound ? start(index + 1) : end)
@@ -213,37 +209,6 @@ struct MemberIndex: Sendable {
       plainEnd = plain
     }
     return frames
-  }
-
-  /// A member as it stands in the index, where its path remains.
-  private struct Row {
-    let path: ArraySlice<UInt8>
-    let kind: ArchiveEntry.Kind
-    let size: UInt64
-    let modified: FileStatus.Time
-    let frame: Int
-    let offset: UInt64
-    let headerSize: UInt32
-    let hasDigest: Bool
-
-    init?(_ reader: inout LittleEndianReader) {
-      guard let length = reader.number(UInt32.self), let path = reader.take(Int(length)),
-        let letter = reader.number(UInt8.self), let kind = ArchiveEntry.Kind(typeflag: letter),
-        let size = reader.number(UInt64.self), let seconds = reader.number(Int64.self),
-        let nanoseconds = reader.number(UInt32.self), nanoseconds < 1_000_000_000,
-        let frame = reader.number(UInt32.self), let offset = reader.number(UInt64.self),
-        let headerSize = reader.number(UInt32.self),
-        let hasDigest = reader.number(UInt8.self), hasDigest <= 1
-      else { return nil }
-      self.path = path
-      self.kind = kind
-      self.size = size
-      modified = FileStatus.Time(seconds: seconds, nanoseconds: Int32(nanoseconds))
-      self.frame = Int(frame)
-      self.offset = offset
-      self.headerSize = headerSize
-      self.hasDigest = hasDigest == 1
-    }
   }
 }
 

@@ -127,7 +127,7 @@ final class SerialArchive {
       offset: 0, size: 1, plainOffset: 0, plainSize: UInt64(max(1, writtenCount)), check: 0)
     return WrittenArchive(
       format: format,
-      index: try IndexedArchive.read(IndexExtent(try index.finish([place])), checks: true, size: 1),
+      index: try StoredIndex.read(IndexExtent(try index.finish([place])), checks: true, size: 1),
       stretch: stretch)
   }
 

@@ -26,7 +26,7 @@ import Testing
     #expect(number(bytes, at: 0, count: 4) == 0x184D_2A5A)
     let size = Int(number(bytes, at: 4, count: 4))
     #expect(size == index.count + 6)
-    #expect(Array(bytes[8..<14]) == Array("BPIX".utf8) + [2, 0])
+    #expect(Array(bytes[8..<14]) == Array("BPIX".utf8) + [3, 0])
     #expect(Array(bytes[14..<(8 + size)]) == index)
     let table = 8 + size
     #expect(number(bytes, at: table, count: 4) == 0x184D_2A5E)

@@ -1,6 +1,6 @@
 @testable import BatchCore
 
-/// A member index as bytes, right or wrong on purpose.
+/// A member index of one page as bytes, right or wrong on purpose.
 struct IndexBytes {
   struct Member {
     var path = PathBytes("f")
@@ -18,7 +18,7 @@ struct IndexBytes {
   var memberCount: UInt64?
   var frameCount: UInt64?
 
-  var bytes: [UInt8] {
+  var head: [UInt8] {
     var bytes = MemberIndex.magic
     bytes.append(littleEndian: memberCount ?? UInt64(members.count))
     bytes.append(littleEndian: members.reduce(UInt64(0)) { $0 &+ $1.size })
@@ -27,18 +27,54 @@ struct IndexBytes {
       for number in frame { bytes.append(littleEndian: number) }
       bytes.append(littleEndian: UInt32(number))
     }
-    for member in members {
-      bytes.append(littleEndian: UInt32(member.path.bytes.count))
-      bytes += member.path.bytes + [member.kind]
-      bytes.append(littleEndian: member.size)
-      bytes.append(littleEndian: Int64(-5))
-      bytes.append(littleEndian: member.nanoseconds)
-      bytes.append(littleEndian: member.frame)
-      bytes.append(littleEndian: member.offset)
-      bytes.append(littleEndian: UInt32(512))
-      bytes.append(member.digest == nil ? 0 : 1)
+    return bytes + Self.digest(of: checks)
+  }
+
+  /// Nothing where there are no members.
+  var pages: [[UInt8]] {
+    guard !members.isEmpty else { return [] }
+    var bytes = [UInt8]()
+    bytes.append(littleEndian: UInt32(members.count))
+    for member in members { bytes.append(littleEndian: UInt32(member.path.bytes.count)) }
+    bytes += members.map(\.kind)
+    bytes += members.map { $0.digest == nil ? 0 : 1 }
+    for member in members { bytes.append(littleEndian: member.size) }
+    for _ in members { bytes.append(littleEndian: Int64(-5)) }
+    for member in members { bytes.append(littleEndian: member.nanoseconds) }
+    for member in members { bytes.append(littleEndian: member.frame) }
+    for member in members { bytes.append(littleEndian: member.offset) }
+    for _ in members { bytes.append(littleEndian: UInt32(512)) }
+    return [bytes + members.flatMap(\.path.bytes)]
+  }
+
+  /// All of it as it stands in an archive.
+  func stored() throws(BatchError) -> [UInt8] {
+    let codec = try ZstdContext(level: 1)
+    var bytes = [UInt8]()
+    for page in pages { bytes += try codec.compressed(page) }
+    let length = bytes.count
+    bytes += try codec.compressed(head)
+    var lengths = [UInt8]()
+    lengths.append(littleEndian: UInt64(length))
+    lengths.append(littleEndian: UInt64(bytes.count - length))
+    return bytes + checks + lengths + Self.digest(of: bytes + lengths)
+  }
+
+  /// The index itself.
+  ///
+  /// - Parameter size: of the archive.
+  func index(size: UInt64) throws(BatchError) -> MemberIndex {
+    try Self.index(head: head, pages: pages, size: size)
+  }
+
+  static func index(head: [UInt8], pages: [[UInt8]], size: UInt64) throws(BatchError) -> MemberIndex {
+    var read = [MemberPage]()
+    for page in pages {
+      guard let page = MemberPage(page) else { throw BatchError(.malformed, "no page") }
+      read.append(page)
     }
-    return Self.signed(Self.signed(bytes, of: checks))
+    return try MemberIndex(
+      head: head, pages: read, digest: try DigestStream(.sha256).digest(of: head), size: size)
   }
 
   /// The CRC-32 of each header is 77 and its number.
@@ -46,10 +82,8 @@ struct IndexBytes {
     members.indices.flatMap { [UInt8(77 + $0), 0, 0, 0] } + members.flatMap { $0.digest ?? [] }
   }
 
-  /// The bytes with the digest of these or others behind them.
-  static func signed(_ bytes: [UInt8], of signed: [UInt8]? = nil) -> [UInt8] {
-    let digest = try? DigestStream(.sha256).digest(of: signed ?? bytes)
-    return bytes + (digest?.bytes ?? [])
+  private static func digest(of bytes: [UInt8]) -> [UInt8] {
+    (try? DigestStream(.sha256).digest(of: bytes))?.bytes ?? []
   }
 }
 

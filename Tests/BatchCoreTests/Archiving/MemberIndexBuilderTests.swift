@@ -7,6 +7,8 @@ import Testing
   /// Reads numbers from the start of bytes.
   private struct Cursor {
     var rest: ArraySlice<UInt8>
+    /// As it was stored, in bytes.
+    var stored = 0
 
     mutating func take(_ count: Int) -> [UInt8] {
       defer { rest = rest.dropFirst(count) }
@@ -18,11 +20,14 @@ import Testing
     }
   }
 
-  private func decompressed(_ bytes: [UInt8]) throws -> [UInt8] {
+  /// What the next frame holds.
+  private func decompressed(_ frames: ArraySlice<UInt8>) throws -> Cursor {
+    let bytes = Array(frames)
+    let length = ZSTD_findFrameCompressedSize(bytes, bytes.count)
     let size = Int(ZSTD_getFrameContentSize(bytes, bytes.count))
     var plain = [UInt8](repeating: 0, count: size)
-    #expect(ZSTD_decompress(&plain, size, bytes, bytes.count) == size)
-    return plain
+    #expect(ZSTD_decompress(&plain, size, bytes, length) == size)
+    return Cursor(rest: plain[...], stored: length)
   }
 
   private func member(_ number: Int, digest: Digest?) -> ArchivedMember {
@@ -51,45 +56,54 @@ import Testing
       FramePlace(offset: 7, size: 1 << 40, plainOffset: 512, plainSize: 1 << 41, check: .max),
     ]
     let stored = try builder.finish(places)
-    var end = Cursor(rest: stored.suffix(12))
-    let length = end.number(Int.self)
-    let table = stored[length..<(stored.count - 12)]
-    let plain = try decompressed(Array(stored[..<length]))
-    var cursor = Cursor(rest: plain[...])
-    #expect(cursor.take(8) == Array("BPIDX002".utf8))
-    #expect(cursor.number(UInt64.self) == UInt64(count))
+    var end = Cursor(rest: stored.suffix(48))
+    let pagesLength = end.number(Int.self)
+    let headLength = end.number(Int.self)
+    let digest = Array(end.rest)
+    let compressed = Array(stored[..<(pagesLength + headLength)])
+    let checks = Array(stored[compressed.count..<(stored.count - 48)])
+    #expect(try sha256(compressed + stored.suffix(48).prefix(16)) == digest)
+    var head = Cursor(rest: try decompressed(compressed[pagesLength...]).rest)
+    #expect(head.take(8) == Array("BPIDX003".utf8))
+    #expect(head.number(UInt64.self) == UInt64(count))
     var total: UInt64 = 0
     for number in 0..<count where number % 3 != 0 { total += UInt64(number) }
-    #expect(cursor.number(UInt64.self) == total)
-    #expect(cursor.number(UInt64.self) == 2)
+    #expect(head.number(UInt64.self) == total)
+    #expect(head.number(UInt64.self) == 2)
     for place in places {
       for number in [place.offset, place.size, place.plainOffset, place.plainSize] {
-        #expect(cursor.number(UInt64.self) == number)
+        #expect(head.number(UInt64.self) == number)
       }
-      #expect(cursor.number(UInt32.self) == place.check)
+      #expect(head.number(UInt32.self) == place.check)
     }
+    #expect(try sha256(checks) == Array(head.rest))
+    var rest = compressed[..<pagesLength]
     var differences = 0
-    for number in 0..<count {
-      let expected = member(number, digest: digests[number])
-      let path = cursor.take(Int(cursor.number(UInt32.self)))
-      var isSame = path == expected.path.bytes
-      isSame = isSame && cursor.number(UInt8.self) == expected.kind.typeFlag
-      isSame = isSame && cursor.number(UInt64.self) == expected.size
-      isSame = isSame && cursor.number(Int64.self) == expected.modified.seconds
-      isSame = isSame && cursor.number(UInt32.self) == 999_999_999
-      isSame = isSame && cursor.number(UInt32.self) == UInt32(number / 10)
-      isSame = isSame && cursor.number(UInt64.self) == UInt64(number * 512)
-      isSame = isSame && cursor.number(UInt32.self) == 1536
-      isSame = isSame && cursor.number(UInt8.self) == (expected.digest == nil ? 0 : 1)
-      if !isSame { differences += 1 }
+    for first in stride(from: 0, to: count, by: 8192) {
+      let numbers = first..<min(count, first + 8192)
+      let expected = numbers.map { member($0, digest: digests[$0]) }
+      var page = try decompressed(rest)
+      rest = rest.dropFirst(page.stored)
+      #expect(page.number(UInt32.self) == UInt32(numbers.count))
+      let lengths = expected.map { _ in Int(page.number(UInt32.self)) }
+      var isSame = expected.allSatisfy { page.number(UInt8.self) == $0.kind.typeFlag }
+      isSame = isSame && expected.allSatisfy { page.number(UInt8.self) == ($0.digest == nil ? 0 : 1) }
+      isSame = isSame && expected.allSatisfy { page.number(UInt64.self) == $0.size }
+      isSame = isSame && expected.allSatisfy { page.number(Int64.self) == $0.modified.seconds }
+      isSame = isSame && expected.allSatisfy { _ in page.number(UInt32.self) == 999_999_999 }
+      isSame = isSame && numbers.allSatisfy { page.number(UInt32.self) == UInt32($0 / 10) }
+      isSame = isSame && numbers.allSatisfy { page.number(UInt64.self) == UInt64($0 * 512) }
+      isSame = isSame && expected.allSatisfy { _ in page.number(UInt32.self) == 1536 }
+      isSame = isSame && zip(lengths, expected).allSatisfy { page.take($0) == $1.path.bytes }
+      if !isSame || !page.rest.isEmpty { differences += 1 }
     }
-    #expect(differences == 0)
-    var checks = Cursor(rest: table)
-    #expect((0..<count).allSatisfy { checks.number(UInt32.self) == UInt32($0) })
-    #expect(Array(checks.rest) == digests.flatMap { $0?.bytes ?? [] })
-    for (bytes, end) in [(Array(table), cursor.take(32)), (plain.dropLast(32), Array(cursor.rest))] {
-      let expected = try withBytes(of: bytes) { (raw) throws(BatchError) in try stream.digest(of: raw) }
-      #expect(end == expected.bytes)
-    }
+    #expect(differences == 0 && rest.isEmpty)
+    var numbers = Cursor(rest: checks[...])
+    #expect((0..<count).allSatisfy { numbers.number(UInt32.self) == UInt32($0) })
+    #expect(Array(numbers.rest) == digests.flatMap { $0?.bytes ?? [] })
+  }
+
+  private func sha256(_ bytes: [UInt8]) throws -> [UInt8] {
+    try withBytes(of: bytes) { (raw) throws(BatchError) in try DigestStream(.sha256).digest(of: raw) }.bytes
   }
 }

@@ -122,15 +122,21 @@ extension TreeFixture {
         data = compress(plain[a:b].ljust(b - a, b'\0'))
         listed.append((len(out), len(data), a, b - a, zlib.crc32(data)))
         out += data
-    index = b'BPIDX002' + struct.pack('<QQQ', len(members), sum(m[3] for m in members), len(listed))
-    index += b''.join(struct.pack('<QQQQI', *frame) for frame in listed)
-    for m, place in zip(members, places):
-        index += struct.pack('<I', len(m[1])) + m[1] + m[2]
-        index += struct.pack('<QqIIQIB', m[3], m[4], m[5], place[0], place[1], m[8], m[6] is not None)
-    checks = b''.join(struct.pack('<I', m[9]) for m in members) + b''.join(m[6] or b'' for m in members)
-    index += hashlib.sha256(checks).digest()
-    packed = zstd(index + hashlib.sha256(index).digest())
-    packed += checks + struct.pack('<QI', len(packed), zlib.crc32(packed))
+    def column(form, values): return b''.join(struct.pack('<' + form, value) for value in values)
+    pages = b''
+    for first in range(0, len(members), 8192):
+        rows = members[first:first + 8192]
+        page = struct.pack('<I', len(rows)) + column('I', [len(m[1]) for m in rows]) + b''.join(m[2] for m in rows)
+        page += column('B', [m[6] is not None for m in rows])
+        for form, at in ('Q', 3), ('q', 4), ('I', 5): page += column(form, [m[at] for m in rows])
+        for form, at in ('I', 0), ('Q', 1): page += column(form, [place[at] for place in places[first:first + 8192]])
+        pages += zstd(page + column('I', [m[8] for m in rows]) + b''.join(m[1] for m in rows))
+    checks = column('I', [m[9] for m in members]) + b''.join(m[6] or b'' for m in members)
+    head = b'BPIDX003' + struct.pack('<QQQ', len(members), sum(m[3] for m in members), len(listed))
+    head += b''.join(struct.pack('<QQQQI', *frame) for frame in listed) + hashlib.sha256(checks).digest()
+    packed, head = pages, zstd(head)
+    lengths = struct.pack('<QQ', len(pages), len(head))
+    packed += head + checks + lengths + hashlib.sha256(pages + head + lengths).digest()
     start, tail = len(out), []
     slices = [packed[at:at + 900] for at in range(0, len(packed), 900)]
     def skippable(magic, payload): return struct.pack('<II', magic, len(payload)) + payload
@@ -138,7 +144,7 @@ extension TreeFixture {
     def filled(data): return data.ljust((len(data) + 511) // 512 * 512, b'\0')
     block = filled(packed) + filled(b'BPTAIL01' + struct.pack('<Q', len(packed)))
     if format in ('tar.zst', 'tar.lz4'):
-        tail = [skippable(0x184D2A5A, b'BPIX\2\0' + piece) for piece in slices]
+        tail = [skippable(0x184D2A5A, b'BPIX\3\0' + piece) for piece in slices]
     if format == 'tar.zst':
         sizes = [(f[1], f[3]) for f in listed] + [(len(piece), 0) for piece in tail]
         tail.append(skippable(0x184D2A5E, b''.join(struct.pack('<II', *pair) for pair in sizes)

@@ -1,0 +1,74 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("An index as it is stored")
+struct StoredIndexTests {
+  private let size: UInt64 = 200
+
+  private func read(_ bytes: [UInt8], checks: Bool = true) throws(BatchError) -> MemberIndex {
+    try StoredIndex.read(IndexExtent(bytes), checks: checks, size: size)
+  }
+
+  @Test("is read, with its checks where they are asked for")
+  func reads() throws {
+    let bytes = try IndexBytes().stored()
+    let whole = try read(bytes)
+    #expect(whole.count == 3 && whole[2].path == "h")
+    #expect(whole[2].digest?.bytes == [UInt8](repeating: 9, count: 32))
+    #expect(whole.digest.bytes == Array(bytes.suffix(32)))
+    let plain = try read(bytes, checks: false)
+    #expect(plain.count == 3 && plain[2].digest == nil && plain[2].header == nil)
+  }
+
+  @Test("without members is one")
+  func empty() throws {
+    #expect(try read(IndexBytes(members: [], frames: []).stored()).count == 0)
+  }
+
+  @Test("with any bit flipped is refused by a digest")
+  func flipped() throws {
+    let bytes = try IndexBytes().stored()
+    for place in bytes.indices {
+      var damaged = bytes
+      damaged[place] ^= 4
+      let error = #expect(throws: BatchError.self) { try read(damaged) }
+      #expect(error?.code == .malformed)
+    }
+  }
+
+  @Test("that was cut anywhere is refused")
+  func cut() throws {
+    let bytes = try IndexBytes().stored()
+    for count in bytes.indices {
+      #expect(throws: BatchError.self) { try read(Array(bytes.prefix(count))) }
+      #expect(throws: BatchError.self) { try read(Array(bytes.suffix(count))) }
+    }
+  }
+
+  @Test("that is right and does not fit together is refused")
+  func lies() throws {
+    var twice = IndexBytes()
+    twice.members[1].offset = 0
+    let bytes = try twice.stored()
+    #expect(throws: BatchError.self) { try read(bytes) }
+    // Bytes between head and checks that nobody asked for.
+    let whole = try IndexBytes().stored()
+    let checks = IndexBytes().checks.count + MemberIndex.trailerSize
+    let longer = whole.dropLast(checks) + [0] + whole.suffix(checks)
+    #expect(throws: BatchError.self) { try read(Array(longer)) }
+    #expect(throws: BatchError.self) { try read(Array(longer), checks: false) }
+  }
+
+  @Test("does not take the memory that a small frame claims")
+  func bombs() throws {
+    // 100 GB of zeros are some megabytes of frames; these are two, each of the whole room there is.
+    let zeros = [UInt8](repeating: 0, count: 40 << 20)
+    let page = try ZstdContext(level: 1).compressed(zeros)
+    var lengths = [UInt8]()
+    lengths.append(littleEndian: UInt64(page.count * 2))
+    lengths.append(littleEndian: UInt64(0))
+    let digest = try MemberIndexBuilder.digest(of: page + page, lengths)
+    #expect(throws: BatchError.self) { try read(page + page + lengths + digest.bytes) }
+  }
+}
