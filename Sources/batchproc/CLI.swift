@@ -44,18 +44,18 @@ enum CLI {
     case .run(let parsed):
       let common = try CommonOptions(parsed)
       switch parsed.command.id {
-      case .hash: return try HashCommand(parsed, common: common, environment: environment).run()
+      case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
       case .compress, .decompress:
         let choices = try TransformChoices(parsed)
-        return try TransformCommand(parsed, choices: choices, common: common, environment: environment).run()
+        return try TransformCommand(parsed, choices: choices, common: common, environment: environment).obey()
       case .archive:
         let choices = try ArchiveChoices(parsed, environment: environment)
-        return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).run()
-      case .test: return try TestCommand(parsed, common: common, environment: environment).run()
-      case .list: return try ListCommand(parsed, common: common, environment: environment).run()
-      case .verify: return try VerifyCommand(parsed, common: common, environment: environment).run()
-      case .extract: return try ExtractCommand(parsed, common: common, environment: environment).run()
-      case .check: return try CheckCommand(parsed, common: common, environment: environment).run()
+        return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).obey()
+      case .test: return try TestCommand(parsed, common: common, environment: environment).obey()
+      case .list: return try ListCommand(parsed, common: common, environment: environment).obey()
+      case .verify: return try VerifyCommand(parsed, common: common, environment: environment).obey()
+      case .extract: return try ExtractCommand(parsed, common: common, environment: environment).obey()
+      case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)
     case .version: return try show(Version.text)

@@ -109,7 +109,7 @@ public final class ArchiveJob: BatchJob {
         isAdded = try bench.add(of: record.status) { (begin) throws(BatchError) in
           try context.read(record) { (file: borrowing Descriptor) throws(BatchError) in
             var entry = bare
-            entry.attributes = AttributeReader.attributes(of: file)
+            entry.attributes = AttributeReader.attributes(of: file.raw)
             try begin(entry)
           } consume: { piece in
             bench.append(piece)

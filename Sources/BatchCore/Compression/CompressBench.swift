@@ -38,7 +38,7 @@ final class CompressBench {
       var count = 0
       outcome = try context.read(record, isCounted: false, into: room) {
         (file: borrowing Descriptor) throws(BatchError) in
-        attributes = AttributeReader.attributes(of: file)
+        attributes = AttributeReader.attributes(of: file.raw)
         pieces.removeAll(keepingCapacity: true)
       } consume: { piece in
         if piece.baseAddress == UnsafeRawPointer(base) { count = piece.count } else { pieces += piece }

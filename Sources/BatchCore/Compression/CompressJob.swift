@@ -193,6 +193,12 @@ public final class CompressJob: BatchJob {
         }
       }
       if let failure { throw failure }
+      if index == 0 {
+        file.note(
+          try context.withFile(file.record) { (source, _) throws(BatchError) in
+            AttributeReader.attributes(of: source)
+          })
+      }
     } catch {
       try context.checkCancellation()
       file.giveUp()

@@ -5,6 +5,9 @@ final class DecompressBench {
   /// Where the last output went to; not kept open from chunk to chunk.
   var folder: OutputFolder?
 
+  /// Those of the source.
+  var attributes: [ExtendedAttribute] = []
+
   init(_ options: DecoderOptions) throws(BatchError) {
     decoder = FileDecoder(options)
     digest = try DigestStream(.xxh128)

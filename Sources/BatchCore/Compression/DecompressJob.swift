@@ -156,7 +156,8 @@ public final class DecompressJob: BatchJob {
     var size: Int64 = 0
     let folder = if let open = bench.folder { open } else { try folders.folder(of: target) }
     bench.folder = folder
-    let outcome = try bench.decoder.decode(record, in: context) { () throws(BatchError) in
+    let outcome = try bench.decoder.decode(record, in: context) { (source) throws(BatchError) in
+      bench.attributes = AttributeReader.attributes(of: source)
       file?.discard()
       size = 0
       bench.digest.reset()
@@ -196,7 +197,7 @@ public final class DecompressJob: BatchJob {
         try OutputProof.proveExisting(target, has: expected, nil, bench.digest)
       }
     }
-    try file.prepare(.init(of: record.status), attributes: AttributeReader.attributes(of: record))
+    try file.prepare(.init(of: record.status), attributes: bench.attributes)
     committer.add(StagedOutput(file: file, source: record, isProved: removes))
     return .written(target: target, plainSize: size, compressedSize: record.status.size)
   }

@@ -35,18 +35,18 @@ final class FileDecoder {
   /// Decodes a file from its beginning to its end.
   ///
   /// - Parameters:
-  ///   - restart: called before content comes, again when reading starts over.
+  ///   - restart: called with the open file before content comes, again when reading starts over.
   ///   - sink: takes the content in order.
   /// - Throws: what `restart` and `sink` throw, and what ends the run.
   func decode(
-    _ record: FileRecord, in context: ChunkContext, restart: () throws(BatchError) -> Void,
+    _ record: FileRecord, in context: ChunkContext, restart: (Int32) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     if let outcome = try decodeParts(record, in: context, restart: restart, sink: sink) { return outcome }
     var passage = Passage()
-    let read = try context.read(record, isCounted: false) { () throws(BatchError) in
+    let read = try context.read(record, isCounted: false) { (file: borrowing Descriptor) throws(BatchError) in
       passage = Passage()
-      try restart()
+      try restart(file.raw)
     } consume: { (piece) throws(BatchError) in
       try pass(piece, on: &passage, context, sink)
     }
@@ -123,7 +123,7 @@ final class FileDecoder {
 
   /// nil when the file has no parts, or one of them is damaged: then all of it is gone over in turn.
   private func decodeParts(
-    _ record: FileRecord, in context: ChunkContext, restart: () throws(BatchError) -> Void,
+    _ record: FileRecord, in context: ChunkContext, restart: (Int32) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome? {
     guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
@@ -142,7 +142,7 @@ final class FileDecoder {
       guard let parts, parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize }) else {
         return nil
       }
-      try restart()
+      try context.withFile(record) { (file, _) throws(BatchError) in try restart(file) }
       var rest = parts[...]
       while let first = rest.first {
         var window = [first]
@@ -179,9 +179,12 @@ final class FileDecoder {
     let compressed = inputs
     let options = options
     let results = Mutex([[UInt8]?](repeating: nil, count: window.count))
-    DispatchQueue.concurrentPerform(iterations: window.count) { index in
-      let content = Self.content(of: window[index], format, compressed[index], options)
-      results.withLock { $0[index] = content }
+    let width = min(max(1, context.concurrency), window.count)
+    DispatchQueue.concurrentPerform(iterations: width) { first in
+      for index in stride(from: first, to: window.count, by: width) {
+        let content = Self.content(of: window[index], format, compressed[index], options)
+        results.withLock { $0[index] = content }
+      }
     }
     let contents = results.withLock { $0 }.compactMap { $0 }
     return contents.count == window.count ? contents : nil

@@ -6,6 +6,7 @@ public final class LargeFile: Sendable {
   let plan: BlockPlan
   let blockCount: Int
   let decision: OutputDecision
+  private let attributes = Mutex<[ExtendedAttribute]>([])
   private let isAbandoned = Atomic<Bool>(false)
   private let isTold = Atomic<Bool>(false)
 
@@ -15,6 +16,11 @@ public final class LargeFile: Sendable {
     self.decision = decision
     blockCount = plan.blockCount ?? 0
   }
+
+  /// Notes the attributes that the file has; before its first block is handed on.
+  func note(_ attributes: [ExtendedAttribute]) { self.attributes.withLock { $0 = attributes } }
+
+  var notedAttributes: [ExtendedAttribute] { attributes.withLock { $0 } }
 
   /// Whether the blocks that are left need not be compressed.
   var isGivenUp: Bool { isAbandoned.load(ordering: .relaxed) }

@@ -28,7 +28,7 @@ final class LargeOutput: Sendable {
     let trailer = try joiner.use { (joiner) throws(BatchError) in try joiner.finish() }
     try target.write(trailer.span)
     try target.prepare(
-      .init(of: file.record.status), attributes: AttributeReader.attributes(of: file.record))
+      .init(of: file.record.status), attributes: file.notedAttributes)
     return target.size
   }
 

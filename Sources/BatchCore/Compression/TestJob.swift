@@ -28,7 +28,7 @@ public final class TestJob: BatchJob {
       switch item {
       case .file(let record):
         let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in
-          try decoder.decode(record, in: context, restart: {}, sink: { _ in })
+          try decoder.decode(record, in: context, restart: { _ in }, sink: { _ in })
         }
         if case .damaged(let damage, _) = outcome, Self.isOther(record, damage) {
           context.skip()

@@ -190,7 +190,8 @@ public final class BatchRunner: Sendable {
   ) -> ChunkReport<Job.Output>? {
     guard !cancellation.isCancelled else { return nil }
     let context = ChunkContext(
-      bench: bench, policy: options.policy, counters: counters, cancellation: cancellation)
+      bench: bench, policy: options.policy, concurrency: options.concurrency, counters: counters,
+      cancellation: cancellation)
     do throws(BatchError) {
       let output = try descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
         // The folder's descriptor stays open from file to file, and ends with the tokens.

@@ -8,13 +8,18 @@ public final class ChunkContext {
   private let policy: EventPolicy
   private let counters: Counters
   private let cancellation: Cancellation
+  /// Operations of the run at once. What one of them shares out by itself keeps to it as well.
+  let concurrency: Int
   private(set) var problems: [MetProblem] = []
   /// How many results the chunk has so far. A job that keeps it up has problems told between its results.
   public var resultCount = 0
 
-  init(bench: Workbench, policy: EventPolicy, counters: Counters, cancellation: Cancellation) {
+  init(
+    bench: Workbench, policy: EventPolicy, concurrency: Int, counters: Counters, cancellation: Cancellation
+  ) {
     self.bench = bench
     self.policy = policy
+    self.concurrency = concurrency
     self.counters = counters
     self.cancellation = cancellation
   }

@@ -25,18 +25,12 @@ enum AttributeReader {
     }
   }
 
-  /// The same of what a walk found, by its path.
-  static func attributes(of record: FileRecord) -> [ExtendedAttribute] {
-    record.path.withCString { attributes(of: $0, in: AT_FDCWD, followingLinks: record.followsLinks) }
-  }
-
   /// The same of a file that is open, without a way to it.
-  static func attributes(of file: borrowing Descriptor) -> [ExtendedAttribute] {
-    let number = file.raw
-    return read {
-      clinux_flistxattr(number, $0, $1)
+  static func attributes(of file: Int32) -> [ExtendedAttribute] {
+    read {
+      clinux_flistxattr(file, $0, $1)
     } value: { name, room, size in
-      clinux_fgetxattr(number, name, room, size)
+      clinux_fgetxattr(file, name, room, size)
     }
   }
 

@@ -1,6 +1,15 @@
 /// A file as a stream of results: it appears under its name when it is finished.
+///
+/// A pipe or a character device that has the name takes the results as they come, and is never replaced.
 public final class OutputFile: ResultStream {
-  private let file: AtomicFile
+  private enum Target {
+    case file(AtomicFile)
+    case device(OutputDevice)
+  }
+
+  /// As it was given.
+  let path: PathBytes
+  private let target: Target
   private let isSynced: Bool
 
   /// Removes what dead runs left in the target's folder, and opens the temporary file.
@@ -8,34 +17,57 @@ public final class OutputFile: ResultStream {
   /// - Parameters:
   ///   - isReplacing: whether a file that has the name gives way.
   ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
+  ///   - cancellation: ends the wait for the reader of a pipe.
   /// - Throws: as ``AtomicFile/init(at:replacing:registry:)``.
-  public init(_ path: PathBytes, isReplacing: Bool, isSynced: Bool) throws(BatchError) {
-    _ = StaleTemporaries.remove(in: path.parent)
-    file = try AtomicFile(at: path, replacing: isReplacing)
+  public init(
+    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, cancellation: Cancellation
+  ) throws(BatchError) {
+    self.path = path
     self.isSynced = isSynced
+    if let device = try OutputDevice(path, cancellation: cancellation) {
+      target = .device(device)
+    } else {
+      _ = StaleTemporaries.remove(in: path.parent)
+      target = .file(try AtomicFile(at: path, replacing: isReplacing))
+    }
   }
 
-  /// The temporary file's inode, for ``WalkOptions/excluded``.
-  public var identity: FileIdentity? { file.identity }
+  /// Whether what was written can be read back before it is final.
+  public var isReadable: Bool { file != nil }
 
-  /// As it was given.
-  var path: PathBytes { file.target }
+  /// The temporary file's inode, for ``WalkOptions/excluded``.
+  public var identity: FileIdentity? { file?.identity }
+
+  private var file: AtomicFile? {
+    if case .file(let file) = target { file } else { nil }
+  }
 
   /// A further descriptor, for reading what was written so far; as ``AtomicFile/openForReading(syncing:)``.
+  ///
+  /// - Throws: `invalid` for what is not ``isReadable``.
   func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
-    try file.openForReading(syncing: syncing)
+    guard let file else {
+      throw BatchError(.invalid, "is a pipe or a device, which cannot be read back", path: path)
+    }
+    return try file.openForReading(syncing: syncing)
   }
 
   public func write(_ bytes: [UInt8]) throws(BatchError) {
-    try file.write(bytes.span)
+    switch target {
+    case .file(let file): try file.write(bytes.span)
+    case .device(let device): try device.write(bytes)
+    }
   }
 
   public func finish() throws(BatchError) {
-    try file.commit(syncing: isSynced)
+    switch target {
+    case .file(let file): try file.commit(syncing: isSynced)
+    case .device(let device): try device.finish()
+    }
   }
 
   /// Removes the temporary file.
   public func discard() {
-    file.discard()
+    file?.discard()
   }
 }

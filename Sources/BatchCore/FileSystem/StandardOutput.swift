@@ -8,6 +8,7 @@ public struct StandardOutput: ResultStream {
   private static let patience: Int32 = 100
 
   private let descriptor: Int32
+  private let name: PathBytes
   private let cancellation: Cancellation
   /// Pipes, sockets and terminals, whose reader may keep a writer waiting.
   private let mayWait: Bool
@@ -21,9 +22,11 @@ public struct StandardOutput: ResultStream {
   }
 
   init(
-    descriptor: Int32, cancellation: Cancellation, filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
+    descriptor: Int32, name: PathBytes = "standard output", cancellation: Cancellation,
+    filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
   ) {
     self.descriptor = descriptor
+    self.name = name
     self.cancellation = cancellation
     self.filter = filter
     var raw = stat()
@@ -40,7 +43,7 @@ public struct StandardOutput: ResultStream {
         retrying { Glibc.write(descriptor, raw.baseAddress, raw.count) }
       }
       if count == -Int(EAGAIN) { continue }
-      guard count >= 0 else { throw Self.failure(Int32(truncatingIfNeeded: -count)) }
+      guard count >= 0 else { throw failure(Int32(truncatingIfNeeded: -count)) }
       rest = rest.dropFirst(count)
     }
   }
@@ -49,7 +52,7 @@ public struct StandardOutput: ResultStream {
     // Network file systems keep some errors for the end; a second descriptor asks without closing ours.
     let copy = dup(descriptor)
     guard copy >= 0 else { return }
-    if Glibc.close(copy) != 0, errno != EINTR { throw Self.failure(errno) }
+    if Glibc.close(copy) != 0, errno != EINTR { throw failure(errno) }
   }
 
   private func waitForRoom() throws(BatchError) {
@@ -60,8 +63,8 @@ public struct StandardOutput: ResultStream {
     }
   }
 
-  private static func failure(_ number: Int32) -> BatchError {
-    let error = BatchError.syscall("write", errno: number, path: "standard output")
+  private func failure(_ number: Int32) -> BatchError {
+    let error = BatchError.syscall("write", errno: number, path: name)
     return error.code == .closedOutput ? error : error.recoded(.unwritable)
   }
 }

@@ -1,11 +1,11 @@
 import BatchCore
 
 /// `batchproc archive`.
-struct ArchiveCommand {
+struct ArchiveCommand: Command {
   private let choices: ArchiveChoices
   private let common: CommonOptions
   private let operands: [PathBytes]
-  private let session: Session
+  let session: Session
 
   init(
     _ parsed: ParsedCommand, choices: ArchiveChoices, common: CommonOptions,
@@ -90,7 +90,12 @@ struct ArchiveCommand {
 
   private func openFile() throws(BatchError) -> OutputFile? {
     guard let path = choices.output, !common.dryRun else { return nil }
-    return try OutputFile(path, isReplacing: choices.replacesOutput, isSynced: common.fsync)
+    let file = try OutputFile(
+      path, isReplacing: choices.replacesOutput, isSynced: common.fsync, cancellation: session.cancellation)
+    guard file.isReadable || !choices.isVerified else {
+      throw BatchError(.invalid, "is a pipe or a device: --verify cannot read it back", path: path)
+    }
+    return file
   }
 
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {

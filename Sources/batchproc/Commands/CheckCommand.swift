@@ -2,11 +2,11 @@ import BatchCore
 import Synchronization
 
 /// `batchproc check`.
-struct CheckCommand {
+struct CheckCommand: Command {
   private let options: CheckOptions
   private let common: CommonOptions
   private let manifests: [PathBytes]
-  private let session: Session
+  let session: Session
 
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?

@@ -2,10 +2,10 @@ import BatchCore
 import Synchronization
 
 /// `batchproc extract`.
-struct ExtractCommand {
+struct ExtractCommand: Command {
   private let choices: ReadingChoices
   private let common: CommonOptions
-  private let session: Session
+  let session: Session
   private let tally: TransformTally
 
   init(

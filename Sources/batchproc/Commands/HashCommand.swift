@@ -2,11 +2,11 @@ import BatchCore
 import Dispatch
 
 /// `batchproc hash`.
-struct HashCommand {
+struct HashCommand: Command {
   private let options: HashOptions
   private let common: CommonOptions
   private let operands: [PathBytes]
-  private let session: Session
+  let session: Session
 
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
@@ -52,7 +52,8 @@ struct HashCommand {
 
   private func openFile() throws(BatchError) -> OutputFile? {
     guard let path = options.output, !common.dryRun else { return nil }
-    return try OutputFile(path, isReplacing: options.replacesOutput, isSynced: common.fsync)
+    return try OutputFile(
+      path, isReplacing: options.replacesOutput, isSynced: common.fsync, cancellation: session.cancellation)
   }
 
   private func finish(_ summary: RunSummary, _ file: OutputFile?, operandCount: Int) -> Ending {

@@ -1,10 +1,10 @@
 import BatchCore
 
 /// `batchproc list`.
-struct ListCommand {
+struct ListCommand: Command {
   private let choices: ReadingChoices
   private let common: CommonOptions
-  private let session: Session
+  let session: Session
 
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?

@@ -97,13 +97,16 @@ final class Session: Sendable {
   /// The ending of a run that was stopped; nil when it was not.
   func endingOfStopped(_ summary: RunSummary) -> Ending? {
     guard let reason = summary.stopped else { return nil }
-    if let number = signal.withLock({ $0 }) {
-      // HUP ends a run as TERM does, and the parent is to see one of two signals.
-      return .signal(number == SIGHUP ? SIGTERM : number)
-    }
+    if let ending = endingBySignal { return ending }
     if reason.code == .closedOutput { return .signal(SIGPIPE) }
     reporter.fatal(reason)
     return .exit(reason.code == .unwritable ? .outputIncomplete : .fatal)
+  }
+
+  /// The ending of a run that was told to stop by a signal; nil when none came.
+  var endingBySignal: Ending? {
+    // HUP ends a run as TERM does, and the parent is to see one of two signals.
+    signal.withLock { $0 }.map { .signal($0 == SIGHUP ? SIGTERM : $0) }
   }
 
   /// The ending of a run that was stopped, or whose rows cannot be finished, which has been told; nil when the

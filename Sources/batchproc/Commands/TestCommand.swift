@@ -2,10 +2,10 @@ import BatchCore
 import Synchronization
 
 /// `batchproc test`.
-struct TestCommand {
+struct TestCommand: Command {
   private let common: CommonOptions
   private let operands: [PathBytes]
-  private let session: Session
+  let session: Session
 
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?

@@ -2,12 +2,12 @@ import BatchCore
 import Synchronization
 
 /// `batchproc compress` and `batchproc decompress`.
-struct TransformCommand {
+struct TransformCommand: Command {
   private let choices: TransformChoices
   private let common: CommonOptions
   private let compresses: Bool
   private let operands: [PathBytes]
-  private let session: Session
+  let session: Session
   private let tally: TransformTally
 
   init(

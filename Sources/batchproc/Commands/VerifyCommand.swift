@@ -2,12 +2,12 @@ import BatchCore
 import Synchronization
 
 /// `batchproc verify`.
-struct VerifyCommand {
+struct VerifyCommand: Command {
   private let path: PathBytes
   /// The folder to hold the archive against.
   private let directory: PathBytes?
   private let common: CommonOptions
-  private let session: Session
+  let session: Session
 
   /// - Throws: `UsageError` for options that choose files where none are looked at.
   init(

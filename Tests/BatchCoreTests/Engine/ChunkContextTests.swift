@@ -360,7 +360,8 @@ import Testing
   @Test func countsWhatItReports() {
     let counters = Counters()
     let context = ChunkContext(
-      bench: Workbench(calls: calls), policy: EventPolicy(), counters: counters, cancellation: Cancellation())
+      bench: Workbench(calls: calls), policy: EventPolicy(), concurrency: 1, counters: counters,
+      cancellation: Cancellation())
     #expect(context.report(Problem(.missing, BatchError(.missing, "a"))) == .failure)
     #expect(context.report(Problem(.special, BatchError(.special, "b"))) == .note)
     #expect(counters.snapshot.failed == 1)

@@ -1,0 +1,23 @@
+import BatchCore
+
+/// A command that processes files.
+protocol Command {
+  var session: Session { get }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending
+}
+
+extension Command {
+  /// Runs the command; a signal that comes before the run begins ends it as one that comes later.
+  ///
+  /// - Throws: as ``run()``.
+  func obey() throws(BatchError) -> Ending {
+    do throws(BatchError) {
+      return try run()
+    } catch {
+      if error.code == .cancelled, let ending = session.endingBySignal { return ending }
+      throw error
+    }
+  }
+}

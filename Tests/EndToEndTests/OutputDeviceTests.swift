@@ -1,0 +1,77 @@
+import BatchCore
+import Glibc
+import Testing
+
+/// `-o` with a pipe or a device, as stock tools take them.
+@Suite(.timeLimit(.minutes(2))) struct OutputDeviceTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try #require(try t.shell("mkdir t; seq 300000 >t/numbers; echo x >t/x").status == 0)
+  }
+
+  @Test("the null device takes everything and is what it was")
+  func null() throws {
+    let run = try t.shell(
+      """
+      $BP hash -q -o /dev/null t; echo $?; $BP archive -q --force --format tar.zst -o /dev/null t; echo $?
+      ln -s /dev/null n; $BP hash -q --force -o n t; echo $?; test -c /dev/null -a -L n && echo same
+      """)
+    #expect(run.text == "0\n0\n0\nsame\n", "\(run.errorText)")
+  }
+
+  @Test("the full device is no place for an archive")
+  func full() throws {
+    let run = try t.shell(
+      "$BP archive -q --format tar -o /dev/full t; echo $?; $BP hash -q -o /dev/full t; echo $?")
+    #expect(run.text == "5\n5\n")
+    #expect(run.errorText.contains("/dev/full") && run.errorText.contains("No space left on device"))
+  }
+
+  @Test("a pipe gets all of it as soon as somebody reads", arguments: ["tar", "tar.zst", "tar.gz"])
+  func pipe(format: String) throws {
+    let run = try t.shell(
+      """
+      mkfifo p; $BP archive -q --format \(format) -o p t & sleep 0.2; cat p >a.\(format); wait $!; echo $?
+      $BP verify -q a.\(format); echo $?; tar -xf a.\(format) --one-top-level=o && diff -r t o/t && test -p p && echo same
+      """)
+    #expect(run.text == "0\n0\nsame\n", "\(run.errorText)")
+  }
+
+  @Test("bash may put a process in the place of a file")
+  func substitution() throws {
+    let run = try t.shell(
+      "bash -c '$BP hash -q -o >(cat >m) t; s=$?; wait; echo $s'; sha256sum -c --quiet m && echo right")
+    #expect(run.text == "0\nright\n", "\(run.errorText)")
+  }
+
+  @Test(
+    "a pipe that nobody reads, or nobody writes, does not hold a signal up",
+    arguments: ["hash -o p t", "archive --format tar -o p t", "list p", "extract p", "verify p"])
+  func nobody(command: String) throws {
+    try t.shell("mkfifo p")
+    let program = try t.startShell(
+      (command.hasSuffix(" p") ? "exec 8<>p; " : "") + "exec $BP \(command)")
+    try #require(eventually { program.handlesSignals })
+    program.signal(SIGTERM)
+    #expect(program.wait().ending == .signal(SIGTERM))
+  }
+
+  @Test("what cannot be read back is not verified")
+  func verify() throws {
+    let run = try t.shell("$BP archive -q --verify --format tar -o /dev/null t; echo $?")
+    #expect(run.text == "1\n")
+    #expect(run.errorText.contains("/dev/null: is a pipe or a device"))
+  }
+
+  @Test("a folder and a socket are no outputs")
+  func refused() throws {
+    let run = try t.shell(
+      """
+      python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('s')"
+      for o in s t; do $BP hash -q --force -o $o t/x; echo $?; done; test -S s && echo same
+      """)
+    #expect(run.text == "1\n1\nsame\n")
+  }
+}
