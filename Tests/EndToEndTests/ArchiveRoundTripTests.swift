@@ -127,6 +127,7 @@ import Testing
       """
       umask 022; mkdir -p src/d; echo x >src/f; echo y >src/d/g; setfattr -n user.note -v 1 src/f src/d src/d/g
       setfacl -m u:12345:r src/f; chmod 444 src/f src/d/g; chmod 555 src/d; mkdir out
+      echo z >src/h; setfattr -n user.note -v 2 src/h; setfacl -m u::r,u:12345:r src/h
       $BP archive -q -o a.tar.zst src && $BP extract -q -C out a.tar.zst
       """)
     let run = try t.shell("chmod 777 .; setpriv --reuid=65534 --regid=65534 --clear-groups bash run.sh")

@@ -73,4 +73,26 @@ struct CompressOwnerTests {
       """)
     #expect(run.text == expected + "\n", "\(run.errorText)")
   }
+
+  @Test(
+    "attributes and lists of what may not be written come back for others than the superuser",
+    .enabled(if: Host.canChangeUser && Host.hasPython), arguments: ["", "--no-fsync"])
+  func readOnlyAttributes(option: String) throws {
+    try t.write(
+      "run.sh",
+      """
+      umask 022; mkdir w; seq 5000 >w/a; seq 5000 >w/b; seq 900000 >w/large; setfattr -n user.note -v 1 w/*
+      setfacl -m u::r,u:12345:r w/b; chmod 444 w/a w/large
+      $BP compress -q \(option) --output-dir o w && $BP decompress -q \(option) --output-dir back o
+      """)
+    let run = try t.shell("chmod 777 .; setpriv --reuid=65534 --regid=65534 --clear-groups bash run.sh")
+    #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
+    for name in ["o/w", "back/o/w"] {
+      let suffix = name == "o/w" ? ".gz" : ""
+      let found = try t.shell(
+        "cd \(name); getfattr --only-values -n user.note a\(suffix) b\(suffix) large\(suffix); stat -c ' %a' *; getfacl -cn b\(suffix) | grep 12345"
+      )
+      #expect(found.text == "111 444\n 444\n 444\nuser:12345:r--\n", "\(found.text) \(found.errorText)")
+    }
+  }
 }

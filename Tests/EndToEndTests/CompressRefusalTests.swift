@@ -108,6 +108,19 @@ import Testing
     #expect(t.names(in: "w") == ["a", "b.gz", "b.zst"])
   }
 
+  @Test("what lies beside an operand and is none is no rival")
+  func beside() throws {
+    try t.shell("cd w; gzip -k a; zstd -q a b; gzip -k b; rm a b")
+    let run = try t.batchproc("decompress", "-q", "w/a.zst", "w/b.zst")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(t.names(in: "w") == ["a", "a.gz", "a.zst", "b", "b.gz", "b.zst"])
+    #expect(try t.shell("rm w/a w/b; $BP decompress w/a.zst").status == 0)
+    let both = try t.batchproc("decompress", "w/b.gz", "w/b.zst")
+    #expect(both.status == 3)
+    #expect(both.messages.count == 2, "\(both.messages)")
+    #expect(!t.exists("w/b"))
+  }
+
   @Test("a source whose output was written by a run that was killed goes when that output is right")
   func finishesRemoval() throws {
     #expect(try compress("-q", "w").status == 0)

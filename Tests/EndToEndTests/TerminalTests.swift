@@ -122,6 +122,19 @@ import Testing
     #expect(String(decoding: seen, as: UTF8.self).contains(#"n/a\rb: is a FIFO"#))
   }
 
+  @Test("a terminal that is named as the output obeys nothing either, and gets no archive")
+  func namedTerminal() throws {
+    try t.shell("mkdir n; cd n; for n in $'\\e[2J' $'a\\rb'; do echo x >\"$n\"; done")
+    let (run, seen) = try onTerminal("e", "hash -q --progress none -o /dev/tty n")
+    #expect(run.status == 0)
+    #expect(!seen.contains(Self.escape))
+    #expect(String(decoding: seen, as: UTF8.self).contains(#"n/\x1b[2J"#))
+    let (refused, text) = try onTerminal("e", "archive -q --format tar -o /dev/tty n")
+    #expect(refused.status == 1)
+    #expect(String(decoding: text, as: UTF8.self).contains("an archive is not for a terminal"))
+    #expect(text.count < 300)
+  }
+
   @Test("plain progress is lines, with a percentage that rises")
   func plainProgress() throws {
     try t.shell("truncate -s 1G t/large")

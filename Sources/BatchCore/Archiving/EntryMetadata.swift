@@ -19,7 +19,6 @@ struct EntryMetadata {
   /// UTIME_OMIT, a macro that Swift does not import: the time of access stays.
   private static let timeToLeave = (1 << 30) - 2
   private static let userNamespace = Array("user.".utf8)
-  private static let listNamespace = Array("system.posix_acl_".utf8)
 
   let entry: ArchiveEntry
   let options: ExtractionOptions
@@ -82,9 +81,8 @@ struct EntryMetadata {
   }
 
   private func applyAttributes(to descriptor: Int32, _ losses: inout Losses) {
-    for attribute in entry.attributes {
-      let isHarmless =
-        attribute.name.starts(with: Self.userNamespace) || attribute.name.starts(with: Self.listNamespace)
+    for attribute in entry.attributes.listsLast {
+      let isHarmless = attribute.name.starts(with: Self.userNamespace) || attribute.isList
       guard isHarmless || options.restoresPrivileges else {
         losses.insert(.privileges)
         continue

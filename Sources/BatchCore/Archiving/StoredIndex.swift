@@ -43,7 +43,7 @@ enum StoredIndex {
 
     init(_ bytes: [UInt8]) {
       self.bytes = bytes
-      room = min(UInt64(1) << 33, max(64 << 20, UInt64(bytes.count) * 256))
+      room = min(UInt64(1) << 31, max(64 << 20, UInt64(bytes.count) * 256))
     }
 
     /// What the next frame holds; nil where there is none that can be decoded.

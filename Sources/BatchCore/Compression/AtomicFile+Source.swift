@@ -10,7 +10,8 @@ extension AtomicFile {
   ) throws(BatchError) {
     try self.init(
       at: target, in: folder, replacing: decision.isReplacing,
-      unnamedWith: options.isSynced ? nil : source.mode & 0o777)
+      // What may not be written takes no attributes; the mode comes after them.
+      unnamedWith: options.isSynced ? nil : source.mode & 0o777 | 0o200)
   }
 }
 

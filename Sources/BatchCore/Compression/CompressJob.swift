@@ -195,8 +195,9 @@ public final class CompressJob: BatchJob {
       if let failure { throw failure }
       if index == 0 {
         file.note(
-          try context.withFile(file.record) { (source, _) throws(BatchError) in
-            AttributeReader.attributes(of: source)
+          try context.withFile(file.record) { (source, now) throws(BatchError) in
+            try now.requireContent(of: file.record)
+            return AttributeReader.attributes(of: source)
           })
       }
     } catch {

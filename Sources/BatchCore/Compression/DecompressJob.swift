@@ -52,14 +52,14 @@ public final class DecompressJob: BatchJob {
     for item in chunk.items {
       context.resultCount = parts.count
       switch item {
-      case .file(let record):
-        let outcome = try decompress(record, bench, context)
+      case .file(let record, let mayHaveRival):
+        let outcome = try decompress(record, mayHaveRival: mayHaveRival, bench, context)
         links.note(outcome, of: record)
         if let outcome {
           parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
         }
-      case .link(let record, let first):
-        if !reportsRival(of: record, context) { parts.append(.link(record, first: first)) }
+      case .link(let record, let first, let mayHaveRival):
+        if !mayHaveRival || !reportsRival(of: record, context) { parts.append(.link(record, first: first)) }
       case .standardInput:
         try decompressStream(bench, context)
       case .problem(let problem):
@@ -96,7 +96,7 @@ public final class DecompressJob: BatchJob {
   }
 
   private func decompress(
-    _ record: FileRecord, _ bench: DecompressBench, _ context: ChunkContext
+    _ record: FileRecord, mayHaveRival: Bool, _ bench: DecompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
     guard let target = options.naming.target(of: record.path) else {
       if record.isOperand {
@@ -121,7 +121,7 @@ public final class DecompressJob: BatchJob {
       context.report(Problem(.unreadable, error))
       return nil
     }
-    if reportsRival(of: record, context) { return nil }
+    if mayHaveRival, reportsRival(of: record, context) { return nil }
     committer.reserve()
     do throws(BatchError) {
       if let outcome = try write(target, decision, record, bench, context) { return outcome }

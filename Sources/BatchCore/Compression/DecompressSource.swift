@@ -5,12 +5,31 @@ public struct DecompressSource: BatchSource {
   private let naming: OutputNaming
   private var claims: OutputClaims?
   private var firstNames: [FileIdentity: FileRecord] = [:]
+  /// Those of the folder that the last source was found in.
+  private var rivals: OutputRivals?
+  /// Where several operands lie beside each other and have one output; nil where not all operands are known.
+  private let shared: Set<Place>?
 
-  /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
-  public init(_ tree: TreeSource, operandCount: Int?, naming: OutputNaming) {
+  private struct Place: Hashable {
+    let folder: FileIdentity?
+    let output: [UInt8]
+
+    init(of source: PathBytes, _ target: PathBytes) {
+      folder = StandardStreams.identity(of: source.parent)
+      output = Array(target.lastComponent)
+    }
+  }
+
+  /// - Parameter operands: nil where they are not known; more than one can lead to one output.
+  public init(_ tree: TreeSource, operands: [PathBytes]?, naming: OutputNaming) {
     self.tree = tree
     self.naming = naming
-    claims = operandCount == 1 ? nil : OutputClaims()
+    claims = operands?.count == 1 ? nil : OutputClaims()
+    shared = operands.map { operands in
+      guard operands.count > 1 else { return [] }
+      let places = operands.compactMap { source in naming.target(of: source).map { Place(of: source, $0) } }
+      return Set(Dictionary(grouping: places) { $0 }.filter { $0.value.count > 1 }.keys)
+    }
   }
 
   public mutating func next() -> DecompressItem? {
@@ -20,22 +39,37 @@ public struct DecompressSource: BatchSource {
       case .problem(let problem): return .problem(problem)
       case .file(let record):
         // Without an output it is told by the way that files take.
-        guard let target = naming.target(of: record.path) else { return .file(record) }
+        guard let target = naming.target(of: record.path) else {
+          return .file(record, mayHaveRival: false)
+        }
         switch claims?.claim(target, for: record) ?? .granted {
         case .granted: break
         case .repeated: continue
         case .refused(let error): return .problem(Problem(.unreadable, error))
         }
-        guard record.status.linkCount > 1 else { return .file(record) }
-        if let first = firstNames[record.status.identity] { return .link(record, first: first) }
+        let mayHaveRival = mayHaveRival(record, target)
+        guard record.status.linkCount > 1 else { return .file(record, mayHaveRival: mayHaveRival) }
+        if let first = firstNames[record.status.identity] {
+          return .link(record, first: first, mayHaveRival: mayHaveRival)
+        }
         firstNames[record.status.identity] = record
-        return .file(record)
+        return .file(record, mayHaveRival: mayHaveRival)
       }
     }
     return nil
   }
 
+  /// What lies beside an operand is no source, unless it is one too.
+  private mutating func mayHaveRival(_ record: FileRecord, _ target: PathBytes) -> Bool {
+    if record.isOperand {
+      guard let shared else { return true }
+      return !shared.isEmpty && shared.contains(Place(of: record.path, target))
+    }
+    if rivals?.hold(for: record) != true { rivals = OutputRivals(beside: record) }
+    return rivals?.mayHold(target) ?? true
+  }
+
   public func weight(of item: DecompressItem) -> Int64 {
-    if case .file(let record) = item { record.status.size } else { 0 }
+    if case .file(let record, _) = item { record.status.size } else { 0 }
   }
 }

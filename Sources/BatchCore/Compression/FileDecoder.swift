@@ -142,7 +142,10 @@ final class FileDecoder {
       guard let parts, parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize }) else {
         return nil
       }
-      try context.withFile(record) { (file, _) throws(BatchError) in try restart(file) }
+      try context.withFile(record) { (file, now) throws(BatchError) in
+        try now.requireContent(of: record)
+        try restart(file)
+      }
       var rest = parts[...]
       while let first = rest.first {
         var window = [first]

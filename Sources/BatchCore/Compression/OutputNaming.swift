@@ -78,8 +78,20 @@ public struct OutputNaming: Sendable, Hashable {
 
   /// The suffix that a name would lose; nil when there is none, or nothing before it.
   static func knownSuffix(of source: PathBytes) -> (suffix: String, replacement: String)? {
-    let name = source.lastComponent
-    return suffixes.first { name.count > $0.suffix.utf8.count && name.hasSuffix($0.suffix) }
+    source.bytes.withUnsafeBytes { raw in
+      let name = source.lastComponent.indices
+      return knownSuffix(ofName: UnsafeRawBufferPointer(rebasing: raw[name]))
+    }
+  }
+
+  /// The same for a name in a folder.
+  static func knownSuffix(
+    ofName name: UnsafeRawBufferPointer
+  ) -> (suffix: String, replacement: String)? {
+    suffixes.first {
+      let suffix = $0.suffix.utf8
+      return name.count > suffix.count && name.suffix(suffix.count).elementsEqual(suffix)
+    }
   }
 
   /// A folder's path below another one: without a leading slash, `.` and `..`, so that nothing leaves it.
@@ -97,11 +109,5 @@ public struct OutputNaming: Sendable, Hashable {
       path += name
     }
     return PathBytes(path)
-  }
-}
-
-extension ArraySlice<UInt8> {
-  fileprivate func hasSuffix(_ text: String) -> Bool {
-    suffix(text.utf8.count).elementsEqual(text.utf8)
   }
 }

@@ -1,7 +1,32 @@
 import Glibc
 
 /// Sources beside each other whose outputs would have one name: `a.gz` and `a.zst`.
-enum OutputRivals {
+struct OutputRivals {
+  private let directory: DirectoryPath
+  /// The outputs that several names of the folder would have, as hashes.
+  private let shared: Set<Int>
+
+  /// Looks through the names of the folder that a record was found in.
+  init(beside record: FileRecord) {
+    directory = record.directory
+    var seen = Set<Int>()
+    var shared = Set<Int>()
+    record.names.forEach { name in
+      guard let known = OutputNaming.knownSuffix(ofName: name) else { return }
+      let output = Array(name.dropLast(known.suffix.utf8.count)) + Array(known.replacement.utf8)
+      if !seen.insert(output.hashValue).inserted { shared.insert(output.hashValue) }
+    }
+    self.shared = shared
+  }
+
+  /// Whether these are the names of the folder that a record was found in.
+  func hold(for record: FileRecord) -> Bool { directory === record.directory }
+
+  /// Whether a source of the folder may have a rival, so that it is worth to look; one without has none.
+  func mayHold(_ target: PathBytes) -> Bool {
+    !shared.isEmpty && shared.contains(Array(target.lastComponent).hashValue)
+  }
+
   /// Another file in the source's folder with the same output; nil when there is none.
   static func rival(of record: FileRecord, target: PathBytes) -> PathBytes? {
     let source = record.path

@@ -143,7 +143,7 @@ public final class AtomicFile: Sendable {
   /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
   func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
+      guard var current = output.take() else { throw Self.closed(target) }
       try current.writeSparse(bytes)
       output = consume current
     }
@@ -153,7 +153,7 @@ public final class AtomicFile: Sendable {
   func finishSparse(size: Int64) throws(BatchError) {
     try output.withLock { output throws(BatchError) in
       guard let current = output.take() else { throw Self.closed(target) }
-      try current.truncate(to: size)
+      try current.finishSparse(size: size)
       output = consume current
     }
   }

@@ -12,7 +12,7 @@ extension AtomicFileOutput {
   mutating func setAttributes(_ attributes: [ExtendedAttribute]) throws(BatchError) {
     guard !attributes.isEmpty else { return }
     hasAttributes = true
-    for attribute in attributes {
+    for attribute in attributes.listsLast {
       let name = PathBytes(attribute.name)
       // A capability belongs to the program that has it, not to its compressed form.
       if name == "security.capability" || name == "security.selinux" { continue }
@@ -49,11 +49,12 @@ extension AtomicFileOutput {
   /// Zeros in pieces of this size become holes; smaller ones are not worth a seek.
   private static let holeSize = 64 << 10
 
-  func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+  mutating func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     var rest = bytes
     while !rest.isEmpty {
       let piece = UnsafeRawBufferPointer(rebasing: rest[..<min(rest.count, Self.holeSize)])
-      if piece.count == Self.holeSize, Self.isZero(piece) {
+      endsInHole = piece.count == Self.holeSize && Self.isZero(piece)
+      if endsInHole {
         guard lseek(openDescriptor, off_t(piece.count), SEEK_CUR) >= 0 else {
           throw Self.failure("write", Int(errno), target)
         }
@@ -64,7 +65,9 @@ extension AtomicFileOutput {
     }
   }
 
-  func truncate(to size: Int64) throws(BatchError) {
+  /// Gives what ends in a hole its size; anything else has it.
+  func finishSparse(size: Int64) throws(BatchError) {
+    guard endsInHole else { return }
     let descriptor = openDescriptor
     let result = retrying { Int(ftruncate(descriptor, off_t(size))) }
     guard result >= 0 else { throw Self.failure("write", -result, target) }

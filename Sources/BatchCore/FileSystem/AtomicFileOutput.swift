@@ -16,6 +16,8 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   private let given: FileStatus?
   /// Whether attributes were set, among which lists change the mode.
   var hasAttributes = false
+  /// Whether the last piece that was written as sparse was left out.
+  var endsInHole = false
 
   /// - Parameters:
   ///   - folder: the target's, when it is open and its content was looked at; nil opens it and looks.
@@ -85,7 +87,7 @@ struct AtomicFileOutput: ~Copyable, Sendable {
       try Self.check(target, in: folder.raw, isReplacing: false)
       throw Self.taken(target, "exists already")
     }
-    guard failed == 0 else { throw Self.failure("rename the finished file to", Int(failed), target) }
+    guard failed == 0 else { throw Self.failure("give the finished file its name", Int(failed), target) }
     if syncing { try sync(folder.raw) }
   }
 
@@ -106,8 +108,15 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   /// - Returns: 0 or the error number.
   private mutating func link() throws(BatchError) -> Int32 {
     if registry.isClosed { return ECANCELED }
-    let failed = UnnamedFile.link(descriptor, as: PathBytes(target.lastComponent), in: folder.raw)
-    try close()
+    let name = PathBytes(target.lastComponent)
+    let failed = UnnamedFile.link(descriptor, as: name, in: folder.raw)
+    do throws(BatchError) {
+      try close()
+    } catch {
+      // Some file systems keep an error of writing for the end.
+      if failed == 0 { _ = name.withCString { unlinkat(folder.raw, $0, 0) } }
+      throw error
+    }
     return failed
   }
 

@@ -7,14 +7,15 @@ enum AttributeReader {
   ///
   /// Reached through the folder's descriptor, so that neither a long path nor one that was swapped matters.
   ///
-  /// - Parameter folder: the descriptor of the folder that the name lies in, or `AT_FDCWD`.
+  /// - Parameters:
+  ///   - name: empty for the folder itself.
+  ///   - folder: the descriptor of the folder that the name lies in, or `AT_FDCWD`.
   static func attributes(
     of name: UnsafePointer<CChar>, in folder: Int32, followingLinks: Bool
   ) -> [ExtendedAttribute] {
     let length = strlen(name)
-    // A dot leads through the link that /proc has in the place of the folder.
-    let last = length == 0 ? "." : ""
-    var start = folder == AT_FDCWD ? last : "/proc/self/fd/\(folder)/\(last)"
+    if length == 0, folder != AT_FDCWD { return attributes(of: folder) }
+    var start = folder != AT_FDCWD ? "/proc/self/fd/\(folder)/" : length == 0 ? "." : ""
     return withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + start.utf8.count + 1) { path in
       guard let base = path.baseAddress else { return [] }
       start.withUTF8 { bytes in

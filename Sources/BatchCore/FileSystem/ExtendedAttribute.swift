@@ -8,4 +8,14 @@ public struct ExtendedAttribute: Sendable, Hashable {
     self.name = name
     self.value = value
   }
+
+  /// Whether it is an access control list, which may forbid to set other attributes.
+  var isList: Bool { name.starts(with: Self.listNamespace) }
+
+  private static let listNamespace = Array("system.posix_acl_".utf8)
+}
+
+extension [ExtendedAttribute] {
+  /// In the order in which they can be set.
+  var listsLast: [ExtendedAttribute] { filter { !$0.isList } + filter(\.isList) }
 }

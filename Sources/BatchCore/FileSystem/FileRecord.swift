@@ -5,7 +5,8 @@ public struct FileRecord: Sendable {
   public let status: FileStatus
   /// Whether links may be followed to reach the file: it was named as an operand, or the walk follows links.
   let followsLinks: Bool
-  private let names: NameArena
+  /// The names of all that the folder holds; of an operand its own alone.
+  let names: NameArena
   private let nameOffset: Int
 
   init(

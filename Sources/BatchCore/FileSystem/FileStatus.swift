@@ -65,6 +65,12 @@ public struct FileStatus: Sendable, Hashable {
   func hasSameContent(as other: FileStatus) -> Bool {
     identity == other.identity && size == other.size && modified == other.modified && kind == other.kind
   }
+
+  /// - Throws: `changed` when this is not the status of what a walk saw.
+  func requireContent(of record: FileRecord) throws(BatchError) {
+    guard !hasSameContent(as: record.status) else { return }
+    throw BatchError(.changed, "changed while it was read", path: record.path)
+  }
 }
 
 extension FileStatus.Kind {

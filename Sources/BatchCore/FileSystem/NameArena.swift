@@ -29,4 +29,16 @@ final class NameArena: Sendable {
       body(UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)))
     }
   }
+
+  /// Calls `body` with one name after the other.
+  func forEach(_ body: (UnsafeRawBufferPointer) -> Void) {
+    bytes.withUnsafeBytes { raw in
+      var start = 0
+      while start < raw.count, let base = raw.baseAddress {
+        let length = strnlen(base.assumingMemoryBound(to: CChar.self) + start, raw.count - start)
+        body(UnsafeRawBufferPointer(rebasing: raw[start..<(start + length)]))
+        start += length + 1
+      }
+    }
+  }
 }

@@ -1,37 +1,49 @@
 import CLinux
 import Glibc
 
-/// A pipe or a device that was named as an output: it takes what is written as it comes, and keeps its name.
+/// A character device that was named as an output, or a pipe that is open already: it takes what is written as it
+/// comes, and keeps its name.
+///
+/// A FIFO with a name of its own is none, nor is what a link leads to: such names are refused or replaced as those of
+/// files are, and never written through.
 final class OutputDevice: ResultStream {
-  /// How long to wait before a pipe is asked again whether anybody reads it, in milliseconds.
-  private static let patience: Int32 = 50
+  /// What a shell names its open descriptors by, as in `>(command)`.
+  private static let openDescriptors = ["/dev/fd/", "/proc/self/fd/", "/dev/stdout", "/dev/stderr"]
 
+  let isTerminal: Bool
   private let descriptor: Descriptor
   private let stream: StandardOutput
 
-  /// Opens a FIFO as soon as somebody reads it, or a character device; links to them are followed.
-  ///
-  /// - Returns: nil for anything else, and for what does not exist.
-  /// - Throws: `unwritable`, or why the run is to stop.
-  init?(_ path: PathBytes, cancellation: Cancellation) throws(BatchError) {
+  /// Whether a path leads to what is opened here.
+  static func isOne(_ path: PathBytes) -> Bool {
     var raw = stat()
-    guard path.withCString({ stat($0, &raw) }) == 0 else { return nil }
+    let isOpen = openDescriptors.contains { path.bytes.starts(with: $0.utf8) }
+    let flags = isOpen ? 0 : AT_SYMLINK_NOFOLLOW
+    guard path.withCString({ fstatat(AT_FDCWD, $0, &raw, flags) }) == 0 else { return false }
     let kind = FileStatus(raw).kind
-    guard kind == .fifo || kind == .characterDevice else { return nil }
+    return kind == .characterDevice || (isOpen && kind == .fifo)
+  }
+
+  /// - Parameter filter: changes what is written to a terminal.
+  /// - Returns: nil for anything else, and for what does not exist.
+  /// - Throws: `unwritable`.
+  init?(
+    _ path: PathBytes, cancellation: Cancellation, terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])?
+  ) throws(BatchError) {
+    guard Self.isOne(path) else { return nil }
     let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
-    while true {
-      let opened = path.withCString { path in retrying { Int(clinux_openat(AT_FDCWD, path, flags, 0)) } }
-      if opened >= 0 {
-        descriptor = Descriptor(owning: Int32(opened))
-        break
-      }
-      guard opened == -Int(ENXIO), kind == .fifo else {
-        throw BatchError.syscall("open the output", errno: Int32(-opened), path: path).recoded(.unwritable)
-      }
-      try cancellation.check()
-      _ = poll(nil, 0, Self.patience)
+    let opened = path.withCString { path in retrying { Int(clinux_openat(AT_FDCWD, path, flags, 0)) } }
+    guard opened >= 0 else {
+      throw BatchError.syscall("open the output", errno: Int32(-opened), path: path).recoded(.unwritable)
     }
-    stream = StandardOutput(descriptor: descriptor.raw, name: path, cancellation: cancellation)
+    descriptor = Descriptor(owning: Int32(opened))
+    let kind = try LinuxCalls().status(of: descriptor).kind
+    guard kind == .characterDevice || kind == .fifo else {
+      throw BatchError(.invalid, "cannot write the output: it is another file now", path: path)
+    }
+    isTerminal = isatty(descriptor.raw) == 1
+    stream = StandardOutput(
+      descriptor: descriptor.raw, name: path, cancellation: cancellation, filter: isTerminal ? filter : nil)
   }
 
   func write(_ bytes: [UInt8]) throws(BatchError) { try stream.write(bytes) }

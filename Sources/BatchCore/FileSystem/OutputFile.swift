@@ -1,6 +1,6 @@
 /// A file as a stream of results: it appears under its name when it is finished.
 ///
-/// A pipe or a character device that has the name takes the results as they come, and is never replaced.
+/// A character device that has the name, or an open pipe, takes the results as they come, and is never replaced.
 public final class OutputFile: ResultStream {
   private enum Target {
     case file(AtomicFile)
@@ -17,14 +17,16 @@ public final class OutputFile: ResultStream {
   /// - Parameters:
   ///   - isReplacing: whether a file that has the name gives way.
   ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
-  ///   - cancellation: ends the wait for the reader of a pipe.
+  ///   - cancellation: ends the wait for a reader that is slow.
+  ///   - filter: changes what is written to a terminal, as in ``StandardOutput``.
   /// - Throws: as ``AtomicFile/init(at:replacing:registry:)``.
   public init(
-    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, cancellation: Cancellation
+    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, cancellation: Cancellation,
+    terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
   ) throws(BatchError) {
     self.path = path
     self.isSynced = isSynced
-    if let device = try OutputDevice(path, cancellation: cancellation) {
+    if let device = try OutputDevice(path, cancellation: cancellation, terminalFilter: filter) {
       target = .device(device)
     } else {
       _ = StaleTemporaries.remove(in: path.parent)
@@ -32,8 +34,12 @@ public final class OutputFile: ResultStream {
     }
   }
 
-  /// Whether what was written can be read back before it is final.
-  public var isReadable: Bool { file != nil }
+  /// Whether a path leads to a pipe or a device: what is written there cannot be read back.
+  public static func isDevice(_ path: PathBytes) -> Bool { OutputDevice.isOne(path) }
+
+  public var isTerminal: Bool {
+    if case .device(let device) = target { device.isTerminal } else { false }
+  }
 
   /// The temporary file's inode, for ``WalkOptions/excluded``.
   public var identity: FileIdentity? { file?.identity }
@@ -44,7 +50,7 @@ public final class OutputFile: ResultStream {
 
   /// A further descriptor, for reading what was written so far; as ``AtomicFile/openForReading(syncing:)``.
   ///
-  /// - Throws: `invalid` for what is not ``isReadable``.
+  /// - Throws: `invalid` for a pipe or a device.
   func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     guard let file else {
       throw BatchError(.invalid, "is a pipe or a device, which cannot be read back", path: path)

@@ -42,7 +42,11 @@ public struct StandardOutput: ResultStream {
       let count = piece.withUnsafeBytes { raw in
         retrying { Glibc.write(descriptor, raw.baseAddress, raw.count) }
       }
-      if count == -Int(EAGAIN) { continue }
+      if count == -Int(EAGAIN) {
+        try cancellation.check()
+        try waitForRoom()
+        continue
+      }
       guard count >= 0 else { throw failure(Int32(truncatingIfNeeded: -count)) }
       rest = rest.dropFirst(count)
     }

@@ -3,6 +3,10 @@ import Glibc
 
 /// Files that have no name until they are complete, and of which nothing is left when the process dies.
 enum UnnamedFile {
+  /// Whether a file without a name can be given one: older kernels let others than the superuser do so by way of /proc
+  /// alone.
+  private static let canBeNamed = access("/proc/self/fd", F_OK) == 0
+
   /// Makes one for reading and writing (`O_TMPFILE`).
   ///
   /// - Parameters:
@@ -10,7 +14,8 @@ enum UnnamedFile {
   ///   - permissions: less the umask, or as the folder's default list has it.
   /// - Returns: a descriptor, or the negative error number.
   static func make(in folder: Int32, permissions: UInt32) -> Int {
-    ".".withCString { path in
+    guard canBeNamed else { return Int(-EOPNOTSUPP) }
+    return ".".withCString { path in
       retrying { Int(clinux_openat(folder, path, O_RDWR | O_CLOEXEC | clinux_o_tmpfile, permissions)) }
     }
   }

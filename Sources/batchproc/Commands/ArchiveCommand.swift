@@ -90,10 +90,13 @@ struct ArchiveCommand: Command {
 
   private func openFile() throws(BatchError) -> OutputFile? {
     guard let path = choices.output, !common.dryRun else { return nil }
+    guard !choices.isVerified || !OutputFile.isDevice(path) else {
+      throw BatchError(.invalid, "is a pipe or a device: --verify cannot read it back", path: path)
+    }
     let file = try OutputFile(
       path, isReplacing: choices.replacesOutput, isSynced: common.fsync, cancellation: session.cancellation)
-    guard file.isReadable || !choices.isVerified else {
-      throw BatchError(.invalid, "is a pipe or a device: --verify cannot read it back", path: path)
+    guard choices.replacesOutput || !file.isTerminal else {
+      throw BatchError(.invalid, "an archive is not for a terminal", path: path, remedy: "give --force")
     }
     return file
   }

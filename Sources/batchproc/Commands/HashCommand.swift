@@ -53,7 +53,8 @@ struct HashCommand: Command {
   private func openFile() throws(BatchError) -> OutputFile? {
     guard let path = options.output, !common.dryRun else { return nil }
     return try OutputFile(
-      path, isReplacing: options.replacesOutput, isSynced: common.fsync, cancellation: session.cancellation)
+      path, isReplacing: options.replacesOutput, isSynced: common.fsync, cancellation: session.cancellation,
+      terminalFilter: TerminalText.defuse)
   }
 
   private func finish(_ summary: RunSummary, _ file: OutputFile?, operandCount: Int) -> Ending {

@@ -41,7 +41,7 @@ struct TransformCommand: Command {
     var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
     walk.skipsTemporaries = true
     if !common.dryRun, let directory = try naming.makeDirectory() { walk.excluded.insert(directory) }
-    let operandCount = common.fileLists.isEmpty ? self.operands.count : nil
+    let known = common.fileLists.isEmpty ? self.operands : nil
     let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
     let total =
       operands.isRepeatable
@@ -55,7 +55,7 @@ struct TransformCommand: Command {
     var failure: BatchError?
     if compresses {
       let source = try CompressSource(
-        tree, operandCount: operandCount, format: choices.format, level: choices.level, options: options,
+        tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
       let job = try CompressJob(
         choices.format, level: choices.level, options: options, runner: session.runner, observer: tally,
@@ -74,7 +74,7 @@ struct TransformCommand: Command {
       ) { (report) throws(BatchError) in
         try tell(report)
       }
-      let source = DecompressSource(tree, operandCount: operandCount, naming: naming)
+      let source = DecompressSource(tree, operands: known, naming: naming)
       summary = session.run(job, over: source, total: total) { job.finish() }
       if summary.stopped != nil { job.discard() }
     }

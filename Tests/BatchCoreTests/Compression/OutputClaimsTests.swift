@@ -77,4 +77,22 @@ struct OutputClaimsTests {
     #expect(try rival("r/c.gz") == nil)
     #expect(try rival("r/c.gz", followsLinks: true) == "r/c.xz")
   }
+
+  @Test("of rivals are looked for where two names of a folder come to one")
+  func sharedOutputs() throws {
+    let names = ["a.gz", "a.zst.gz", "b.tgz", "b.tar.xz", "c.gz", "c.gzip", "d.gz", "d.txt", ".gz", "e"]
+    var arena: [UInt8] = []
+    for name in names { arena += Array(name.utf8) + [0] }
+    try fixture.file("a.gz", "x")
+    let record = try fixture.record("a.gz")
+    let found = FileRecord(
+      directory: record.directory, names: NameArena(arena), nameOffset: 0, status: record.status,
+      followsLinks: false)
+    let rivals = OutputRivals(beside: found)
+    #expect(rivals.hold(for: found) && rivals.hold(for: record))
+    let other = try fixture.record("a.gz")
+    #expect(!rivals.hold(for: other))
+    let outputs = ["a", "a.zst", "b.tar", "b", "c", "d", "d.txt", "", "e"] as [PathBytes]
+    #expect(outputs.filter { rivals.mayHold(PathBytes("x/\($0)")) } == ["b.tar", "c"])
+  }
 }

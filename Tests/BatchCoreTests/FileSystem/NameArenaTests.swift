@@ -22,4 +22,14 @@ import Testing
     #expect(Self.name(NameArena(Array("open".utf8)), 0) == Array("open".utf8))
     #expect(Self.name(NameArena([]), 0) == [])
   }
+
+  @Test func goesThroughAllNames() {
+    for names in [[[1]], [[1, 2], [3], [255, 254]], [Array("open".utf8)]] as [[[UInt8]]] {
+      for end in [[0], []] as [[UInt8]] {
+        var found: [[UInt8]] = []
+        NameArena(Array(names.joined(separator: [0])) + end).forEach { found.append(Array($0)) }
+        #expect(found == names)
+      }
+    }
+  }
 }

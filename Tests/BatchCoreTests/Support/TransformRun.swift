@@ -48,7 +48,7 @@ struct TransformRun {
     try run(fixture, operands, .removing, concurrency, directory, calls, change) {
       (runner, paths, walk, options, observer, tell) throws(BatchError) in
       let source = DecompressSource(
-        runner.tree(paths, options: walk), operandCount: paths.count, naming: options.naming)
+        runner.tree(paths, options: walk), operands: paths, naming: options.naming)
       let job = DecompressJob(
         options, decoding: decoding, runner: runner, observer: observer, output: NoStream(), report: tell)
       let summary = runner.run(job, over: source)
