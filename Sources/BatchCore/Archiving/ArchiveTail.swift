@@ -36,7 +36,7 @@ struct ArchiveTail {
     switch format.compression {
     case .zst: try writeZstd(output)
     case .lz4:
-      for frame in skippableFrames { try output(frame) }
+      for frame in skippableFrames { try write(frame, output) }
       try output(Self.skippable(Self.locatorMagic, Self.littleEndian(offset) + Self.locatorText))
     case .gz:
       for start in stride(from: 0, to: index.count, by: Self.largestGzipSlice) {
@@ -52,12 +52,19 @@ struct ArchiveTail {
       var locator = Self.locatorText + Self.littleEndian(UInt64(index.count)) + Self.littleEndian(offset)
       TarHeaders.pad(&locator, from: 0)
       try write(locator, codec, output)
-    case .xz, nil:
-      var bytes = index
-      TarHeaders.pad(&bytes, from: 0)
-      bytes += TailBlock(indexLength: UInt64(index.count)).bytes
-      try write(bytes, codec, output)
+    case .xz:
+      try write(index + endOfPlain, codec, output)
+    case nil:
+      try output(index)
+      try output(endOfPlain)
     }
+  }
+
+  /// What fills the last block of a plain index, and the block that tells of it.
+  private var endOfPlain: [UInt8] {
+    let rest = index.count % TarHeaders.blockSize
+    let padding = [UInt8](repeating: 0, count: rest == 0 ? 0 : TarHeaders.blockSize - rest)
+    return padding + TailBlock(indexLength: UInt64(index.count)).bytes
   }
 
   /// Hands over bytes as a stream of their own.
@@ -72,12 +79,29 @@ struct ArchiveTail {
 
   // MARK: zstd and lz4
 
-  private var skippableFrames: [[UInt8]] {
+  /// A part of the index in a frame of its own; an index may be too large to be copied for that.
+  private struct SkippableFrame {
+    let head: [UInt8]
+    let content: Range<Int>
+
+    var count: Int { head.count + content.count }
+  }
+
+  private var skippableFrames: [SkippableFrame] {
     // Readers hold a frame's size in 32 bits, some in 31.
     let room = 1 << 30
     return stride(from: 0, to: max(1, index.count), by: room).map { start in
-      Self.skippable(Self.indexMagic, Self.indexHead + index[start..<min(index.count, start + room)])
+      let content = start..<min(index.count, start + room)
+      let head = Self.skippableHead(Self.indexMagic, count: Self.indexHead.count + content.count)
+      return SkippableFrame(head: head + Self.indexHead, content: content)
     }
+  }
+
+  private func write(
+    _ frame: SkippableFrame, _ output: ([UInt8]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    try output(frame.head)
+    try output(frame.content == index.indices ? index : Array(index[frame.content]))
   }
 
   private func writeZstd(_ output: ([UInt8]) throws(BatchError) -> Void) throws(BatchError) {
@@ -88,7 +112,7 @@ struct ArchiveTail {
     }
     var count = frames.count
     for frame in skippableFrames {
-      try output(frame)
+      try write(frame, output)
       entries.appendLittleEndian(UInt32(clamping: frame.count))
       entries.appendLittleEndian(UInt32(0))
       count += 1
@@ -101,11 +125,14 @@ struct ArchiveTail {
   }
 
   private static func skippable(_ magic: UInt32, _ payload: [UInt8]) -> [UInt8] {
+    skippableHead(magic, count: payload.count) + payload
+  }
+
+  private static func skippableHead(_ magic: UInt32, count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(payload.count + 8)
     bytes.appendLittleEndian(magic)
-    bytes.appendLittleEndian(UInt32(clamping: payload.count))
-    return bytes + payload
+    bytes.appendLittleEndian(UInt32(clamping: count))
+    return bytes
   }
 
   private static func littleEndian(_ number: UInt64) -> [UInt8] {

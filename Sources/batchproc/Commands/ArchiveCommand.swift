@@ -138,8 +138,7 @@ struct ArchiveCommand: Command {
       if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
     } catch {
       file?.discard()
-      session.reporter.fatal(error)
-      return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
+      return session.ending(after: error)
     }
     session.reporter.summary(
       RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),

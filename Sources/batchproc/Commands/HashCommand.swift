@@ -67,8 +67,7 @@ struct HashCommand: Command {
     do throws(BatchError) {
       if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
     } catch {
-      session.reporter.fatal(error)
-      return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
+      return session.ending(after: error)
     }
     session.reporter.summary(
       summary,

@@ -98,9 +98,14 @@ final class Session: Sendable {
   func endingOfStopped(_ summary: RunSummary) -> Ending? {
     guard let reason = summary.stopped else { return nil }
     if let ending = endingBySignal { return ending }
-    if reason.code == .closedOutput { return .signal(SIGPIPE) }
-    reporter.fatal(reason)
-    return .exit(reason.code == .unwritable ? .outputIncomplete : .fatal)
+    return ending(after: reason)
+  }
+
+  /// The ending of a run that an error ends, which is told; a reader that has gone ends it quietly.
+  func ending(after error: BatchError) -> Ending {
+    if error.code == .closedOutput { return .signal(SIGPIPE) }
+    reporter.fatal(error)
+    return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
   }
 
   /// The ending of a run that was told to stop by a signal; nil when none came.
@@ -117,8 +122,7 @@ final class Session: Sendable {
       try output.finish()
       return nil
     } catch {
-      reporter.fatal(error)
-      return .exit(.outputIncomplete)
+      return ending(after: error)
     }
   }
 

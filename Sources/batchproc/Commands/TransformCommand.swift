@@ -116,8 +116,7 @@ struct TransformCommand: Command {
       if let failure { throw failure }
       try session.output.finish()
     } catch {
-      session.reporter.fatal(error)
-      return .exit(.outputIncomplete)
+      return session.ending(after: error)
     }
     let counts = session.runner.counters.snapshot
     let tally = tally.current

@@ -92,7 +92,7 @@ struct VerifyCommand: Command {
           try events.write("index") { $0.add("sha256", digest.hex) }
         }
       } catch {
-        return .exit(.outputIncomplete)
+        return session.ending(after: error)
       }
     } else if !common.quiet {
       for fact in verification.facts { session.diagnostics.report(fact, as: .note) }

@@ -75,11 +75,6 @@ final class RunningProgram {
   /// Only then is anything but an end by default to be expected of a signal.
   var handlesSignals: Bool { signals("SigCgt:") & Self.bit(SIGINT) != 0 }
 
-  /// Whether a signal was sent and not taken yet.
-  func hasPending(_ number: Int32) -> Bool {
-    (signals("ShdPnd:") | signals("SigPnd:")) & Self.bit(number) != 0
-  }
-
   /// A set of signals from proc(5); empty when the process has gone.
   private func signals(_ field: String) -> UInt64 {
     let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
@@ -89,19 +84,20 @@ final class RunningProgram {
 
   private static func bit(_ number: Int32) -> UInt64 { 1 << UInt64(number - 1) }
 
+  /// Whether the program has ended. It stays a zombie for now, so that its group cannot be somebody else's.
+  var hasEnded: Bool {
+    var information = siginfo_t()
+    return waitid(P_PID, id_t(pid), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+      && information.si_signo == SIGCHLD
+  }
+
   /// What has come on standard error so far.
   var errorsSoFar: [UInt8] { streams.read("err") ?? [] }
 
   /// Waits for the end; at the deadline its whole group is killed and the test fails.
   func wait(seconds: Double = 60) -> Outcome {
     isWaitedFor = true
-    var information = siginfo_t()
-    // The process stays a zombie for now, so that its group cannot be somebody else's.
-    let isEnded = eventually(within: seconds) {
-      information.si_signo = 0
-      return waitid(P_PID, id_t(pid), &information, WEXITED | WNOHANG | WNOWAIT) == 0
-        && information.si_signo == SIGCHLD
-    }
+    let isEnded = eventually(within: seconds) { hasEnded }
     kill(-pid, SIGKILL)
     var status: Int32 = 0
     while waitpid(pid, &status, 0) == -1, errno == EINTR {}
