@@ -62,8 +62,8 @@ struct ArchiveTail {
 
   /// What fills the last block of a plain index, and the block that tells of it.
   private var endOfPlain: [UInt8] {
-    let rest = index.count % TarHeaders.blockSize
-    let padding = [UInt8](repeating: 0, count: rest == 0 ? 0 : TarHeaders.blockSize - rest)
+    let size = TarHeaders.blockSize
+    let padding = [UInt8](repeating: 0, count: (size - index.count % size) % size)
     return padding + TailBlock(indexLength: UInt64(index.count)).bytes
   }
 

@@ -8,7 +8,8 @@ import Glibc
 /// files are, and never written through.
 final class OutputDevice: ResultStream {
   /// What a shell names its open descriptors by, as in `>(command)`.
-  private static let openDescriptors = ["/dev/fd/", "/proc/self/fd/", "/dev/stdout", "/dev/stderr"]
+  private static let descriptorFolders = ["/dev/fd/", "/proc/self/fd/"]
+  private static let streams = ["/dev/stdout", "/dev/stderr"] as [PathBytes]
 
   let isTerminal: Bool
   private let descriptor: Descriptor
@@ -17,7 +18,8 @@ final class OutputDevice: ResultStream {
   /// Whether a path leads to what is opened here.
   static func isOne(_ path: PathBytes) -> Bool {
     var raw = stat()
-    let isOpen = openDescriptors.contains { path.bytes.starts(with: $0.utf8) }
+    let isOpen =
+      streams.contains(path) || descriptorFolders.contains { path.bytes.starts(with: $0.utf8) }
     let flags = isOpen ? 0 : AT_SYMLINK_NOFOLLOW
     guard path.withCString({ fstatat(AT_FDCWD, $0, &raw, flags) }) == 0 else { return false }
     let kind = FileStatus(raw).kind
@@ -37,7 +39,8 @@ final class OutputDevice: ResultStream {
       throw BatchError.syscall("open the output", errno: Int32(-opened), path: path).recoded(.unwritable)
     }
     descriptor = Descriptor(owning: Int32(opened))
-    let kind = try LinuxCalls().status(of: descriptor).kind
+    var raw = stat()
+    let kind = fstat(descriptor.raw, &raw) == 0 ? FileStatus(raw).kind : .unknown
     guard kind == .characterDevice || kind == .fifo else {
       throw BatchError(.invalid, "cannot write the output: it is another file now", path: path)
     }

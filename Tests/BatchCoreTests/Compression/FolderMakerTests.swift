@@ -17,6 +17,15 @@ struct FolderMakerTests {
     }
   }
 
+  @Test("tells whether it made a folder, and not those above it alone")
+  func tells() throws {
+    #expect(try FolderMaker.make(fixture.path("a/b")))
+    #expect(try !FolderMaker.make(fixture.path("a/b")))
+    #expect(try !FolderMaker.make(fixture.path("a")))
+    #expect(try FolderMaker.make(fixture.path("a/b/c/d")))
+    #expect(try !FolderMaker.make(fixture.path("a/b/c")))
+  }
+
   @Test("goes through links to folders")
   func links() throws {
     try fixture.folder("real")
