@@ -9,3 +9,26 @@ public enum ArchiveItem: Sendable {
   case block(LargeMember, index: Int)
   case problem(Problem)
 }
+
+extension ArchiveItem {
+  /// Bytes that a tar archive will hold of it before compression, headers included, roughly.
+  var plainSize: Int {
+    switch self {
+    case .member(let record, let map):
+      let headers = Self.headersSize + (map?.count ?? 0) * Self.rangeSize
+      guard record.status.kind == .regular else { return headers }
+      let stored = min(record.status.size, record.status.allocated, Self.largestContent)
+      return headers + Int(max(0, stored))
+    case .link, .header: return Self.headersSize
+    case .block(let member, _): return member.blockSize
+    case .problem: return 0
+    }
+  }
+
+  /// Of a pax header with its records, a header, and half a block at the end of the content.
+  private static let headersSize = 4 * TarHeaders.blockSize
+  /// More than that goes into the archive block by block, whatever a file system says of one file.
+  private static let largestContent: Int64 = 16 << 20
+  /// Of an entry in a map of data, as text.
+  private static let rangeSize = 24
+}

@@ -55,7 +55,7 @@ public final class ArchiveJob: BatchJob {
     let bench = try context.tool(of: self) { () throws(BatchError) in
       try SegmentBench(options, buffers) { () throws(BatchError) in try cancellation.check() }
     }
-    bench.begin()
+    bench.begin(expecting: serial == nil ? chunk.items.reduce(0) { $0 + $1.plainSize } : 0)
     var members = [SerialMember]()
     for item in chunk.items {
       try context.checkCancellation()

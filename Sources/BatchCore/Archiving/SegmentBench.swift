@@ -21,8 +21,11 @@ final class SegmentBench {
   }
 
   /// Forgets the segment before.
-  func begin() {
+  ///
+  /// - Parameter byteCount: what the segment is going to have, roughly.
+  func begin(expecting byteCount: Int) {
     plain.removeAll(keepingCapacity: true)
+    if plain.capacity < byteCount { plain = buffers.take(room: byteCount) }
     members.removeAll(keepingCapacity: true)
     contentStart = 0
   }
@@ -43,13 +46,10 @@ final class SegmentBench {
     try withBytes(of: content) { (raw) throws(BatchError) in try digest.digest(of: raw) }
   }
 
-  /// Gives the plain bytes away; the next segment gets room of its own.
+  /// Gives the plain bytes away.
   func takePlain() -> [UInt8] {
-    let bytes = plain
-    plain = buffers.take()
-    // Never for a little more than there is: the room that was used before would be lost.
-    if plain.capacity < bytes.count { plain.reserveCapacity(bytes.count) }
-    return bytes
+    defer { plain = [] }
+    return plain
   }
 
   // MARK: Members

@@ -49,6 +49,12 @@ final class TarHeaders {
   ///
   /// - Throws: `invalid` for what tar has no place for.
   func append(_ member: ArchiveEntry, to bytes: inout [UInt8]) throws(BatchError) {
+    if try UstarHeader.append(member, to: &bytes) { return }
+    try appendByLibrary(member, to: &bytes)
+  }
+
+  /// The same by libarchive, whatever the member is.
+  func appendByLibrary(_ member: ArchiveEntry, to bytes: inout [UInt8]) throws(BatchError) {
     let isBinary = !Self.isText(member)
     let kept = isBinary ? binaryWriter : textWriter
     let writer = if let kept { kept } else { try Writer(isBinary: isBinary) }

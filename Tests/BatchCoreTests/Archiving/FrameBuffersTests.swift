@@ -1,0 +1,49 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite struct FrameBuffersTests {
+  private let buffers = FrameBuffers(limit: 2)
+
+  private func base(_ buffer: [UInt8]) -> UnsafeRawPointer? { buffer.withUnsafeBytes { $0.baseAddress } }
+
+  @Test(arguments: [1, 5 << 20, 8 << 20, (8 << 20) + 1]) func haveTheRoomThatIsAskedFor(_ byteCount: Int)
+    throws
+  {
+    var buffer = buffers.take(room: byteCount)
+    #expect(buffer.isEmpty && buffer.capacity >= byteCount)
+    // All of it can be used without another one.
+    let before = base(buffer)
+    for _ in 0..<byteCount { buffer.append(7) }
+    #expect(base(buffer) == before && buffer.allSatisfy { $0 == 7 })
+  }
+
+  @Test func comeBackEmptyAndWithTheirRoom() {
+    var buffer = buffers.take(room: 1 << 20)
+    buffer.append(contentsOf: [1, 2, 3])
+    let before = base(buffer)
+    buffers.give(buffer)
+    buffer = []
+    let again = buffers.take(room: 1 << 20)
+    #expect(again.isEmpty && base(again) == before)
+  }
+
+  @Test func areReplacedWhereTheyAreTooSmall() {
+    buffers.give([UInt8](repeating: 1, count: 1000))
+    #expect(buffers.take(room: 1 << 20).capacity >= 1 << 20)
+  }
+
+  @Test func leaveTheirBytesToWhoeverStillReadsThem() {
+    let kept = [UInt8](repeating: 9, count: 4096)
+    buffers.give(kept)
+    var taken = buffers.take()
+    taken.append(contentsOf: repeatElement(0, count: 4096))
+    #expect(kept.allSatisfy { $0 == 9 })
+  }
+
+  @Test func areKeptUpToTheLimit() {
+    for _ in 0..<3 { buffers.give([UInt8](repeating: 1, count: 4096)) }
+    let capacities = (0..<3).map { _ in buffers.take().capacity }
+    #expect(capacities.filter { $0 >= 4096 }.count == 2)
+  }
+}
