@@ -63,6 +63,7 @@ final class ArchiveAssembler {
     try withBytes(of: block.plain ?? block.frame.bytes) { (raw) throws(BatchError) in
       try large.digest.update(UnsafeRawBufferPointer(rebasing: raw[..<block.count]))
     }
+    if let plain = block.plain { buffers.give(plain) }
     _ = try append(block.frame)
     large.failure = large.failure ?? block.failure
     large.isStable = large.isStable && block.isStable

@@ -27,8 +27,9 @@ extension ArchiveItem {
 
   /// Of a pax header with its records, a header, and half a block at the end of the content.
   private static let headersSize = 4 * TarHeaders.blockSize
-  /// More than that goes into the archive block by block, whatever a file system says of one file.
-  private static let largestContent: Int64 = 16 << 20
+  /// Two blocks of the hardest level: what is larger goes into the archive block by block. A file system may tell
+  /// any size.
+  private static let largestContent: Int64 = 256 << 20
   /// Of an entry in a map of data, as text.
   private static let rangeSize = 24
 }

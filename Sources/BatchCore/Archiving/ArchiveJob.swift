@@ -35,7 +35,8 @@ public final class ArchiveJob: BatchJob {
     let account = OutputAccount(
       counters: runner.counters, observer: observer, policy: runner.options.policy)
     self.account = account
-    buffers = FrameBuffers(limit: min(runner.options.concurrency, 64) + 2)
+    // One that is filled and one that is written for each lane, and some on their way.
+    buffers = FrameBuffers(limit: min(runner.options.concurrency, 64) * 2 + 2)
     if options.format.container == .tar {
       segments = Locked(
         try ArchiveAssembler(options, stream: output, account: account, buffers: buffers))

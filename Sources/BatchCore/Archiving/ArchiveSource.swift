@@ -77,12 +77,8 @@ public struct ArchiveSource: BatchSource {
   }
 
   public func retained(by item: ArchiveItem) -> Int64 {
-    switch item {
     // As it is, and compressed.
-    case .member(let record, _): Self.stored(record) * 2
-    case .block(let member, _): Int64(member.blockSize) * 2
-    case .header, .link, .problem: 0
-    }
+    Int64(item.plainSize) * 2
   }
 
   private static func stored(_ record: FileRecord) -> Int64 {

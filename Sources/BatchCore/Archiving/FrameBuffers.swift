@@ -1,13 +1,15 @@
 import Glibc
 import Synchronization
 
-/// Buffers of frames that were written, for the frames to come: memory that was used before costs no page faults.
+/// Buffers for segments and frames, which come back when they were written: memory that was used before costs no
+/// page faults.
 final class FrameBuffers: Sendable {
-  /// New buffers are as large as a multiple of this: one that is outgrown would be copied, and pages that stay
-  /// unused cost nothing.
-  private static let unit = 8 << 20
+  /// From here on a buffer consists of large pages, and may be larger than it was asked to be.
+  private static let largePageThreshold = 4 << 20
+  private static let largePageSize = 2 << 20
 
   private let limit: Int
+  /// The first one was given back first.
   private let free = Mutex<[[UInt8]]>([])
 
   /// - Parameter limit: how many are kept, 1 or more.
@@ -17,16 +19,21 @@ final class FrameBuffers: Sendable {
 
   /// An empty buffer.
   ///
-  /// - Parameter byteCount: what is going to be put there, roughly; it has at least that much room.
+  /// - Parameter byteCount: how much room it has at least. What is more than that is copied as it grows.
   func take(room byteCount: Int = 0) -> [UInt8] {
-    var buffer = free.withLock { $0.popLast() } ?? []
+    // The last one may still be looked at by whoever gave it back.
+    var buffer = free.withLock { $0.isEmpty ? [] : $0.removeFirst() }
     // Whoever still reads it keeps his bytes, and this becomes a buffer of its own.
     buffer.removeAll(keepingCapacity: true)
     guard buffer.capacity < byteCount else { return buffer }
-    let (units, rest) = byteCount.quotientAndRemainder(dividingBy: Self.unit)
     // The old one first, so that there are never both.
     buffer = []
-    buffer.reserveCapacity((rest == 0 ? units : units + 1) * Self.unit)
+    guard byteCount >= Self.largePageThreshold else {
+      buffer.reserveCapacity(byteCount)
+      return buffer
+    }
+    // Some more, so that a somewhat larger segment does not need another one.
+    buffer.reserveCapacity((byteCount / Self.largePageSize + 1) * Self.largePageSize)
     Self.askForLargePages(&buffer)
     return buffer
   }

@@ -1,4 +1,4 @@
-/// What a lane needs to make segments: headers, a codec, a digest, and a buffer that keeps its room.
+/// What a lane needs to make segments: headers, a codec, a digest, and room for the members.
 final class SegmentBench {
   private let codec: (any CodecContext)?
   private let headers: TarHeaders
@@ -25,7 +25,11 @@ final class SegmentBench {
   /// - Parameter byteCount: what the segment is going to have, roughly.
   func begin(expecting byteCount: Int) {
     plain.removeAll(keepingCapacity: true)
-    if plain.capacity < byteCount { plain = buffers.take(room: byteCount) }
+    if plain.capacity < byteCount {
+      // First, so that there are never both.
+      plain = []
+      plain = buffers.take(room: byteCount)
+    }
     members.removeAll(keepingCapacity: true)
     contentStart = 0
   }

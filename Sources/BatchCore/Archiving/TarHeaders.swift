@@ -2,8 +2,8 @@ import CArchive
 
 /// Makes the headers of tar members: all that stands before their content.
 ///
-/// libarchive writes them, one writer after the other and never its end of the archive, so that segments which
-/// are made apart can stand one behind the other. It is pax interchange and not its restricted kind, which
+/// libarchive writes them, but for those that ``UstarHeader`` puts together: one writer after the other and never
+/// its end of the archive, so that segments which are made apart can stand one behind the other. It is pax interchange and not its restricted kind, which
 /// leaves out the nanoseconds of times.
 final class TarHeaders {
   /// A writer, in the one of two states: with its last member finished, or about to be thrown away.

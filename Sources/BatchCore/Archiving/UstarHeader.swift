@@ -10,8 +10,8 @@ import Glibc
 enum UstarHeader {
   private static let fieldLength = 100
   private static let prefixLength = 155
-  /// Longer ones are cut in the name of a pax header.
-  private static let longestName = 85
+  /// A last component that is longer is cut in the name of a pax header.
+  private static let longestName = 87
   private static let longestOwner = 31
   /// Bounds of libarchive: from here on a number stands in a pax header too.
   private static let numberBound: UInt32 = 1 << 18
@@ -34,7 +34,7 @@ enum UstarHeader {
     /// - Returns: nil when the fields have no room for it.
     init?(_ path: [UInt8], isFolder: Bool) {
       name = path.lastIndex(of: slash).map { $0 + 1 } ?? 0
-      // What ends so gets another name in its pax header.
+      // In the name of a pax header a longer folder is shortened, and what ends so is called otherwise.
       guard path.count - name <= longestName, name <= prefixLength, let last = path.last,
         last != slash, last != UInt8(ascii: ".")
       else { return nil }
@@ -44,7 +44,7 @@ enum UstarHeader {
       guard length <= fieldLength || cut.map({ $0 <= prefixLength }) ?? false else { return nil }
     }
 
-    /// As late in the second field as it may begin.
+    /// The first slash behind which there is no more than the field for the name holds. Before it there is something.
     private static func cut(_ path: [UInt8], _ length: Int) -> Int? {
       guard length > fieldLength else { return nil }
       return path[min(max(1, length - fieldLength - 1), path.count)...].firstIndex(of: slash)

@@ -42,7 +42,9 @@ public struct FileStatus: Sendable, Hashable {
     size = Int64(raw.st_size)
     modified = Time(
       seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
-    allocated = Int64(raw.st_blocks) * 512
+    // A file system in user space may tell any number.
+    let (bytes, isTooMany) = Int64(raw.st_blocks).multipliedReportingOverflow(by: 512)
+    allocated = isTooMany ? .max : bytes
     device = UInt64(raw.st_rdev)
   }
 

@@ -7,14 +7,16 @@ import Testing
 
   private func base(_ buffer: [UInt8]) -> UnsafeRawPointer? { buffer.withUnsafeBytes { $0.baseAddress } }
 
-  @Test(arguments: [1, 5 << 20, 8 << 20, (8 << 20) + 1]) func haveTheRoomThatIsAskedFor(_ byteCount: Int)
+  @Test(arguments: [1, 1 << 20, (4 << 20) - 1, 4 << 20, (8 << 20) + 1]) func haveTheRoomThatIsAskedFor(
+    _ byteCount: Int
+  )
     throws
   {
     var buffer = buffers.take(room: byteCount)
     #expect(buffer.isEmpty && buffer.capacity >= byteCount)
     // All of it can be used without another one.
     let before = base(buffer)
-    for _ in 0..<byteCount { buffer.append(7) }
+    buffer.append(contentsOf: repeatElement(7, count: byteCount))
     #expect(base(buffer) == before && buffer.allSatisfy { $0 == 7 })
   }
 
@@ -26,6 +28,17 @@ import Testing
     buffer = []
     let again = buffers.take(room: 1 << 20)
     #expect(again.isEmpty && base(again) == before)
+  }
+
+  @Test func takeNoMoreThanIsAskedForWhereThatIsLittle() {
+    #expect(buffers.take(room: 100).capacity < 4096)
+    #expect(buffers.take(room: 1 << 20).capacity < 2 << 20)
+  }
+
+  @Test func comeBackInTurn() {
+    for size in [1000, 2000] { buffers.give([UInt8](repeating: 1, count: size)) }
+    #expect(buffers.take().capacity < 2000)
+    #expect(buffers.take().capacity >= 2000)
   }
 
   @Test func areReplacedWhereTheyAreTooSmall() {
