@@ -45,25 +45,6 @@ import Testing
     #expect(run.text == "0\n" + rows.map { "o/src/f\($0)\n" }.joined(), "\(run.text)\(run.errorText)")
   }
 
-  /// A disk that gives back something else than was written.
-  private func ruin(_ call: String) throws {
-    try t.preload(
-      """
-      #include <sys/stat.h>
-      int fsync(int fd) {
-        static int done;
-        struct stat s;
-        char c;
-        if (!fstat(fd, &s) && S_ISREG(s.st_mode) && !done) {
-          done = 1;
-          off_t size = s.st_size;
-          \(call);
-        }
-        return 0;
-      }
-      """)
-  }
-
   @Test(
     "makes no archive of what comes back as something else", .enabled(if: Host.canPreload, "needs cc"),
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2", "cpio", "zip", "7z"],
@@ -74,7 +55,7 @@ import Testing
   func ruined(format: String, call: String) throws {
     try t.shell(
       "mkdir src; for i in 1 2 3 4 5; do head -c 30000 /dev/urandom >src/f$i; done; echo old >a.\(format)")
-    try ruin(call)
+    try t.preloadRuin(call)
     let run = try t.shell(
       "LD_PRELOAD=$PWD/preload.so $BP archive --verify --force -o a.\(format) src; echo $?")
     #expect(run.text == "5\n", "\(run.errorText)")
@@ -90,7 +71,7 @@ import Testing
   @Test("notices an index that is not what was written", .enabled(if: Host.canPreload, "needs cc"))
   func ruinedIndex() throws {
     try t.writeTree()
-    try ruin("pread(fd, &c, 1, size - 100); c ^= 1; pwrite(fd, &c, 1, size - 100)")
+    try t.preloadRuin("pread(fd, &c, 1, size - 100); c ^= 1; pwrite(fd, &c, 1, size - 100)")
     for format in ["tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2"] {
       let run = try t.shell("LD_PRELOAD=$PWD/preload.so $BP archive --verify -o a.\(format) t; echo $?")
       #expect(run.text == "5\n" && !t.exists(PathBytes("a.\(format)")), "\(format): \(run.errorText)")

@@ -1,14 +1,14 @@
 #!/bin/sh
 # nightly-archive.sh TREE DIR
 #
-# Archives TREE into DIR/NAME-YYYY-MM-DD.tar.zst and verifies what was written. It says nothing when all went
+# Archives TREE into DIR/NAME-YYYY-MM-DD.tar.zst and reads it back to verify it. It says nothing when all went
 # well. Otherwise it prints what failed, about which file, with which status, and what to do: cron mails that,
 # and systemd keeps it in the journal. The status is that of batchproc (see docs/scripting.md), or 11 when
 # another run is at work.
 #
-# The dated name holds a complete archive or none: batchproc renames it into place when it is whole. An archive
-# that does not pass its verification gets `.bad` behind its name. A second run on the same day replaces the
-# first one's archive. DIR should not lie in TREE. BATCHPROC may name another binary.
+# The dated name holds a complete archive or none: batchproc renames it into place when it is whole and what was
+# read back is what was archived. A second run on the same day then replaces the first one's archive. DIR should
+# not lie in TREE. BATCHPROC may name another binary.
 set -u
 me=${0##*/}
 batchproc=${BATCHPROC:-batchproc}
@@ -50,20 +50,17 @@ lock=$dir/.nightly-archive.lock
 exec 9>>"$lock"
 flock -n 9 || fail 11 'another run is at work' "wait for it, or end it: fuser -v $lock"
 
-report=$("$batchproc" archive -q --force --qos background -o "$archive" -C "$parent" -- "$name" 2>&1)
+report=$("$batchproc" archive -q --verify --force --qos background -o "$archive" -C "$parent" -- "$name" 2>&1)
 made=$?
 case $made in
   0 | 3) ;;
   1) fail 1 'nothing was archived' 'see below; when the tree is there and can be read, run this again' "$report" ;;
-  5) fail 5 'the archive could not be written' "free some space in $dir and run this again; older archives are as they were" "$report" ;;
+  5)
+    case $report in
+      *'what was read back'*) fail 5 'what was read back is not what was archived' "check the disk and the memory of this machine, then run this again; older archives are as they were" "$report" ;;
+    esac
+    fail 5 'the archive could not be written' "free some space in $dir and run this again; older archives are as they were" "$report" ;;
   *) fail "$made" 'archiving was stopped' 'see below, and run this again' "$report" ;;
 esac
 
-found=$("$batchproc" verify -q "$archive" 2>&1)
-verified=$?
-if [ $verified -eq 4 ]; then
-  mv -f -- "$archive" "$archive.bad"
-  fail 4 'the archive is not what was written, and has .bad behind its name now' 'check the disk and the memory of this machine, then run this again' "$found"
-fi
-[ $verified -eq 0 ] || fail $verified 'the archive could not be verified' "run: $batchproc verify $archive" "$found"
 [ $made -eq 0 ] || fail $made 'some files are not in the archive; all others are, and were verified' 'see below which; let this user read them, or leave them out with --exclude in this script' "$report"
