@@ -77,8 +77,9 @@ public struct ArchiveSource: BatchSource {
   }
 
   public func retained(by item: ArchiveItem) -> Int64 {
-    // As it is, and compressed.
-    Int64(item.plainSize) * 2
+    // Compressed it is no more, and what a lane fills belongs to the other half of the memory. The bytes of a block
+    // go with it, for the digest.
+    if case .block = item { Int64(item.plainSize) * 2 } else { Int64(item.plainSize) }
   }
 
   private static func stored(_ record: FileRecord) -> Int64 {
