@@ -11,8 +11,13 @@ struct MemberPath: Sendable, Hashable {
   init(_ path: PathBytes) throws(BatchError) {
     guard !path.containsNUL else { throw BatchError(.invalid, "refused: the name holds a NUL", path: path) }
     wasAbsolute = path.isAbsolute
-    if Self.isPlain(path.bytes) {
+    if Self.isPlain(path.bytes[...]) {
       bytes = path.bytes
+      return
+    }
+    // So begin all paths in the archive of a folder that was given as `.`.
+    if path.bytes.starts(with: [UInt8(ascii: "."), Self.slash]), Self.isPlain(path.bytes[2...]) {
+      bytes = Array(path.bytes[2...])
       return
     }
     var result = [UInt8]()
@@ -29,7 +34,7 @@ struct MemberPath: Sendable, Hashable {
   }
 
   /// Whether a path is in its final form: no dot begins a name, and each slash stands between two names.
-  private static func isPlain(_ bytes: [UInt8]) -> Bool {
+  private static func isPlain(_ bytes: ArraySlice<UInt8>) -> Bool {
     var last = slash
     for byte in bytes {
       if last == slash, byte == slash || byte == UInt8(ascii: ".") { return false }

@@ -7,7 +7,9 @@ struct MemberPathTests {
   @Test(
     "is names and single slashes",
     arguments: [
-      ("a", "a"), ("./a/b", "a/b"), ("a//b/./c/", "a/b/c"), ("/a/b", "a/b"), ("///", ""), (".", ""),
+      ("a", "a"), ("./a/b", "a/b"), ("./a/", "a"), ("./", ""), ("./.", ""), (".//a", "a"), ("././a", "a"),
+      ("./.hidden/b", ".hidden/b"), ("./...", "..."), ("a//b/./c/", "a/b/c"), ("/a/b", "a/b"), ("///", ""),
+      (".", ""),
       ("..a", "..a"),
       ("a/...", "a/..."), ("a..b/..c", "a..b/..c"),
     ])
@@ -16,7 +18,9 @@ struct MemberPathTests {
     #expect(try MemberPath(PathBytes(path)).wasAbsolute == path.hasPrefix("/"))
   }
 
-  @Test("is refused where it leads out", arguments: ["..", "../a", "a/../b", "a/..", "/..", "a/b/../../.."])
+  @Test(
+    "is refused where it leads out",
+    arguments: ["..", "../a", "./..", "./a/../b", "a/../b", "a/..", "/..", "a/b/../../.."])
   func refused(path: String) {
     #expect(throws: BatchError.self) { try MemberPath(PathBytes(path)) }
   }
