@@ -16,13 +16,17 @@ extension ArchiveItem {
     switch self {
     case .member(let record, let map):
       let headers = Self.headersSize + (map?.count ?? 0) * Self.rangeSize
-      guard record.status.kind == .regular else { return headers }
-      let stored = min(record.status.size, record.status.allocated, Self.largestContent)
-      return headers + Int(max(0, stored))
+      return headers + Int(min(Self.storedSize(of: record), Self.largestContent))
     case .link, .header: return Self.headersSize
     case .block(let member, _): return member.blockSize
     case .problem: return 0
     }
+  }
+
+  /// Bytes of a file that are read for the archive, holes left out, as far as its status tells.
+  static func storedSize(of record: FileRecord) -> Int64 {
+    guard record.status.kind == .regular else { return 0 }
+    return max(0, min(record.status.size, record.status.allocated))
   }
 
   /// Of a pax header with its records, a header, and half a block at the end of the content.

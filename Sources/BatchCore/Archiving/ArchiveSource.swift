@@ -65,7 +65,7 @@ public struct ArchiveSource: BatchSource {
 
   public func weight(of item: ArchiveItem) -> Int64 {
     switch item {
-    case .member(let record, _): Self.stored(record)
+    case .member(let record, _): ArchiveItem.storedSize(of: record)
     // Headers and blocks are frames of their own.
     case .header, .block: .max
     case .link, .problem: 0
@@ -80,10 +80,5 @@ public struct ArchiveSource: BatchSource {
     // Compressed it is no more, and what a lane fills belongs to the other half of the memory. The bytes of a block
     // go with it, for the digest.
     if case .block = item { Int64(item.plainSize) * 2 } else { Int64(item.plainSize) }
-  }
-
-  private static func stored(_ record: FileRecord) -> Int64 {
-    guard record.status.kind == .regular else { return 0 }
-    return max(0, min(record.status.size, max(record.status.allocated, 0)))
   }
 }

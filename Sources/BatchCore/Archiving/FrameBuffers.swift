@@ -4,7 +4,7 @@ import Synchronization
 /// Buffers for segments and frames, which come back when they were written: memory that was used before costs no
 /// page faults.
 final class FrameBuffers: Sendable {
-  /// From here on a buffer consists of large pages, and may be larger than it was asked to be.
+  /// From here on large pages are asked for, and a new buffer is larger than it has to be.
   private static let largePageThreshold = 4 << 20
   private static let largePageSize = 2 << 20
 

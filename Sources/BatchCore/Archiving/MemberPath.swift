@@ -16,7 +16,9 @@ struct MemberPath: Sendable, Hashable {
       return
     }
     // So begin all paths in the archive of a folder that was given as `.`.
-    if path.bytes.starts(with: [UInt8(ascii: "."), Self.slash]), Self.isPlain(path.bytes[2...]) {
+    if path.bytes.count > 2, path.bytes[0] == UInt8(ascii: "."), path.bytes[1] == Self.slash,
+      Self.isPlain(path.bytes[2...])
+    {
       bytes = Array(path.bytes[2...])
       return
     }

@@ -53,4 +53,20 @@ import Testing
     while let item = source.next() { weights.append(source.weight(of: item)) }
     #expect(weights == [0, 5, 0])
   }
+
+  @Test func countsHeadersAndBothFormsOfABlockAsMemory() throws {
+    try fixture.file("a", "12345")
+    try fixture.hardLink("b", to: "a")
+    try fixture.file("c", size: 2 << 20)
+    var walk = WalkOptions()
+    walk.takesEverything = true
+    let options = ArchiveOptions(format: try #require(ArchiveFormat(named: "tar.gz")))
+    var source = try ArchiveSource(BatchRunner().tree([fixture.root], options: walk), options: options)
+    var retained: [Int64] = []
+    while let item = source.next() { retained.append(source.retained(by: item)) }
+    // The folder, the file, its other name, and a large file: a header and two blocks of 1 MiB.
+    #expect(retained.count == 6)
+    #expect(retained.prefix(4).allSatisfy { (1536..<8192).contains($0) }, "\(retained)")
+    #expect(retained.suffix(2) == [2 << 20, 2 << 20])
+  }
 }
