@@ -33,7 +33,8 @@ final class ArchiveReader {
   private let locale: ArchiveLocale
   private let requiresEnd: Bool
   private let limits: ArchiveLimits
-  private var boundary: UInt64 = 0
+  /// Where the content of the last member that was passed ends, its padding included.
+  private(set) var boundary: UInt64 = 0
   private var isInside = false
 
   /// - Parameters:
@@ -80,6 +81,9 @@ final class ArchiveReader {
     guard let text = archive_format_name(archive) else { return "unknown" }
     return String(cString: text)
   }
+
+  /// Where the headers of the last member begin in the content.
+  var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
 
   /// Whether the content has checks of its own that were compared, beside those of the compression.
   var isTar: Bool { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR }

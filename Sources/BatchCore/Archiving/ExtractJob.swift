@@ -57,7 +57,7 @@ public final class ExtractJob: BatchJob {
     _ plan: SegmentPlan, by lane: ExtractionLane, in context: ChunkContext, into output: inout Output
   ) throws(BatchError) {
     let tools = try context.tool(of: extraction) { () throws(BatchError) in try SegmentTools(plan.archive) }
-    let segment = SegmentReader(archive: plan.archive, loader: tools.loader)
+    var segment = SegmentReader(archive: plan.archive, loader: tools.loader)
     var choices = plan.choices[...]
     do throws(BatchError) {
       // What is too much was told by the index before.
@@ -75,6 +75,10 @@ public final class ExtractJob: BatchJob {
     } catch {
       try context.checkCancellation()
       guard error.code == .malformed else { throw error }
+      // What differs from the index has no member's name, or that of a member that was extracted before.
+      if choices.isEmpty || segment.contradiction != nil {
+        context.report(Problem(.unreadable, error.at(plan.archive.file.path)))
+      }
       guard extraction.options.keepsGoing else {
         extraction.endEarly()
         for choice in choices {

@@ -26,6 +26,9 @@ final class ExtractionPlanner: Sendable {
     state.withLock { state in globs.indices.filter { !state.matched.contains($0) }.map { globs[$0] } }
   }
 
+  /// Whether no pattern chooses among the members.
+  var takesEverything: Bool { selection.count == 0 }
+
   /// Whether a member is meant.
   func chooses(_ path: PathBytes, isDirectory: Bool) -> Bool {
     guard selection.count > 0 else { return true }

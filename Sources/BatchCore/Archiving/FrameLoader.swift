@@ -41,6 +41,10 @@ final class FrameLoader {
           try decoder.finish()
         }
         if let damage { throw BatchError(.malformed, damage.message) }
+        // Behind a member of gzip other readers take zeros for the end of the file.
+        if decoder.format == .gz, decoder.hasPadding {
+          throw BatchError(.malformed, "zeros behind a gzip member")
+        }
       } catch {
         // A window, a dictionary, a filter that is not to be had: damage made it up.
         throw isAsWritten ? error : BatchError(.malformed, error.message)

@@ -103,12 +103,13 @@ struct MemberIndex: Sendable {
         if row.offset == 0 {
           Self.close(&groups, frame: row.frame, member: number)
           groups.append(Group(frames: row.frame..<frames.count, members: number..<number))
-        } else if number == 0 {
-          throw Self.damaged
         }
+        // A frame before the first member would hold members that only other readers see.
+        if number == 0, row.frame > 0 || row.offset > 0 { throw Self.damaged }
         number += 1
       }
     }
+    if count == 0, !frames.isEmpty { groups.append(Group(frames: 0..<frames.count, members: 0..<0)) }
     Self.close(&groups, frame: frames.count, member: count)
     self.totalBytes = totalBytes
     self.digest = digest

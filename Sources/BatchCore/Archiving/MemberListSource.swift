@@ -22,16 +22,17 @@ public struct MemberListSource: BatchSource {
   /// - Parameters:
   ///   - details: whether more is asked for than an index holds: modes, owners, what links lead to.
   ///   - digests: whether the SHA-256 of contents is asked for.
+  ///   - usesIndex: whether an index is believed; without it the members are those that any reader finds.
   ///   - end: told how the archive ended.
   /// - Throws: `malformed` when the file is no archive.
   public init(
-    _ archive: ArchiveFile, details: Bool, digests: Bool, limits: ArchiveLimits = ArchiveLimits(),
-    end: ArchiveEnd
+    _ archive: ArchiveFile, details: Bool, digests: Bool, usesIndex: Bool = true,
+    limits: ArchiveLimits = ArchiveLimits(), end: ArchiveEnd
   ) throws(BatchError) {
     self.archive = archive
     self.end = end
     let finding = try IndexedArchive.find(in: archive, checks: digests)
-    if !details, case .found(let indexed, let remarks) = finding {
+    if usesIndex, !details, case .found(let indexed, let remarks) = finding {
       index = indexed.index
       reader = nil
       self.digests = nil

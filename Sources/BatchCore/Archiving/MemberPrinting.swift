@@ -50,7 +50,7 @@ public final class MemberPrinting {
 
   private func printSegments(of indexed: IndexedArchive, _ result: inout Result) throws(BatchError) {
     var plans = SegmentPlanner(indexed, planner: planner, limits: limits)
-    let segment = SegmentReader(
+    var segment = SegmentReader(
       archive: indexed, loader: try FrameLoader(indexed.file, indexed.format))
     while let plan = try plans.next(claims: false) {
       var choices = plan.choices[...]

@@ -36,7 +36,10 @@ struct SegmentPlanner {
           choices.append(SegmentPlan.Choice(number: number, refusal: error))
         }
       }
-      if !choices.isEmpty { return SegmentPlan(archive: archive, group: group, choices: choices) }
+      // Without patterns all of the archive is held against its index.
+      if !choices.isEmpty || planner.takesEverything {
+        return SegmentPlan(archive: archive, group: group, choices: choices)
+      }
     }
     return nil
   }

@@ -11,16 +11,24 @@ struct SalvagedMember {
 struct SegmentReader {
   let archive: IndexedArchive
   let loader: FrameLoader
+  /// How the last group that was read differs from what the index says, where all of it could be decoded.
+  private(set) var contradiction: BatchError?
+
+  init(archive: IndexedArchive, loader: FrameLoader) {
+    self.archive = archive
+    self.loader = loader
+  }
 
   /// Goes over the members of a group until something is damaged.
   ///
   /// - Parameters:
   ///   - visit: gets each member with a reader that stands before its content.
   /// - Throws: `malformed` when a frame is damaged, or is not what the index says; what `visit` throws.
-  func read(
+  mutating func read(
     _ group: MemberIndex.Group, limits: ArchiveLimits,
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
+    contradiction = nil
     do throws(BatchError) {
       try readAll(of: group, limits: limits, visit: visit)
     } catch {
@@ -30,7 +38,7 @@ struct SegmentReader {
     }
   }
 
-  private func readAll(
+  private mutating func readAll(
     of group: MemberIndex.Group, limits: ArchiveLimits,
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -39,14 +47,45 @@ struct SegmentReader {
     for number in group.members {
       try archive.file.cancellation.check()
       let member = archive.index[number]
-      guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry) else {
-        throw BatchError(.malformed, "the archive is not what its index says")
+      let place = archive.index.place(of: number, in: group)
+      guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry),
+        reader.headerStart == place.lowerBound
+      else { throw contradicted("the archive is not what its index says") }
+      guard content.hasOwnHeader(at: place.lowerBound) else {
+        throw contradicted("headers that belong to no single member")
       }
       try visit(number, member, entry, reader)
     }
     guard try reader.next() == nil else {
-      throw BatchError(.malformed, "the archive has members that its index does not know")
+      throw contradicted("the archive has members that its index does not know")
     }
+    try checkEnd(of: group, content, after: reader.boundary)
+  }
+
+  /// Stock readers stop at two blocks of zeros, and take what is in front of a header for a part of it: behind the
+  /// members of a group nothing may stand but the end of the archive.
+  private mutating func checkEnd(
+    of group: MemberIndex.Group, _ content: SegmentContent, after end: UInt64
+  ) throws(BatchError) {
+    let frames = archive.index.frames
+    let size =
+      frames[group.frames.upperBound - 1].plain.upperBound - frames[group.frames.lowerBound].plain.lowerBound
+    guard group.frames.upperBound == frames.count else {
+      if end == size { return }
+      throw contradicted("bytes behind its members that belong to none: other readers end or go on here")
+    }
+    guard end <= size, size - end >= 2 * UInt64(TarHeaders.blockSize) else {
+      throw contradicted("the blocks that end the archive are missing")
+    }
+    guard try content.isZero(from: end) else {
+      throw contradicted("behind its members stands something else than the blocks that end the archive")
+    }
+  }
+
+  private mutating func contradicted(_ text: String) -> BatchError {
+    let error = BatchError(.malformed, text)
+    contradiction = error
+    return error
   }
 
   /// Tries the members of a damaged frame one by one; headers and content count only where they are as recorded.

@@ -70,7 +70,7 @@ public final class VerifyJob: BatchJob {
     _ group: MemberIndex.Group, of archive: IndexedArchive, _ tools: SegmentTools, in context: ChunkContext,
     into findings: inout [Finding]
   ) throws(BatchError) {
-    let segment = SegmentReader(archive: archive, loader: tools.loader)
+    var segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [(finding: Finding, member: ComparedMember)]()
     defer { tellAltered(tools) }
     do throws(BatchError) {

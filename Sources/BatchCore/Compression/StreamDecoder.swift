@@ -117,6 +117,9 @@ public final class StreamDecoder {
       content: UnsafeRawBufferPointer(rebasing: room[..<step.produced]))
   }
 
+  /// Whether zeros stand behind the last frame.
+  var hasPadding: Bool { zeroCount > 0 }
+
   /// Takes note that the file has no more bytes.
   ///
   /// - Throws: what is missing.

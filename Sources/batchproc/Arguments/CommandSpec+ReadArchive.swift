@@ -7,12 +7,19 @@ extension CommandSpec {
       Reads tar (also compressed with gzip, zstd, xz, lz4 or bzip2), cpio, zip and 7z, whatever the file is \
       called. Control bytes in names are escaped. An archive that does not end as its format demands is \
       damaged. - reads standard input.
+      """,
       """
+      Of an archive with an index the list is what the index claims, and only the index is read. --no-index reads \
+      the archive itself, as tar does; verify compares the two.
+      """,
     ],
     operands: [Operand(name: "archive", repeats: false, help: "The archive; - is standard input.")],
     own: [
       OptionSpec(.longRows, "long", short: "l", help: "Show mode, owner, size and time, as tar tv does."),
       OptionSpec(.digests, "digests", help: "Show the SHA-256 of each file in the form of sha256sum."),
+      OptionSpec(
+        .index, "index", kind: .invertible(initially: true), default: "--index",
+        help: "Read the index alone where there is one; without it all of the archive."),
       OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
     ],
     shared: Group.reading,

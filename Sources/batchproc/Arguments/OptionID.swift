@@ -18,6 +18,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
   // Archives
   case reproducible, mtime, verify
-  case longRows, digests, stripComponents, overwrite, toStdout, sameOwner, numericOwner, attributes
+  case longRows, digests, index, stripComponents, overwrite, toStdout, sameOwner, numericOwner, attributes
   case samePermissions, devices, unsafeLinks, maxRatio, keepGoing, against
 }

@@ -8,6 +8,7 @@ struct ReadingChoices: Sendable {
   let globs: [PathBytes]
   let showsLongRows: Bool
   let showsDigests: Bool
+  let usesIndex: Bool
   let endsRowsInNUL: Bool
   let directory: PathBytes
   let strip: Int
@@ -19,6 +20,7 @@ struct ReadingChoices: Sendable {
     globs = Array(parsed.operands.dropFirst())
     showsLongRows = parsed.flag(.longRows)
     showsDigests = parsed.flag(.digests)
+    usesIndex = parsed.flag(.index, initially: true)
     endsRowsInNUL = parsed.flag(.zero)
     directory = parsed.bytes(.directory) ?? "."
     strip = parsed.count(.stripComponents) ?? 0

@@ -19,7 +19,8 @@ struct ListCommand: Command {
     let archive = try ArchiveFile(choices.archive, cancellation: session.cancellation)
     let end = ArchiveEnd()
     let source = try MemberListSource(
-      archive, details: choices.showsLongRows, digests: choices.showsDigests, end: end)
+      archive, details: choices.showsLongRows, digests: choices.showsDigests,
+      usesIndex: choices.usesIndex, end: end)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let rows = MemberRows(
       form: results.writesEvents
