@@ -89,6 +89,20 @@ int clinux_chmod_path_descriptor(int fd, unsigned mode) {
   return chmod(path, (mode_t)mode);
 }
 
+int clinux_chown_path_descriptor(int fd, unsigned user, unsigned group) {
+  return fchownat(fd, "", (uid_t)user, (gid_t)group, AT_EMPTY_PATH);
+}
+
+int clinux_set_time_of_path_descriptor(int fd, int64_t seconds, int nanoseconds) {
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds, .tv_nsec = nanoseconds}};
+  if (utimensat(fd, "", times, AT_EMPTY_PATH) == 0) return 0;
+  // Kernels before 5.8 take no descriptor of this kind.
+  if (errno != EINVAL && errno != EBADF) return -1;
+  char path[64];
+  descriptor_path(path, sizeof path, fd);
+  return utimensat(AT_FDCWD, path, times, 0);
+}
+
 int clinux_mknodat(int directory, const char *name, unsigned mode, unsigned major_number, unsigned minor_number) {
   return mknodat(directory, name, (mode_t)mode, makedev(major_number, minor_number));
 }

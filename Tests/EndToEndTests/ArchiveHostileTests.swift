@@ -42,20 +42,30 @@ import Testing
       node('l', LINK, linkname='\(t.path)'); file('l/through')
       node('up', LINK, linkname='..'); file('up/through')
       node('p/q/r', LINK, linkname='../..'); node('s', LINK, linkname='p/q/r/..'); node('s2', LINK, linkname='nodir/../x')
+      node('abs', LINK, linkname='/etc/hostname'); node('dotdot', LINK, linkname='../secret')
       node('h', HARD, linkname='../secret'); node('h2', HARD, linkname='/etc/passwd'); node('h3', HARD, linkname='none')
       node('in', LINK, linkname='p/q/../x'); file('p/q/z')
       """)
     let before = try outside()
-    let run = try t.batchproc("extract", "-j", PathBytes(jobs), "-C", "out", "x.tar")
-    #expect(run.status == 3, "\(run.errorText)")
-    #expect(try outside() == before)
-    for name in ["../up", "a/../../up2", "..", "l", "up", "s", "s2", "h", "h2", "h3"] {
-      #expect(run.messages.contains { $0.hasPrefix("batchproc: \(name): ") }, "\(name): \(run.errorText)")
+    for safe in [false, true] {
+      try t.shell("rm -rf out; mkdir out")
+      let options: [PathBytes] = safe ? ["--safe-links"] : []
+      let run = try t.batchproc(["extract", "-j", PathBytes(jobs), "-C", "out"] + options + ["x.tar"])
+      #expect(run.status == 3, "\(run.errorText)")
+      #expect(try outside() == before)
+      let outward = ["s", "s2", "abs", "dotdot"]
+      for name in ["../up", "a/../../up2", "..", "l", "up", "h", "h2", "h3"] + (safe ? outward : []) {
+        #expect(run.messages.contains { $0.hasPrefix("batchproc: \(name): ") }, "\(name): \(run.errorText)")
+      }
+      #expect(t.exists("out/good") && t.exists("out/in") && t.exists("out/p/q/r"))
+      #expect(t.exists(PathBytes("out" + t.path + "/absolute")))
+      #expect(run.errorText.contains("absolute names were made relative"))
+      #expect(
+        try t.shell("find out -type l | LC_ALL=C sort | tr '\\n' ' '").text
+          == (safe ? "out/in out/p/q/r " : "out/abs out/dotdot out/in out/p/q/r out/s out/s2 "))
+      // The names of folders that this run made.
+      #expect(t.read("out/l/through") == Array("evil".utf8) && t.read("out/up/through") == Array("evil".utf8))
     }
-    #expect(t.exists("out/good") && t.exists("out/in") && t.exists("out/p/q/r"))
-    #expect(t.exists(PathBytes("out" + t.path + "/absolute")))
-    #expect(run.errorText.contains("absolute names were made relative"))
-    #expect(try t.shell("find out -type l | LC_ALL=C sort | tr '\\n' ' '").text == "out/in out/p/q/r ")
   }
 
   @Test("do not write through links that were there before")
@@ -72,14 +82,32 @@ import Testing
     #expect(t.read("out/f2") == Array("evil".utf8))
   }
 
-  @Test("make symbolic links that lead outside only when that is asked for")
-  func unsafeLinks() throws {
-    try make("node('l', LINK, linkname='/etc/hostname'); file('l/x')")
-    #expect(try t.batchproc("extract", "--unsafe-links", "-C", "out", "x.tar", "l").status == 3)
-    try make("node('l', LINK, linkname='/etc/hostname')")
-    try t.shell("rm -r out; mkdir out")
-    #expect(try t.batchproc("extract", "--unsafe-links", "-C", "out", "x.tar").status == 0)
-    #expect(try t.shell("readlink out/l").text == "/etc/hostname\n")
+  @Test("come back with their symbolic links, wherever these lead", arguments: ["1", "2", "7", "32"])
+  func ordinaryLinks(jobs: String) throws {
+    let made = try t.shell(
+      """
+      mkdir -p src/zone src/d; ln -s /etc/localtime src/zone/local; ln -s ../../../above src/d/up; ln -s d/f src/inside
+      echo x >src/d/f; ln -s /none/at/all src/d/none; ln -s d src/folder; mkdir stock
+      tar cf x.tar src; tar czf x.tgz src; bsdtar cf x.zip --format zip src; $BP archive -q -o x.tar.zst src; tar xf x.tar -C stock
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    for archive in ["x.tar", "x.tgz", "x.zip", "x.tar.zst"] as [PathBytes] {
+      try t.shell("rm -rf out; mkdir out")
+      let run = try t.batchproc("extract", "-j", PathBytes(jobs), "-C", "out", archive)
+      #expect(run.status == 0 && run.messages.isEmpty, "\(archive) \(run.errorText)")
+      #expect(try t.differences("stock/src", "out/src", "mode second link") == "", "\(archive)")
+    }
+    let refused = try t.batchproc("extract", "--safe-links", "--overwrite", "always", "-C", "out", "x.tar")
+    #expect(refused.status == 3, "\(refused.errorText)")
+    for name in ["src/zone/local", "src/d/up", "src/d/none"] {
+      #expect(refused.errorText.contains("\(name): refused: a symbolic link that leads outside"))
+    }
+    // An option of before, which is accepted and does nothing.
+    #expect(
+      try t.batchproc(
+        "extract", "--unsafe-links", "--safe-links", "--overwrite", "always", "-C", "out", "x.tar"
+      ).status
+        == 3)
   }
 
   @Test("make no devices and no setuid files unasked")

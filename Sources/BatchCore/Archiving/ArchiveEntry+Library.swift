@@ -30,6 +30,8 @@ extension ArchiveEntry {
       deviceMajor: UInt32(truncatingIfNeeded: archive_entry_rdevmajor(entry)),
       deviceMinor: UInt32(truncatingIfNeeded: archive_entry_rdevminor(entry)),
       attributes: attributes, dataMap: Self.dataMap(of: entry))
+    // libarchive puts the ends of the range in the place of what is beyond them.
+    hasTime = -Int64.max < seconds && seconds < .max
   }
 
   /// With an access control list libarchive has the rights of the owning group where those of the mask belong.

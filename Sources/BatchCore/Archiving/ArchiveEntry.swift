@@ -19,6 +19,8 @@ public struct ArchiveEntry: Sendable, Hashable {
   public var ownerName: [UInt8]
   public var groupName: [UInt8]
   public var modified: FileStatus.Time
+  /// False where the archive has a time that is none: not a number, or beyond all numbers.
+  public var hasTime = true
   /// What a symbolic link holds, or the member that a hard link is one more name of.
   public var linkTarget: PathBytes?
   public var deviceMajor: UInt32

@@ -5,6 +5,8 @@ import Glibc
 ///
 /// Where the file system can, the file has no name at all: nothing is left of it after a `kill -9`.
 struct ExtractedFile: ~Copyable {
+  private static let attempts = 16
+
   private let folder: Int32
   private let file: Descriptor
   private let temporary: TemporaryName?
@@ -27,6 +29,19 @@ struct ExtractedFile: ~Copyable {
     guard UnnamedFile.isUnknown(unnamed) else {
       throw BatchError.syscall("create", errno: Int32(-unnamed)).recoded(.unwritable)
     }
+    for _ in 0..<Self.attempts {
+      guard let (created, name) = try Self.makeNamed(in: folder, registry: registry) else { continue }
+      file = Descriptor(owning: created)
+      temporary = name
+      return
+    }
+    throw BatchError.syscall("create", errno: EEXIST).recoded(.unwritable)
+  }
+
+  /// Makes and locks a temporary file; nil when another run took it for a dead one's before it was locked.
+  private static func makeNamed(
+    in folder: Int32, registry: AtomicFileRegistry
+  ) throws(BatchError) -> (file: Int32, name: TemporaryName)? {
     let name = TemporaryName()
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let created = registry.add(name, in: folder) {
@@ -38,10 +53,19 @@ struct ExtractedFile: ~Copyable {
       throw BatchError.syscall("create", errno: Int32(-created)).recoded(
         created == -Int(ECANCELED) ? .cancelled : .unwritable)
     }
-    // So that other runs do not take it for a dead one's.
-    _ = flock(Int32(created), LOCK_EX | LOCK_NB)
-    file = Descriptor(owning: Int32(created))
-    temporary = name
+    var raw = stat()
+    guard isLocked(Int32(created)), fstat(Int32(created), &raw) == 0, raw.st_nlink > 0 else {
+      registry.remove(name, unlinking: true)
+      _ = Glibc.close(Int32(created))
+      return nil
+    }
+    return (Int32(created), name)
+  }
+
+  /// Locks a file, so that other runs do not take it for a dead one's. Where locks do not exist nobody else can lock it
+  /// either, and it goes without.
+  private static func isLocked(_ file: Int32) -> Bool {
+    retrying { Int(flock(file, LOCK_EX | LOCK_NB)) } != Int(-EWOULDBLOCK)
   }
 
   deinit {
@@ -111,7 +135,7 @@ struct ExtractedFile: ~Copyable {
     // Files without a name can be given a new one only.
     let step = TemporaryName()
     // Before it has a name that other runs could take for a dead one's.
-    _ = flock(file.raw, LOCK_EX | LOCK_NB)
+    guard Self.isLocked(file.raw) else { return EWOULDBLOCK }
     let linked = registry.add(step, in: folder) {
       -Int(UnnamedFile.link(file.raw, as: PathBytes(step.bytes), in: folder))
     }

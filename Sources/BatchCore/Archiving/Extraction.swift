@@ -8,6 +8,7 @@ public final class Extraction: Sendable {
     var remarks: [String] = []
     var isCutShort = false
     var madeSafe = 0
+    var misdescribed = 0
   }
 
   /// What messages about all of it name.
@@ -47,6 +48,9 @@ public final class Extraction: Sendable {
   /// How many members were made without something that the archive gives them and nobody asked for.
   public var madeSafe: Int { state.withLock { $0.madeSafe } }
 
+  /// How many members were made without an owner or a time, since the archive has numbers that cannot be.
+  public var misdescribed: Int { state.withLock { $0.misdescribed } }
+
   func makeLane() -> ExtractionLane { ExtractionLane(folder, options, owners) }
 
   func endEarly() {
@@ -72,6 +76,21 @@ public final class Extraction: Sendable {
           BatchError(
             .special, "made without its privileges: setuid, setgid, or attributes of the system", path: path,
             remedy: "see --same-permissions"))
+      }
+      if losses.contains(.ownerNumber) {
+        state.misdescribed += 1
+        warnings.append(
+          BatchError(
+            .malformed,
+            "the archive has no possible number for its owner: it stays that of who extracts, without setuid and setgid",
+            path: path))
+      }
+      if losses.contains(.timeRange) {
+        state.misdescribed += 1
+        warnings.append(
+          BatchError(
+            .malformed, "the archive has no possible time for it: not restored",
+            path: path))
       }
       let texts: [(EntryMetadata.Losses, String)] = [
         (.owner, "owners could not be restored"), (.mode, "modes could not be restored"),

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// What is left to do when all files are there: symbolic links, further names, and the metadata of folders.
@@ -68,9 +69,9 @@ struct ExtractionFinisher {
     guard !target.isEmpty, !target.containsNUL else {
       throw BatchError(.malformed, "damaged: a symbolic link that leads nowhere")
     }
-    guard options.allowsUnsafeLinks || staysInside(target, from: order.place) else {
+    guard !options.refusesUnsafeLinks || staysInside(target, from: order.place) else {
       throw BatchError(
-        .invalid, "refused: a symbolic link that leads outside", remedy: "see --unsafe-links")
+        .invalid, "refused: a symbolic link that leads outside", remedy: "see --safe-links")
     }
     let parent = try lane.parent(of: order.place)
     guard try lane.mayTake(order, in: parent) else { return .kept }
@@ -79,7 +80,7 @@ struct ExtractionFinisher {
       lane.replacing(name, in: parent) { symlinkat(target, parent, $0) }
     }
     guard failed == 0 else { throw ExtractedFile.failure(failed) }
-    return .made(lane.metadata(of: order).apply(to: name, in: parent, hasMode: false))
+    return .made(try lane.metadata(of: order).apply(toMade: name, in: parent))
   }
 
   /// Whether a link can lead nowhere but below the target folder.
@@ -115,11 +116,25 @@ struct ExtractionFinisher {
       throw Self.noFirstName
     }
     let from = source.raw
+    // While the link has a temporary name, other runs would take an inode without a lock for that of a dead run.
+    let lock = options.overwriting == .never ? -1 : Self.lock(first.name, in: from)
+    defer { if lock >= 0 { _ = Glibc.close(lock) } }
     let failed = first.name.withCString { old in
       lane.replacing(order.place.name, in: parent) { linkat(from, old, parent, $0, 0) }
     }
     guard failed == 0 else { throw ExtractedFile.failure(failed) }
     return .made([])
+  }
+
+  /// Opens a regular file and locks it, where it can be.
+  ///
+  /// - Returns: a descriptor, or a negative number.
+  private static func lock(_ name: PathBytes, in folder: Int32) -> Int32 {
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+    let opened = name.withCString { name in retrying { Int(clinux_openat(folder, name, flags, 0)) } }
+    // A lock that somebody else has keeps other runs away as well.
+    if opened >= 0 { _ = flock(Int32(opened), LOCK_SH | LOCK_NB) }
+    return Int32(truncatingIfNeeded: opened)
   }
 
   /// Opens the folder of what a hard link is one more name of.
@@ -145,17 +160,10 @@ struct ExtractionFinisher {
     guard let status = lane.status(of: first.name, in: target.raw), status.kind == .regular, status.size == 0
     else { return .made([]) }
     let to = target.raw
+    let lock = Self.lock(order.place.name, in: parent)
+    defer { if lock >= 0 { _ = Glibc.close(lock) } }
     let failed = order.place.name.withCString { old in
-      PathBytes(TemporaryName().bytes).withCString { step in
-        guard linkat(parent, old, to, step, 0) == 0 else { return errno }
-        return first.name.withCString { new in
-          guard renameat(to, step, to, new) == 0 else {
-            defer { unlinkat(to, step, 0) }
-            return errno
-          }
-          return 0
-        }
-      }
+      ExtractionLane.replace(first.name, in: to) { linkat(parent, old, to, $0, 0) }
     }
     guard failed == 0 else { throw ExtractedFile.failure(failed) }
     return .made([])

@@ -153,7 +153,7 @@ final class ExtractionLane {
       clinux_mknodat(parent, pointer, kind | 0o600, order.entry.deviceMajor, order.entry.deviceMinor)
     }
     guard failed == 0 else { throw ExtractedFile.failure(failed) }
-    return .made(metadata(of: order).apply(to: name, in: parent, hasMode: true))
+    return .made(try metadata(of: order).apply(toMade: name, in: parent))
   }
 
   /// Makes something under a name, or under another one and then in place of what has the name.
@@ -162,12 +162,25 @@ final class ExtractionLane {
   func replacing(_ name: PathBytes, in folder: Int32, _ make: (UnsafePointer<CChar>) -> Int32) -> Int32 {
     let failed = name.withCString { make($0) == 0 ? 0 : errno }
     guard failed == EEXIST, options.overwriting != .never else { return failed }
-    return PathBytes(TemporaryName().bytes).withCString { step in
-      guard make(step) == 0 else { return errno }
-      let failed = name.withCString { renameat(folder, step, folder, $0) == 0 ? 0 : errno }
-      // Where both are names of one inode already, the rename leaves both.
-      unlinkat(folder, step, 0)
-      return failed
+    return Self.replace(name, in: folder, make)
+  }
+
+  /// Makes something under a temporary name, and gives it the name of what is there.
+  ///
+  /// - Returns: 0 or the error number.
+  static func replace(
+    _ name: PathBytes, in folder: Int32, registry: AtomicFileRegistry = .shared,
+    _ make: (UnsafePointer<CChar>) -> Int32
+  ) -> Int32 {
+    let step = TemporaryName()
+    let made = registry.add(step, in: folder) {
+      PathBytes(step.bytes).withCString { make($0) == 0 ? 0 : -Int(errno) }
+    }
+    guard made >= 0 else { return Int32(truncatingIfNeeded: -made) }
+    // Where both are names of one inode already, the rename leaves both.
+    defer { registry.remove(step, unlinking: true) }
+    return PathBytes(step.bytes).withCString { old in
+      name.withCString { renameat(folder, old, folder, $0) == 0 ? 0 : errno }
     }
   }
 

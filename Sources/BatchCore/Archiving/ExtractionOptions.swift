@@ -19,8 +19,9 @@ public struct ExtractionOptions: Sendable {
   /// meaning to.
   public var restoresPrivileges = false
   public var makesDevices = false
-  /// Whether symbolic links may be absolute or lead out of the target folder.
-  public var allowsUnsafeLinks = false
+  /// Whether symbolic links that are absolute or lead out of the target folder are refused. Nothing is ever written
+  /// through a link; this is for whoever follows the links later.
+  public var refusesUnsafeLinks = false
   public var limits = ArchiveLimits()
   /// Whether members behind a damaged place are looked for.
   public var keepsGoing = false

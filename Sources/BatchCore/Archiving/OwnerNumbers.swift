@@ -6,12 +6,16 @@ final class OwnerNumbers: Sendable {
   private let groups = Mutex<[[UInt8]: UInt32?]>([:])
 
   /// User and group for `chown(2)`: by name where the name is known here, else by number.
-  func owner(of entry: ArchiveEntry, numeric: Bool) -> (user: UInt32, group: UInt32) {
-    guard !numeric else { return (entry.owner, entry.group) }
-    return (
-      Self.number(of: entry.ownerName, in: users, Accounts.user) ?? entry.owner,
-      Self.number(of: entry.groupName, in: groups, Accounts.group) ?? entry.group
-    )
+  ///
+  /// - Returns: nil when one of them is no number that an owner can have; `chown(2)` would take it for "leave as it is".
+  func owner(of entry: ArchiveEntry, numeric: Bool) -> (user: UInt32, group: UInt32)? {
+    var user = entry.owner
+    var group = entry.group
+    if !numeric {
+      user = Self.number(of: entry.ownerName, in: users, Accounts.user) ?? user
+      group = Self.number(of: entry.groupName, in: groups, Accounts.group) ?? group
+    }
+    return user == .max || group == .max ? nil : (user, group)
   }
 
   private static func number(

@@ -33,8 +33,11 @@ int clinux_open_beneath(int directory, const char *path, int flags);
 extern const int clinux_o_tmpfile;
 /// Gives a file without a name, or with others, a name.
 int clinux_link_descriptor(int fd, int directory, const char *name);
-/// fchmod(2) for a descriptor that was opened with O_PATH.
+/// fchmod(2), fchown(2) and the time of modification for a descriptor that was opened with O_PATH, also of a symbolic
+/// link.
 int clinux_chmod_path_descriptor(int fd, unsigned mode);
+int clinux_chown_path_descriptor(int fd, unsigned user, unsigned group);
+int clinux_set_time_of_path_descriptor(int fd, int64_t seconds, int nanoseconds);
 int clinux_mknodat(int directory, const char *name, unsigned mode, unsigned major_number, unsigned minor_number);
 
 /// listxattr(2), getxattr(2), llistxattr(2), lgetxattr(2), flistxattr(2), fgetxattr(2), fsetxattr(2).

@@ -35,9 +35,11 @@ extension CommandSpec {
     abstract: "Unpack an archive.",
     discussion: [
       """
-      Members are made below one directory, whatever the archive says: paths with '..', links that lead \
+      Members are made below one directory, whatever the archive says: paths with '..', hard links that lead \
       outside, second members of one name and devices are refused, each is named, and the others are \
-      extracted. Absolute names become relative. A file has its name only when it is complete.
+      extracted. Absolute names become relative. A file has its name only when it is complete. Symbolic links \
+      are made as they are, last of all, and nothing is written through one; --safe-links refuses those that \
+      lead outside.
       """,
       """
       A member glob is a pattern of gitignore; a directory that matches stands for all that is in it.
@@ -72,7 +74,11 @@ extension CommandSpec {
         help: "Restore setuid and setgid bits, capabilities and attributes of the system too."),
       OptionSpec(.devices, "devices", help: "Make character and block devices."),
       OptionSpec(
-        .unsafeLinks, "unsafe-links", help: "Make symbolic links that are absolute or lead outside."),
+        .safeLinks, "safe-links",
+        help: "Refuse symbolic links that are absolute or lead outside, for archives from strangers."),
+      OptionSpec(
+        .unsafeLinks, "unsafe-links",
+        help: "Does nothing: symbolic links are made as they are unless --safe-links is given."),
       OptionSpec(
         .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
         help: "Stop when the contents are larger than this together."),

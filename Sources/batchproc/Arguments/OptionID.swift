@@ -19,5 +19,5 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Archives
   case reproducible, mtime, verify
   case longRows, digests, index, stripComponents, overwrite, toStdout, sameOwner, numericOwner, attributes
-  case samePermissions, devices, unsafeLinks, maxRatio, keepGoing, against
+  case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

@@ -32,7 +32,7 @@ struct ReadingChoices: Sendable {
     options.restoresAttributes = parsed.flag(.attributes, initially: true)
     options.restoresPrivileges = parsed.flag(.samePermissions)
     options.makesDevices = parsed.flag(.devices)
-    options.allowsUnsafeLinks = parsed.flag(.unsafeLinks)
+    options.refusesUnsafeLinks = parsed.flag(.safeLinks)
     options.keepsGoing = parsed.flag(.keepGoing)
     options.limits = ArchiveLimits(
       maximumOutput: parsed.size(.maxOutput).map { UInt64(clamping: $0) },

@@ -93,7 +93,8 @@ struct ExtractCommand: Command {
     if failure != nil || tally.current.spoilt > 0 { return .exit(.outputIncomplete) }
     if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
     if extraction.isCutShort { return .exit(.outputIncomplete) }
-    return .exit(counts.failed > 0 || extraction.madeSafe > 0 || !unmatched.isEmpty ? .someFailed : .success)
+    let isIncomplete = counts.failed > 0 || extraction.madeSafe > 0 || extraction.misdescribed > 0
+    return .exit(isIncomplete || !unmatched.isEmpty ? .someFailed : .success)
   }
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {

@@ -1,0 +1,201 @@
+import BatchCore
+import Testing
+
+/// Owners, modes and times that an archive gives wrongly, or that somebody else would like to have.
+@Suite("Metadata of extracted members", .timeLimit(.minutes(5))) struct ExtractMetadataTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  /// Makes `x.tar` of empty members whose pax records are given.
+  private func makePax(_ members: [(name: String, records: String)], mode: String = "0o4755") throws {
+    let rows = members.map { "('\($0.name)', {\($0.records)})" }.joined(separator: ", ")
+    try t.write(
+      "make.py",
+      """
+      import tarfile
+      tar = tarfile.open('x.tar', 'w', format=tarfile.PAX_FORMAT)
+      for name, records in [\(rows)]:
+          info = tarfile.TarInfo(name); info.mode = \(mode); info.uname = info.gname = ''; info.mtime = 5
+          info.pax_headers = records
+          tar.addfile(info)
+      tar.close()
+
+      """)
+    let made = try t.shell("python3 make.py && mkdir out")
+    try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  @Test(
+    "never make a file root's because its owner has a number that does not fit", .enabled(if: Host.isRoot),
+    arguments: ["1", "2", "7", "32"])
+  func owners(jobs: String) throws {
+    let bad = [
+      ("big", "'uid': '4294967297'"), ("negative", "'uid': '-2'"), ("leave", "'uid': '4294967295'"),
+      ("huge", "'uid': '99999999999999999999'"), ("group", "'gid': '4294967296'"),
+    ]
+    try makePax(bad + [("good", "'uid': '4294967294', 'gid': '7'")])
+    try t.writeIndexed("x.tar", "tar.zst")
+    for archive in ["x.tar", "x.tar.zst"] as [PathBytes] {
+      try t.shell("rm -rf out; mkdir out")
+      let run = try t.batchproc("extract", "-p", "-j", PathBytes(jobs), "-C", "out", archive)
+      #expect(run.status == 3, "\(run.errorText)")
+      for (name, _) in bad {
+        #expect(
+          run.errorText.contains("\(name): the archive has no possible number for its owner"),
+          "\(run.errorText)")
+        #expect(try t.shell("stat -c '%u:%g %a' out/\(name)").text == "0:0 755\n")
+      }
+      #expect(!run.errorText.contains("good: "))
+      #expect(try t.shell("stat -c '%u:%g %a' out/good").text == "4294967294:7 4755\n")
+    }
+    // The numbers do not matter when they are not used.
+    try t.shell("rm -rf out; mkdir out")
+    #expect(try t.batchproc("extract", "-p", "--no-same-owner", "-C", "out", "x.tar").status == 0)
+  }
+
+  @Test("go by a name that is known here, whatever the number", .enabled(if: Host.isRoot))
+  func ownerNames() throws {
+    try makePax([("f", "'uid': '-2', 'gid': '-2', 'uname': 'daemon', 'gname': 'daemon'")])
+    #expect(try t.batchproc("extract", "-p", "-C", "out", "x.tar").status == 0)
+    #expect(try t.shell("stat -c '%U:%G %a' out/f").text == "daemon:daemon 4755\n")
+    let numeric = try t.batchproc(
+      "extract", "-p", "--numeric-owner", "--overwrite", "always", "-C", "out", "x.tar")
+    #expect(numeric.status == 3, "\(numeric.errorText)")
+    #expect(try t.shell("stat -c '%u:%g %a' out/f").text == "0:0 755\n")
+  }
+
+  @Test("say which times cannot be", arguments: ["1", "32"])
+  func times(jobs: String) throws {
+    let bad = [
+      ("far", "'mtime': '99999999999999999999'"), ("past", "'mtime': '-99999999999999999999.5'"),
+      ("end", "'mtime': '9223372036854775807'"),
+    ]
+    try makePax(bad + [("old", "'mtime': '-1000.5'"), ("good", "'mtime': '20.25'")], mode: "0o644")
+    let run = try t.batchproc("extract", "-j", PathBytes(jobs), "-C", "out", "x.tar")
+    #expect(run.status == 3, "\(run.errorText)")
+    for (name, _) in bad {
+      #expect(run.errorText.contains("\(name): the archive has no possible time for it"), "\(run.errorText)")
+      #expect(t.exists(PathBytes("out/\(name)")))
+    }
+    #expect(!run.errorText.contains("good: ") && !run.errorText.contains("old: "), "\(run.errorText)")
+    #expect(try t.shell("stat -c %.Y out/good out/old").text == "20.250000000\n-1000.500000000\n")
+  }
+
+  @Test("find the number of a group that has very many members", .enabled(if: Host.canMount))
+  func largeGroup() throws {
+    try makePax([("f", "'gid': '1', 'gname': 'crowd'")], mode: "0o644")
+    let run = try t.shell(
+      """
+      { cat /etc/group; printf 'crowd:x:54321:'; seq -f 'member%06g' -s , 200000; } >group
+      unshare -m sh -c 'mount --bind group /etc/group && $BP extract -C out x.tar && $BP archive -q -o y.tar out'
+      stat -c %g out/f; tar tvf y.tar out/f
+      """)
+    #expect(run.text.contains("54321\n") && run.text.contains("/crowd"), "\(run.text) \(run.errorText)")
+  }
+
+  @Test(
+    "do not reach what another process puts in the place of a FIFO, a device or a link",
+    .enabled(if: Host.isRoot && Host.canPreload))
+  func swapped() throws {
+    let made = try t.shell(
+      """
+      python3 - <<'END'
+      import tarfile
+      tar = tarfile.open('x.tar', 'w')
+      for name, kind in [('fifo', tarfile.FIFOTYPE), ('dev', tarfile.CHRTYPE), ('link', tarfile.SYMTYPE)]:
+          info = tarfile.TarInfo(name); info.type = kind; info.mode = 0o666; info.uid = info.gid = 12345; info.mtime = 5
+          info.uname = info.gname = ''; info.linkname = 'anywhere' if name == 'link' else ''
+          info.devmajor, info.devminor = 1, 3
+          tar.addfile(info)
+      tar.close()
+      END
+      mkdir out; for n in file fifo link; do mkdir $n; done; echo secret >file/victim; chmod 600 file/victim; mkfifo -m 600 fifo/victim
+      ln -s elsewhere link/victim
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    // What another process may do at any time to a folder that it may write to.
+    try t.preload(
+      """
+      #include <stdlib.h>
+      #include <sys/stat.h>
+      static void swap(int folder, const char *name) {
+        unlinkat(folder, name, 0);
+        if (linkat(AT_FDCWD, getenv("VICTIM"), folder, name, 0)) abort();
+      }
+      int mknodat(int folder, const char *name, mode_t mode, dev_t device) {
+        static int (*real)(int, const char *, mode_t, dev_t);
+        if (!real) real = (int (*)(int, const char *, mode_t, dev_t))dlsym(RTLD_NEXT, "mknodat");
+        int result = real(folder, name, mode, device);
+        if (!result) swap(folder, name);
+        return result;
+      }
+      int symlinkat(const char *target, int folder, const char *name) {
+        static int (*real)(const char *, int, const char *);
+        if (!real) real = (int (*)(const char *, int, const char *))dlsym(RTLD_NEXT, "symlinkat");
+        int result = real(target, folder, name);
+        if (!result) swap(folder, name);
+        return result;
+      }
+      """)
+    for kind in ["file", "fifo", "link"] {
+      let before = try t.shell("stat -c '%u:%g %a %y' \(kind)/victim").text
+      let run = try t.shell(
+        "rm -rf out; mkdir out; VICTIM=$PWD/\(kind)/victim LD_PRELOAD=$PWD/preload.so $BP extract --devices -C out x.tar"
+      )
+      #expect(run.status != 0)
+      for name in ["fifo", "dev", "link"] {
+        #expect(run.errorText.contains("\(name): "), "\(kind) \(run.errorText)")
+      }
+      #expect(try t.shell("stat -c '%u:%g %a %y' \(kind)/victim").text == before, "\(kind)")
+    }
+  }
+
+  @Test("are those of the archive for FIFOs, devices and links", .enabled(if: Host.isRoot))
+  func special() throws {
+    let made = try t.shell(
+      """
+      mkdir src out stock; mkfifo -m 640 src/fifo; mknod -m 600 src/null c 1 3; ln -s x src/link; touch -hd @7.5 src/*; chown -h 12:34 src/*
+      tar --format=pax -cf x.tar src; tar xpf x.tar -C stock
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    for mode in ["never", "always"] {
+      let run = try t.batchproc(
+        "extract", "-p", "--devices", "--overwrite", PathBytes(mode), "-C", "out", "x.tar")
+      #expect(run.status == 0, "\(run.errorText)")
+      #expect(try t.differences("stock/src", "out/src", "mode time owner") == "")
+      #expect(try t.allTemporaries() == "")
+    }
+  }
+
+  @Test(
+    "take a temporary file whose lock another run has for that run's, and make another",
+    .enabled(if: Host.canPreload))
+  func locked() throws {
+    try t.shell("mkdir src out; seq 9 >src/f; tar cf x.tar src")
+    try t.preload(
+      """
+      #include <stdarg.h>
+      #include <sys/file.h>
+      static int locks;
+      int openat(int folder, const char *path, int flags, ...) {
+        static int (*real)(int, const char *, int, ...);
+        if (!real) real = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
+        va_list list; va_start(list, flags); unsigned mode = va_arg(list, unsigned); va_end(list);
+        if ((flags & O_TMPFILE) == O_TMPFILE) { errno = EOPNOTSUPP; return -1; }
+        return real(folder, path, flags, mode);
+      }
+      int flock(int fd, int operation) {
+        (void)fd; (void)operation;
+        if (locks++ < 2) { errno = EWOULDBLOCK; return -1; }
+        dprintf(2, "locked at %d\\n", locks);
+        return 0;
+      }
+      """)
+    let run = try t.shell(
+      "LD_PRELOAD=$PWD/preload.so $BP extract -q -C out x.tar; echo $?; diff -r src out/src")
+    #expect(run.text == "0\n", "\(run.text)")
+    #expect(run.errorText.contains("locked at 3"), "\(run.errorText)")
+    #expect(try t.allTemporaries() == "")
+  }
+}
