@@ -42,6 +42,27 @@ import Testing
     #expect(try t.shell("{ find src -type f; find o -type f; } | wc -l").text == "83\n")
   }
 
+  @Test(
+    "a device that fails for many files gives 20 messages and a count; -v and --json have all",
+    .enabled(if: Host.canTrace, "needs strace"), arguments: ["1", "2", "7", "32"])
+  func failingDevice(concurrency: String) throws {
+    let command = "compress --compress-all --force -j \(concurrency)"
+    let run = try t.shell(
+      """
+      trace() { strace -qq -f -o /dev/null -e trace=syncfs -e inject=syncfs:error=EIO "$@"; }
+      trace $BP \(command) -q src 2>some; echo $?; trace $BP \(command) -v src 2>all
+      trace $BP \(command) --json src 2>/dev/null | grep -c '"message":"cannot sync its file system"'
+      grep -c ': cannot sync its file system: Input/output error$' all; wc -l <some
+      tail -1 some
+      """)
+    let all = run.rows.dropFirst().first.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
+    #expect(all > 40, "\(run.text)")
+    #expect(
+      run.text
+        == "5\n\(all)\n\(all)\n21\nbatchproc: \(all - 20) more: cannot sync its file system: Input/output error\n",
+      "\(run.text)\(run.errorText)")
+  }
+
   @Test("a file size limit", .enabled(if: Host.canPreload, "needs cc"))
   func fileSizeLimit() throws {
     let run = try t.shell("ulimit -f 100; $BP compress --remove-source --format lz4 src")

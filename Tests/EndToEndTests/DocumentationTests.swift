@@ -19,7 +19,7 @@ import Testing
   }
 
   /// Of programs that the documents name on the same line.
-  private static let others: Set<String> = ["--work", "--quick"]
+  private static let others: Set<String> = ["--work", "--quick", "--allow-empty"]
 
   private func allHelp() throws -> String {
     let pages = [

@@ -30,7 +30,21 @@ import Testing
     #expect(run.status == 0)
     #expect(paths(run) == Self.files)
     #expect(run.messages.isEmpty)
-    #expect(run.errorText.contains("9 skipped"))
+    #expect(run.errorText.contains("9 skipped (7 symbolic links, 1 FIFO, 1 socket)"), "\(run.errorText)")
+    for j in ["1", "2", "7", "32"] as [PathBytes] {
+      let events = try t.batchproc("hash", "--json", "-j", j, "t").text
+      #expect(
+        events.contains(#""skipped":9,"skipped_symbolic_link":7,"skipped_fifo":1,"skipped_socket":1,"#),
+        "\(events)")
+    }
+    let archive = try t.batchproc("archive", "-o", "a.tar", "t")
+    #expect(archive.status == 0 && archive.errorText.contains("1 skipped (1 socket)"), "\(archive.errorText)")
+    let compressed = try t.batchproc("compress", "t")
+    #expect(
+      compressed.errorText.contains("9 skipped (7 symbolic links, 1 FIFO, 1 socket)")
+        || compressed.errorText.contains("skipped (7 symbolic links, 1 FIFO, 1 socket)"),
+      "\(compressed.errorText)")
+    try t.shell("rm t/*.gz t/*/*.gz")
 
     let verbose = try t.batchproc("hash", "-v", "t")
     #expect(verbose.output == run.output)
@@ -46,7 +60,7 @@ import Testing
     let run = try t.batchproc("hash", "t")
     #expect(run.status == 0)
     #expect(paths(run) == Self.files)
-    #expect(run.errorText.contains("3 skipped"))
+    #expect(run.errorText.contains("3 skipped (2 character devices, 1 block device)"), "\(run.errorText)")
   }
 
   @Test(

@@ -19,11 +19,12 @@ import Testing
 
   /// Prints what the run printed, then its status after `status`.
   private func night(
-    _ tree: String = "$PWD/srv/photos", prepare: String = ":", binary: String = "$BP", umask: String = "077"
+    _ tree: String = "$PWD/srv/photos", prepare: String = ":", binary: String = "$BP", umask: String = "077",
+    environment: String = ""
   ) throws -> Outcome {
     try t.shell(
       """
-      \(prepare); (umask \(umask); env -i PATH=/usr/bin:/bin BATCHPROC="\(binary)" LC_ALL=C \
+      \(prepare); (umask \(umask); env -i PATH=/usr/bin:/bin BATCHPROC="\(binary)" LC_ALL=C \(environment) \
         setsid -w sh '\(Self.folder)/nightly-archive.sh' \(tree) $PWD/b </dev/null >mail 2>&1; echo $? >status)
       cat status mail
       """)
@@ -43,7 +44,7 @@ import Testing
       diff -r --no-dereference srv/photos out/photos; ls -A b | grep -c batchproc-; $BP verify -q b/photos-*; echo $?
       """)
     #expect(
-      run.text == "\(umask == "077" ? "600" : "644") b/\(try today)\n0\n0\n" && run.errorText == "",
+      run.text == "600 b/\(try today)\n0\n0\n" && run.errorText == "",
       "\(run.text)\(run.errorText)")
   }
 
@@ -85,15 +86,12 @@ import Testing
   @Test("no source, no folder for archives, no batchproc: the mail says which, and nothing is made")
   func missing() throws {
     let source = try night("$PWD/srv/nosuch")
-    #expect(source.text.hasPrefix("1\nnightly-archive.sh: nothing was archived\n"), "\(source.text)")
-    #expect(
-      source.text.contains("batchproc: nosuch: cannot find: No such file or directory"), "\(source.text)")
-    let parent = try night("$PWD/nosuch/photos")
-    #expect(
-      parent.text.hasPrefix("1\n") && parent.text.contains("No such file or directory"), "\(parent.text)")
+    #expect(source.text.hasPrefix("1\nnightly-archive.sh: there is no folder /"), "\(source.text)")
+    #expect(source.text.contains("/srv/nosuch, or it cannot be entered"), "\(source.text)")
+    #expect(try night("$PWD/nosuch/photos").text.hasPrefix("1\nnightly-archive.sh: there is no folder "))
     let tool = try night(binary: "nosuch")
     #expect(tool.text.hasPrefix("127\n") && tool.text.contains("there is no nosuch in "), "\(tool.text)")
-    #expect(t.names(in: "b") == [".nightly-archive.lock"])
+    #expect(t.names(in: "b").filter { $0 != ".nightly-archive.lock" } == [])
     let folder = try night(prepare: "rm -r b")
     #expect(folder.text.hasPrefix("5\n") && folder.text.contains("there is no folder"), "\(folder.text)")
   }
@@ -130,6 +128,84 @@ import Testing
     }
     #expect(t.names(in: "b") == [".nightly-archive.lock", PathBytes(try today)])
     #expect(t.read(PathBytes("b/\(try today)")) == Array("before\n".utf8))
+  }
+
+  @Test(
+    "a link to a tree, a slash behind it and . stand for the tree",
+    arguments: ["$PWD/link", "$PWD/srv/photos/", "$PWD/srv/photos//", "$PWD/link/", "srv/../link", ".", "./"])
+  func spelling(tree: String) throws {
+    let here = tree.hasPrefix(".") ? "cd srv/photos; ln -s ../../b b" : ":"
+    let run = try t.shell(
+      """
+      ln -s srv/photos link; here=$PWD; \(here); env -i PATH=/usr/bin:/bin BATCHPROC="$BP" \
+        sh '\(Self.folder)/nightly-archive.sh' \(tree) b 2>&1; echo $?; cd $here; rm -f srv/photos/b; ls b
+      $BP list b/photos-* | grep -vx photos/b | sort >found; find srv/photos -printf '%P\\n' | wc -l; wc -l <found; grep -cx photos/text found
+      """)
+    let count = try t.shell("find srv/photos | wc -l").text
+    #expect(run.text == "0\n\(try today)\n\(count)\(count)1\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("an empty tree and one that is not mounted are refused unless told, and replace no archive")
+  func empty() throws {
+    try t.shell("echo before >b/\(try today); mkdir srv/empty srv/empty/lost+found srv/photos/sub")
+    try t.shell("sed s/photos/empty/ <<<'\(try today)' | xargs -I% cp b/\(try today) b/%")
+    let empty = try night("$PWD/srv/empty")
+    #expect(empty.text.hasPrefix("1\nnightly-archive.sh: the tree is empty\n"), "\(empty.text)")
+    // The line of fstab may be that of a folder above.
+    for place in ["srv/photos", "srv"] {
+      let unmounted = try night(
+        prepare: "echo none $PWD/\(place) tmpfs noauto 0 0 >fstab", environment: "LIBMOUNT_FSTAB=$PWD/fstab")
+      #expect(
+        unmounted.text.hasPrefix("1\nnightly-archive.sh: \(t.path)/\(place) is not mounted\n"),
+        "\(unmounted.text)")
+    }
+    #expect(try t.shell("cat b/*.zst").text == "before\nbefore\n")
+    #expect(try night("$PWD/srv/photos", environment: "LIBMOUNT_FSTAB=/dev/null").text == "0\n")
+    #expect(try night("--allow-empty $PWD/srv/empty").text == "0\n")
+    #expect(try t.shell("$BP list -q b/empty-*").text == "empty/\nempty/lost+found/\n")
+  }
+
+  @Test(
+    "the lock is a file of this user that nobody else can open; a link or a file in its place is refused",
+    .enabled(if: Host.canChangeUser))
+  func lock() throws {
+    // What an earlier version left.
+    try t.shell(": >b/.nightly-archive.lock; chmod 644 b/.nightly-archive.lock")
+    #expect(try night().text == "0\n")
+    #expect(try t.shell("stat -c '%a %s' b/.nightly-archive.lock").text == "600 0\n")
+    let other = try t.shell(
+      """
+      rm b/.nightly-archive.lock b/photos-*; chmod 755 . b; env -i PATH=/usr/bin:/bin BATCHPROC="$BP" \
+        sh '\(Self.folder)/nightly-archive.sh' srv/photos b; stat -c %a b/.nightly-archive.lock
+      setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'flock -n b/.nightly-archive.lock true' 2>/dev/null && echo taken
+      """)
+    #expect(other.text == "600\n", "\(other.text)\(other.errorText)")
+    for plant in ["ln -s ../victim", "ln -s ../gone", "mkfifo", "mkdir", "ln ../victim"] {
+      let run = try night(
+        prepare: """
+          rm -rf b; mkdir b; printf keep >victim; chown 65534 victim; chmod 644 victim
+          cd b; \(plant) .nightly-archive.lock; cd ..
+          """)
+      #expect(run.text.hasPrefix("5\nnightly-archive.sh: "), "\(plant): \(run.text)")
+      #expect(run.text.contains(".nightly-archive.lock is not a file of this user"), "\(plant): \(run.text)")
+      #expect(
+        try t.shell("stat -c '%a %s' victim; ls gone b/photos-* 2>/dev/null").text == "644 4\n", "\(plant)")
+    }
+  }
+
+  @Test("the line that deletes old archives keeps the newest, and runs after a good night only")
+  func deletion() throws {
+    let run = try t.shell(
+      """
+      line=$(sed -n "s,^#  *\\(&& cd /var/backups/photos\\),\\1,p" '\(Self.folder)/batchproc-archive.cron')
+      [ -n "$line" ] || exit 1; line=${line//\\/var\\/backups\\/photos/$PWD\\/b}
+      for day in $(seq 40); do : >b/photos-2001-$(date -d "2001-01-01 +$day days" +%m-%d).tar.zst; done
+      touch -d 2001-01-01 b/*; : >b/other; : >b/photos-old.tar.zst
+      for status in 1 3 5 11 0 0; do sh -c "(exit $status) $line"; ls b | wc -l; done; ls b | head -3
+      """)
+    #expect(
+      run.text == "42\n42\n42\n42\n33\n33\nother\nphotos-2001-01-11.tar.zst\nphotos-2001-01-12.tar.zst\n",
+      "\(run.text)\(run.errorText)")
   }
 
   @Test("the units are those that systemd takes")

@@ -148,7 +148,7 @@ public final class ArchiveJob: BatchJob {
       return try maker.entry(for: record, in: context)
     } catch {
       try context.checkCancellation()
-      context.report(Problem(error))
+      context.report(error.code == .special ? .special(record.status.kind, at: record.path) : Problem(error))
       noteMissing(record)
       return nil
     }

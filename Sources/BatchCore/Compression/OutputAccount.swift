@@ -11,7 +11,7 @@ struct OutputAccount: Sendable {
   func failed(_ problem: Problem) {
     // A file that changed has no output: whatever the policy, it is not done.
     let severity = problem.event == .changed ? .failure : policy.severity(of: problem.event)
-    if severity == .failure { counters.addFailed() } else { counters.addSkipped() }
+    if severity == .failure { counters.addFailed() } else { counters.addSkipped(problem.kind) }
     observer.met(problem, severity: severity)
   }
 

@@ -215,7 +215,7 @@ public final class ChunkContext {
   public func report(_ problem: Problem) -> Severity {
     let severity = policy.severity(of: problem.event)
     note(problem, severity)
-    if severity == .failure { counters.addFailed() } else { counters.addSkipped() }
+    if severity == .failure { counters.addFailed() } else { counters.addSkipped(problem.kind) }
     if problem.event == .missing { counters.addMissing() }
     return severity
   }

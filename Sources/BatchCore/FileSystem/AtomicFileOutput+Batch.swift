@@ -29,7 +29,7 @@ extension AtomicFileOutput {
   func syncFileSystem() throws(BatchError) {
     let descriptor = openDescriptor
     let result = retrying { Int(clinux_syncfs(descriptor)) }
-    guard result >= 0 else { throw Self.failure("sync the file system of", -result, target) }
+    guard result >= 0 else { throw Self.failure("sync its file system", -result, target) }
   }
 
   func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {

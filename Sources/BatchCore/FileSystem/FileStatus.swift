@@ -76,18 +76,23 @@ public struct FileStatus: Sendable, Hashable {
 }
 
 extension FileStatus.Kind {
+  /// Without an article: "FIFO".
+  public var noun: String {
+    switch self {
+    case .regular: "regular file"
+    case .directory: "directory"
+    case .symbolicLink: "symbolic link"
+    case .fifo: "FIFO"
+    case .socket: "socket"
+    case .characterDevice: "character device"
+    case .blockDevice: "block device"
+    case .unknown: "unknown object"
+    }
+  }
+
   /// For messages: "a FIFO".
   public var text: String {
-    switch self {
-    case .regular: "a regular file"
-    case .directory: "a directory"
-    case .symbolicLink: "a symbolic link"
-    case .fifo: "a FIFO"
-    case .socket: "a socket"
-    case .characterDevice: "a character device"
-    case .blockDevice: "a block device"
-    case .unknown: "an object of unknown kind"
-    }
+    self == .unknown ? "an object of unknown kind" : "a \(noun)"
   }
 
   /// The kind that a directory entry claims; nil when the file system does not say.

@@ -174,6 +174,6 @@ struct FolderScanner: Sendable {
 extension Problem {
   /// A path that is passed over because there is nothing to read in it.
   static func special(_ kind: FileStatus.Kind, at path: PathBytes) -> Problem {
-    Problem(.special, BatchError(.special, "is \(kind.text), passed over", path: path))
+    Problem(.special, BatchError(.special, "is \(kind.text), passed over", path: path), kind: kind)
   }
 }

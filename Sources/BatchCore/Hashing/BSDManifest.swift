@@ -30,21 +30,43 @@ enum BSDManifest {
     guard let algorithm = DigestAlgorithm(tag: tag) else {
       // A digest before a name that begins with a parenthesis, in the reversed form.
       if tag.allSatisfy({ Hexadecimal.value(of: $0) != nil }) { return nil }
-      throw MalformedLine("the tag names no algorithm known here")
+      throw MalformedLine(
+        "unsupported algorithm" + (isTag(tag) ? " \(String(decoding: tag, as: UTF8.self))" : ""))
     }
     rest = rest.dropFirst()
     guard let close = rest.lastIndex(of: UInt8(ascii: ")")) else {
       throw MalformedLine("no parenthesis behind the name")
     }
-    let tail = rest[(close + 1)...].drop(while: Self.isBlank)
+    let tail = rest[(close + 1)...].drop(while: ChecksumLineParser.isBlank)
     guard tail.first == UInt8(ascii: "=") else { throw MalformedLine("no = behind the name") }
-    guard let digest = Digest(algorithm, hex: tail.dropFirst().drop(while: Self.isBlank)) else {
+    guard let digest = Digest(algorithm, hex: tail.dropFirst().drop(while: ChecksumLineParser.isBlank)) else {
       throw MalformedLine("not \(algorithm.byteCount * 2) hexadecimal digits behind the =")
     }
     return (digest, rest[..<close])
   }
 
-  private static func isBlank(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+  /// Whether a line looks like `ALGORITHM (name) =`, whatever follows; of an algorithm known here the beginning
+  /// is enough.
+  static func hasShapeOfRow(_ text: ArraySlice<UInt8>) -> Bool {
+    let tag = text.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "(") }
+    var rest = text[tag.endIndex...]
+    if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
+    guard isTag(tag), rest.first == UInt8(ascii: "(") else { return false }
+    if DigestAlgorithm(tag: tag) != nil { return true }
+    guard let close = rest.lastIndex(of: UInt8(ascii: ")")) else { return false }
+    return rest[(close + 1)...].drop(while: ChecksumLineParser.isBlank).first == UInt8(ascii: "=")
+  }
+
+  /// Whether a word could be the name of an algorithm; it is safe to print then.
+  private static func isTag(_ word: ArraySlice<UInt8>) -> Bool {
+    (1...32).contains(word.count)
+      && word.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "/"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
   }
 }

@@ -6,8 +6,10 @@ public enum CheckItem: Sendable {
   case standardInput(ManifestEntry)
   /// A file that an entry names and that cannot be looked at.
   case unavailable(ManifestEntry, BatchError)
-  /// A line that says nothing.
-  case malformed(manifest: PathBytes, line: Int, reason: String)
+  /// A row that is not valid.
+  case malformed(BatchError)
+  /// A line that is no row.
+  case text(BatchError)
   /// A manifest that could not be opened or read to its end.
   case unreadable(Problem)
 }

@@ -39,11 +39,13 @@ public final class CheckJob: BatchJob {
           context.report(Problem(isMissing ? .missing : .unreadable, error))
           settle(entry, isMissing ? .missing : .unreadable, in: &result)
         }
-      case .malformed(let manifest, let line, let reason):
-        context.skip()
+      case .malformed(let error):
+        context.report(Problem(.malformed, error))
         result.tally.malformed += 1
-        result.malformed.append(
-          CheckedChunk.MalformedLine(manifest: manifest, line: line, reason: reason))
+      case .text(let error):
+        context.skip()
+        result.tally.text += 1
+        result.text.append(error)
       case .unreadable(let problem):
         context.report(problem)
         result.tally.unreadableManifests += 1

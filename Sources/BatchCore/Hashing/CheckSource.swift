@@ -6,6 +6,7 @@ import Glibc
 public struct CheckSource: BatchSource {
   private let directory: PathBytes?
   private let options: ManifestReader.Options
+  private let ignoresMalformed: Bool
   private let cancellation: Cancellation
   private let calls: any FileSystemCalls
   private var manifests: AnyIterator<PathBytes>
@@ -16,16 +17,18 @@ public struct CheckSource: BatchSource {
   /// - Parameters:
   ///   - manifests: paths, `-` for standard input.
   ///   - directory: where relative names begin; nil for the working directory.
+  ///   - ignoresMalformed: rows that are not valid are passed over as other text is.
   ///   - selection: which entries to verify. The patterns are held against the names in the manifest, and the
   ///     file system to stay on is that of the directory.
   ///   - cancellation: ends the wait for a manifest that comes through a pipe.
   public init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
-    selection: WalkOptions = WalkOptions(), cancellation: Cancellation
+    ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), cancellation: Cancellation
   ) {
     self.manifests = AnyIterator(manifests.makeIterator())
     self.directory = directory
     self.options = options
+    self.ignoresMalformed = ignoresMalformed
     self.cancellation = cancellation
     calls = LinuxCalls()
     chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: calls)
@@ -64,7 +67,10 @@ public struct CheckSource: BatchSource {
   private mutating func item(for item: ManifestItem, of manifest: OpenManifest) -> CheckItem? {
     switch item {
     case .malformed(let line, let reason):
-      return .malformed(manifest: manifest.path, line: line, reason: reason)
+      let error = BatchError(.malformed, "line \(line): \(reason)", path: manifest.path)
+      return ignoresMalformed ? .text(error) : .malformed(error)
+    case .text(let line, let reason):
+      return .text(BatchError(.malformed, "line \(line): \(reason)", path: manifest.path))
     case .entry(let entry):
       if entry.path == "-", !manifest.isStandardInput { return .standardInput(entry) }
       return locate(entry)

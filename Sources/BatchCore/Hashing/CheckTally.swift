@@ -6,8 +6,10 @@ public struct CheckTally: Sendable, Hashable {
   public var unreadable = 0
   /// Missing files that were not to be counted as such.
   public var ignored = 0
-  /// Lines that say nothing.
+  /// Rows that are not valid.
   public var malformed = 0
+  /// Lines that are no rows: comments and empty lines are not counted.
+  public var text = 0
   /// Manifests that could not be opened or read to their end.
   public var unreadableManifests = 0
 
@@ -32,6 +34,7 @@ public struct CheckTally: Sendable, Hashable {
     left.unreadable += right.unreadable
     left.ignored += right.ignored
     left.malformed += right.malformed
+    left.text += right.text
     left.unreadableManifests += right.unreadableManifests
   }
 }

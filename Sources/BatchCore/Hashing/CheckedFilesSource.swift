@@ -14,7 +14,8 @@ public struct CheckedFilesSource: BatchSource {
       case .unavailable(_, let error):
         return .problem(Problem(error.code == .missing ? .missing : .unreadable, error))
       case .unreadable(let problem): return .problem(problem)
-      case .malformed: continue
+      case .malformed(let error): return .problem(Problem(.malformed, error))
+      case .text: continue
       }
     }
     return nil

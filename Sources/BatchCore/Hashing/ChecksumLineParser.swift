@@ -16,10 +16,37 @@ struct ChecksumLineParser: Sendable {
     return ((try? probe.parse(line)) ?? nil) != nil
   }
 
+  /// Whether a line looks like a row: a word of 20 bytes or more, a blank, a space or `*`, and a name; or
+  /// `ALGORITHM (name) =`.
+  static func hasShapeOfRow(_ line: [UInt8]) -> Bool {
+    var text = line.drop(while: isBlank)
+    if text.first == EscapedName.mark { text = text.dropFirst() }
+    let word = text.prefix { !isBlank($0) }
+    let name = text[word.endIndex...].dropFirst()
+    if word.count >= shortestWord, name.count > 1,
+      name.first == UInt8(ascii: " ") || name.first == UInt8(ascii: "*")
+    {
+      return true
+    }
+    return BSDManifest.hasShapeOfRow(text)
+  }
+
+  /// Whether a line is a heading between rows, such as `SHA512:`.
+  static func isHeading(_ line: [UInt8]) -> Bool {
+    line.last { !isBlank($0) } == UInt8(ascii: ":")
+  }
+
+  static func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+  }
+
+  /// Words of prose are shorter, digests of all algorithms that resist intent longer.
+  static let shortestWord = 20
+
   mutating func parse(_ line: [UInt8]) throws(MalformedLine) -> ManifestEntry? {
     guard let first = line.first, first != UInt8(ascii: "#") else { return nil }
     guard !line.contains(0) else { throw MalformedLine("a NUL byte") }
-    var text = line.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    var text = line.drop(while: Self.isBlank)
     let isEscaped = text.first == EscapedName.mark
     if isEscaped {
       guard !zero else { throw MalformedLine("an escaped line between lines that end with NUL") }

@@ -29,15 +29,19 @@ enum GNUManifest {
     let isMarked = text.starts(with: "XXH3_".utf8)
     let text = isMarked ? text.dropFirst(5) : text
     let digits = text.prefix { Hexadecimal.value(of: $0) != nil }
+    let word = text.prefix { !ChecksumLineParser.isBlank($0) }
+    guard digits.count == word.count || word.count < ChecksumLineParser.shortestWord else {
+      throw MalformedLine("a digest that is not hexadecimal")
+    }
     guard digits.count >= 8 else { throw MalformedLine("not a checksum line") }
     let candidates = DigestAlgorithm.candidates(hexLength: digits.count)
     guard let likely = candidates.first else {
-      throw MalformedLine("no algorithm has digests of \(digits.count) hexadecimal digits")
+      throw MalformedLine("no supported algorithm has digests of \(digits.count) hexadecimal digits")
     }
     guard !isMarked || likely == .xxh3 else { throw MalformedLine("not 16 hexadecimal digits of XXH3") }
     let isForced = forced.map { candidates.contains($0) } ?? false
     guard let blank = text[digits.endIndex...].first,
-      blank == UInt8(ascii: " ") || blank == UInt8(ascii: "\t"),
+      ChecksumLineParser.isBlank(blank),
       let digest = Digest(isForced ? forced ?? likely : likely, hex: digits)
     else { throw MalformedLine("no blank behind the digest") }
 

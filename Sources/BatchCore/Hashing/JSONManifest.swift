@@ -22,17 +22,28 @@ enum JSONManifest {
     output.append(UInt8(ascii: "}"))
   }
 
-  /// Whether a line of an unknown manifest begins as an object with a member.
+  /// Whether a line of an unknown manifest begins as an object with a member, or ends as one does.
   static func recognises(_ line: [UInt8]) -> Bool {
     var text = line.drop(while: JSONObjectParser.isBlank)
-    guard text.popFirst() == UInt8(ascii: "{") else { return false }
-    return text.first { !JSONObjectParser.isBlank($0) } == UInt8(ascii: "\"")
+    if text.popFirst() == UInt8(ascii: "{"),
+      text.first(where: { !JSONObjectParser.isBlank($0) }) == UInt8(ascii: "\"")
+    {
+      return true
+    }
+    return line.last { !JSONObjectParser.isBlank($0) } == UInt8(ascii: "}")
+      && zip(line, line.dropFirst()).contains { $0 == UInt8(ascii: "\"") && $1 == UInt8(ascii: ":") }
   }
 
+  /// Events of `--json` that stand beside rows.
+  private static let otherEvents = ["problem", "error", "summary"]
+
   static func parse(_ line: [UInt8]) throws(MalformedLine) -> ManifestEntry? {
-    guard !line.allSatisfy(JSONObjectParser.isBlank) else { return nil }
+    guard let first = line.first(where: { !JSONObjectParser.isBlank($0) }), first != UInt8(ascii: "#") else {
+      return nil
+    }
     var entry = ManifestEntry(path: "", digests: [])
     var hasPath = false
+    var isOtherEvent = false
     var parser = JSONObjectParser(line)
     while let (key, value) = try parser.next() {
       switch (key, value) {
@@ -45,6 +56,8 @@ enum JSONManifest {
         }
         entry.path = PathBytes(decoded)
         hasPath = true
+      case ("type", .string(let bytes)):
+        isOtherEvent = otherEvents.contains { bytes.elementsEqual($0.utf8) }
       case ("size", .number(let digits)):
         guard let size = DecimalDigits.value(of: digits) else { throw MalformedLine("the size is not whole") }
         entry.size = size
@@ -61,6 +74,7 @@ enum JSONManifest {
       default: continue
       }
     }
+    guard !isOtherEvent else { return nil }
     guard hasPath else { throw MalformedLine("no path") }
     guard !entry.digests.isEmpty else { throw MalformedLine("no digest of a known algorithm") }
     guard !entry.path.containsNUL else { throw MalformedLine("a NUL byte in the name") }

@@ -28,6 +28,8 @@ public struct ManifestEntry: Sendable, Hashable {
 /// One finding of a ``ManifestReader``.
 public enum ManifestItem: Sendable, Hashable {
   case entry(ManifestEntry)
-  /// A line, counted from 1, that says nothing, and why; the reason is safe to print.
+  /// A row that is not valid: the number of its line from 1, and what is wrong; the reason is safe to print.
   case malformed(line: Int, reason: String)
+  /// A line that is no row: text before the first row, a heading, the armour of a signed file.
+  case text(line: Int, reason: String)
 }

@@ -1,9 +1,13 @@
 /// Reads a manifest of any format, recognised by its first line that says something, in memory that
 /// does not grow with it.
 ///
-/// No input stops a reader: a line that says nothing is a ``ManifestItem/malformed(line:reason:)``.
-/// Lines of coreutils are judged as its version 9.1 judges them, except that a NUL byte in a line
-/// makes it malformed where coreutils would cut the name short.
+/// No input stops a reader: a row that is not valid is a ``ManifestItem/malformed(line:reason:)``, and a
+/// line that is none a ``ManifestItem/text(line:reason:)``. Which lines of coreutils are valid is as in its
+/// version 9.1, except that a NUL byte makes a line malformed where coreutils would cut the name short,
+/// and that a UTF-8 byte order mark before the first line is passed over.
+///
+/// A line has the shape of a row when it looks like one of its form although it is not valid. Once a valid
+/// row was there, every line is a row but empty ones, comments, headings and the armour of a signed file.
 public struct ManifestReader: Sendable {
   public struct Options: Sendable {
     /// Lines end with NUL, as `sha256sum -z` and `hashdeep -0` write them.
@@ -37,6 +41,8 @@ public struct ManifestReader: Sendable {
   private var checksums: ChecksumLineParser
   private var hashdeep: HashdeepParser
   private var mtree = MtreeParser()
+  private var armour = ManifestArmour()
+  private var hasRows = false
 
   public init(_ options: Options = Options()) {
     self.options = options
@@ -63,10 +69,9 @@ public struct ManifestReader: Sendable {
         return .malformed(line: number, reason: "a line of more than \(Self.longestLine) bytes")
       case .line: break
       }
-      if number == 1, startsWithByteOrderMark() {
-        return .malformed(line: number, reason: "a UTF-8 byte order mark before the first line; remove it")
-      }
+      if number == 1 { dropByteOrderMark() }
       trimLineEnd()
+      if armour.takes(line) { return .text(line: number, reason: "armour of a signed file") }
       decideGrammar()
       let isWhole = grammar == .mtree ? try joinContinuations(read) : true
       guard isWhole else {
@@ -75,17 +80,18 @@ public struct ManifestReader: Sendable {
       do throws(MalformedLine) {
         guard var entry = try parseLine() else { continue }
         entry.line = number
+        hasRows = true
         return .entry(entry)
       } catch {
-        return .malformed(line: number, reason: error.reason)
+        return isRow
+          ? .malformed(line: number, reason: error.reason) : .text(line: number, reason: error.reason)
       }
     }
   }
 
   private mutating func parseLine() throws(MalformedLine) -> ManifestEntry? {
     switch grammar {
-    case .undecided: nil
-    case .checksums: try checksums.parse(line)
+    case .undecided, .checksums: try checksums.parse(line)
     case .hashdeep: try hashdeep.parse(line)
     case .mtree: try mtree.parse(line)
     case .json: try JSONManifest.parse(line)
@@ -102,10 +108,22 @@ public struct ManifestReader: Sendable {
       grammar = .hashdeep
     } else if JSONManifest.recognises(line) {
       grammar = .json
-    } else if !checksums.accepts(line), MtreeParser.recognises(line) {
-      grammar = .mtree
-    } else {
+    } else if checksums.accepts(line) {
       grammar = .checksums
+    } else if MtreeParser.recognises(line) {
+      grammar = .mtree
+    } else if ChecksumLineParser.hasShapeOfRow(line) {
+      grammar = .checksums
+    }
+  }
+
+  /// Whether the line, which is not valid, is a row all the same.
+  private var isRow: Bool {
+    switch grammar {
+    case .undecided: false
+    case .checksums:
+      ChecksumLineParser.hasShapeOfRow(line) || hasRows && !ChecksumLineParser.isHeading(line)
+    case .hashdeep, .mtree, .json: true
     }
   }
 
@@ -115,13 +133,9 @@ public struct ManifestReader: Sendable {
     line.removeLast()
   }
 
-  /// Coreutils takes such a line for malformed, but what follows the mark still tells the format.
-  private mutating func startsWithByteOrderMark() -> Bool {
+  private mutating func dropByteOrderMark() {
     let mark: [UInt8] = [0xef, 0xbb, 0xbf]
-    guard line.starts(with: mark) else { return false }
-    line.removeFirst(mark.count)
-    decideGrammar()
-    return true
+    if line.starts(with: mark) { line.removeFirst(mark.count) }
   }
 
   /// Appends the lines that follow while the line ends with a backslash that no other one escapes;

@@ -7,6 +7,8 @@ struct MtreeParser: Sendable {
   private var outerLengths = [Int]()
   /// How many folders are open below one whose path was too long to keep.
   private var lostDepth = 0
+  /// Whether a file had a digest.
+  private var hasRows = false
 
   private static let longestFolder = 1 << 20
 
@@ -16,6 +18,9 @@ struct MtreeParser: Sendable {
     var size: UInt64?
     var modified: ManifestTime?
     var digests = [Digest]()
+    var hasUnsupportedDigest = false
+    /// The entry says of itself that less of it is to be compared.
+    var mayLackDigest = false
   }
 
   mutating func parse(_ line: [UInt8]) throws(MalformedLine) -> ManifestEntry? {
@@ -43,7 +48,15 @@ struct MtreeParser: Sendable {
     // Where a folder has a fault elsewhere in its line, the entries below must still find it open.
     if attributes.isFolder, !isWholePath { try enterFolder(named: word) }
     if let fault { throw fault }
-    guard attributes.isFile, !attributes.digests.isEmpty else { return nil }
+    guard attributes.isFile else { return nil }
+    guard !attributes.digests.isEmpty else {
+      if attributes.hasUnsupportedDigest { throw MalformedLine("no digest of a supported algorithm") }
+      if hasRows, !attributes.mayLackDigest {
+        throw MalformedLine("no digest, where other files have one")
+      }
+      return nil
+    }
+    hasRows = true
 
     var name = try MtreeName.decode(word)
     if isWholePath {
@@ -116,12 +129,22 @@ struct MtreeParser: Sendable {
     var fault: MalformedLine?
     var words = words
     while let word = nextWord(of: &words) {
-      guard let equals = word.firstIndex(of: UInt8(ascii: "=")) else { continue }
+      guard let equals = word.firstIndex(of: UInt8(ascii: "=")) else {
+        if flags.contains(where: { word.elementsEqual($0.utf8) }) {
+          attributes.mayLackDigest = true
+        } else {
+          fault = MalformedLine("a keyword without a value")
+        }
+        continue
+      }
       let keyword = word[..<equals]
       let value = word[(equals + 1)...]
       if keyword.elementsEqual("type".utf8) {
         attributes.isFile = value.elementsEqual("file".utf8)
         attributes.isFolder = value.elementsEqual("dir".utf8)
+        if !types.contains(where: { value.elementsEqual($0.utf8) }) {
+          fault = MalformedLine("an unknown type")
+        }
       } else if keyword.elementsEqual("size".utf8) {
         attributes.size = DecimalDigits.value(of: value)
         if attributes.size == nil { fault = MalformedLine("the size is not a number") }
@@ -135,10 +158,21 @@ struct MtreeParser: Sendable {
         } else {
           fault = MalformedLine("not \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.bsdTag)")
         }
+      } else if keyword.reversed().starts(with: "digest".utf8.reversed())
+        || otherDigests.contains(where: { keyword.elementsEqual($0.utf8) })
+        || value.count >= 32 && value.allSatisfy({ Hexadecimal.value(of: $0) != nil })
+      {
+        attributes.hasUnsupportedDigest = true
       }
     }
     return fault
   }
+
+  private static let types = ["file", "dir", "link", "block", "char", "fifo", "socket"]
+  /// Keywords that have no value.
+  private static let flags = ["ignore", "nochange", "optional"]
+  /// Of algorithms that are not here and whose keywords do not end in `digest`.
+  private static let otherDigests = ["cksum", "rmd160"]
 
   private static func nextWord(of text: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     text = text.drop(while: isBlank)

@@ -14,6 +14,8 @@ public final class Counters: Sendable {
     public var failed = 0
     /// Paths that the policies pass over: special, vanished.
     public var skipped = 0
+    /// How many of the skipped paths are special, by kind; kinds that there were none of are not in it.
+    public var skippedKinds: [FileStatus.Kind: Int] = [:]
     /// Bytes that were read from files.
     public var byteCount: Int64 = 0
     /// Operands that do not exist; also counted as failed.
@@ -31,6 +33,7 @@ public final class Counters: Sendable {
   private let byteCount = Atomic<Int64>(0)
   private let missing = Atomic<Int>(0)
   private let changed = Atomic<Int>(0)
+  private let skippedKinds = Mutex<[FileStatus.Kind: Int]>([:])
 
   public init() {}
 
@@ -42,6 +45,7 @@ public final class Counters: Sendable {
     snapshot.byteCount = byteCount.load(ordering: .relaxed)
     snapshot.missing = missing.load(ordering: .relaxed)
     snapshot.changed = changed.load(ordering: .relaxed)
+    snapshot.skippedKinds = skippedKinds.withLock { $0 }
     // Last, so that a look in between never shows more done than seen.
     snapshot.seen = seen.load(ordering: .relaxed)
     return snapshot
@@ -56,7 +60,12 @@ public final class Counters: Sendable {
   }
 
   func addFailed() { failed.add(1, ordering: .relaxed) }
-  func addSkipped() { skipped.add(1, ordering: .relaxed) }
+  /// - Parameter kind: of a special path.
+  func addSkipped(_ kind: FileStatus.Kind? = nil) {
+    skipped.add(1, ordering: .relaxed)
+    if let kind { skippedKinds.withLock { $0[kind, default: 0] += 1 } }
+  }
+
   func addMissing() { missing.add(1, ordering: .relaxed) }
   func addChanged() { changed.add(1, ordering: .relaxed) }
   func addBytes(_ count: Int) { byteCount.add(Int64(count), ordering: .relaxed) }

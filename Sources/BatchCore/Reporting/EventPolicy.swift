@@ -16,13 +16,13 @@ public struct EventPolicy: Sendable, Hashable {
 
   /// Vanished and special paths are ok, changed ones a warning, unreadable and missing ones a failure.
   public init() {
-    actions = [.vanished: .ok, .changed: .warn, .unreadable: .fail, .special: .ok, .missing: .fail]
+    actions = [.vanished: .ok, .changed: .warn, .unreadable: .fail, .special: .ok]
   }
 
-  /// The action for an event. That of `missing` cannot be changed: an operand that is not there is a failure.
+  /// The action for an event. Those of `missing` and `malformed` cannot be changed: both are failures.
   public subscript(event: Problem.Event) -> Action {
     get { actions[event] ?? .fail }
-    set { if event != .missing { actions[event] = newValue } }
+    set { if event != .missing, event != .malformed { actions[event] = newValue } }
   }
 
   /// How often reading is tried again after an event.

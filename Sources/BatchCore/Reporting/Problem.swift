@@ -12,14 +12,19 @@ public struct Problem: Sendable, Hashable {
     case special
     /// An operand that is not there. Always a failure.
     case missing
+    /// A row of a manifest that is not valid. Always a failure.
+    case malformed
   }
 
   public let event: Event
   public let error: BatchError
+  /// Of what is special, where it is known.
+  public let kind: FileStatus.Kind?
 
-  public init(_ event: Event, _ error: BatchError) {
+  public init(_ event: Event, _ error: BatchError, kind: FileStatus.Kind? = nil) {
     self.event = event
     self.error = error
+    self.kind = kind
   }
 }
 

@@ -8,7 +8,9 @@ struct CheckOptions: Sendable, Equatable {
   let printsNoRows: Bool
   let warnsOfBadLines: Bool
   let failsOnBadLines: Bool
+  let escapesControls: Bool
   let ignoresMissing: Bool
+  let ignoresMalformed: Bool
   let directory: PathBytes?
 
   init(_ parsed: ParsedCommand) {
@@ -17,7 +19,9 @@ struct CheckOptions: Sendable, Equatable {
     printsNoRows = parsed.flag(.status)
     warnsOfBadLines = parsed.flag(.warn)
     failsOnBadLines = parsed.flag(.strict)
+    escapesControls = parsed.flag(.escape)
     ignoresMissing = parsed.flag(.ignoreMissing)
+    ignoresMalformed = parsed.flag(.ignoreMalformed)
     directory = parsed.bytes(.directory)
   }
 }

@@ -4,8 +4,13 @@ extension CommandSpec {
     abstract: "Verify files against manifests.",
     discussion: [
       """
-      The form of a manifest (gnu, bsd, hashdeep, mtree) is detected, and so is the algorithm, from \
+      The form of a manifest (gnu, bsd, hashdeep, mtree, json) is detected, and so is the algorithm, from \
       its tag or from the length of the digest. Results appear in the order of the manifest.
+      """,
+      """
+      A row that is not valid (a cut digest, an unsupported algorithm, a NUL byte) is named with its line, and \
+      the exit code is 4. Empty lines, comments, headings, the armour of a signed file and text before the \
+      first row are no rows.
       """,
       """
       Patterns of --exclude and --include are held against the names in the manifest; relative names begin, \
@@ -23,9 +28,13 @@ extension CommandSpec {
       OptionSpec(
         .quiet, "quiet", short: "q", help: "Print no row for files that are OK, no progress and no summary."),
       OptionSpec(.status, "status", help: "Print no rows; the exit code tells."),
-      OptionSpec(.warn, "warn", short: "w", help: "Warn about each line that is not of the form."),
-      OptionSpec(.strict, "strict", help: "Lines that are not of the form count as a difference."),
+      OptionSpec(
+        .escape, "escape", help: "Escape control bytes in rows, as on a terminal: for mails and logs."),
+      OptionSpec(.warn, "warn", short: "w", help: "Name each line that is no row."),
+      OptionSpec(.strict, "strict", help: "Lines that are no rows count as a difference."),
       OptionSpec(.ignoreMissing, "ignore-missing", help: "Say nothing about files that do not exist."),
+      OptionSpec(
+        .ignoreMalformed, "ignore-malformed", help: "Pass over rows that are not valid, as sha256sum does."),
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Look for the files below this directory."),

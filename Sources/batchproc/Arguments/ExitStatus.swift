@@ -17,7 +17,10 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     case .success: "Everything was done."
     case .fatal: "Fatal: nothing usable was produced."
     case .someFailed:
-      "Finished, but some inputs could not be processed; each one is named on standard error."
+      """
+      Finished, but some inputs could not be processed; each one is named on standard error (of a failing \
+      device the first 20, then the count).
+      """
     case .differences: "Verification found differences."
     case .outputIncomplete: "An output is incomplete: no space, write error, missing part."
     case .locked: "Another run holds the lock."

@@ -13,7 +13,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case progress, quiet, verbose, color, json
   // Manifests
   case algorithm, format, tag, zero, output, force
-  case status, warn, strict, ignoreMissing, directory
+  case status, escape, warn, strict, ignoreMissing, ignoreMalformed, directory
   // Compression
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
   // Archives

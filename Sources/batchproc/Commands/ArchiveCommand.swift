@@ -146,7 +146,8 @@ struct ArchiveCommand: Command {
         verb: "archived", files: counts.done, bytes: counts.byteCount,
         elapsed: summary.elapsed / .seconds(1),
         others: [
-          (counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed"),
+          (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
+          (counts.failed, "failed"),
           (verified ?? 0, "verified"),
         ], tallies: verified.map { [($0, "verified")] } ?? []))
     if session.cancellation.isCancelled {

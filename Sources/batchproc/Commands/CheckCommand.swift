@@ -23,6 +23,7 @@ struct CheckCommand: Command {
       manifests: operands.counted, in: options.directory,
       options: ManifestReader.Options(
         zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
+      ignoresMalformed: options.ignoresMalformed,
       selection: try common.walkOptions(concurrency: session.runner.options.concurrency),
       cancellation: session.cancellation)
     if common.dryRun {
@@ -32,22 +33,19 @@ struct CheckCommand: Command {
     let tally = Mutex(CheckTally())
     let render = CheckRows(
       form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,
-      showsMatches: !common.quiet, isNULEnded: options.endsRowsInNUL)
+      showsMatches: !common.quiet, escapesControls: options.escapesControls)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let job = CheckJob(ignoresMissing: options.ignoresMissing) { (entry, outcome, bytes) in
       render.append(entry, outcome, to: &bytes)
     } output: { (chunk) throws(BatchError) in
       tally.withLock { $0 += chunk.tally }
-      if options.warnsOfBadLines { chunk.malformed.forEach(warn) }
+      if options.warnsOfBadLines {
+        chunk.text.forEach { session.diagnostics.report($0, as: .warning) }
+      }
       try results.write(chunk.rows)
     }
     let summary = session.run(job, over: source)
     return finish(summary, tally.withLock { $0 }, manifestCount: operands.count)
-  }
-
-  private func warn(_ line: CheckedChunk.MalformedLine) {
-    session.diagnostics.report(
-      BatchError(.malformed, "line \(line.line): \(line.reason)", path: line.manifest), as: .warning)
   }
 
   private func finish(_ summary: RunSummary, _ tally: CheckTally, manifestCount: Int) -> Ending {
@@ -61,11 +59,12 @@ struct CheckCommand: Command {
         elapsed: summary.elapsed / .seconds(1),
         others: [
           (tally.differs, "different"), (tally.missing, "missing"), (tally.unreadable, "unreadable"),
-          (tally.ignored, "ignored"), (tally.malformed, "malformed lines"),
+          (tally.ignored, "ignored"), (tally.malformed, "malformed rows"), (tally.text, "other lines"),
         ],
         tallies: [
           (tally.matches, "matches"), (tally.differs, "differs"), (tally.missing, "missing"),
           (tally.unreadable, "unreadable"), (tally.ignored, "ignored"), (tally.malformed, "malformed"),
+          (tally.text, "text"),
         ]))
     return .exit(verdict.status)
   }

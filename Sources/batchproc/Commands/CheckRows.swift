@@ -12,7 +12,8 @@ struct CheckRows: Sendable {
 
   let form: Form
   let showsMatches: Bool
-  let isNULEnded: Bool
+  /// Whether control bytes in names are escaped, as messages have them.
+  let escapesControls: Bool
 
   func append(_ entry: ManifestEntry, _ outcome: CheckOutcome, to bytes: inout [UInt8]) {
     switch form {
@@ -31,7 +32,13 @@ struct CheckRows: Sendable {
     case .missing, .unreadable: verdict = ": FAILED open or read"
     }
     // Lines end in a newline also where those of the manifest end in NUL; coreutils does so too.
-    EscapedName.appendMarked(entry.path.bytes, to: &bytes)
+    if escapesControls {
+      var name: [UInt8] = []
+      EscapedName.appendMarked(entry.path.bytes, to: &name)
+      bytes += TerminalText.defuse(name)
+    } else {
+      EscapedName.appendMarked(entry.path.bytes, to: &bytes)
+    }
     verdict.withUTF8Buffer { bytes.append(contentsOf: $0) }
     bytes.append(UInt8(ascii: "\n"))
   }

@@ -11,7 +11,7 @@ struct CheckVerdict {
     func warn(_ count: Int, _ one: String, _ many: String) {
       if count > 0 { warnings.append("\(ByteCount.grouped(count)) \(count == 1 ? one : many)") }
     }
-    warn(tally.malformed, "line is improperly formatted", "lines are improperly formatted")
+    warn(tally.malformed + tally.text, "line is improperly formatted", "lines are improperly formatted")
     warn(tally.missing, "listed file is missing", "listed files are missing")
     warn(tally.unreadable, "listed file could not be read", "listed files could not be read")
     warn(tally.differs, "computed checksum did NOT match", "computed checksums did NOT match")
@@ -23,7 +23,9 @@ struct CheckVerdict {
     if isWithoutProof { warnings.append("no file was verified") }
     self.warnings = warnings
 
-    let isBad = tally.differs > 0 || tally.missing > 0 || (options.failsOnBadLines && tally.malformed > 0)
+    let isBad =
+      tally.differs > 0 || tally.missing > 0 || tally.malformed > 0
+      || (options.failsOnBadLines && tally.text > 0)
     if tally.unreadableManifests > 0, tally.unreadableManifests == manifestCount {
       status = .fatal
     } else if isBad || isWithoutProof || (isWithoutEntries && tally.unreadableManifests == 0) {

@@ -13,6 +13,7 @@ extension Command {
   ///
   /// - Throws: as ``run()``.
   func obey() throws(BatchError) -> Ending {
+    defer { session.reporter.tellFolded() }
     do throws(BatchError) {
       return try run()
     } catch {

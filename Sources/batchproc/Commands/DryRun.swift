@@ -27,7 +27,7 @@ struct DryRun {
       summary,
       text: SummaryText(
         verb: verb, files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
-        others: [(counts.skipped, "skipped"), (counts.failed, "failed")]))
+        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }

@@ -75,7 +75,8 @@ struct HashCommand: Command {
         verb: "hashed", files: counts.done, bytes: counts.byteCount,
         elapsed: summary.elapsed / .seconds(1),
         others: [
-          (counts.changed, "changed meanwhile"), (counts.skipped, "skipped"), (counts.failed, "failed"),
+          (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
+          (counts.failed, "failed"),
         ]))
     if session.cancellation.isCancelled {
       return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)

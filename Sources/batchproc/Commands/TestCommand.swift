@@ -44,7 +44,7 @@ struct TestCommand: Command {
       summary,
       text: SummaryText(
         verb: "tested", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
-        others: [(bad, "damaged"), (counts.skipped, "skipped"), (counts.failed, "failed")],
+        others: [(bad, "damaged"), (counts.skipped, counts.skippedWord), (counts.failed, "failed")],
         tallies: [(bad, "damaged")]))
     if counts.missing > 0, counts.missing == operands.count, counts.done == 0 { return .exit(.fatal) }
     return .exit(bad > 0 ? .differences : counts.failed > 0 ? .someFailed : .success)

@@ -132,7 +132,7 @@ struct TransformCommand: Command {
           (tally.linked, "linked"),
           (
             counts.skipped - tally.upToDate - tally.compressedAlready - tally.notSmaller,
-            "skipped"
+            counts.skippedWord
           ), (counts.failed, "failed"),
         ],
         tallies: [

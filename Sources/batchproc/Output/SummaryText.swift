@@ -1,3 +1,5 @@
+import BatchCore
+
 /// The line for people at the end of a run.
 struct SummaryText: Sendable {
   /// In the past: "hashed", "checked".
@@ -19,5 +21,20 @@ struct SummaryText: Sendable {
     let rest = others.filter { $0.count != 0 }.map { "\(ByteCount.grouped($0.count)) \($0.word)" }
     return "\(done) in \(DurationText.text(seconds: elapsed))\(rate)"
       + (rest.isEmpty ? "" : "; " + rest.joined(separator: ", "))
+  }
+}
+
+extension Counters.Snapshot {
+  /// What stands behind the number of skipped paths: `skipped (2 FIFOs, 1 socket)`.
+  var skippedWord: String {
+    let kinds = skippedByKind.map { kind, count in
+      "\(ByteCount.grouped(count)) \(kind.noun)\(count == 1 ? "" : "s")"
+    }
+    return kinds.isEmpty ? "skipped" : "skipped (\(kinds.joined(separator: ", ")))"
+  }
+
+  /// In an order that is always the same.
+  var skippedByKind: [(kind: FileStatus.Kind, count: Int)] {
+    skippedKinds.sorted { $0.key.rawValue < $1.key.rawValue }.map { ($0.key, $0.value) }
   }
 }

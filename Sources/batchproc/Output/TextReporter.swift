@@ -1,26 +1,87 @@
 import BatchCore
+import Glibc
+import Synchronization
 
 /// Messages for people, on standard error.
-struct TextReporter: Reporter {
+///
+/// A device that fails gives one message for each file that it has: of those the first ``mostOfOneCause`` are
+/// printed, and the others counted.
+final class TextReporter: Reporter {
+  /// What messages have in common that are folded.
+  private struct Cause: Hashable {
+    let error: BatchError
+    let severity: Diagnostics.Severity
+  }
+
+  static let mostOfOneCause = 20
+
   let diagnostics: Diagnostics
   /// Only failures.
   let isQuiet: Bool
-  /// Notes too.
+  /// Notes too, and every message.
   let isVerbose: Bool
+  /// How many messages of a cause there were, in the order in which the causes were met.
+  private let causes = Mutex<[(cause: Cause, count: Int)]>([])
+
+  init(diagnostics: Diagnostics, isQuiet: Bool, isVerbose: Bool) {
+    self.diagnostics = diagnostics
+    self.isQuiet = isQuiet
+    self.isVerbose = isVerbose
+  }
 
   func met(_ problem: Problem, severity: Severity) {
     switch severity {
-    case .failure: diagnostics.report(problem.error)
-    case .warning: if !isQuiet { diagnostics.report(problem.error, as: .warning) }
+    case .failure: report(problem.error, as: .error)
+    case .warning: if !isQuiet { report(problem.error, as: .warning) }
     case .note: if isVerbose { diagnostics.report(problem.error, as: .note) }
     }
   }
 
   func fatal(_ error: BatchError) {
+    tellFolded()
     diagnostics.report(error)
   }
 
+  func tellFolded() {
+    let folded = causes.withLock { causes in
+      defer { causes = [] }
+      return causes
+    }
+    for (cause, count) in folded where count > Self.mostOfOneCause {
+      let error = cause.error
+      let more = "\(ByteCount.grouped(count - Self.mostOfOneCause)) more: \(error.message)"
+      diagnostics.report(
+        BatchError(error.code, more, errno: error.errno, remedy: error.remedy), as: cause.severity)
+    }
+  }
+
   func summary(_ summary: RunSummary, text: SummaryText) {
+    tellFolded()
     if !isQuiet { diagnostics.print(text.line) }
+  }
+
+  private func report(_ error: BatchError, as severity: Diagnostics.Severity) {
+    if isVerbose || !Self.isOfDevice(error) || isAmongFirst(error, severity) {
+      diagnostics.report(error, as: severity)
+    }
+  }
+
+  private func isAmongFirst(_ error: BatchError, _ severity: Diagnostics.Severity) -> Bool {
+    let cause = Cause(
+      error: BatchError(error.code, error.message, errno: error.errno, remedy: error.remedy),
+      severity: severity)
+    return causes.withLock { causes in
+      guard let index = causes.firstIndex(where: { $0.cause == cause }) else {
+        causes.append((cause, 1))
+        return true
+      }
+      causes[index].count += 1
+      return causes[index].count <= Self.mostOfOneCause
+    }
+  }
+
+  /// Whether an error is likely to hit whatever is on the same device.
+  private static func isOfDevice(_ error: BatchError) -> Bool {
+    [EIO, ENOSPC, EDQUOT, EROFS].contains(error.errno)
   }
 }

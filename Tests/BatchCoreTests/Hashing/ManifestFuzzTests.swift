@@ -76,7 +76,7 @@ import Testing
       let lines = items.map { item in
         switch item {
         case .entry(let entry): entry.line
-        case .malformed(let line, _): line
+        case .malformed(let line, _), .text(let line, _): line
         }
       }
       let lineCount = bytes.count { $0 == (zero ? 0 : UInt8(ascii: "\n")) } + 1

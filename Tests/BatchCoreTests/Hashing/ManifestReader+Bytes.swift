@@ -24,9 +24,14 @@ extension ManifestReader {
     try items(in: bytes, options).compactMap { if case .entry(let entry) = $0 { entry } else { nil } }
   }
 
-  /// The numbers of the malformed lines.
+  /// The numbers of the lines that are not valid rows.
   static func faults(in bytes: [UInt8], _ options: Options = Options()) throws -> [Int] {
-    try items(in: bytes, options).compactMap { if case .malformed(let line, _) = $0 { line } else { nil } }
+    try items(in: bytes, options).compactMap { item in
+      switch item {
+      case .malformed(let line, _), .text(let line, _): line
+      case .entry: nil
+      }
+    }
   }
 }
 

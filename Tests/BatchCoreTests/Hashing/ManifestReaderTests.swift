@@ -6,12 +6,13 @@ import Testing
   private let md5 = "900150983cd24fb0d6963f7d28e17f72"
   private let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-  /// The names of a manifest, with a `!` and its number for each malformed line.
+  /// The names of a manifest, with a `!` and its number for each malformed row, a `#` for each other line.
   private func outline(_ manifest: String, _ options: ManifestReader.Options = .init()) throws -> [String] {
     try ManifestReader.items(in: Array(manifest.utf8), options).map { item in
       switch item {
       case .entry(let entry): entry.path.description
       case .malformed(let line, _): "!\(line)"
+      case .text(let line, _): "#\(line)"
       }
     }
   }
@@ -83,11 +84,106 @@ import Testing
     #expect(try outline("\(md5)  \(name)n\n") == ["!1"])
   }
 
-  @Test func saysWhatAByteOrderMarkIs() throws {
-    let items = try ManifestReader.items(in: Array("\u{feff}#mtree\na type=file md5=\(md5)\n".utf8))
+  @Test(arguments: [
+    "#mtree\na type=file md5=M\n", "M  a\n", "MD5 (a) = M\n", "{\"path\":\"a\",\"md5\":\"M\"}\n",
+    "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n3,M,a\n",
+    "# comment\nM  a\n",
+  ])
+  func passesOverAByteOrderMark(manifest: String) throws {
     #expect(
-      items.first == .malformed(line: 1, reason: "a UTF-8 byte order mark before the first line; remove it"))
-    #expect(items.count == 2)
+      try outline("\u{feff}" + manifest.replacing("M", with: md5).replacing("\(md5)D5", with: "MD5")) == ["a"]
+    )
+  }
+
+  // MARK: - Rows that are not valid, and lines that are no rows
+
+  @Test(arguments: [
+    "63M  a", "63M *a", "g63M  a", "63Mg  a", "M  a\0b", "63M\0  a", " 63M\ta".replacing("\t", with: "  "),
+    "\\63M  a",
+    "\\M  a\\q", "SHA3-384 (a) = 63M", "SHA3-384(a)= 63M", "SHA256 (a) = 63M", "SHA256 (a)", "SHA256 (a",
+    "SHA256 (a) = ",
+    "\\WHIRLPOOL (a\\n) = 00", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=  a",
+  ])
+  func tellsWhatHasTheShapeOfARow(line: String) throws {
+    let row = line.replacing("63M", with: sha256.dropLast()).replacing("M", with: sha256)
+    #expect(try outline("\(row)\n\(sha256)  b\n") == ["!1", "b"])
+    #expect(try outline("\(sha256)  b\n\(row)\n") == ["b", "!2"])
+  }
+
+  @Test(arguments: [
+    "nonsense", "Checksums of version 1.2 (all files)", "\(String(repeating: "a", count: 64))", "=", "()",
+    "-",
+    "untrusted comment: signify public key", "RWQKNnSPPKeJU1vWp2rVLYWHV3c8VEEvvk3AAAA+/AAAAAAAAAAAAAAA== x",
+    "0123abc  a", "size (x) = y (z) was", "\0", "a\0b",
+  ])
+  func takesTextBeforeTheFirstRowForText(line: String) throws {
+    #expect(try outline("\(line)\n\(sha256)  b\n") == ["#1", "b"])
+    #expect(try outline("\(sha256)  b\n\(line)\n") == ["b", "!2"])
+  }
+
+  @Test func takesCommentsEmptyLinesAndHeadingsForWhatTheyAre() throws {
+    let lines = "# x\n\nMD5:\n\(md5)  a\n\n#\(md5)  b\nSHA-256 of all files: \n\(sha256)  c\n\(md5)0  d:\n"
+    #expect(try outline(lines) == ["#3", "a", "#7", "c", "!9"])
+  }
+
+  static let signature = """
+    -----BEGIN PGP SIGNATURE-----
+    Version: GnuPG v2
+
+    iQIzBAEBCAAdFiEEtest+/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+    =aBcD
+    -----END PGP SIGNATURE-----
+
+    """
+
+  @Test(arguments: ManifestFormat.allCases)
+  func takesArmourForText(format: ManifestFormat) throws {
+    let writer = try ManifestWriter(format, algorithms: [.md5])
+    var rows = [UInt8]()
+    writer.appendHeader(to: &rows)
+    for name in ["a", "b"] as [PathBytes] {
+      let digest = try Digest.of(name.bytes, .md5)
+      try writer.append(ManifestRow(path: name, digests: [digest], size: 1, modified: nil), to: &rows)
+    }
+    let manifest =
+      "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n" + String(decoding: rows, as: UTF8.self)
+    let first = manifest.count { $0 == "\n" } + 1
+    let armour = [first, first + 1, first + 3, first + 4, first + 5].map { "#\($0)" }
+    #expect(try outline(manifest + Self.signature) == ["#1", "#2", "a", "b"] + armour)
+    // What stands between the lines of a signature and is a row is not hidden by them.
+    let hidden = manifest + Self.signature.replacing("=aBcD", with: String(decoding: rows, as: UTF8.self))
+    #expect(try outline(hidden).count { $0 == "a" || $0 == "b" } == 4)
+  }
+
+  /// No cut and no changed byte behind the first row of a manifest leaves a row out without a word.
+  @Test(arguments: ManifestFormat.allCases)
+  func namesEachRowThatIsDamaged(format: ManifestFormat) throws {
+    let writer = try ManifestWriter(format, algorithms: [.sha256])
+    var manifest = [UInt8]()
+    writer.appendHeader(to: &manifest)
+    var header = 0
+    for name in ["valid", "first", "second"] as [PathBytes] {
+      if name == "first" { header = manifest.count }
+      let digest = try Digest.of(name.bytes, .sha256)
+      try writer.append(ManifestRow(path: name, digests: [digest], size: 5, modified: nil), to: &manifest)
+    }
+    func judge(_ bytes: [UInt8], _ what: String) throws {
+      let found = try ManifestReader.items(in: bytes).count { if case .text = $0 { false } else { true } }
+      #expect(found >= 3, "\(what): \(String(decoding: bytes, as: UTF8.self))")
+    }
+    let ends = manifest.indices.filter { manifest[$0] == UInt8(ascii: "\n") }
+    let start = try #require(ends.dropLast().last) + 1
+    // A row that is cut so short that nothing of it remains is no row.
+    for end in (start + 1)..<(manifest.count - 1) { try judge(Array(manifest[..<end]), "cut") }
+    for position in header..<(manifest.count - 1) where manifest[position] != UInt8(ascii: "\n") {
+      for byte in [
+        0x00, 0x1f, UInt8(ascii: "!"), UInt8(ascii: "g"), UInt8(ascii: "0"), UInt8(ascii: "\""), 0xff,
+      ] {
+        var bytes = manifest
+        bytes[position] = byte
+        try judge(bytes, "byte \(byte) at \(position)")
+      }
+    }
   }
 
   @Test func passesOnAReadingError() throws {
@@ -175,7 +271,7 @@ import Testing
       five md5=\(md5)
 
       """
-    let expected = ["one", "sub dir/two", "three", "whole/path", "/absolute", "four", "!19", "five"]
+    let expected = ["one", "sub dir/two", "!10", "three", "whole/path", "/absolute", "four", "!19", "five"]
     let found = try outline(lines)
     #expect(found == expected)
     #expect(try outline(lines.split(separator: "\n").map { $0 + "\r\n" }.joined()) == expected)
@@ -185,6 +281,19 @@ import Testing
     #expect(entries[1].digests.map(\.hex) == [md5, sha256])
     #expect(entries[1].line == 7)
     #expect(entries[2].line == 12)
+  }
+
+  @Test(arguments: [
+    ("a type=file", "!3"), ("a type=fil md5=M", "!3"), ("a type=file md", "!3"),
+    ("a type=file rmd160digest=00", "!3"),
+    ("a type=file cksum=1", "!3"), ("a type=file optional", ""), ("a type=dir", ""),
+    ("a type=link link=x", ""),
+    ("a type=file rmd160digest=00 md5=M", "a"),
+  ])
+  func missesADigestWhereOtherFilesHaveOne(line: String, expected: String) throws {
+    #expect(try outline("#mtree\na type=file sha256dig\"st=\(sha256)\n") == ["!2"])
+    let rows = "#mtree\nb md5=M\n\(line)\n".replacing("M", with: md5)
+    #expect(try outline(rows) == ["b"] + (expected.isEmpty ? [] : [expected]))
   }
 
   @Test(arguments: [
@@ -261,6 +370,19 @@ import Testing
   ])
   func readsFlatObjectsAlone(line: String, expected: String) throws {
     #expect(try outline(line.replacing("M", with: md5)) == [expected])
+  }
+
+  @Test func passesOverTheEventsBesideRows() throws {
+    let lines = """
+      {"type":"problem","schema":1,"seq":0,"event":"missing","path":"x"}
+      {"type":"file","schema":1,"seq":1,"path":"a","size":3,"md5":"\(md5)"}
+      {"type":"other","path":"b","md5":"\(md5)"}
+      # comment
+      {"type":"other"}
+      {"type":"summary","seen":2}
+
+      """
+    #expect(try outline(lines) == ["a", "b", "!5"])
   }
 
   // MARK: - Any input

@@ -13,6 +13,7 @@ import Testing
     for _ in 0..<2 { counters.addDone() }
     for _ in 0..<3 { counters.addFailed() }
     for _ in 0..<4 { counters.addSkipped() }
+    for kind in [.fifo, .socket, .fifo] as [FileStatus.Kind] { counters.addSkipped(kind) }
     counters.addMissing()
     counters.addChanged()
     counters.addBytes(1 << 40)
@@ -20,7 +21,8 @@ import Testing
     expected.seen = 10
     expected.done = 2
     expected.failed = 3
-    expected.skipped = 4
+    expected.skipped = 7
+    expected.skippedKinds = [.fifo: 2, .socket: 1]
     expected.missing = 1
     expected.changed = 1
     expected.byteCount = 1 << 40

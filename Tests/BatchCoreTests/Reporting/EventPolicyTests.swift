@@ -5,7 +5,7 @@ import Testing
 @Suite struct EventPolicyTests {
   @Test(arguments: [
     (Problem.Event.vanished, Severity.note), (.changed, .warning), (.unreadable, .failure), (.special, .note),
-    (.missing, .failure),
+    (.missing, .failure), (.malformed, .failure),
   ])
   func hasADefaultForEachEvent(event: Problem.Event, severity: Severity) {
     #expect(EventPolicy().severity(of: event) == severity)
@@ -24,9 +24,10 @@ import Testing
     #expect(policy.severity(of: .changed) == .warning)
   }
 
-  @Test func alwaysFailsForAMissingOperand() {
+  @Test(arguments: [Problem.Event.missing, .malformed])
+  func alwaysFailsForWhatWasAskedForAndIsNotThere(event: Problem.Event) {
     var policy = EventPolicy()
-    policy[.missing] = .ok
-    #expect(policy.severity(of: .missing) == .failure)
+    policy[event] = .ok
+    #expect(policy.severity(of: event) == .failure)
   }
 }

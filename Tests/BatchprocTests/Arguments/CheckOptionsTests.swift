@@ -8,16 +8,20 @@ import Testing
     let options = CheckOptions(try parsed("check", "m"))
     #expect(options.algorithm == nil && options.directory == nil)
     #expect(!options.endsRowsInNUL && !options.printsNoRows && !options.warnsOfBadLines)
-    #expect(!options.failsOnBadLines && !options.ignoresMissing)
+    #expect(!options.failsOnBadLines && !options.ignoresMissing && !options.ignoresMalformed)
+    #expect(!options.escapesControls)
   }
 
   @Test func resolvesEveryOption() throws {
     let line = try parsed(
-      "check", "-wz", "--status", "--strict", "--ignore-missing", "-C", "d", "-a", "blake2b", "m")
+      "check", "-wz", "--status", "--strict", "--ignore-missing", "--ignore-malformed", "--escape", "-C", "d",
+      "-a",
+      "blake2b", "m")
     let options = CheckOptions(line)
     #expect(options.algorithm == "blake2b" && options.directory == "d")
     #expect(options.endsRowsInNUL && options.printsNoRows && options.warnsOfBadLines)
-    #expect(options.failsOnBadLines && options.ignoresMissing)
+    #expect(options.failsOnBadLines && options.ignoresMissing && options.ignoresMalformed)
+    #expect(options.escapesControls)
   }
 
   @Test func hasOneMeaningOfQuiet() throws {

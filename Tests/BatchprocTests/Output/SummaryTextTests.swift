@@ -1,3 +1,4 @@
+import BatchCore
 import Testing
 
 @testable import batchproc
@@ -10,5 +11,12 @@ import Testing
     #expect(all.line == "hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed")
     let one = SummaryText(verb: "checked", files: 1, bytes: 0, elapsed: 0)
     #expect(one.line == "checked 1 file, 0 B in 0.00 s")
+  }
+
+  @Test func tellsWhatKindsWereSkipped() {
+    var counts = Counters.Snapshot()
+    #expect(counts.skippedWord == "skipped")
+    counts.skippedKinds = [.socket: 1, .fifo: 2, .characterDevice: 1, .symbolicLink: 3000]
+    #expect(counts.skippedWord == "skipped (3,000 symbolic links, 2 FIFOs, 1 socket, 1 character device)")
   }
 }
