@@ -95,8 +95,13 @@ struct ArchiveContradictionTests {
     page += column('I', [512] * len(rows)) + b''.join(r[0] for r in rows)
     pages = zstd(page) if rows else b''
     checks = column('I', [r[6] for r in rows]) + b''.join(r[5] or b'' for r in rows)
-    head = b'BPIDX003' + struct.pack('<QQQ', len(rows), sum(r[2] for r in rows if r[1] == b'0'), len(listed))
-    head = zstd(head + b''.join(struct.pack('<QQQQI', *frame) for frame in listed) + hashlib.sha256(checks).digest())
+    # Both versions of the index are read.
+    version = 3 if format in ('tar', 'tar.lz4') else 4
+    head = b'BPIDX00%d' % version + struct.pack('<QQQ', len(rows), sum(r[2] for r in rows if r[1] == b'0'), len(listed))
+    if version == 4: head += struct.pack('<Q', 1 if rows else 0)
+    head += b''.join(struct.pack('<QQQQI', *frame) for frame in listed)
+    if version == 4 and rows: head += struct.pack('<QQII', len(pages), len(page), len(rows), sum(r[5] is not None for r in rows))
+    head = zstd(head + hashlib.sha256(checks).digest())
     lengths = struct.pack('<QQ', len(pages), len(head))
     packed = pages + head + checks + lengths + hashlib.sha256(pages + head + lengths).digest()
     start = len(out)
@@ -104,12 +109,12 @@ struct ArchiveContradictionTests {
     def filled(data): return data.ljust((len(data) + 511) // 512 * 512, b'\0')
     block = filled(packed) + filled(b'BPTAIL01' + struct.pack('<Q', len(packed)))
     if format == 'tar.zst':
-        frame = skippable(0x184D2A5A, b'BPIX\3\0' + packed)
+        frame = skippable(0x184D2A5A, b'BPIX%c\0' % version + packed)
         sizes = [(f[1], f[3]) for f in listed] + [(len(frame), 0)]
         tail = frame + skippable(0x184D2A5E, b''.join(struct.pack('<II', *pair) for pair in sizes)
           + struct.pack('<IBI', len(sizes), 0, 0x8F92EAB1))
     elif format == 'tar.lz4':
-        tail = skippable(0x184D2A5A, b'BPIX\3\0' + packed) + skippable(0x184D2A5B, struct.pack('<Q', start) + b'BPTAIL01')
+        tail = skippable(0x184D2A5A, b'BPIX%c\0' % version + packed) + skippable(0x184D2A5B, struct.pack('<Q', start) + b'BPTAIL01')
     elif format == 'tar.gz':
         tail = empty(b'BP' + struct.pack('<H', len(packed)) + packed)
         tail += empty(b'BT' + struct.pack('<HQ', 38, start) + b'BPTAIL01' + bytes(22))

@@ -27,11 +27,11 @@ import Testing
         sizes = [struct.unpack_from('<II', raw, table + 8 + 8 * n) for n in range(count)]
         assert sum(c for c, _ in sizes) == table
         start = sum(c for c, _ in sizes[:-1])
-        assert struct.unpack('<I', raw[start:start + 4])[0] == 0x184D2A5A and raw[start + 8:start + 14] == b'BPIX\x03\x00'
+        assert struct.unpack('<I', raw[start:start + 4])[0] == 0x184D2A5A and raw[start + 8:start + 14] == b'BPIX\x04\x00'
         packed = raw[start + 14:table]
     elif format == 'tar.lz4':
         start, text = struct.unpack('<Q8s', raw[-16:]); assert text == b'BPTAIL01'
-        assert raw[start + 8:start + 14] == b'BPIX\x03\x00'
+        assert raw[start + 8:start + 14] == b'BPIX\x04\x00'
         packed = raw[start + 14:-24]
     elif format == 'tar.gz':
         start, = struct.unpack('<Q', raw[-48:-40]); assert raw[-64:-62] == b'\x1f\x8b' and raw[-52:-50] == b'BT'
@@ -47,9 +47,9 @@ import Testing
     pages, head = struct.unpack('<QQ', packed[-48:-32])
     assert hashlib.sha256(packed[:pages + head] + packed[-48:-32]).digest() == packed[-32:]
     table, index, checks = decode(packed[:pages], 'zstd') if pages else b'', decode(packed[pages:pages + head], 'zstd'), packed[pages + head:-48]
-    assert index[:8] == b'BPIDX003' and hashlib.sha256(checks).digest() == index[-32:]
-    members, total, frames = struct.unpack_from('<QQQ', index, 8)
-    position = 32
+    assert index[:8] == b'BPIDX004' and hashlib.sha256(checks).digest() == index[-32:]
+    members, total, frames, page_count = struct.unpack_from('<QQQQ', index, 8)
+    position = 40
     places = []
     for _ in range(frames):
         places.append(struct.unpack_from('<QQQQI', index, position)); position += 36
@@ -59,7 +59,9 @@ import Testing
         assert zlib.crc32(frame) == check
         plain.append(decode(frame, tools[format]) if format in tools else frame)
         assert len(plain[-1]) == length and at == sum(map(len, plain[:-1]))
-    assert plain[-1] == bytes(1024) and position == len(index) - 32
+    sizes = [struct.unpack_from('<QQII', index, position + 24 * n) for n in range(page_count)]
+    assert plain[-1] == bytes(1024) and position + 24 * page_count == len(index) - 32
+    assert sum(s[0] for s in sizes) == pages and sum(s[1] for s in sizes) == len(table) and sum(s[2] for s in sizes) == members
     found = {}
     digests = checks[4 * members:]
     rows, position = [], 0

@@ -69,6 +69,7 @@ final class ArchiveAssembler {
     large.isStable = large.isStable && block.isStable
     guard position == member.blockCount - 1 else { return nil }
     self.large = nil
+    large.entry.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
     large.entry.digest = try large.digest.finish()
     try index.add(large.entry, frame: large.frame)
     account.tell(of: member.record.path, failure: large.failure, isStable: large.isStable)
@@ -90,7 +91,7 @@ final class ArchiveAssembler {
     guard let source = behind ?? measured else { return nil }
     return WrittenArchive(
       format: options.format,
-      index: try StoredIndex.read(IndexExtent(tail.index), checks: true, size: offset),
+      index: try StoredIndex.read(IndexExtent(tail.index), checks: true, size: offset, memory: .max),
       stretch: try source.stretch(from: behind == nil ? 0 : offset))
   }
 

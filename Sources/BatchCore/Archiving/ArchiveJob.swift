@@ -108,7 +108,7 @@ public final class ArchiveJob: BatchJob {
       } else {
         let bare = try maker.bareEntry(for: record)
         isAdded = try bench.add(of: record.status) { (begin) throws(BatchError) in
-          try context.read(record) { (file: borrowing Descriptor) throws(BatchError) in
+          try context.read(record, keepsShort: true) { (file: borrowing Descriptor) throws(BatchError) in
             var entry = bare
             entry.attributes = AttributeReader.attributes(of: file.raw)
             try begin(entry)
@@ -169,7 +169,7 @@ public final class ArchiveJob: BatchJob {
 
   private func readSparse(
     _ record: FileRecord, _ map: [Range<UInt64>], _ bench: SegmentBench, _ context: ChunkContext
-  ) throws(BatchError) -> Bool {
+  ) throws(BatchError) -> MemberFlags? {
     do throws(BatchError) {
       let isStable = try context.withFile(record) { (descriptor, before) throws(BatchError) in
         for range in map {
@@ -179,14 +179,14 @@ public final class ArchiveJob: BatchJob {
         }
         return try isUnchanged(descriptor, before, record)
       }
-      guard isStable else { return context.finishChanged(record.path) }
+      guard isStable else { return context.finishChanged(record.path) ? .changed : nil }
     } catch {
       try context.checkCancellation()
       context.report(Problem(error))
-      return false
+      return nil
     }
     context.finish()
-    return true
+    return []
   }
 
   private func isUnchanged(
@@ -332,9 +332,11 @@ public final class ArchiveJob: BatchJob {
     guard var entry = try entry(record, context) else { return nil }
     var content = [UInt8]()
     var digest: Digest?
+    var flags: MemberFlags = []
     if entry.kind == .file {
       content.reserveCapacity(Int(clamping: record.status.size))
-      let outcome = try context.read(record, isCounted: false) {
+      let outcome = try context.read(record, isCounted: false, keepsShort: true) {
+        (_: borrowing Descriptor) throws(BatchError) in
         content.removeAll(keepingCapacity: true)
       } consume: { piece in
         content.append(contentsOf: piece)
@@ -344,11 +346,12 @@ public final class ArchiveJob: BatchJob {
         return nil
       }
       maker.describe(outcome.status, in: &entry)
+      flags = MemberFlags(outcome)
       entry.size = UInt64(content.count)
       if options.isRemembered { digest = try bench.digest(of: content) }
     }
     return SerialMember(
-      entry: entry, content: content, digest: digest, identity: record.status.identity,
+      entry: entry, content: content, digest: digest, flags: flags, identity: record.status.identity,
       linkCount: record.status.linkCount)
   }
 

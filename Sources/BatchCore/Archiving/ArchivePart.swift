@@ -33,6 +33,8 @@ struct SerialMember: Sendable {
   let content: [UInt8]
   /// Of the content; nil where nobody asked, and of what comes in blocks.
   var digest: Digest?
+  /// How it was read; what is incomplete was counted as failed before.
+  var flags: MemberFlags = []
   /// Of files with several names.
   let identity: FileIdentity?
   let linkCount: UInt64

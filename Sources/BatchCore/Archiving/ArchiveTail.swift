@@ -13,7 +13,10 @@ struct ArchiveTail {
   static let seekableMagic: UInt32 = 0x8F92_EAB1
   static let locatorText = Array("BPTAIL01".utf8)
   /// What the skippable frames of an index begin with: a mark, a version, and flags.
-  static let indexHead = Array("BPIX".utf8) + [3, 0]
+  static let indexHead = Array("BPIX".utf8) + [4, 0]
+  static let indexHeadOfVersion3 = Array("BPIX".utf8) + [3, 0]
+  /// Readers hold the size of a frame in 32 bits, some in 31, and libbz2 that of its input.
+  static let largestPart = 1 << 30
   /// What an extra field of gzip has room for, and a round number.
   static let largestGzipSlice = 60_000
   /// The last member of a gzip archive, in bytes.
@@ -26,6 +29,8 @@ struct ArchiveTail {
   let offset: UInt64
   /// All frames before it.
   let frames: [FramePlace]
+  /// The most bytes of an index in one part, where it can be cut.
+  var partSize = Self.largestPart
 
   /// Hands over the bytes of the tail piece by piece.
   ///
@@ -48,7 +53,9 @@ struct ArchiveTail {
       // A stream does not tell where it begins: the last one, which is short, tells it of the one before.
       var bytes = index
       TarHeaders.pad(&bytes, from: 0)
-      try write(bytes, codec, output)
+      for start in stride(from: 0, to: bytes.count, by: partSize) {
+        try write(Array(bytes[start..<min(bytes.count, start + partSize)]), codec, output)
+      }
       var locator = Self.locatorText + Self.littleEndian(UInt64(index.count)) + Self.littleEndian(offset)
       TarHeaders.pad(&locator, from: 0)
       try write(locator, codec, output)
@@ -88,10 +95,8 @@ struct ArchiveTail {
   }
 
   private var skippableFrames: [SkippableFrame] {
-    // Readers hold a frame's size in 32 bits, some in 31.
-    let room = 1 << 30
-    return stride(from: 0, to: max(1, index.count), by: room).map { start in
-      let content = start..<min(index.count, start + room)
+    stride(from: 0, to: max(1, index.count), by: partSize).map { start in
+      let content = start..<min(index.count, start + partSize)
       let head = Self.skippableHead(Self.indexMagic, count: Self.indexHead.count + content.count)
       return SkippableFrame(head: head + Self.indexHead, content: content)
     }

@@ -8,6 +8,7 @@ public struct ArchivedMember: Sendable, Hashable {
   public let modified: FileStatus.Time
   /// Of the whole content; nil for what has none, and where it was not computed.
   public var digest: Digest?
+  public var flags: MemberFlags = []
   /// Where its first header begins in the plain bytes of its frame.
   let offset: UInt64
   let header: HeaderCheck

@@ -5,6 +5,8 @@ struct BZip2IndexLocator: IndexLocator {
 
   let file: ArchiveFile
   let size: UInt64
+  /// What the search and the index may take, in bytes.
+  let memory: UInt64
 
   func locate() throws(BatchError) -> IndexPlace? {
     let window = min(size, Self.longestLocator)
@@ -14,14 +16,15 @@ struct BZip2IndexLocator: IndexLocator {
       let told = Self.place(in: block)
     else { return nil }
     let locatorStart = size - window + UInt64(start)
-    guard told.offset < locatorStart, locatorStart - told.offset <= IndexPlace.largest else {
-      return .damaged()
-    }
+    guard told.offset < locatorStart else { return .damaged() }
+    // Both as it is in the file and as it was before.
+    let (needed, isHuge) = told.length.addingReportingOverflow(locatorStart - told.offset)
+    guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
     let stream = try file.bytes(at: told.offset, count: Int(locatorStart - told.offset))
     guard let bytes = try IndexedArchive.decode(stream, of: .bz2, limit: told.length + 512),
       told.length <= UInt64(bytes.count)
     else { return .damaged(from: told.offset) }
-    return IndexPlace(start: told.offset, index: IndexExtent(Array(bytes[..<Int(told.length)])))
+    return IndexPlace(start: told.offset, index: IndexExtent(bytes[..<Int(told.length)]))
   }
 
   /// Where the last stream begins; streams begin on a byte, and end in less than one.
@@ -36,8 +39,7 @@ struct BZip2IndexLocator: IndexLocator {
   private static func place(in block: [UInt8]) -> (length: UInt64, offset: UInt64)? {
     var reader = LittleEndianReader(block[...])
     guard reader.take(ArchiveTail.locatorText.count)?.elementsEqual(ArchiveTail.locatorText) == true,
-      let length = reader.number(UInt64.self), let offset = reader.number(UInt64.self),
-      length <= IndexPlace.largest
+      let length = reader.number(UInt64.self), let offset = reader.number(UInt64.self)
     else { return nil }
     return (length, offset)
   }

@@ -61,7 +61,7 @@ public final class ExtractJob: BatchJob {
     var choices = plan.choices[...]
     do throws(BatchError) {
       // What is too much was told by the index before.
-      try segment.read(plan.group, limits: ArchiveLimits()) {
+      try segment.read(plan.group, plan.members, limits: ArchiveLimits()) {
         (number, _, entry, reader) throws(BatchError) in
         guard let choice = choices.first, choice.number == number else { return }
         choices = choices.dropFirst()
@@ -82,7 +82,7 @@ public final class ExtractJob: BatchJob {
       guard extraction.options.keepsGoing else {
         extraction.endEarly()
         for choice in choices {
-          context.report(Problem(.unreadable, error.at(plan.archive.index[choice.number].path)))
+          context.report(Problem(.unreadable, error.at(plan.members[choice.number].path)))
         }
         return
       }
@@ -96,7 +96,8 @@ public final class ExtractJob: BatchJob {
     by lane: ExtractionLane, in context: ChunkContext, into output: inout Output
   ) throws(BatchError) {
     var choices = rest
-    try segment.salvage(plan.group, digests: tools.digests) { (number, member, found) throws(BatchError) in
+    try segment.salvage(plan.group, plan.members, digests: tools.digests) {
+      (number, member, found) throws(BatchError) in
       guard let choice = choices.first, choice.number == number else { return }
       choices = choices.dropFirst()
       guard let found else {

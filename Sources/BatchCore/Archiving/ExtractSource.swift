@@ -14,13 +14,13 @@ public struct ExtractSource: BatchSource {
   public init(_ extraction: Extraction) throws(BatchError) {
     self.extraction = extraction
     let finding = try IndexedArchive.find(
-      in: extraction.archive, checks: extraction.options.keepsGoing)
+      in: extraction.archive, checks: extraction.options.keepsGoing, memory: extraction.options.memory)
     switch finding {
     case .found(let archive, let remarks):
       extraction.add(remarks: remarks)
       way = .segments(
         SegmentPlanner(archive, planner: extraction.planner, limits: extraction.options.limits))
-    case .damaged(let error, _):
+    case .damaged(let error, _), .tooLarge(let error, _):
       extraction.add(remarks: [error.message])
       way = .members(try MemberFeed(extraction, upTo: finding.end))
     case .none:
@@ -64,7 +64,7 @@ public struct ExtractSource: BatchSource {
   public func retained(by item: ExtractionItem) -> Int64 {
     switch item.step {
     case .member(_, let bytes): Int64(bytes.count) + 512
-    case .segment(let plan): Int64(plan.choices.count) * 64
+    case .segment(let plan): Int64(plan.choices.count * 64 + plan.members.memory)
     case .settled, .problem, .passed: 512
     }
   }

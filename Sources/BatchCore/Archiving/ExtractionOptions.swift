@@ -23,6 +23,8 @@ public struct ExtractionOptions: Sendable {
   /// through a link; this is for whoever follows the links later.
   public var refusesUnsafeLinks = false
   public var limits = ArchiveLimits()
+  /// What the index of the archive may take, in bytes.
+  public var memory = BatchOptions().memory
   /// Whether members behind a damaged place are looked for.
   public var keepsGoing = false
   /// Whether all is brought to the disk before the run ends.

@@ -6,11 +6,15 @@ struct GzipIndexLocator: IndexLocator {
   /// Where the name of the field is, and where its content begins, behind a header without options.
   private static let nameOffset = 12
   private static let contentOffset = 16
+  /// What is read at once; more than any slice.
+  private static let step: UInt64 = 1 << 20
   /// Of the header and the name, 12 bytes.
   private static let fewestEqualInHeader = 10
 
   let file: ArchiveFile
   let size: UInt64
+  /// What the search and the index may take, in bytes.
+  let memory: UInt64
 
   func locate() throws(BatchError) -> IndexPlace? {
     let locatorSize = UInt64(ArchiveTail.gzipLocatorSize)
@@ -23,27 +27,31 @@ struct GzipIndexLocator: IndexLocator {
     guard zip(last, expected).count(where: ==) >= Self.fewestEqual else {
       return try endsInSlice() ? .damaged() : nil
     }
-    guard start < end, end - start <= IndexPlace.largest, try looksLikeSlice(at: start) else {
-      return .damaged()
-    }
-    guard let index = Self.index(in: try file.bytes(at: start, count: Int(end - start))) else {
-      return .damaged(from: start)
-    }
+    guard start < end, try looksLikeSlice(at: start) else { return .damaged() }
+    guard let slices = try slices(start..<end) else { return .damaged(from: start) }
     return IndexPlace(
-      start: start, index: IndexExtent(index),
+      start: start, index: IndexExtent(of: file, slices),
       remarks: last == expected ? [] : ["the archive is damaged behind the index"])
   }
 
   /// The contents of members that are nothing but slices; nil for everything else.
-  private static func index(in bytes: [UInt8]) -> [UInt8]? {
-    var index = [UInt8]()
-    var position = 0
-    while position < bytes.count {
-      guard let slice = slice(in: bytes, at: position) else { return nil }
-      index += bytes[slice.content]
-      position = slice.end
+  private func slices(_ range: Range<UInt64>) throws(BatchError) -> [Range<UInt64>]? {
+    var slices = [Range<UInt64>]()
+    var position = range.lowerBound
+    while position < range.upperBound {
+      let count = Int(min(Self.step, range.upperBound - position))
+      let bytes = try file.bytes(at: position, count: count)
+      var place = 0
+      while let slice = Self.slice(in: bytes, at: place) {
+        slices.append(
+          (position + UInt64(slice.content.lowerBound))..<(position + UInt64(slice.content.upperBound)))
+        place = slice.end
+      }
+      guard place > 0 else { return nil }
+      guard SkippableIndex.holds(slices.count, in: memory) else { throw StoredIndex.tooLarge }
+      position += UInt64(place)
     }
-    return index
+    return slices
   }
 
   private static func slice(in bytes: [UInt8], at position: Int) -> (content: Range<Int>, end: Int)? {

@@ -1,5 +1,5 @@
 /// The bytes of an index, in the order in which they belong together; read from the archive as they are asked for.
-struct IndexExtent {
+struct IndexExtent: Sendable {
   private enum Piece {
     case memory(ArraySlice<UInt8>)
     case file(ArchiveFile, Range<UInt64>)
@@ -12,12 +12,22 @@ struct IndexExtent {
     }
   }
 
+  /// What a digest is fed by, in bytes.
+  private static let step: UInt64 = 1 << 20
+
   private let pieces: [Piece]
-  let count: UInt64
+  /// Where each piece ends.
+  private let ends: [UInt64]
+
+  var count: UInt64 { ends.last ?? 0 }
 
   /// Those that had to be decoded, or put together.
+  init(_ bytes: ArraySlice<UInt8>) {
+    self.init(pieces: [.memory(bytes)])
+  }
+
   init(_ bytes: [UInt8]) {
-    self.init(pieces: [.memory(bytes[...])])
+    self.init(bytes[...])
   }
 
   /// - Parameter ranges: of the archive, within its size.
@@ -27,22 +37,24 @@ struct IndexExtent {
 
   private init(pieces: [Piece]) {
     self.pieces = pieces
-    count = pieces.reduce(0) { $0 + $1.count }
+    var end: UInt64 = 0
+    ends = pieces.map {
+      end += $0.count
+      return end
+    }
   }
 
   /// - Throws: `malformed` for a range beyond the end; the error of reading.
   func bytes(_ range: Range<UInt64>) throws(BatchError) -> [UInt8] {
     guard range.upperBound <= count else { throw BatchError(.malformed, "truncated") }
     var bytes: [UInt8] = []
-    var start: UInt64 = 0
-    for piece in pieces {
-      let end = start + piece.count
-      defer { start = end }
-      let wanted = range.clamped(to: start..<end)
-      guard !wanted.isEmpty else { continue }
+    for number in pieces.indices[firstPiece(endingAfter: range.lowerBound)...] {
+      let start = ends[number] - pieces[number].count
+      guard start < range.upperBound else { break }
+      let wanted = range.clamped(to: start..<ends[number])
       let offset = wanted.lowerBound - start
       let length = Int(wanted.upperBound - wanted.lowerBound)
-      switch piece {
+      switch pieces[number] {
       case .memory(let memory): bytes += memory.dropFirst(Int(offset)).prefix(length)
       case .file(let file, let place):
         let read = try file.bytes(at: place.lowerBound + offset, count: length)
@@ -50,5 +62,44 @@ struct IndexExtent {
       }
     }
     return bytes
+  }
+
+  /// A part of it with its digest, in memory where it is not larger than that.
+  func part(
+    _ range: Range<UInt64>, _ digest: DigestStream, inMemoryUpTo limit: UInt64
+  ) throws(BatchError) -> IndexPart {
+    if range.upperBound - range.lowerBound <= limit {
+      let bytes = try bytes(range)
+      try withBytes(of: bytes) { (raw) throws(BatchError) in try digest.update(raw) }
+      return IndexPart(extent: IndexExtent(bytes), start: 0)
+    }
+    var position = range.lowerBound
+    while position < range.upperBound {
+      let end = position + min(Self.step, range.upperBound - position)
+      let bytes = try bytes(position..<end)
+      try withBytes(of: bytes) { (raw) throws(BatchError) in try digest.update(raw) }
+      position = end
+    }
+    return IndexPart(extent: self, start: range.lowerBound)
+  }
+
+  private func firstPiece(endingAfter place: UInt64) -> Int {
+    var range = ends.indices
+    while !range.isEmpty {
+      let middle = range.lowerBound + range.count / 2
+      range = ends[middle] > place ? range.lowerBound..<middle : (middle + 1)..<range.upperBound
+    }
+    return range.lowerBound
+  }
+}
+
+/// A part of an extent that counts its bytes from 0 on.
+struct IndexPart: Sendable {
+  let extent: IndexExtent
+  let start: UInt64
+
+  /// - Parameter range: within the part, which the caller knows.
+  func bytes(_ range: Range<UInt64>) throws(BatchError) -> [UInt8] {
+    try extent.bytes((start + range.lowerBound)..<(start + range.upperBound))
   }
 }

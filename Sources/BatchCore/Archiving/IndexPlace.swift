@@ -1,8 +1,5 @@
 /// What the end of a file says of a member index.
 struct IndexPlace {
-  /// No index of ours comes near it, in bytes as they are in the file.
-  static let largest: UInt64 = 1 << 30
-
   /// Where the part behind the members begins; nil where that cannot be told.
   let start: UInt64?
   /// The index as it is stored; nil where it cannot be had.

@@ -13,20 +13,27 @@ struct IndexedArchive: Sendable {
     case found(IndexedArchive, remarks: [String])
     /// There is one, and it is of no use. What lies behind `from` is no member's.
     case damaged(BatchError, from: UInt64?)
+    /// There is one, and it needs more memory than may be used.
+    case tooLarge(BatchError, from: UInt64?)
 
     /// Where reading without the index ends before the file does.
     var end: UInt64? {
-      if case .damaged(_, let start) = self { start } else { nil }
+      switch self {
+      case .none, .found: nil
+      case .damaged(_, let start), .tooLarge(_, let start): start
+      }
     }
   }
 
   /// Looks for an index at the end of a file.
   ///
-  /// - Parameter checks: whether digests and header checks are wanted; they are most of an index.
+  /// - Parameters:
+  ///   - checks: whether digests and header checks are wanted; they are most of an index.
+  ///   - memory: what the index may take, in bytes.
   /// - Throws: what reading throws; an index that is damaged, or where the disk is, is a finding.
-  static func find(in file: ArchiveFile, checks: Bool) throws(BatchError) -> Finding {
+  static func find(in file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
     do throws(BatchError) {
-      return try search(file, checks: checks)
+      return try search(file, checks: checks, memory: memory)
     } catch {
       // What the disk still has of the members can be had without the index.
       guard error.errno == EIO else { throw error }
@@ -34,23 +41,31 @@ struct IndexedArchive: Sendable {
     }
   }
 
-  private static func search(_ file: ArchiveFile, checks: Bool) throws(BatchError) -> Finding {
+  private static func search(_ file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
     let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
     let format = CompressionFormat.detect(archive: start)
+    let room = UInt64(max(0, memory))
     let locator: any IndexLocator =
       switch format {
-      case .zst: ZstdIndexLocator(file: file, size: size)
-      case .lz4: LZ4IndexLocator(file: file, size: size)
-      case .gz: GzipIndexLocator(file: file, size: size)
-      case .xz: XZIndexLocator(file: file, size: size)
-      case .bz2: BZip2IndexLocator(file: file, size: size)
+      case .zst: ZstdIndexLocator(file: file, size: size, memory: room)
+      case .lz4: LZ4IndexLocator(file: file, size: size, memory: room)
+      case .gz: GzipIndexLocator(file: file, size: size, memory: room)
+      case .xz: XZIndexLocator(file: file, size: size, memory: room)
+      case .bz2: BZip2IndexLocator(file: file, size: size, memory: room)
       case nil: TarIndexLocator(file: file, size: size)
       }
-    guard let place = try locator.locate() else { return .none }
+    let place: IndexPlace
     do throws(BatchError) {
-      guard let stored = place.index, let start = place.start else { throw damaged }
-      let index = try StoredIndex.read(stored, checks: checks, size: size)
+      guard let found = try locator.locate() else { return .none }
+      place = found
+    } catch {
+      guard error == StoredIndex.tooLarge else { throw error }
+      return .tooLarge(error, from: nil)
+    }
+    do throws(BatchError) {
+      guard let stored = place.index, let start = place.start else { throw StoredIndex.damaged }
+      let index = try StoredIndex.read(stored, checks: checks, size: size, memory: memory)
       guard index.frames.last?.compressed.upperBound == start else {
         return .damaged(BatchError(.malformed, "the member index is that of another archive"), from: nil)
       }
@@ -58,12 +73,11 @@ struct IndexedArchive: Sendable {
       return .found(
         IndexedArchive(file: file, format: format, index: index), remarks: place.remarks + remarks)
     } catch {
+      if error == StoredIndex.tooLarge { return .tooLarge(error, from: place.start) }
       if error.code != .malformed { throw error }
       return .damaged(error, from: place.start)
     }
   }
-
-  private static let damaged = BatchError(.malformed, "the member index is damaged")
 
   /// What a part of the tail holds; nil where it cannot be decoded to its end.
   ///

@@ -4,9 +4,11 @@ struct LZ4IndexLocator: IndexLocator {
 
   let file: ArchiveFile
   let size: UInt64
+  /// What the search and the index may take, in bytes.
+  let memory: UInt64
 
   func locate() throws(BatchError) -> IndexPlace? {
-    let index = SkippableIndex(file: file, size: size)
+    let index = SkippableIndex(file: file, size: size, memory: memory)
     guard let start = try toldStart() else { return try index.scan(for: "what tells where the index is") }
     if let place = try index.place(of: frames(from: start)) { return place }
     if let place = try index.scan(for: "what tells where the index is") { return place }
@@ -37,6 +39,7 @@ struct LZ4IndexLocator: IndexLocator {
         let length = reader.number(UInt32.self)
       else { return [] }
       let next = offset + 8 + UInt64(length)
+      guard SkippableIndex.holds(frames.count + 1, in: memory) else { throw StoredIndex.tooLarge }
       frames.append(offset..<next)
       offset = next
     }

@@ -4,31 +4,34 @@ public struct ListedMember: Sendable {
   public let kind: ArchiveEntry.Kind
   public let size: UInt64
   public let modified: FileStatus.Time
+  /// What the index of the archive says of its reading.
+  public let flags: MemberFlags
   /// Nil where only the index of the archive was read.
   public let entry: ArchiveEntry?
   /// Of the content; nil where there is none or nobody asked.
   public let digest: Digest?
 
-  init(_ entry: ArchiveEntry, digest: Digest? = nil) {
+  init(_ entry: ArchiveEntry, digest: Digest? = nil, flags: MemberFlags = []) {
     self.init(
-      path: entry.path, kind: entry.kind, size: entry.size, modified: entry.modified, entry: entry,
-      digest: digest)
+      path: entry.path, kind: entry.kind, size: entry.size, modified: entry.modified, flags: flags,
+      entry: entry, digest: digest)
   }
 
   init(_ member: MemberIndex.Member) {
     self.init(
       path: member.path, kind: member.kind, size: member.size, modified: member.modified,
-      digest: member.digest)
+      flags: member.flags, digest: member.digest)
   }
 
   init(
     path: PathBytes, kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time,
-    entry: ArchiveEntry? = nil, digest: Digest?
+    flags: MemberFlags, entry: ArchiveEntry? = nil, digest: Digest?
   ) {
     self.path = path
     self.kind = kind
     self.size = size
     self.modified = modified
+    self.flags = flags
     self.entry = entry
     self.digest = digest
   }

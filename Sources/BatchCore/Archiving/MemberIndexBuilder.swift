@@ -1,31 +1,18 @@
-/// The member index of an archive while members are added to it.
+/// The member index of an archive while members are added to it: version 4, as docs/formats.md describes it.
 ///
-/// | bytes | |
-/// |---|---|
-/// | frames of zstd | the pages: the members, as ``MemberPage`` has them |
-/// | a frame of zstd | the head |
-/// | u32 for each member | CRC-32 of its headers |
-/// | 32 bytes for each member that has one | SHA-256 of its content |
-/// | u64, u64 | the lengths of all pages and of the head, as they are stored |
-/// | 32 bytes | SHA-256 of pages, head and these lengths |
-///
-/// The head:
-///
-/// | bytes | |
-/// |---|---|
-/// | `BPIDX003` | |
-/// | u64, u64, u64 | how many members, the bytes of all files, how many frames |
-/// | 4 × u64, u32 for each frame | offset and size in the archive, offset and size of the plain content, CRC-32 of the frame as it is in the archive |
-/// | 32 bytes | SHA-256 of the checks, which are the numbers and digests behind the head |
-///
-/// Numbers are little-endian. Checks do not shrink, are more than all the rest, and mostly nobody asks for them. Pages
-/// are compressed as they fill, so that little is left to be done at the end, and a million members take little memory.
+/// Pages are compressed as they fill, so that little is left to be done at the end, and a million members take little
+/// memory. Digests and checks of headers do not shrink, are more than all the rest, and mostly nobody asks for them:
+/// they stand behind it as they are.
 final class MemberIndexBuilder {
   private var count: UInt64 = 0
   private var fileBytes: UInt64 = 0
   private var page = MemberPageBuilder()
   /// The pages as they are stored.
   private var stored: [UInt8] = []
+  /// Of each page: its size as it is stored and as it is, how many members it has, and how many digests.
+  private var pages: [UInt8] = []
+  private var pageCount: UInt64 = 0
+  private var pageDigests: UInt32 = 0
   private var headerChecks: [UInt8] = []
   private var digests: [UInt8] = []
   private let compressor: ZstdContext
@@ -40,13 +27,16 @@ final class MemberIndexBuilder {
     fileBytes &+= member.kind == .file ? member.size : 0
     page.add(member, frame: frame)
     headerChecks.appendLittleEndian(member.header.check)
-    if let digest = member.digest { digests += digest.bytes }
-    if page.isFull { try store(page.take()) }
+    if let digest = member.digest {
+      digests += digest.bytes
+      pageDigests += 1
+    }
+    if page.isFull { try storePage() }
   }
 
   /// The index as it is stored.
   func finish(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
-    if page.count > 0 { try store(page.take()) }
+    if page.count > 0 { try storePage() }
     let pagesLength = stored.count
     try store(head(frames))
     var lengths: [UInt8] = []
@@ -66,14 +56,25 @@ final class MemberIndexBuilder {
 
   private func head(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
     var head = MemberIndex.magic
-    for number in [count, fileBytes, UInt64(frames.count)] { head.appendLittleEndian(number) }
+    for number in [count, fileBytes, UInt64(frames.count), pageCount] { head.appendLittleEndian(number) }
     for frame in frames {
       for number in [frame.offset, frame.size, frame.plainOffset, frame.plainSize] {
         head.appendLittleEndian(number)
       }
       head.appendLittleEndian(frame.check)
     }
-    return head + (try Self.digest(of: headerChecks, digests)).bytes
+    return head + pages + (try Self.digest(of: headerChecks, digests)).bytes
+  }
+
+  private func storePage() throws(BatchError) {
+    let (count, size, start) = (page.count, page.size, stored.count)
+    try store(page.take())
+    pages.appendLittleEndian(UInt64(stored.count - start))
+    pages.appendLittleEndian(UInt64(size))
+    pages.appendLittleEndian(UInt32(count))
+    pages.appendLittleEndian(pageDigests)
+    pageCount += 1
+    pageDigests = 0
   }
 
   private func store(_ plain: [UInt8]) throws(BatchError) {

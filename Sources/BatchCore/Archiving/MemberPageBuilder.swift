@@ -3,7 +3,7 @@ struct MemberPageBuilder {
   private(set) var count = 0
   private var lengths: [UInt8] = []
   private var kinds: [UInt8] = []
-  private var digests: [UInt8] = []
+  private var flags: [UInt8] = []
   private var sizes: [UInt8] = []
   private var seconds: [UInt8] = []
   private var nanoseconds: [UInt8] = []
@@ -12,13 +12,16 @@ struct MemberPageBuilder {
   private var headers: [UInt8] = []
   private var paths: [UInt8] = []
 
-  var isFull: Bool { count == MemberPage.length }
+  /// In bytes.
+  var size: Int { 4 + count * MemberPage.rowSize + paths.count }
+
+  var isFull: Bool { count == MemberPage.length || size >= MemberPage.fullSize }
 
   mutating func add(_ member: ArchivedMember, frame: UInt32) {
     count += 1
     lengths.appendLittleEndian(UInt32(truncatingIfNeeded: member.path.bytes.count))
     kinds.append(member.kind.typeFlag)
-    digests.append(member.digest == nil ? 0 : 1)
+    flags.append(member.flags.union(member.digest == nil ? [] : .digest).rawValue)
     sizes.appendLittleEndian(member.size)
     seconds.appendLittleEndian(member.modified.seconds)
     nanoseconds.appendLittleEndian(UInt32(truncatingIfNeeded: member.modified.nanoseconds))
@@ -31,9 +34,9 @@ struct MemberPageBuilder {
   /// The page as it is stored; the next one begins.
   mutating func take() -> [UInt8] {
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(4 + count * MemberPage.rowSize + paths.count)
+    bytes.reserveCapacity(size)
     bytes.appendLittleEndian(UInt32(count))
-    for column in [lengths, kinds, digests, sizes, seconds, nanoseconds, frames, offsets, headers, paths] {
+    for column in [lengths, kinds, flags, sizes, seconds, nanoseconds, frames, offsets, headers, paths] {
       bytes += column
     }
     self = MemberPageBuilder()

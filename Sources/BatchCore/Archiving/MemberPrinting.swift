@@ -13,14 +13,18 @@ public final class MemberPrinting {
   private let archive: ArchiveFile
   private let planner: ExtractionPlanner
   private let limits: ArchiveLimits
+  private let memory: Int
   private let stream: any ResultStream
 
+  /// - Parameter memory: what the index of the archive may take, in bytes.
   /// - Throws: `invalid` for a pattern that can never match.
   public init(
-    _ archive: ArchiveFile, globs: [PathBytes], limits: ArchiveLimits, to stream: any ResultStream
+    _ archive: ArchiveFile, globs: [PathBytes], limits: ArchiveLimits,
+    memory: Int = BatchOptions().memory, to stream: any ResultStream
   ) throws(BatchError) {
     self.archive = archive
     self.limits = limits
+    self.memory = memory
     self.stream = stream
     planner = ExtractionPlanner(try MemberSelection(globs: globs), globs: globs)
   }
@@ -33,7 +37,7 @@ public final class MemberPrinting {
   public func run(problem: (BatchError) -> Void) throws(BatchError) -> Result {
     var result = Result()
     do throws(BatchError) {
-      let finding = try IndexedArchive.find(in: archive, checks: false)
+      let finding = try IndexedArchive.find(in: archive, checks: false, memory: memory)
       if case .found(let indexed, _) = finding {
         try printSegments(of: indexed, &result)
       } else {
@@ -54,7 +58,8 @@ public final class MemberPrinting {
       archive: indexed, loader: try FrameLoader(indexed.file, indexed.format))
     while let plan = try plans.next(claims: false) {
       var choices = plan.choices[...]
-      try segment.read(plan.group, limits: limits) { (number, _, entry, reader) throws(BatchError) in
+      try segment.read(plan.group, plan.members, limits: limits) {
+        (number, _, entry, reader) throws(BatchError) in
         guard choices.first?.number == number else { return }
         choices = choices.dropFirst()
         if entry.kind == .file {

@@ -108,9 +108,10 @@ final class SegmentBench {
     let digest = try withBytes(of: plain) { (raw) throws(BatchError) in
       try self.digest.digest(of: UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
     }
-    members.append(
-      ArchivedMember(
-        final, offset: start, header: headerCheck(from: start), digest: digest, identity: expected.identity))
+    var member = ArchivedMember(
+      final, offset: start, header: headerCheck(from: start), digest: digest, identity: expected.identity)
+    member.flags = MemberFlags(outcome)
+    members.append(member)
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true
     return true
@@ -120,10 +121,10 @@ final class SegmentBench {
   ///
   /// - Parameters:
   ///   - map: where the file has data.
-  ///   - read: puts that data here; false when it is not to be used.
+  ///   - read: puts that data here, and tells how it was read; nil when it is not to be used.
   func addSparse(
     _ entry: ArchiveEntry, map: [Range<UInt64>], of expected: FileStatus,
-    reading read: () throws(BatchError) -> Bool
+    reading read: () throws(BatchError) -> MemberFlags?
   ) throws(BatchError) -> Bool {
     let start = plain.count
     var isAdded = false
@@ -131,15 +132,16 @@ final class SegmentBench {
     var entry = entry
     entry.dataMap = map
     try addHeader(entry)
-    guard try read() else { return false }
+    guard let flags = try read() else { return false }
     let sparse = SparseDigest(digest, map: map, size: entry.size)
     try withBytes(of: plain) { (raw) throws(BatchError) in
       try sparse.update(UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
     }
-    members.append(
-      ArchivedMember(
-        entry, offset: start, header: headerCheck(from: start), digest: try sparse.finish(),
-        identity: expected.identity))
+    var member = ArchivedMember(
+      entry, offset: start, header: headerCheck(from: start), digest: try sparse.finish(),
+      identity: expected.identity)
+    member.flags = flags
+    members.append(member)
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true
     return true

@@ -8,6 +8,8 @@ struct SegmentPlan: Sendable {
 
   let archive: IndexedArchive
   let group: MemberIndex.Group
+  /// All that the group has.
+  let members: IndexSlice
   /// In the order of the archive.
   let choices: [Choice]
 }

@@ -4,6 +4,7 @@ struct SegmentPlanner {
   let planner: ExtractionPlanner
   let limits: ArchiveLimits
   private var groups: ArraySlice<MemberIndex.Group>
+  private var cursor: IndexCursor
   private var plain: UInt64 = 0
 
   init(_ archive: IndexedArchive, planner: ExtractionPlanner, limits: ArchiveLimits) {
@@ -11,6 +12,7 @@ struct SegmentPlanner {
     self.planner = planner
     self.limits = limits
     groups = archive.index.groups[...]
+    cursor = IndexCursor(archive.index)
   }
 
   /// - Parameter claims: whether the members' places are taken; without it nothing is refused.
@@ -19,8 +21,9 @@ struct SegmentPlanner {
     while let group = groups.popFirst() {
       try archive.file.cancellation.check()
       var choices = [SegmentPlan.Choice]()
+      let members = try cursor.slice(group.members)
       for number in group.members {
-        let member = archive.index[number]
+        let member = members[number]
         let isDirectory = member.kind == .directory
         guard planner.chooses(member.path, isDirectory: isDirectory) else { continue }
         plain += min(member.size, UInt64.max - plain)
@@ -38,7 +41,7 @@ struct SegmentPlanner {
       }
       // Without patterns all of the archive is held against its index.
       if !choices.isEmpty || planner.takesEverything {
-        return SegmentPlan(archive: archive, group: group, choices: choices)
+        return SegmentPlan(archive: archive, group: group, members: members, choices: choices)
       }
     }
     return nil

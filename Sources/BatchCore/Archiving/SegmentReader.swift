@@ -22,15 +22,16 @@ struct SegmentReader {
   /// Goes over the members of a group until something is damaged.
   ///
   /// - Parameters:
+  ///   - members: those of the group.
   ///   - visit: gets each member with a reader that stands before its content.
   /// - Throws: `malformed` when a frame is damaged, or is not what the index says; what `visit` throws.
   mutating func read(
-    _ group: MemberIndex.Group, limits: ArchiveLimits,
+    _ group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
     contradiction = nil
     do throws(BatchError) {
-      try readAll(of: group, limits: limits, visit: visit)
+      try readAll(of: group, members, limits: limits, visit: visit)
     } catch {
       // A part of the disk that cannot be read is damage like any other, and no end of the run.
       guard error.code == .unreadable, error.errno == EIO else { throw error }
@@ -39,15 +40,15 @@ struct SegmentReader {
   }
 
   private mutating func readAll(
-    of group: MemberIndex.Group, limits: ArchiveLimits,
+    of group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
     let content = SegmentContent(loader, archive.index, frames: group.frames)
     let reader = try ArchiveReader(content, name: archive.file.path, requiresEnd: false, limits: limits)
     for number in group.members {
       try archive.file.cancellation.check()
-      let member = archive.index[number]
-      let place = archive.index.place(of: number, in: group)
+      let member = members[number]
+      let place = archive.index.place(of: number, in: group, members)
       guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry),
         reader.headerStart == place.lowerBound
       else { throw contradicted("the archive is not what its index says") }
@@ -92,11 +93,11 @@ struct SegmentReader {
   ///
   /// - Parameter visit: gets each member with what was found of it; nil where it cannot be had.
   func salvage(
-    _ group: MemberIndex.Group, digests: DigestStream,
+    _ group: MemberIndex.Group, _ members: IndexSlice, digests: DigestStream,
     visit: (Int, MemberIndex.Member, SalvagedMember?) throws(BatchError) -> Void
   ) throws(BatchError) {
     var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
-    if holdsAllInOneFrame(group) {
+    if holdsAllInOneFrame(group, members) {
       do throws(BatchError) {
         bytes = try loader.salvage(archive.index.frames[group.frames.lowerBound])
       } catch {
@@ -104,8 +105,8 @@ struct SegmentReader {
       }
     }
     for number in group.members {
-      let member = archive.index[number]
-      let place = archive.index.place(of: number, in: group)
+      let member = members[number]
+      let place = archive.index.place(of: number, in: group, members)
       guard place.upperBound <= UInt64(bytes.count) || isWithin(member, place, bytes.count) else {
         try visit(number, member, nil)
         continue
@@ -117,11 +118,11 @@ struct SegmentReader {
   }
 
   /// Whether all members lie in the first frame: behind it may be the blocks that end the archive.
-  private func holdsAllInOneFrame(_ group: MemberIndex.Group) -> Bool {
+  private func holdsAllInOneFrame(_ group: MemberIndex.Group, _ members: IndexSlice) -> Bool {
     guard group.frames.count > 1 else { return true }
     guard group.frames.count == 2, let last = group.members.last else { return false }
-    let place = archive.index.place(of: last, in: group)
-    let (end, isHuge) = place.lowerBound.addingReportingOverflow(archive.index[last].size)
+    let place = archive.index.place(of: last, in: group, members)
+    let (end, isHuge) = place.lowerBound.addingReportingOverflow(members[last].size)
     return !isHuge && end < archive.index.frames[group.frames.lowerBound].plainSize
   }
 

@@ -78,8 +78,9 @@ final class SerialArchive {
         member.large?.giveUp()
         continue
       }
-      let added = ArchivedMember(
+      var added = ArchivedMember(
         member.entry, offset: writtenCount, digest: member.digest, identity: member.identity)
+      added.flags = member.flags
       writtenCount += 1
       if let large = member.large {
         self.large = Large(
@@ -87,7 +88,7 @@ final class SerialArchive {
         continue
       }
       try write(member.content)
-      account.done()
+      if !member.flags.contains(.incomplete) { account.done() }
       try index?.add(added, frame: 0)
       written.append(added)
     }
@@ -108,6 +109,7 @@ final class SerialArchive {
     self.large = large
     guard position == member.blockCount - 1 else { return nil }
     self.large = nil
+    large.written.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
     large.written.digest = try large.digest?.finish()
     try index?.add(large.written, frame: 0)
     account.tell(of: member.record.path, failure: large.failure, isStable: large.isStable)
@@ -127,7 +129,8 @@ final class SerialArchive {
       offset: 0, size: 1, plainOffset: 0, plainSize: UInt64(max(1, writtenCount)), check: 0)
     return WrittenArchive(
       format: format,
-      index: try StoredIndex.read(IndexExtent(try index.finish([place])), checks: true, size: 1),
+      index: try StoredIndex.read(
+        IndexExtent(try index.finish([place])), checks: true, size: 1, memory: .max),
       stretch: stretch)
   }
 

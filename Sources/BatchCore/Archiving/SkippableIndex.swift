@@ -4,6 +4,11 @@ struct SkippableIndex {
 
   let file: ArchiveFile
   let size: UInt64
+  /// What the frames may take in memory, in bytes.
+  let memory: UInt64
+
+  /// Whether there is room for the places of so many frames and the pieces of an index in them.
+  static func holds(_ count: Int, in memory: UInt64) -> Bool { UInt64(count) <= memory / 128 }
 
   /// What these frames hold; nil when none of them has to do with an index.
   func place(of frames: some Sequence<Range<UInt64>>) throws(BatchError) -> IndexPlace? {
@@ -22,7 +27,12 @@ struct SkippableIndex {
     var offset: UInt64 = 0
     while offset < size, let frame = try frame(at: offset) {
       try file.cancellation.check()
-      if frame.isSkippable { frames.append(offset..<frame.end) } else { lastContent = offset }
+      if frame.isSkippable {
+        if try isOurs(offset..<frame.end) { frames.append(offset..<frame.end) }
+        guard Self.holds(frames.count, in: memory) else { throw StoredIndex.tooLarge }
+      } else {
+        lastContent = offset
+      }
       offset = frame.end
     }
     guard var place = try place(of: frames), let start = place.start else { return nil }
@@ -80,7 +90,7 @@ struct SkippableIndex {
       guard reader.number(UInt32.self) == ArchiveTail.indexMagic,
         reader.number(UInt32.self).map(UInt64.init) == length - Self.headerSize,
         // A version or a flag that is not known may change what the slices mean.
-        reader.take(head.count)?.elementsEqual(head) == true
+        let found = reader.take(head.count), [head, ArchiveTail.indexHeadOfVersion3].contains(Array(found))
       else { return nil }
       slices.append((frame.lowerBound + start)..<frame.upperBound)
     }

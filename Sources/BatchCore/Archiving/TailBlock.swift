@@ -29,10 +29,10 @@ struct TailBlock: Hashable {
     return bytes
   }
 
-  /// From the beginning of the index to the end of this block; nil when no index is as long.
+  /// From the beginning of the index to the end of this block; nil when no file is as long.
   var tailLength: UInt64? {
-    guard indexLength > 0, indexLength <= IndexPlace.largest else { return nil }
     let size = UInt64(Self.size)
+    guard indexLength > 0, indexLength <= UInt64(Int64.max) - 2 * size else { return nil }
     return (indexLength + size - 1) / size * size + size
   }
 }

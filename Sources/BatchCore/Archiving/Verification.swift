@@ -42,13 +42,8 @@ public final class Verification: Sendable {
 
   /// The index holds a count of its own.
   private func checkCounts(of index: MemberIndex) {
-    var bytes: UInt64 = 0
-    for number in 0..<index.count {
-      let member = index[number]
-      if member.kind == .file { bytes += min(member.size, UInt64.max - bytes) }
-    }
-    if bytes != index.totalBytes {
-      damaged("the index counts \(index.totalBytes) bytes, its members have \(bytes)")
+    if index.memberBytes != index.totalBytes {
+      damaged("the index counts \(index.totalBytes) bytes, its members have \(index.memberBytes)")
     }
   }
 

@@ -5,6 +5,8 @@ public final class VerifyJob: BatchJob {
     public let path: PathBytes
     /// Why it cannot be had as it was; nil when it can.
     public let damage: BatchError?
+    /// What the index says of its reading, where the archive has one.
+    public var flags: MemberFlags = []
     /// How the folder that the archive is held against differs; nil where it does not.
     public var difference: LiveDifference?
   }
@@ -32,9 +34,9 @@ public final class VerifyJob: BatchJob {
     for item in chunk.items {
       try context.checkCancellation()
       switch item.step {
-      case .segment(let archive, let group):
+      case .segment(let archive, let group, let members):
         let tools = try context.tool(of: self) { () throws(BatchError) in try SegmentTools(archive) }
-        try verify(group, of: archive, tools, in: context, into: &findings)
+        try verify(group, members, of: archive, tools, in: context, into: &findings)
       case .end(let archive):
         let tools = try context.tool(of: self) { () throws(BatchError) in try SegmentTools(archive) }
         try verifyEnd(of: archive, tools)
@@ -67,14 +69,16 @@ public final class VerifyJob: BatchJob {
   }
 
   private func verify(
-    _ group: MemberIndex.Group, of archive: IndexedArchive, _ tools: SegmentTools, in context: ChunkContext,
+    _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentTools,
+    in context: ChunkContext,
     into findings: inout [Finding]
   ) throws(BatchError) {
     var segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [(finding: Finding, member: ComparedMember)]()
     defer { tellAltered(tools) }
     do throws(BatchError) {
-      try segment.read(group, limits: ArchiveLimits()) { (_, member, entry, reader) throws(BatchError) in
+      try segment.read(group, members, limits: ArchiveLimits()) {
+        (_, member, entry, reader) throws(BatchError) in
         found.append(
           (
             try finding(of: member, entry, reader, tools, archive, in: context), ComparedMember(member, entry)
@@ -85,14 +89,15 @@ public final class VerifyJob: BatchJob {
       guard error.code == .malformed else { throw error }
       verification.damaged(place(of: group, in: archive) + ": " + error.message)
       found = []
-      try segment.salvage(group, digests: tools.digests) { (_, member, rest) throws(BatchError) in
+      try segment.salvage(group, members, digests: tools.digests) { (_, member, rest) throws(BatchError) in
         let damage = rest == nil ? BatchError(.malformed, "damaged", path: member.path) : nil
         found.append(
           (Finding(path: member.path, damage: damage), ComparedMember(member, rest?.entry)))
       }
     }
-    for (finding, member) in found {
+    for (position, (finding, member)) in found.enumerated() {
       var finding = finding
+      finding.flags = members[group.members.lowerBound + position].flags.subtracting(.digest)
       try settle(&finding, as: member, in: context)
       findings.append(finding)
     }

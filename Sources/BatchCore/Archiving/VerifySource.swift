@@ -3,7 +3,7 @@ public struct VerifySource: BatchSource {
   /// One step of a verification.
   public struct Item: Sendable {
     enum Step: Sendable {
-      case segment(IndexedArchive, MemberIndex.Group)
+      case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
       /// What lies between the members and the index.
       case end(IndexedArchive)
       /// A member whose content was read to its end.
@@ -22,7 +22,7 @@ public struct VerifySource: BatchSource {
   }
 
   private enum Way {
-    case segments(IndexedArchive, ArraySlice<MemberIndex.Group>)
+    case segments(IndexCursor, IndexedArchive, ArraySlice<MemberIndex.Group>)
     case members(ArchiveReader)
     case written(WrittenMembers)
   }
@@ -36,23 +36,27 @@ public struct VerifySource: BatchSource {
   private var newFiles: NewFiles?
   private var isAtEnd = false
 
-  /// - Parameter live: a folder to compare the members with.
+  /// - Parameters:
+  ///   - live: a folder to compare the members with.
+  ///   - memory: what the index of the archive may take, in bytes.
   /// - Throws: `malformed` when the file is no archive.
   public init(
-    _ archive: ArchiveFile, _ verification: Verification, live: LiveTree? = nil
+    _ archive: ArchiveFile, _ verification: Verification, live: LiveTree? = nil,
+    memory: Int = BatchOptions().memory
   ) throws(BatchError) {
     self.archive = archive
     self.verification = verification
     self.live = live
     digests = live == nil ? nil : try DigestStream(.sha256)
-    let finding = try IndexedArchive.find(in: archive, checks: true)
+    let finding = try IndexedArchive.find(in: archive, checks: true, memory: memory)
     switch finding {
     case .found(let indexed, let remarks):
-      way = .segments(indexed, indexed.index.groups[...])
+      way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
       verification.begin(indexed)
       remarks.forEach { verification.damaged($0) }
       return
     case .damaged(let error, _): verification.damaged(error.message)
+    case .tooLarge(let error, _): verification.note(error.message)
     case .none: break
     }
     let content = try FileContent(archive, upTo: finding.end)
@@ -82,7 +86,7 @@ public struct VerifySource: BatchSource {
     }
     let indexed = IndexedArchive(
       file: archive, format: written.format.compression, index: written.index)
-    way = .segments(indexed, indexed.index.groups[...])
+    way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
     verification.begin(indexed)
   }
 
@@ -91,11 +95,12 @@ public struct VerifySource: BatchSource {
     do throws(BatchError) {
       try archive.cancellation.check()
       switch way {
-      case .segments(let indexed, var groups):
+      case .segments(var cursor, let indexed, var groups):
         if let group = groups.popFirst() {
-          way = .segments(indexed, groups)
-          register(group, of: indexed.index)
-          return Item(step: .segment(indexed, group))
+          let members = try cursor.slice(group.members)
+          way = .segments(cursor, indexed, groups)
+          register(members)
+          return Item(step: .segment(indexed, group, members))
         }
         isAtEnd = true
         newFiles = live.map { NewFiles($0) }
@@ -127,10 +132,10 @@ public struct VerifySource: BatchSource {
     return newFiles?.next()
   }
 
-  private func register(_ group: MemberIndex.Group, of index: MemberIndex) {
+  private func register(_ members: IndexSlice) {
     guard let live else { return }
-    for number in group.members {
-      let member = index[number]
+    for number in members.numbers {
+      let member = members[number]
       live.register(member.path, member.kind, member.digest)
     }
   }
@@ -179,7 +184,7 @@ public struct VerifySource: BatchSource {
 
   public func weight(of item: Item) -> Int64 {
     switch item.step {
-    case .segment(let indexed, let group): indexed.index.weight(of: group)
+    case .segment(let indexed, let group, _): indexed.index.weight(of: group)
     case .compare(let member): member.kind == .file ? Int64(clamping: member.size) : 0
     case .end, .stretch, .read, .unreadable, .new, .problem: 0
     }
@@ -187,11 +192,13 @@ public struct VerifySource: BatchSource {
 
   public func count(of item: Item) -> Int {
     switch item.step {
-    case .segment(_, let group): group.members.count
+    case .segment(_, let group, _): group.members.count
     case .end, .stretch, .new: 0
     case .read, .unreadable, .compare, .problem: 1
     }
   }
 
-  public func retained(by item: Item) -> Int64 { 512 }
+  public func retained(by item: Item) -> Int64 {
+    if case .segment(_, _, let members) = item.step { Int64(members.memory) + 512 } else { 512 }
+  }
 }

@@ -3,7 +3,7 @@
 /// Compared are name, kind, size and digest: of what else there is each format keeps something else.
 final class WrittenMembers {
   private let reader: ArchiveReader
-  private let index: MemberIndex
+  private var cursor: IndexCursor
   private let container: ArchiveFormat.Container
   private let digests: DigestStream
   private let cancellation: Cancellation
@@ -14,7 +14,8 @@ final class WrittenMembers {
 
   /// - Throws: `malformed` when the file is no archive.
   init(_ archive: ArchiveFile, _ written: WrittenArchive) throws(BatchError) {
-    index = written.index
+    let index = written.index
+    cursor = IndexCursor(index)
     container = written.format.container
     cancellation = archive.cancellation
     digests = try DigestStream(.sha256)
@@ -25,9 +26,13 @@ final class WrittenMembers {
       return
     }
     // 7z has what is empty behind what is not, and of folders each one once.
-    order = (0..<index.count).filter { index[$0].kind == .symbolicLink || index[$0].size > 0 }[...]
-    for number in 0..<index.count where index[number].kind != .symbolicLink && index[number].size == 0 {
-      others[index[number].path.description] = (number, false)
+    for number in 0..<index.count {
+      let member = try member(number)
+      if member.kind == .symbolicLink || member.size > 0 {
+        order.append(number)
+      } else {
+        others[member.path.description] = (number, false)
+      }
     }
   }
 
@@ -40,12 +45,12 @@ final class WrittenMembers {
       guard let missing = order.first ?? others.values.filter({ !$0.isFound }).map(\.number).min() else {
         return nil
       }
-      throw BatchError(.malformed, "it ends before a member", path: index[missing].path)
+      throw BatchError(.malformed, "it ends before a member", path: try member(missing).path)
     }
     guard let number = number(of: member) else {
       throw BatchError(.malformed, "it has more members than were archived")
     }
-    let expected = index[number]
+    let expected = try self.member(number)
     do throws(BatchError) {
       guard case .entry(let entry) = member else { throw BatchError(.malformed, "it cannot be read") }
       try compare(entry, with: expected)
@@ -54,6 +59,10 @@ final class WrittenMembers {
       return VerifySource.Item(step: .unreadable(expected.path, error.at(expected.path)))
     }
     return VerifySource.Item(step: .read(expected.path))
+  }
+
+  private func member(_ number: Int) throws(BatchError) -> MemberIndex.Member {
+    try cursor.slice(number..<(number + 1))[number]
   }
 
   private func number(of member: ArchiveReader.Member) -> Int? {

@@ -12,6 +12,8 @@ struct XZIndexLocator: IndexLocator {
 
   let file: ArchiveFile
   let size: UInt64
+  /// What the search and the index may take, in bytes.
+  let memory: UInt64
 
   private struct Stream {
     let start: UInt64
@@ -21,14 +23,16 @@ struct XZIndexLocator: IndexLocator {
   func locate() throws(BatchError) -> IndexPlace? {
     guard let stream = try lastStream(), try holdsIndex(stream) else { return nil }
     let length = size - stream.start
-    guard length <= IndexPlace.largest, stream.plainSize <= IndexPlace.largest + 1024,
+    let (needed, isHuge) = length.addingReportingOverflow(stream.plainSize)
+    guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
+    guard
       let content = try IndexedArchive.decode(
         try file.bytes(at: stream.start, count: Int(length)), of: .xz, limit: stream.plainSize),
       let block = TailBlock(Array(content.suffix(TailBlock.size))),
       block.tailLength == UInt64(content.count)
     else { return .damaged(from: stream.start) }
     return IndexPlace(
-      start: stream.start, index: IndexExtent(Array(content.prefix(Int(block.indexLength)))))
+      start: stream.start, index: IndexExtent(content.prefix(Int(block.indexLength))))
   }
 
   /// The stream that ends the file, if it has a single block; nil also when its end is damaged.

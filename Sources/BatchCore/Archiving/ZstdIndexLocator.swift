@@ -2,11 +2,13 @@
 struct ZstdIndexLocator: IndexLocator {
   private static let footerSize: UInt64 = 9
   private static let headerSize: UInt64 = 8
-  /// A skippable frame's length has 32 bits; no seek table of ours comes near it.
-  private static let largestTable: UInt64 = 1 << 30
+  /// What an entry of the seek table takes in memory for each byte that it has in the file.
+  private static let expansion: UInt64 = 3
 
   let file: ArchiveFile
   let size: UInt64
+  /// What the search and the index may take, in bytes.
+  let memory: UInt64
 
   private struct SeekTable {
     /// Compressed and plain size of each frame.
@@ -15,7 +17,7 @@ struct ZstdIndexLocator: IndexLocator {
   }
 
   func locate() throws(BatchError) -> IndexPlace? {
-    let frames = SkippableIndex(file: file, size: size)
+    let frames = SkippableIndex(file: file, size: size, memory: memory)
     if let table = try seekTable(), let indexFrames = indexFrames(of: table),
       var place = try frames.place(of: indexFrames)
     {
@@ -36,7 +38,8 @@ struct ZstdIndexLocator: IndexLocator {
     guard descriptor & 0x7F == 0 else { return nil }
     let entrySize: UInt64 = descriptor & 0x80 != 0 ? 12 : 8
     let payload = UInt64(count) * entrySize + Self.footerSize
-    guard payload <= Self.largestTable, payload + Self.headerSize <= size else { return nil }
+    guard payload + Self.headerSize <= size else { return nil }
+    guard payload * Self.expansion <= memory else { throw StoredIndex.tooLarge }
     let start = size - payload - Self.headerSize
     var reader = LittleEndianReader(try file.bytes(at: start, count: Int(size - start))[...])
     guard reader.number(UInt32.self) == ArchiveTail.seekTableMagic,

@@ -56,9 +56,13 @@ public final class ChunkContext {
 
   /// The same for a reader that wants to know more of the open file, each time that reading starts.
   ///
-  /// - Parameter room: as in ``FileReader/read(_:into:opened:consume:)``.
+  /// - Parameters:
+  ///   - keepsShort: whether what there was of a file that became shorter is used; the file counts as failed, also
+  ///     where `isCounted` is false.
+  ///   - room: as in ``FileReader/read(_:into:opened:consume:)``.
   func read(
-    _ record: FileRecord, isCounted: Bool = true, into room: UnsafeMutableRawBufferPointer? = nil,
+    _ record: FileRecord, isCounted: Bool = true, keepsShort: Bool = false,
+    into room: UnsafeMutableRawBufferPointer? = nil,
     opened: (borrowing Descriptor) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
@@ -90,7 +94,7 @@ public final class ChunkContext {
           attempt += 1
           continue
         }
-        return changed(outcome, record, isCounted)
+        return changed(outcome, record, isCounted, keepsShort: keepsShort)
       } catch {
         if let fatal { throw fatal }
         let problem = Problem(error)
@@ -240,9 +244,18 @@ public final class ChunkContext {
     return outcome
   }
 
-  private func changed(_ outcome: ReadOutcome, _ record: FileRecord, _ isCounted: Bool) -> ReadOutcome? {
-    let error = BatchError(.changed, "changed while it was read", path: record.path)
+  private func changed(
+    _ outcome: ReadOutcome, _ record: FileRecord, _ isCounted: Bool, keepsShort: Bool
+  ) -> ReadOutcome? {
     let severity = policy.severity(of: .changed)
+    if keepsShort, outcome.becameShorter, severity != .failure {
+      let error = BatchError(
+        .changed, "became shorter while it was read; what there was of it is kept", path: record.path)
+      note(Problem(.changed, error), .failure)
+      counters.addFailed()
+      return outcome
+    }
+    let error = BatchError(.changed, "changed while it was read", path: record.path)
     note(Problem(.changed, error), severity)
     if severity == .failure {
       counters.addFailed()

@@ -184,13 +184,21 @@ final class FileReader {
     // A file that grows as fast as it is read would never end: its size now is where reading stops.
     // The files of /proc say 0 and are read to their end.
     let limit = before.size > 0 ? before.size : Int64.max
+    var count: Int64 = 0
+    let counting: (UnsafeRawBufferPointer) throws(BatchError) -> Void = { (piece) throws(BatchError) in
+      count += Int64(piece.count)
+      try consume(piece)
+    }
     if before.size >= Self.overlapThreshold {
-      try overlapped.read(file, limit: limit, consume: consume)
+      try overlapped.read(file, limit: limit, consume: counting)
     } else {
-      try readInTurn(file, limit: limit, consume: consume)
+      try readInTurn(file, limit: limit, consume: counting)
     }
     let after = try calls.status(of: file)
-    return ReadOutcome(status: before, isStable: after.hasSameContent(as: before))
+    let isStable = after.hasSameContent(as: before)
+    // Files of /sys say a size that they never have, and stand still.
+    return ReadOutcome(
+      status: before, isStable: isStable, becameShorter: !isStable && min(count, after.size) < before.size)
   }
 
   private func readInTurn(

@@ -4,4 +4,6 @@ public struct ReadOutcome: Sendable {
   public let status: FileStatus
   /// False when size, time or inode moved while the file was read: then the content is a mixture.
   public let isStable: Bool
+  /// Whether it ended before its size, or has become shorter since: a part of it was never read.
+  public var becameShorter = false
 }

@@ -42,7 +42,8 @@ extension CommandSpec {
       lead outside.
       """,
       """
-      A member glob is a pattern of gitignore; a directory that matches stands for all that is in it.
+      A member glob is a pattern of gitignore; a directory that matches stands for all that is in it. What the index \
+      of an archive claims is compared with the archive: all of it, or with a glob what is decoded for the members.
       """,
     ],
     operands: [
@@ -105,8 +106,9 @@ extension CommandSpec {
     discussion: [
       """
       An archive with an index is held against it by all cores: the checksum of each frame, the SHA-256 of \
-      each file, the end of the archive, counts and sizes. Members that are hit by damage are named on \
-      standard output. Of other archives everything is read, and what could not be checked is said.
+      each file, the end of the archive, counts and sizes, and that the index names all members that other tools \
+      find, and no others. Members that are hit by damage are named on standard output, and so are files that \
+      changed while they were archived; an incomplete one ends with 3. Of other archives everything is read, and what could not be checked is said.
       """,
       """
       With --against each member is also held against what has its name in a directory. What differs is named on \

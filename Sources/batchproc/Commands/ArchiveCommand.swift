@@ -109,6 +109,7 @@ struct ArchiveCommand: Command {
           line.add(path: member.path)
           line.add("kind", member.kind.word)
           line.add("size", Int64(clamping: member.size))
+          line.add(member.flags)
           if let digest = member.digest { line.add("sha256", digest.hex) }
         }
       }

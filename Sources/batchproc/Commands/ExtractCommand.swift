@@ -26,9 +26,11 @@ struct ExtractCommand: Command {
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(choices.archive, cancellation: session.cancellation)
     if choices.writesToStdout { return try writeContents(of: archive) }
+    var options = choices.extraction
+    options.memory = session.runner.options.memory
     let extraction = try Extraction(
       archive, into: choices.directory, globs: choices.globs, strip: choices.strip,
-      options: choices.extraction)
+      options: options)
     let source = try ExtractSource(extraction)
     let job = ExtractJob(extraction) { (reports) throws(BatchError) in
       for report in reports { try tell(report) }
@@ -99,7 +101,8 @@ struct ExtractCommand: Command {
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
     let printing = try MemberPrinting(
-      archive, globs: choices.globs, limits: choices.extraction.limits, to: session.output)
+      archive, globs: choices.globs, limits: choices.extraction.limits,
+      memory: session.runner.options.memory, to: session.output)
     let result = try printing.run { (error) in
       session.reporter.met(Problem(.unreadable, error), severity: .failure)
     }

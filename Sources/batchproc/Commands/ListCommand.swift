@@ -20,7 +20,8 @@ struct ListCommand: Command {
     let end = ArchiveEnd()
     let source = try MemberListSource(
       archive, details: choices.showsLongRows, digests: choices.showsDigests,
-      usesIndex: choices.usesIndex, end: end)
+      usesIndex: choices.usesIndex,
+      memory: session.runner.options.memory, end: end)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let rows = MemberRows(
       form: results.writesEvents

@@ -21,6 +21,7 @@ struct MemberRows: Sendable {
       appendAttributes(of: member, to: &bytes)
       append(name: shownName(of: member), to: &bytes)
       appendTarget(of: member, to: &bytes)
+      if let text = member.flags.text { bytes += " (\(text))".utf8 }
     case .digests:
       guard let digest = member.digest else { return }
       appendDigest(digest, of: member, to: &bytes)
@@ -114,8 +115,30 @@ struct MemberRows: Sendable {
         JSONText.append(bytes: target.bytes, key: "target", to: &bytes)
       }
     }
+    if member.flags.contains(.changed) { bytes += ",\"changed\":true".utf8 }
+    if member.flags.contains(.incomplete) { bytes += ",\"incomplete\":true".utf8 }
     if let digest = member.digest { bytes += ",\"sha256\":\"\(digest.hex)\"".utf8 }
     bytes += "}\n".utf8
+  }
+}
+
+extension MemberFlags {
+  /// What rows say of a member that was not read as it stood; nil for others.
+  var text: String? {
+    switch (contains(.changed), contains(.incomplete)) {
+    case (true, true): "changed while it was read, incomplete"
+    case (true, false): "changed while it was read"
+    case (false, true): "could not be read wholly, incomplete"
+    case (false, false): nil
+    }
+  }
+}
+
+extension JSONLine {
+  /// `"changed":true`, `"incomplete":true`, where they hold.
+  mutating func add(_ flags: MemberFlags) {
+    if flags.contains(.changed) { add("changed", true) }
+    if flags.contains(.incomplete) { add("incomplete", true) }
   }
 }
 

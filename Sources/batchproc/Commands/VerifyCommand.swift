@@ -30,7 +30,8 @@ struct VerifyCommand: Command {
     let live = try liveTree(excluding: archive)
     let source: VerifySource
     do throws(BatchError) {
-      source = try VerifySource(archive, verification, live: live)
+      source = try VerifySource(
+        archive, verification, live: live, memory: session.runner.options.memory)
     } catch {
       // Not to be an archive at all is the greatest difference there is.
       guard error.code == .malformed else { throw error }
@@ -65,6 +66,7 @@ struct VerifyCommand: Command {
           try events.write("member") { line in
             line.add(path: finding.path)
             line.add("outcome", finding.damage == nil ? "whole" : "damaged")
+            line.add(finding.flags)
           }
         }
         guard let difference = finding.difference else { continue }
@@ -106,9 +108,10 @@ struct VerifyCommand: Command {
       summary,
       text: SummaryText(
         verb: "verified", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
-        others: [(tally.damaged, "damaged")] + differences + [(counts.failed, "failed")],
-        tallies: [(tally.damaged, "damaged")] + differences))
+        others: [(tally.damaged, "damaged"), (tally.changed, "changed while read")] + differences
+          + [(counts.failed, "failed")],
+        tallies: [(tally.damaged, "damaged"), (tally.changed, "changed_while_read")] + differences))
     if tally.isDifferent || !verification.damage.isEmpty { return .exit(.differences) }
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+    return .exit(counts.failed > 0 || tally.incomplete > 0 ? .someFailed : .success)
   }
 }

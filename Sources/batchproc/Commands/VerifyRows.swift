@@ -7,10 +7,12 @@ struct VerifyRows: Sendable {
   func append(_ finding: VerifyJob.Finding, to bytes: inout [UInt8]) {
     if finding.damage != nil {
       append(finding.path, "DAMAGED", to: &bytes)
+    } else if let text = finding.flags.text {
+      append(finding.path, text.uppercased(), to: &bytes)
     }
     if let difference = finding.difference {
       append(finding.path, difference.kind.rawValue.uppercased(), difference.aspects, to: &bytes)
-    } else if finding.damage == nil, showsWhole {
+    } else if finding.damage == nil, finding.flags.text == nil, showsWhole {
       append(finding.path, "OK", to: &bytes)
     }
   }

@@ -26,7 +26,7 @@ import Testing
     #expect(number(bytes, at: 0, count: 4) == 0x184D_2A5A)
     let size = Int(number(bytes, at: 4, count: 4))
     #expect(size == index.count + 6)
-    #expect(Array(bytes[8..<14]) == Array("BPIX".utf8) + [3, 0])
+    #expect(Array(bytes[8..<14]) == Array("BPIX".utf8) + [4, 0])
     #expect(Array(bytes[14..<(8 + size)]) == index)
     let table = 8 + size
     #expect(number(bytes, at: table, count: 4) == 0x184D_2A5E)
@@ -37,6 +37,38 @@ import Testing
     #expect(bytes[bytes.count - 5] == 0)
     #expect(number(bytes, at: bytes.count - 4, count: 4) == 0x8F92_EAB1)
     #expect(bytes.count == table + 8 + 33)
+  }
+
+  @Test(
+    "of an index that is too large for one part is in several", arguments: ["tar.zst", "tar.lz4", "tar.bz2"])
+  func parts(name: String) throws {
+    let format = try #require(ArchiveFormat(named: name))
+    let codec = try format.compression?.makeContext()
+    let builder = try MemberIndexBuilder()
+    let stored = try builder.finish(frames)
+    let whole = stored + index
+    let tail = ArchiveTail(format: format, index: whole, offset: 40, frames: [], partSize: 40_000)
+    var bytes = [UInt8](repeating: 0, count: 40)
+    try tail.write(codec) { bytes += $0 }
+    let folder = try ByteFolder()
+    try folder.write(bytes, to: "archive")
+    let file = try ArchiveFile(
+      PathBytes(Array((folder.path + "/archive").utf8)), cancellation: Cancellation())
+    let size = UInt64(bytes.count)
+    let place: IndexPlace? =
+      switch name {
+      case "tar.lz4": try LZ4IndexLocator(file: file, size: size, memory: 1 << 20).locate()
+      case "tar.bz2": try BZip2IndexLocator(file: file, size: size, memory: 1 << 20).locate()
+      default:
+        try SkippableIndex(file: file, size: size, memory: 1 << 20).place(
+          of: stride(from: 0, to: whole.count, by: 40_000).map {
+            let start = 40 + UInt64($0) + UInt64($0 / 40_000) * 14
+            return start..<(start + 14 + UInt64(min(40_000, whole.count - $0)))
+          })
+      }
+    let extent = try #require(place?.index)
+    #expect(extent.count == UInt64(whole.count) && place?.start == 40)
+    #expect(try extent.bytes(0..<extent.count) == whole)
   }
 
   @Test func ofLZ4EndsInALocator() throws {

@@ -16,7 +16,8 @@ struct ComparedMemberTests {
     let time = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
     return ComparedMember(
       MemberIndex.Member(
-        path: "f", kind: .file, size: 0, modified: time, frame: 0, offset: 0, header: nil, digest: nil),
+        path: "f", kind: .file, size: 0, modified: time, flags: [], frame: 0, offset: 0, header: nil,
+        digest: nil),
       nil)
   }
 

@@ -1,7 +1,8 @@
 @testable import BatchCore
 
-/// A member index of one page as bytes, right or wrong on purpose.
+/// A member index as bytes, right or wrong on purpose.
 struct IndexBytes {
+  var version = 4
   struct Member {
     var path = PathBytes("f")
     var kind = UInt8(ascii: "0")
@@ -10,6 +11,7 @@ struct IndexBytes {
     var frame: UInt32 = 0
     var offset: UInt64 = 0
     var digest: [UInt8]? = [UInt8](repeating: 9, count: 32)
+    var flags: UInt8 = 0
   }
 
   var members = [Member(), Member(path: "g", frame: 0, offset: 1024), Member(path: "h", frame: 1, offset: 0)]
@@ -17,43 +19,85 @@ struct IndexBytes {
   var frames: [[UInt64]] = [[0, 100, 0, 2048], [100, 50, 2048, 1024]]
   var memberCount: UInt64?
   var frameCount: UInt64?
+  /// How many members the pages have.
+  var pageLength = 8192
+  /// What the head says of a page: stored and plain size, how many members and digests.
+  var pageRows: [(UInt64, UInt64, UInt32, UInt32)]?
 
-  var head: [UInt8] {
-    var bytes = MemberIndex.magic
+  /// - Parameter pages: as they are stored, and plain.
+  func head(_ pages: [(stored: Int, plain: Int)]) -> [UInt8] {
+    var bytes = version == 3 ? Array("BPIDX003".utf8) : MemberIndex.magic
     bytes.append(littleEndian: memberCount ?? UInt64(members.count))
     bytes.append(littleEndian: members.reduce(UInt64(0)) { $0 &+ $1.size })
     bytes.append(littleEndian: frameCount ?? UInt64(frames.count))
+    if version > 3 { bytes.append(littleEndian: UInt64(pageRows?.count ?? pages.count)) }
     for (number, frame) in frames.enumerated() {
       for number in frame { bytes.append(littleEndian: number) }
       bytes.append(littleEndian: UInt32(number))
     }
+    let rows =
+      pageRows
+      ?? zip(pages, parts).map { page, part in
+        (UInt64(page.stored), UInt64(page.plain), UInt32(part.count), UInt32(part.count { $0.digest != nil }))
+      }
+    for row in version > 3 ? rows : [] {
+      bytes.append(littleEndian: row.0)
+      bytes.append(littleEndian: row.1)
+      bytes.append(littleEndian: row.2)
+      bytes.append(littleEndian: row.3)
+    }
     return bytes + Self.digest(of: checks)
   }
 
-  /// Nothing where there are no members.
-  var pages: [[UInt8]] {
-    guard !members.isEmpty else { return [] }
+  /// What the head says of the pages when it says what is right.
+  var ownRows: [(UInt64, UInt64, UInt32, UInt32)] {
+    let codec = try? ZstdContext(level: 1)
+    return zip(pages, parts).map { page, part in
+      let stored = (try? codec?.compressed(page))?.count ?? 0
+      return (UInt64(stored), UInt64(page.count), UInt32(part.count), UInt32(part.count { $0.digest != nil }))
+    }
+  }
+
+  private var parts: [ArraySlice<Member>] {
+    stride(from: 0, to: members.count, by: pageLength).map {
+      members[$0..<min($0 + pageLength, members.count)]
+    }
+  }
+
+  var pages: [[UInt8]] { parts.map { Self.page($0) } }
+
+  private static func page(_ members: ArraySlice<Member>) -> [UInt8] {
     var bytes = [UInt8]()
     bytes.append(littleEndian: UInt32(members.count))
     for member in members { bytes.append(littleEndian: UInt32(member.path.bytes.count)) }
     bytes += members.map(\.kind)
-    bytes += members.map { $0.digest == nil ? 0 : 1 }
+    bytes += members.map { ($0.digest == nil ? 0 : 1) | $0.flags }
     for member in members { bytes.append(littleEndian: member.size) }
     for _ in members { bytes.append(littleEndian: Int64(-5)) }
     for member in members { bytes.append(littleEndian: member.nanoseconds) }
     for member in members { bytes.append(littleEndian: member.frame) }
     for member in members { bytes.append(littleEndian: member.offset) }
     for _ in members { bytes.append(littleEndian: UInt32(512)) }
-    return [bytes + members.flatMap(\.path.bytes)]
+    return bytes + members.flatMap(\.path.bytes)
   }
 
   /// All of it as it stands in an archive.
-  func stored() throws(BatchError) -> [UInt8] {
+  ///
+  /// - Parameter changing: changes the pages and the head before they are stored.
+  func stored(changing change: (inout [[UInt8]]) -> Void = { _ in }) throws(BatchError) -> [UInt8] {
     let codec = try ZstdContext(level: 1)
+    var parts = pages
+    var compressed = [[UInt8]]()
+    for page in parts { compressed.append(try codec.compressed(page)) }
+    parts.append(head(zip(compressed, parts).map { ($0.count, $1.count) }))
+    let whole = parts
+    change(&parts)
     var bytes = [UInt8]()
-    for page in pages { bytes += try codec.compressed(page) }
+    for (number, part) in parts.dropLast().enumerated() {
+      bytes += part == whole[number] ? compressed[number] : try codec.compressed(part)
+    }
     let length = bytes.count
-    bytes += try codec.compressed(head)
+    bytes += try codec.compressed(parts.last ?? [])
     var lengths = [UInt8]()
     lengths.append(littleEndian: UInt64(length))
     lengths.append(littleEndian: UInt64(bytes.count - length))
@@ -62,19 +106,11 @@ struct IndexBytes {
 
   /// The index itself.
   ///
-  /// - Parameter size: of the archive.
-  func index(size: UInt64) throws(BatchError) -> MemberIndex {
-    try Self.index(head: head, pages: pages, size: size)
-  }
-
-  static func index(head: [UInt8], pages: [[UInt8]], size: UInt64) throws(BatchError) -> MemberIndex {
-    var read = [MemberPage]()
-    for page in pages {
-      guard let page = MemberPage(page) else { throw BatchError(.malformed, "no page") }
-      read.append(page)
-    }
-    return try MemberIndex(
-      head: head, pages: read, digest: try DigestStream(.sha256).digest(of: head), size: size)
+  /// - Parameters:
+  ///   - size: of the archive.
+  ///   - memory: what it may take.
+  func index(size: UInt64, checks: Bool = false, memory: Int = 1 << 30) throws(BatchError) -> MemberIndex {
+    try StoredIndex.read(IndexExtent(try stored()), checks: checks, size: size, memory: memory)
   }
 
   /// The CRC-32 of each header is 77 and its number.
@@ -84,6 +120,16 @@ struct IndexBytes {
 
   private static func digest(of bytes: [UInt8]) -> [UInt8] {
     (try? DigestStream(.sha256).digest(of: bytes))?.bytes ?? []
+  }
+}
+
+extension MemberIndex {
+  /// Any member, at the price of its page.
+  subscript(number: Int) -> Member {
+    get throws {
+      var cursor = IndexCursor(self)
+      return try cursor.slice(number..<(number + 1))[number]
+    }
   }
 }
 

@@ -64,17 +64,22 @@ import Testing
     let checks = Array(stored[compressed.count..<(stored.count - 48)])
     #expect(try sha256(compressed + stored.suffix(48).prefix(16)) == digest)
     var head = Cursor(rest: try decompressed(compressed[pagesLength...]).rest)
-    #expect(head.take(8) == Array("BPIDX003".utf8))
+    #expect(head.take(8) == Array("BPIDX004".utf8))
     #expect(head.number(UInt64.self) == UInt64(count))
     var total: UInt64 = 0
     for number in 0..<count where number % 3 != 0 { total += UInt64(number) }
     #expect(head.number(UInt64.self) == total)
     #expect(head.number(UInt64.self) == 2)
+    let pageCount = Int(head.number(UInt64.self))
+    #expect(pageCount == (count + 8191) / 8192)
     for place in places {
       for number in [place.offset, place.size, place.plainOffset, place.plainSize] {
         #expect(head.number(UInt64.self) == number)
       }
       #expect(head.number(UInt32.self) == place.check)
+    }
+    let pages = (0..<pageCount).map { _ in
+      (head.number(Int.self), head.number(Int.self), head.number(UInt32.self), head.number(UInt32.self))
     }
     #expect(try sha256(checks) == Array(head.rest))
     var rest = compressed[..<pagesLength]
@@ -84,6 +89,11 @@ import Testing
       let expected = numbers.map { member($0, digest: digests[$0]) }
       var page = try decompressed(rest)
       rest = rest.dropFirst(page.stored)
+      let place = first / 8192
+      try #require(place < pages.count)
+      let told = pages[place]
+      #expect(told.0 == page.stored && told.1 == page.rest.count && told.2 == UInt32(numbers.count))
+      #expect(told.3 == UInt32(expected.count { $0.digest != nil }))
       #expect(page.number(UInt32.self) == UInt32(numbers.count))
       let lengths = expected.map { _ in Int(page.number(UInt32.self)) }
       var isSame = expected.allSatisfy { page.number(UInt8.self) == $0.kind.typeFlag }

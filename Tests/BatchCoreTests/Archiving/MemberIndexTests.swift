@@ -6,39 +6,63 @@ import Testing
 struct MemberIndexTests {
   private let size: UInt64 = 200
 
-  @Test("gives back what was written")
-  func reads() throws {
-    let index = try IndexBytes().index(size: size)
-    #expect(index.count == 3 && index.totalBytes == 9)
-    #expect(index[1].path == "g" && index[1].offset == 1024 && index[1].kind == .file)
-    #expect(index[2].modified == FileStatus.Time(seconds: -5, nanoseconds: 7))
-    #expect(index[0].digest == nil)
-    #expect(index.groups.map(\.members) == [0..<2, 2..<3])
-    #expect(index.groups.map(\.frames) == [0..<1, 1..<2])
-    #expect(index.frames.map(\.check) == [0, 1])
-    #expect(index[1].header == nil)
-    #expect(index.place(of: 0, in: index.groups[0]) == 0..<1024)
-    #expect(index.place(of: 1, in: index.groups[0]) == 1024..<2048)
+  /// The least memory with which an index is read.
+  private func least(_ written: IndexBytes) throws -> Int {
+    try #require((0..<20_000).first { (try? written.index(size: size, memory: $0)) != nil })
   }
 
-  @Test("has checks once they were read, and none that are damaged")
-  func checks() throws {
-    var written = IndexBytes()
+  @Test("gives back what was written", arguments: [3, 4], [1, 2, 8192])
+  func reads(version: Int, pageLength: Int) throws {
+    var written = IndexBytes(version: version, pageLength: pageLength)
+    if version == 4 { written.members[1].flags = 6 }
+    // With no memory for pages that are kept, each is decoded again.
+    for memory in [1 << 30, try least(written)] {
+      let index = try written.index(size: size, memory: memory)
+      #expect(index.pages.entries.allSatisfy { ($0.kept != nil) == (memory == 1 << 30) })
+      #expect(index.count == 3 && index.totalBytes == 9 && index.memberBytes == 9)
+      let second = try index[1]
+      #expect(second.path == "g" && second.offset == 1024 && second.kind == .file)
+      #expect(second.flags.contains(.changed) == (version == 4) && second.header == nil)
+      #expect(second.flags.contains(.incomplete) == (version == 4))
+      #expect(try index[2].modified == FileStatus.Time(seconds: -5, nanoseconds: 7))
+      #expect(try index[0].digest == nil)
+      #expect(index.groups.map(\.members) == [0..<2, 2..<3])
+      #expect(index.groups.map(\.frames) == [0..<1, 1..<2])
+      #expect(index.frames.map(\.check) == [0, 1])
+      var cursor = IndexCursor(index)
+      let members = try cursor.slice(0..<2)
+      #expect(index.place(of: 0, in: index.groups[0], members) == 0..<1024)
+      #expect(index.place(of: 1, in: index.groups[0], members) == 1024..<2048)
+    }
+  }
+
+  @Test("has checks where they are asked for", arguments: [3, 4], [1, 2, 8192])
+  func checks(version: Int, pageLength: Int) throws {
+    var written = IndexBytes(version: version, pageLength: pageLength)
     written.members[1].digest = nil
     written.members[2].digest = [UInt8](repeating: 5, count: 32)
-    let index = try written.index(size: size)
-    #expect(index.checksSize == 3 * 4 + 64)
-    let whole = try index.with(checks: written.checks)
-    #expect(whole[0].digest?.bytes == written.members[0].digest && whole[1].digest == nil)
-    #expect(whole[2].digest?.bytes == written.members[2].digest)
-    #expect(whole[1].header == HeaderCheck(size: 512, check: 78))
-    let all = written.checks
-    let wrong: [[UInt8]] = [
-      [], all + [0], all.reversed(), all.dropLast(), all.dropLast(32), all.map { $0 ^ 1 },
-    ]
-    for checks in wrong {
-      #expect(throws: BatchError.self) { try index.with(checks: checks) }
+    for memory in [1 << 30, try least(written)] {
+      let whole = try written.index(size: size, checks: true, memory: memory)
+      #expect(try whole[0].digest?.bytes == written.members[0].digest)
+      #expect(try whole[1].digest == nil)
+      #expect(try whole[2].digest?.bytes == written.members[2].digest)
+      #expect(try whole[1].header == HeaderCheck(size: 512, check: 78))
+      #expect(try whole[2].header == HeaderCheck(size: 512, check: 79))
     }
+  }
+
+  @Test("that needs more memory than there is is told from one that is damaged")
+  func needsMemory() throws {
+    var written = IndexBytes()
+    written.members[1].path = PathBytes([UInt8](repeating: 0x61, count: 100_000))
+    #expect(try written.index(size: size, memory: 1 << 20).count == 3)
+    let error = #expect(throws: BatchError.self) { try written.index(size: size, memory: 200_000) }
+    #expect(error?.code == .exhausted)
+    // What a page claims is looked at before it is decoded.
+    var claiming = IndexBytes()
+    claiming.pageRows = [(claiming.ownRows[0].0, 1 << 60, 3, 3)]
+    let other = #expect(throws: BatchError.self) { try claiming.index(size: size) }
+    #expect(other?.code == .exhausted)
   }
 
   @Test("puts the frames of a large member in one group")
@@ -55,6 +79,9 @@ struct MemberIndexTests {
   func empty() throws {
     let index = try IndexBytes(members: [], frames: []).index(size: size)
     #expect(index.count == 0 && index.groups.isEmpty)
+    // Its frames have to be looked at for members that nobody names.
+    let other = try IndexBytes(members: []).index(size: size)
+    #expect(other.groups.map(\.frames) == [0..<2] && other.groups.map(\.members) == [0..<0])
   }
 
   /// Changes that leave the digest right and the index wrong.
@@ -78,6 +105,34 @@ struct MemberIndexTests {
     { $0.members[1].kind = UInt8(ascii: "x") },
     { $0.members[1].nanoseconds = 1_000_000_000 },
     { $0.members[1].path = PathBytes([0x61, 0]) },
+    { $0.members[0].flags = 8 },
+    { $0.members.removeFirst(2) },
+    { $0.pageRows = [] },
+    { $0.pageRows = [(10, 10, 3, 3)] },
+    {
+      $0.pageLength = 2; $0.pageRows = $0.ownRows.reversed()
+    },
+    {
+      $0.pageRows = $0.ownRows; $0.pageRows?[0].2 = 4
+    },
+    {
+      $0.pageRows = $0.ownRows; $0.pageRows?[0].3 = 2
+    },
+    {
+      $0.pageRows = $0.ownRows; $0.pageRows?[0].1 += 1
+    },
+    {
+      $0.pageRows = $0.ownRows; $0.pageRows?[0].0 += 1
+    },
+    {
+      $0.pageRows = $0.ownRows; $0.pageRows?.append((0, 0, 0, 0))
+    },
+    {
+      $0.pageRows = $0.ownRows; $0.pageRows?.append((.max, 8, 1, 1))
+    },
+    {
+      $0.version = 3; $0.members[0].flags = 2
+    },
   ]
 
   @Test("that lies is refused although its digests are right", arguments: lies.indices)
@@ -88,22 +143,26 @@ struct MemberIndexTests {
   }
 
   @Test("of random numbers behind a right digest is refused or read, and never more")
-  func fuzz() {
+  func fuzz() throws {
     var random = SeededNumbers(seed: 11)
     let whole = IndexBytes()
-    for _ in 0..<4000 {
-      var parts = whole.pages + [whole.head]
-      for _ in 0..<Int.random(in: 1...6, using: &random) {
-        let part = Int.random(in: parts.indices, using: &random)
-        parts[part][Int.random(in: parts[part].indices, using: &random)] =
-          [0, 1, 255, 128].randomElement(using: &random) ?? 0
+    for _ in 0..<2000 {
+      let changes = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+        (Int.random(in: 0...1, using: &random), Int.random(in: 0..<400, using: &random))
       }
-      guard let head = parts.popLast(),
-        let index = try? IndexBytes.index(head: head, pages: parts, size: size)
+      let bytes = try whole.stored { parts in
+        for (part, place) in changes {
+          parts[part][place % parts[part].count] = [0, 1, 255, 128].randomElement(using: &random) ?? 0
+        }
+      }
+      guard
+        let index = try? StoredIndex.read(IndexExtent(bytes), checks: true, size: size, memory: 1 << 26)
       else { continue }
+      var cursor = IndexCursor(index)
       for group in index.groups {
         let end = index.frames[group.frames.upperBound - 1].plain.upperBound
-        for number in group.members { #expect(index.place(of: number, in: group).upperBound <= end) }
+        let members = try cursor.slice(group.members)
+        for number in group.members { #expect(index.place(of: number, in: group, members).upperBound <= end) }
         #expect(index.weight(of: group) > 0)
       }
     }

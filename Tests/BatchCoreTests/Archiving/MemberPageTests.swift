@@ -28,7 +28,7 @@ struct MemberPageTests {
     let differences = (0..<count).filter { number in
       let (row, expected) = (page.row(number), member(number))
       return page.path(number) != expected.path || row.kind != expected.kind || row.size != expected.size
-        || row.modified != expected.modified || row.hasDigest != (expected.digest != nil)
+        || row.modified != expected.modified || row.flags.contains(.digest) != (expected.digest != nil)
         || row.frame != Int(UInt32.max) - number || row.offset != expected.offset
         || row.headerSize != expected.header.size
     }
@@ -45,6 +45,26 @@ struct MemberPageTests {
     #expect(builder.isFull)
     _ = builder.take()
     #expect(builder.count == 0 && !builder.isFull)
+  }
+
+  @Test("is full when it has many bytes, and so never needs much memory")
+  func fillsByBytes() {
+    var builder = MemberPageBuilder()
+    let long = ArchivedMember(
+      ArchiveEntry(
+        path: PathBytes([UInt8](repeating: 0x61, count: 1 << 20)), kind: .file, size: 0,
+        modified: FileStatus.Time(seconds: 0, nanoseconds: 0)))
+    for _ in 0..<4 {
+      #expect(!builder.isFull)
+      builder.add(long, frame: 0)
+    }
+    #expect(builder.isFull && builder.size == builder.take().count)
+  }
+
+  @Test("counts its digests")
+  func digests() throws {
+    let page = try #require(MemberPage(bytes(20)))
+    #expect(page.digestCount == 10 && page.digestCount(before: 5) == 2 && page.digestCount(before: 0) == 0)
   }
 
   @Test("is refused when it was cut, is longer, or says another number of members")
@@ -67,7 +87,7 @@ struct MemberPageTests {
     wrong[4 + 20 * 4] = UInt8(ascii: "9")
     #expect(MemberPage(wrong) == nil)
     wrong = whole
-    wrong[4 + 20 * 5] = 2
+    wrong[4 + 20 * 5] = 8
     #expect(MemberPage(wrong) == nil)
     wrong = whole
     wrong[4 + 20 * 22 + 3] = 0xFF

@@ -1,0 +1,83 @@
+import BatchCore
+import Testing
+
+/// Files that change while they are archived. System calls are held up with strace until the change is made.
+@Suite(
+  "A file that changes while it is archived", .timeLimit(.minutes(3)),
+  .enabled(if: Host.canTrace, "needs strace"))
+struct ArchiveChangedTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.writeTree()
+  }
+
+  /// Archives `t`, and changes `t/odd` when a first piece of it was read.
+  private func changing(_ change: String, size: String, _ format: String, options: String = "") throws
+    -> Outcome
+  {
+    try t.shell(
+      """
+      rm -f trace a.*; head -c \(size) /dev/urandom >t/odd
+      strace -qq -f -o trace -P t/odd -e trace=read,pread64 -e inject=read,pread64:delay_exit=300000:when=1..2 \
+        $BP archive \(options) -o a.\(format) t & pid=$!
+      until grep -qE 'read(64)?\\(' trace 2>/dev/null; do :; done
+      \(change)
+      wait $pid
+      """)
+  }
+
+  @Test(
+    "and becomes shorter counts as failed, and is known for that later",
+    arguments: ["3M", "40M"], ["tar", "tar.zst", "tar.gz"])
+  func shrinks(size: String, format: String) throws {
+    let run = try changing("truncate -s 1M t/odd", size: size, format)
+    #expect(run.status == 3, "\(run.errorText)")
+    #expect(run.messages.filter { $0.hasPrefix("batchproc: t/odd: ") }.count == 1, "\(run.errorText)")
+    #expect(run.messages.allSatisfy { $0.contains("shorter") }, "\(run.errorText)")
+    let check = try t.shell("$BP verify a.\(format)")
+    #expect(check.status == 3, "\(check.errorText)")
+    #expect(check.text == "t/odd: CHANGED WHILE IT WAS READ, INCOMPLETE\n", "\(check.errorText)")
+    #expect(check.errorText.contains("1 changed while read"), "\(check.errorText)")
+    let list = try t.shell("$BP list -ql a.\(format) | grep changed")
+    #expect(list.text.hasSuffix(" t/odd (changed while it was read, incomplete)\n") && list.rows.count == 1)
+    for command in ["list", "list -l", "verify"] {
+      let events = try t.shell(
+        "$BP \(command) --json a.\(format) | grep -c '\"changed\":true,\"incomplete\":true'")
+      #expect(events.text == "1\n", "\(command)")
+    }
+    // What is in the archive can be had, by stock tools too, and is a beginning of what was there.
+    let out = try t.shell(
+      "mkdir -p o; tar -xf a.\(format) -C o && cmp -n 1000 o/t/odd <(head -c 1000 t/odd) && ls o/t")
+    #expect(out.status == 0 && out.text == "big\nd\nempty\nodd\ntext\n", "\(out.errorText)")
+  }
+
+  @Test(
+    "and becomes shorter counts as failed in formats without an index", arguments: ["3M", "40M"],
+    ["cpio", "zip", "7z"])
+  func shrinksInOnePiece(size: String, format: String) throws {
+    let run = try changing("truncate -s 1M t/odd", size: size, format, options: "--verify")
+    #expect(run.status == 3, "\(run.errorText)")
+    #expect(run.messages.filter { $0.hasPrefix("batchproc: t/odd: ") }.count == 1, "\(run.errorText)")
+    #expect(run.errorText.contains("1 failed"), "\(run.errorText)")
+    #expect(try t.shell("$BP verify -q a.\(format)").status == 0)
+  }
+
+  @Test("and grows is a warning, and is known for that later", arguments: ["3M", "40M"])
+  func grows(size: String) throws {
+    let run = try changing("echo more >>t/odd", size: size, "tar.zst")
+    #expect(run.status == 0, "\(run.errorText)")
+    #expect(run.messages == ["batchproc: warning: t/odd: changed while it was read"], "\(run.errorText)")
+    let check = try t.shell("$BP verify -q a.tar.zst")
+    #expect(check.status == 0 && check.text == "t/odd: CHANGED WHILE IT WAS READ\n", "\(check.errorText)")
+  }
+
+  @Test("and stays as it is has no mark")
+  func stays() throws {
+    let run = try changing(":", size: "3M", "tar.zst")
+    #expect(run.status == 0 && run.messages.isEmpty, "\(run.errorText)")
+    let read = try t.shell("$BP verify -q a.tar.zst; $BP list --json a.tar.zst | grep -c '\"changed\":true'")
+    #expect(read.text == "0\n", "\(read.text)")
+  }
+}
