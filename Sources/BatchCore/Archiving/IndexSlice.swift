@@ -38,6 +38,12 @@ public struct IndexSlice: Sendable {
       frame: row.frame, offset: row.offset, header: header, digest: digest)
   }
 
+  /// What is said of a member, without the rest of it.
+  func flags(of number: Int) -> MemberFlags {
+    let (page, index) = place(of: number)
+    return page.flags(index)
+  }
+
   /// Hands over one member after the other.
   func forEach(_ body: (ListedMember) -> Void) {
     for number in numbers { body(ListedMember(self[number])) }

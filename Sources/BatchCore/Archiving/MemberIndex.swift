@@ -73,6 +73,12 @@ struct MemberIndex: Sendable {
     return start(number)..<(number + 1 < group.members.upperBound ? start(number + 1) : end)
   }
 
+  /// Where the headers of a member begin in the content of its group.
+  func start(of member: Member, in group: Group) -> UInt64 {
+    let base = frames[group.frames.lowerBound].plain.lowerBound
+    return frames[member.frame].plain.lowerBound - base + member.offset
+  }
+
   /// What a group weighs for the planner; an index may claim more than can be added up.
   func weight(of group: Group) -> Int64 {
     guard let first = group.frames.first, let last = group.frames.last else { return 0 }

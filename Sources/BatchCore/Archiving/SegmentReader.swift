@@ -48,11 +48,11 @@ struct SegmentReader {
     for number in group.members {
       try archive.file.cancellation.check()
       let member = members[number]
-      let place = archive.index.place(of: number, in: group, members)
+      let start = archive.index.start(of: member, in: group)
       guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry),
-        reader.headerStart == place.lowerBound
+        reader.headerStart == start
       else { throw contradicted("the archive is not what its index says") }
-      guard content.hasOwnHeader(at: place.lowerBound) else {
+      guard content.hasOwnHeader(at: start) else {
         throw contradicted("headers that belong to no single member")
       }
       try visit(number, member, entry, reader)

@@ -97,7 +97,7 @@ public final class VerifyJob: BatchJob {
     }
     for (position, (finding, member)) in found.enumerated() {
       var finding = finding
-      finding.flags = members[group.members.lowerBound + position].flags.subtracting(.digest)
+      finding.flags = members.flags(of: group.members.lowerBound + position).subtracting(.digest)
       try settle(&finding, as: member, in: context)
       findings.append(finding)
     }
