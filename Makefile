@@ -13,11 +13,12 @@ DEBUG := $(CURDIR)/.build/debug/batchproc
 SUMS := .build/demo/SHA256SUMS
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
-.PHONY: help demo release test tsan lint format bench install clean
+.PHONY: help demo release test faults tsan lint format bench install clean
 
 help:
 	@echo 'make demo     install what is missing, build, hash and check samples/'
 	@echo 'make test     install what is missing, run every test'
+	@echo 'make faults   as root: a hundred faults and bad inputs, one line each (ARGS="N01 R12" for some)'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make lint     style of every Swift file; make format mends it'
 	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
@@ -44,6 +45,10 @@ test:
 	@scripts/bootstrap.sh build test
 	swift build --build-tests
 	BATCHPROC_BIN="$${BATCHPROC_BIN:-$(DEBUG)}" swift test --skip-build --disable-xctest --no-parallel
+
+faults: release
+	@scripts/bootstrap.sh test
+	scripts/fault-campaign.sh $(RELEASE) $(ARGS)
 
 tsan:
 	@scripts/bootstrap.sh build test

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# usage: scripts/fault-campaign.sh BINARY [ID...]
+#
+# Runs the rows of faults.tsv, or those that are named, and prints a line for each: id, exit status of its command,
+# pass, fail or skipped, and why. Ends with 1 when a row failed. Run it as root: mounts, devices and other users need it.
+#
+# Each row runs in a folder of its own with a small tree t, in its own mount and process namespaces: what it mounts and
+# starts ends with it. Columns of faults.tsv: id, group, fault, needs, command, expectation. Command and expectation are
+# bash; the expectation finds the command's exit status in $status, what it printed in the files out and err, and
+# fails the row when it ends with another status than 0. Needs is empty, or words: root, mount, seconds=N (the limit,
+# else 60), or skip=REASON.
+set -uo pipefail
+export LC_ALL=C.UTF-8
+
+here=$(cd "$(dirname "$0")" && pwd)
+if [ $# -lt 1 ] || [ ! -x "$1" ]; then
+  echo "usage: $0 BINARY [ID...]" >&2
+  exit 64
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/batchproc-faults-XXXXXX")
+chmod 755 "$work"
+remove() {
+  chattr -R -i "$1" 2>/dev/null
+  rm -rf "$1" 2>/dev/null || { chmod -R u+rwx "$1"; rm -rf "$1"; }
+}
+trap 'remove "$work"' EXIT
+trap 'exit 130' INT TERM
+# Other users run it too.
+install -m 755 "$1" "$work/batchproc"
+export BP=$work/batchproc
+shift
+
+is_root=no
+[ "$(id -u)" -ne 0 ] || is_root=yes
+isolated=()
+if unshare -m -p -f --kill-child --mount-proc true 2>/dev/null; then
+  isolated=(unshare -m -p -f --kill-child --mount-proc)
+fi
+
+# What commands and expectations share.
+cat >"$work/words" <<'WORDS'
+count() { find "$@" -type f -printf x | wc -c; }
+# Hashes t, and has the manifest verified here and by sha256sum.
+manifest() { $BP hash -q t >m && [ "$(tr -cd '\n' <m | wc -c)" = "$(count t)" ] && $BP check -q m && sha256sum --quiet -c m; }
+# Archives t, compares the archive with it by stock tar, and unpacks it into o.
+archived() { $BP archive -q -o o.tar t && tar -df o.tar && mkdir -p o && $BP extract -q -C o o.tar && diff -r --no-dereference t o/t; }
+# Lets system calls fail or wait, as strace -e inject has it.
+inject() { local calls=$1 what=$2; shift 2; strace -qq -f -o trace -e "trace=$calls" -e "inject=$calls:$what" "$@"; }
+# Waits until one of those calls is over.
+under_way() { until grep -q ' = ' trace 2>/dev/null; do :; done; }
+fail() { printf '%s\n' "$*" >&3; exit 1; }
+# exits CODE...: the command ended with one of these.
+exits() { local code; for code; do [ "$status" -ne "$code" ] || return 0; done; fail "exit $status, expected $*: $(head -c 200 err | tr '\n' ' ')"; }
+says() { grep -qF -- "$1" err || fail "no message '$1': $(head -c 200 err | tr '\n' ' ')"; }
+prints() { grep -qF -- "$1" out || fail "no output '$1': $(head -c 200 out | tr '\n' ' ')"; }
+never() { ! grep -qE -- "$1" out || fail "printed $(grep -m 1 -E -- "$1" out | head -c 200)"; }
+# expect WHAT COMMAND...
+expect() { local what=$1; shift; "$@" >/dev/null 2>&1 || fail "$what"; }
+there() { local name; for name; do [ -e "$name" ] || [ -L "$name" ] || fail "$name is not there"; done; }
+absent() { local name; for name; do ! { [ -e "$name" ] || [ -L "$name" ]; } || fail "$name is there"; done; }
+clean() { [ -z "$(find . -name '.batchproc-*' 2>/dev/null)" ] || fail "left $(find . -name '.batchproc-*' | head -1)"; }
+WORDS
+
+tree() {
+  mkdir -p t/d
+  echo 'a small text' >t/text
+  : >t/empty
+  echo 1 >t/d/one
+  echo 2 >t/d/two
+  seq 150000 >t/numbers
+  head -c 2500000 /dev/urandom >t/big
+}
+
+passed=0 failed=0 skipped=0
+row() {
+  local id=$1 fault=$2 needs=$3 command=$4 expectation=$5 limit=60 word why status
+  for word in $needs; do
+    case $word in
+      skip=*) printf '%s\t-\tskipped\t%s\n' "$id" "${needs#*skip=}"; skipped=$((skipped + 1)); return ;;
+      seconds=*) limit=${word#*=} ;;
+      root | mount)
+        if [ $is_root = no ] || { [ "$word" = mount ] && [ ${#isolated[@]} -eq 0 ]; }; then
+          printf '%s\t-\tskipped\tneeds root\n' "$id"; skipped=$((skipped + 1)); return
+        fi ;;
+    esac
+  done
+  mkdir "$work/$id"
+  cd "$work/$id" || exit 1
+  tree
+  # The shell tells on stderr when something was killed.
+  { timeout -k 5 "$limit" "${isolated[@]}" bash -c ". $work/words; $command" >out 2>err 3>/dev/null </dev/null; } 2>/dev/null
+  status=$?
+  if why=$(status=$status timeout -k 5 "$limit" bash -c ". $work/words; $expectation" 3>&1 >/dev/null 2>&1 </dev/null); then
+    printf '%s\t%s\tpass\t%s\n' "$id" $status "$fault"
+    passed=$((passed + 1))
+  else
+    [ $status -ne 124 ] && [ $status -ne 137 ] || why="ended by the limit of $limit s; $why"
+    printf '%s\t%s\tfail\t%s: %s\n' "$id" $status "$fault" "${why:-the expectation does not hold}"
+    failed=$((failed + 1))
+  fi
+  cd "$work" || exit 1
+  remove "$work/$id"
+}
+
+while IFS=$'\x1f' read -r id _ fault needs command expectation; do
+  case $id in '#'* | id | '') continue ;; esac
+  if [ $# -gt 0 ]; then
+    case " $* " in *" $id "*) ;; *) continue ;; esac
+  fi
+  row "$id" "$fault" "$needs" "$command" "$expectation" </dev/null
+done < <(tr '\t' '\037' <"$here/faults.tsv")
+printf '%s passed, %s failed, %s skipped\n' $passed $failed $skipped >&2
+[ $failed -eq 0 ]
