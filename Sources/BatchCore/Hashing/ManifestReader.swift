@@ -122,7 +122,7 @@ public struct ManifestReader: Sendable {
     switch grammar {
     case .undecided: false
     case .checksums:
-      ChecksumLineParser.hasShapeOfRow(line) || hasRows && !ChecksumLineParser.isHeading(line)
+      ChecksumLineParser.hasShapeOfRow(line) || hasRows && !ChecksumLineParser.isText(line)
     case .hashdeep, .mtree, .json: true
     }
   }
