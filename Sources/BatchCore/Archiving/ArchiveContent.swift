@@ -16,8 +16,12 @@ protocol ArchiveContent: AnyObject {
 
   /// Whether something follows that is not content and was passed over.
   var hasGarbage: Bool { get }
+
+  /// The file that holds the content as it is, without compression; nil for everything else.
+  var file: ArchiveFile? { get }
 }
 
 extension ArchiveContent {
+  var file: ArchiveFile? { nil }
   var hasGarbage: Bool { false }
 }

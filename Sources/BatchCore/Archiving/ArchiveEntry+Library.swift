@@ -9,6 +9,7 @@ extension ArchiveEntry {
     guard let name = bytes(archive_entry_pathname(entry)) ?? bytes(archive_entry_pathname_utf8(entry)) else {
       throw BatchError(.malformed, "a member whose name cannot be read")
     }
+    guard !name.isEmpty else { throw BatchError(.malformed, "damaged: a member has no name") }
     let path = PathBytes(Self.withoutSlashes(name))
     let hardLink = bytes(archive_entry_hardlink(entry))
     guard let kind = Self.kind(of: entry, isHardLink: hardLink != nil) else {

@@ -11,13 +11,15 @@ final class ArchiveReader {
   /// One step of the reading.
   enum Member {
     case entry(ArchiveEntry)
-    /// There is one, and it cannot be made use of; reading goes on behind it.
+    /// A member that is damaged or unsupported, or a part of the archive in which no header is valid. Reading can go on
+    /// behind it. The code of the error tells which: `malformed` is damage. It has no path where it is about no member.
     case unusable(BatchError)
   }
 
   /// A tool that is asked the same again and again without an answer would run for ever.
   private static let mostIdleSteps = 1000
   private static let blockSize: UInt64 = 512
+  private static let noProgress = "damaged: reading makes no progress"
 
   static let moreRemark = "there is more behind the end of the archive, which is not read"
   static let loneBlockRemark = "of the two blocks that end the archive one is missing"
@@ -36,6 +38,13 @@ final class ArchiveReader {
   /// Where the content of the last member that was passed ends, its padding included.
   private(set) var boundary: UInt64 = 0
   private var isInside = false
+  private var isEncrypted = false
+  /// What was found behind damage that is reported before it; nil for the end of the archive.
+  private var found: [Member?] = []
+  /// The directory of a zip archive in a file, once its first member is known; nil when there is none that is valid.
+  private var zip: ZipMembers?
+  private var areHeadersKnown = false
+  private var streamedZip = StreamedZip()
 
   /// - Parameters:
   ///   - name: of the archive, for messages.
@@ -101,28 +110,63 @@ final class ArchiveReader {
   ///
   /// - Throws: `malformed` where it cannot be read further.
   func next() throws(BatchError) -> Member? {
+    if !found.isEmpty { return found.removeFirst() }
     // So the place is known behind which only the end may come.
     if isInside { try skipContent() }
-    for _ in 0..<Self.mostIdleSteps {
+    let start = position
+    var headerStart = start
+    while true {
+      feed.keep(from: headerStart)
       var entry: OpaquePointer?
       let result = locale.use { archive_read_next_header(archive, &entry) }
-      switch result {
-      case ARCHIVE_EOF:
-        try checkEnd()
-        return nil
-      case ARCHIVE_OK, ARCHIVE_WARN:
-        guard let entry else { throw failure() }
-        if result == ARCHIVE_WARN { remark() }
-        isInside = true
-        return member(of: entry)
-      case ARCHIVE_FAILED:
-        isInside = true
-        return .unusable(failure())
-      case ARCHIVE_RETRY: continue
-      default: throw failure()
+      guard result == ARCHIVE_RETRY else {
+        let member = try step(result, entry)
+        feed.stopKeeping()
+        guard headerStart > start else { return member }
+        found.insert(member, at: 0)
+        return .unusable(
+          BatchError(.malformed, "damaged: no valid header in bytes \(start) to \(headerStart)"))
       }
+      // libarchive has passed over one block of a tar, and looks for a header in the next one.
+      guard position > headerStart else { throw BatchError(.malformed, Self.noProgress, path: name) }
+      headerStart = position
+      boundary = position
     }
-    throw BatchError(.malformed, "damaged: reading makes no progress", path: name)
+  }
+
+  private func step(_ result: Int32, _ entry: OpaquePointer?) throws(BatchError) -> Member? {
+    if result == ARCHIVE_EOF {
+      try checkEnd()
+      guard let loss = try checkZipDirectory() else { return nil }
+      found = [nil]
+      return .unusable(loss)
+    }
+    guard result >= ARCHIVE_FAILED, let entry else { throw failure() }
+    // A format that gives a header up stands behind it, and has no content to skip.
+    isInside = result != ARCHIVE_FAILED
+    // Some formats note what is wrong with a member and return ARCHIVE_OK.
+    let message = message
+    archive_clear_error(archive)
+    let damage = try lookAtHeaders()
+    let member = try step(of: entry, message, hasFailed: result == ARCHIVE_FAILED)
+    guard let damage else { return member }
+    found.insert(member, at: 0)
+    return .unusable(damage)
+  }
+
+  private func step(
+    of entry: OpaquePointer, _ message: LibraryMessage?, hasFailed: Bool
+  ) throws(BatchError) -> Member {
+    let member = try member(of: entry)
+    guard let message else { return member }
+    if message.meaning == .harmless, !hasFailed { return member }
+    if message.isGap {
+      found = [member]
+      return .unusable(message.error)
+    }
+    if message.meaning == .noMemory { throw message.error }
+    guard case .entry(let described) = member else { return .unusable(message.error) }
+    return .unusable(message.error.at(described.path))
   }
 
   /// Hands out the content of the last member: pieces in order, with their places; what lies between is holes.
@@ -131,6 +175,7 @@ final class ArchiveReader {
   func readContent(
     _ body: (UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void
   ) throws(BatchError) {
+    guard !isEncrypted else { throw Self.encrypted }
     var idle = 0
     var end: UInt64 = 0
     while true {
@@ -139,16 +184,17 @@ final class ArchiveReader {
       var offset: Int64 = 0
       let result = archive_read_data_block(archive, &start, &count, &offset)
       switch result {
-      case ARCHIVE_EOF: return
-      case ARCHIVE_OK, ARCHIVE_WARN:
-        if result == ARCHIVE_WARN { remark() }
+      case ARCHIVE_EOF:
+        guard archive_error_string(archive) == nil else { throw failure() }
+        return
+      case ARCHIVE_OK:
         guard let place = UInt64(exactly: offset), place >= end else {
           throw BatchError(.malformed, "damaged: its parts overlap")
         }
         guard count > 0 else {
           idle += 1
           guard idle < Self.mostIdleSteps else {
-            throw BatchError(.malformed, "damaged: reading makes no progress")
+            throw BatchError(.malformed, Self.noProgress)
           }
           continue
         }
@@ -159,7 +205,7 @@ final class ArchiveReader {
         plainCount += UInt64(count)
         try limits.check(plain: plainCount, compressed: feed.content.bytesRead)
         try body(UnsafeRawBufferPointer(start: start, count: count), place)
-      case ARCHIVE_RETRY: continue
+      // A warning about content is damage: so libarchive calls a checksum that is wrong.
       default: throw failure()
       }
     }
@@ -170,41 +216,92 @@ final class ArchiveReader {
   func drain() throws(BatchError) {
     if let failure = feed.failure { throw failure }
     let isFile = feed.content.length != nil
-    let isBareTar = isTar && archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE
-    guard !isFile || isBareTar else { return }
+    // Of zip and 7z the directory says where the end is.
+    let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
+    guard !isFile || endsWithZeros else { return }
     var trailing = TrailingBytes()
-    if isBareTar { trailing.add(feed.rest(from: UInt64(clamping: archive_filter_bytes(archive, 0)))) }
+    if endsWithZeros { trailing.add(feed.rest(from: position)) }
     // What is not compressed has no checksums, and may go on for long.
     while !isFile || !trailing.isSurelyMore {
       let piece = try feed.content.next()
       if piece.isEmpty { break }
-      if isBareTar { trailing.add(piece) }
+      if endsWithZeros { trailing.add(piece) }
     }
     if trailing.isMore || feed.content.hasGarbage { remarks.append(Self.moreRemark) }
   }
 
   // MARK: Steps
 
+  /// Behind the last byte that libarchive took, in the content without compression.
+  private var position: UInt64 { UInt64(clamping: archive_filter_bytes(archive, 0)) }
+
+  private var base: Int32 { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK }
+
   private func skipContent() throws(BatchError) {
     let result = archive_read_data_skip(archive)
     isInside = false
-    guard result >= ARCHIVE_FAILED else { throw failure() }
-    boundary = UInt64(clamping: archive_filter_bytes(archive, 0))
+    guard result == ARCHIVE_OK else { throw failure() }
+    boundary = position
   }
 
-  /// A tar that was cut off between two members reads as one that ends there.
+  /// A tar that was cut off between two members reads as one that ends there, and a cpio ends at a name.
   private func checkEnd() throws(BatchError) {
     if let failure = feed.failure { throw failure }
+    if base == ARCHIVE_FORMAT_CPIO {
+      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+        do throws(BatchError) { try CpioHeader(headers).checkEnd() } catch { throw error.at(name) }
+      }
+    }
     let isBare = archive_format(archive) == 0 || isTar || feed.delivered == 0
     guard requiresEnd, isBare else { return }
-    let end = UInt64(clamping: archive_filter_bytes(archive, 0))
+    let end = position
     guard end >= boundary + Self.blockSize else {
       throw BatchError(.malformed, "truncated: the blocks that end the archive are missing", path: name)
     }
     if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
   }
 
-  private func member(of entry: OpaquePointer) -> Member {
+  /// Reads what a zip or a 7z in a file says of itself as a whole, once.
+  ///
+  /// - Returns: what is wrong with it.
+  private func lookAtHeaders() throws(BatchError) -> BatchError? {
+    guard !areHeadersKnown, let file = feed.content.file else { return nil }
+    areHeadersKnown = true
+    do throws(BatchError) {
+      switch base {
+      case ARCHIVE_FORMAT_ZIP: zip = try ZipMembers(file)
+      case ARCHIVE_FORMAT_7ZIP:
+        if let header = try SevenZipHeader(file), header.trailingByteCount > 0 {
+          remarks.append(Self.moreRemark)
+        }
+      default: break
+      }
+      return nil
+    } catch {
+      guard error.code == .malformed || error.code == .unsupported else { throw error }
+      return BatchError(error.code, error.message)
+    }
+  }
+
+  /// Compares the members that were read with those that the directory of a zip names.
+  ///
+  /// - Returns: what could not be read of them.
+  private func checkZipDirectory() throws(BatchError) -> BatchError? {
+    // An archive without members has headers as well.
+    if let damage = try lookAtHeaders() { return damage }
+    guard base == ARCHIVE_FORMAT_ZIP else { return nil }
+    guard feed.content.file == nil else {
+      try zip?.checkEnd()
+      return nil
+    }
+    let links = try streamedZip.checkEnd(of: feed, from: position, name: name)
+    guard links > 0 else { return nil }
+    return BatchError(
+      .unsupported, "unsupported: symbolic links in a zip that is read as a stream (\(links)), they come out as files",
+      remedy: "give the archive as a file")
+  }
+
+  private func member(of entry: OpaquePointer) throws(BatchError) -> Member {
     do throws(BatchError) {
       var member = try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
       // libarchive takes the minus of a time for one of its seconds alone.
@@ -213,27 +310,52 @@ final class ArchiveReader {
         member.modified = FileStatus.Time(
           seconds: time.seconds - 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
       }
+      do throws(BatchError) {
+        try check(member, entry)
+      } catch {
+        throw error.at(member.path)
+      }
       return .entry(member)
     } catch {
+      guard [.malformed, .unsupported, .special].contains(error.code) else { throw error }
       return .unusable(error)
     }
   }
 
-  private func remark() {
-    guard let text = archive_error_string(archive).map({ String(cString: $0) }) else { return }
-    // The names are what they are: it was asked not to convert them.
-    if text.contains("be converted") { return }
-    if remarks.count < 100, !remarks.contains(text) { remarks.append(text) }
+  /// What libarchive does not look at.
+  private func check(_ member: ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
+    switch base {
+    case ARCHIVE_FORMAT_TAR:
+      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+        try TarHeaderScan(headers).check()
+      }
+    case ARCHIVE_FORMAT_CPIO:
+      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+        try CpioHeader(headers).check()
+      }
+    case ARCHIVE_FORMAT_ZIP:
+      try zip?.check(member)
+      if feed.content.file == nil { try streamedZip.add(feed, upTo: position) }
+    default: break
+    }
+    isEncrypted = archive_entry_is_encrypted(entry) != 0
+    // The target of a link stands where other members have their content.
+    if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
+  }
+
+  private static let encrypted = BatchError(.unsupported, "unsupported: encrypted")
+
+  /// What libarchive says of the last call; nil when it says nothing.
+  private var message: LibraryMessage? {
+    archive_error_string(archive).map { LibraryMessage(String(cString: $0)) }
   }
 
   private func failure() -> BatchError {
     if let failure = feed.failure { return failure }
-    guard let text = archive_error_string(archive).map({ String(cString: $0) }) else {
-      return BatchError(.malformed, "damaged", path: name)
-    }
-    if text.hasPrefix("Unrecognized archive format") {
+    guard let message else { return BatchError(.malformed, "damaged", path: name) }
+    if message.text.hasPrefix("Unrecognized archive format") {
       return BatchError(.malformed, "in no known archive format", path: name)
     }
-    return BatchError(.malformed, "damaged: \(text)", path: name)
+    return message.error.at(name)
   }
 }

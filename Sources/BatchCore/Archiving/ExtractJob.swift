@@ -39,7 +39,7 @@ public final class ExtractJob: BatchJob {
         context.count(bytes: bytes)
         settle(order, verdict, in: context, into: &output)
       case .segment(let plan): try extract(plan, by: lane, in: context, into: &output)
-      case .problem(let error): context.report(Problem(.unreadable, error))
+      case .problem(let error): report(error, in: context)
       case .passed: context.skip()
       }
     }
@@ -82,7 +82,7 @@ public final class ExtractJob: BatchJob {
       guard extraction.options.keepsGoing else {
         extraction.endEarly()
         for choice in choices {
-          context.report(Problem(.unreadable, error.at(plan.members[choice.number].path)))
+          report(error.at(plan.members[choice.number].path), in: context)
         }
         return
       }
@@ -102,7 +102,7 @@ public final class ExtractJob: BatchJob {
       choices = choices.dropFirst()
       guard let found else {
         let error = BatchError(.malformed, "lost: the archive is damaged here", path: member.path)
-        context.report(Problem(.unreadable, error))
+        report(error, in: context)
         return
       }
       settle(found.entry, choice, by: lane, in: context, into: &output) { write throws(BatchError) in
@@ -122,7 +122,7 @@ public final class ExtractJob: BatchJob {
       guard let order = try extraction.planner.order(for: entry) else { return context.skip() }
       settle(order, lane.extract(order, fill), in: context, into: &output)
     } catch {
-      context.report(Problem(.unreadable, error))
+      report(error, in: context)
     }
   }
 
@@ -131,7 +131,7 @@ public final class ExtractJob: BatchJob {
     into output: inout Output
   ) {
     switch verdict {
-    case .failed(let error): context.report(Problem(.unreadable, error))
+    case .failed(let error): report(error, in: context)
     case .kept:
       context.skip()
       output.reports.append(ExtractionReport(path: order.entry.path, outcome: .kept))
@@ -143,6 +143,11 @@ public final class ExtractJob: BatchJob {
       context.finish()
       output.reports.append(ExtractionReport(path: order.entry.path, outcome: .extracted))
     }
+  }
+
+  private func report(_ error: BatchError, in context: ChunkContext) {
+    if error.code == .malformed { extraction.noteDamage() }
+    context.report(Problem(.unreadable, error))
   }
 
   private func warn(_ losses: EntryMetadata.Losses, _ order: ExtractionOrder, in context: ChunkContext) {

@@ -7,6 +7,7 @@ public final class Extraction: Sendable {
     var told: EntryMetadata.Losses = []
     var remarks: [String] = []
     var isCutShort = false
+    var isDamaged = false
     var madeSafe = 0
     var misdescribed = 0
   }
@@ -45,6 +46,9 @@ public final class Extraction: Sendable {
   /// Whether reading ended before the archive did.
   public var isCutShort: Bool { state.withLock { $0.isCutShort } }
 
+  /// Whether a part of the archive is damaged, also where members behind it were extracted.
+  public var isDamaged: Bool { state.withLock { $0.isDamaged } }
+
   /// How many members were made without something that the archive gives them and nobody asked for.
   public var madeSafe: Int { state.withLock { $0.madeSafe } }
 
@@ -55,6 +59,10 @@ public final class Extraction: Sendable {
 
   func endEarly() {
     state.withLock { $0.isCutShort = true }
+  }
+
+  func noteDamage() {
+    state.withLock { $0.isDamaged = true }
   }
 
   func add(remarks: [String]) {

@@ -11,7 +11,7 @@ final class FileContent: ArchiveContent {
   private(set) var hasGarbage = false
   let length: UInt64?
 
-  private let file: ArchiveFile
+  private let source: ArchiveFile
   private let end: UInt64
   private let stream: StreamReader?
   private let buffer: ScratchBuffer
@@ -24,7 +24,7 @@ final class FileContent: ArchiveContent {
   ///
   /// - Parameter end: what stands from here on is not looked at.
   init(_ file: ArchiveFile, upTo end: UInt64? = nil) throws(BatchError) {
-    self.file = file
+    source = file
     self.end = end ?? .max
     buffer = try ScratchBuffer(capacity: Self.pieceSize)
     rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<0])
@@ -51,6 +51,8 @@ final class FileContent: ArchiveContent {
     bytesRead = UInt64(filled)
   }
 
+  var file: ArchiveFile? { length == nil ? nil : source }
+
   /// The first bytes of the file as it lies on the disk; to be asked before ``next()``.
   var start: UnsafeRawBufferPointer { rest }
 
@@ -61,7 +63,7 @@ final class FileContent: ArchiveContent {
       return rest
     }
     while true {
-      try file.cancellation.check()
+      try source.cancellation.check()
       if let content = try step(decoder), !content.isEmpty { return content }
       guard rest.isEmpty else { continue }
       if isAtEnd { return rest }
@@ -99,7 +101,7 @@ final class FileContent: ArchiveContent {
       return
     }
     self.damage = damage
-    throw BatchError(.malformed, damage.message, path: file.path)
+    throw BatchError(.malformed, damage.message, path: source.path)
   }
 
   private static func read(
@@ -118,7 +120,7 @@ final class FileContent: ArchiveContent {
   }
 
   private func refill() throws(BatchError) {
-    let count = try Self.read(file, stream, at: position, upTo: end, into: buffer.room)
+    let count = try Self.read(source, stream, at: position, upTo: end, into: buffer.room)
     rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
     position += UInt64(count)
     bytesRead += UInt64(count)

@@ -24,7 +24,7 @@ final class MemberFeed {
     while let member = try reader.next() {
       try extraction.archive.cancellation.check()
       switch member {
-      case .unusable(let error): return ExtractionItem(step: .problem(error))
+      case .unusable(let error): return problem(error)
       case .entry(let entry):
         guard extraction.planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
         return try item(of: entry)
@@ -51,6 +51,7 @@ final class MemberFeed {
     guard entry.dataMap == nil, entry.size <= Self.largestContent else {
       let before = reader.plainCount
       let verdict = try extractHere(order)
+      if case .failed(let error) = verdict { stopIfDamaged(error) }
       let bytes = Int(clamping: reader.plainCount - before)
       return ExtractionItem(step: .settled(order, verdict, bytes: bytes))
     }
@@ -65,7 +66,7 @@ final class MemberFeed {
       }
     } catch {
       try rethrow(error)
-      return ExtractionItem(step: .problem(error.at(entry.path)))
+      return problem(error.at(entry.path))
     }
     return ExtractionItem(step: .member(order, bytes))
   }
@@ -84,6 +85,15 @@ final class MemberFeed {
     lane.closeFolder()
     if let fatal { throw fatal }
     return verdict
+  }
+
+  private func problem(_ error: BatchError) -> ExtractionItem {
+    stopIfDamaged(error)
+    return ExtractionItem(step: .problem(error.path == nil ? error.at(extraction.archive.path) : error))
+  }
+
+  private func stopIfDamaged(_ error: BatchError) {
+    if error.code == .malformed, !extraction.options.keepsGoing { extraction.endEarly() }
   }
 
   /// Limits and a run that is stopped end everything; what else is wrong with one member does not.

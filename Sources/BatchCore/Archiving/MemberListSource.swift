@@ -60,6 +60,8 @@ public struct MemberListSource: BatchSource {
       try archive.cancellation.check()
       switch try reader.next() {
       case .unusable(let error):
+        // Damage between members is no member of the index.
+        guard error.path != nil else { return .problem(error.at(archive.path)) }
         if !flagged.numbers.isEmpty {
           flagged = flagged.dropFirst()
         } else {

@@ -79,13 +79,20 @@ public final class MemberPrinting {
       switch member {
       case .unusable(let error):
         result.failed += 1
-        problem(error)
+        problem(error.path == nil ? error.at(archive.path) : error)
+        if error.code == .malformed { result.isCutShort = true }
       case .entry(let entry):
         guard planner.chooses(entry.path, isDirectory: entry.kind == .directory), entry.kind == .file else {
           continue
         }
-        try write(entry, reader)
-        result.written += 1
+        do throws(BatchError) {
+          try write(entry, reader)
+          result.written += 1
+        } catch {
+          guard error.code == .unsupported else { throw error }
+          result.failed += 1
+          problem(error.at(entry.path))
+        }
       }
     }
     try reader.drain()

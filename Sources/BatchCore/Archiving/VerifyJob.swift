@@ -53,8 +53,12 @@ public final class VerifyJob: BatchJob {
         context.finish()
         findings.append(Finding(path: path, damage: nil))
       case .unreadable(let path, let error):
-        context.finish()
+        guard error.code != .unsupported else {
+          context.report(Problem(.unreadable, path.map { error.at($0) } ?? error))
+          continue
+        }
         if let path {
+          context.finish()
           findings.append(Finding(path: path, damage: error))
         } else {
           verification.damaged(error.message)

@@ -193,7 +193,7 @@ public struct VerifySource: BatchSource {
   public func count(of item: Item) -> Int {
     switch item.step {
     case .segment(_, let group, _): group.members.count
-    case .end, .stretch, .new: 0
+    case .end, .stretch, .new, .unreadable(nil, _): 0
     case .read, .unreadable, .compare, .problem: 1
     }
   }

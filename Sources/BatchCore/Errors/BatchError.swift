@@ -16,6 +16,8 @@ public struct BatchError: Error, Sendable, Hashable {
     case unwritable
     /// The input does not have the form it should have.
     case malformed
+    /// The input has a form that this program does not read: encrypted, or made by a method it does not know.
+    case unsupported
     /// The reader of our output has gone.
     case closedOutput
     /// The run was cancelled before this was done.

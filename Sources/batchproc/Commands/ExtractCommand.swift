@@ -92,7 +92,7 @@ struct ExtractCommand: Command {
         others: [
           (counts.skipped, "skipped"), (counts.failed, "failed"), (extraction.madeSafe, "without privileges"),
         ], tallies: [(extraction.madeSafe, "made_safe")]))
-    if failure != nil || tally.current.spoilt > 0 { return .exit(.outputIncomplete) }
+    if failure != nil || tally.current.spoilt > 0 || extraction.isDamaged { return .exit(.outputIncomplete) }
     if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
     if extraction.isCutShort { return .exit(.outputIncomplete) }
     let isIncomplete = counts.failed > 0 || extraction.madeSafe > 0 || extraction.misdescribed > 0

@@ -112,6 +112,7 @@ struct VerifyCommand: Command {
           + [(counts.failed, "failed")],
         tallies: [(tally.damaged, "damaged"), (tally.changed, "changed_while_read")] + differences))
     if tally.isDifferent || !verification.damage.isEmpty { return .exit(.differences) }
+    if counts.failed > 0, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 || tally.incomplete > 0 ? .someFailed : .success)
   }
 }
