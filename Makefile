@@ -13,12 +13,13 @@ DEBUG := $(CURDIR)/.build/debug/batchproc
 SUMS := .build/demo/SHA256SUMS
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
-.PHONY: help demo release test faults tsan lint format bench install clean
+.PHONY: help demo release test campaign faults tsan lint format bench install clean
 
 help:
 	@echo 'make demo     install what is missing, build, hash and check samples/'
 	@echo 'make test     install what is missing, run every test'
 	@echo 'make faults   as root: a hundred faults and bad inputs, one line each (ARGS="N01 R12" for some)'
+	@echo 'make campaign the tests that break archives at random, with all of their cases'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make lint     style of every Swift file; make format mends it'
 	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
@@ -49,6 +50,12 @@ test:
 faults: release
 	@scripts/bootstrap.sh test
 	scripts/fault-campaign.sh $(RELEASE) $(ARGS)
+
+campaign: release
+	@scripts/bootstrap.sh build test
+	swift build --build-tests
+	BATCHPROC_CAMPAIGN=1 BATCHPROC_BIN="$(CURDIR)/$(RELEASE)" swift test --skip-build --disable-xctest --no-parallel \
+	  --filter 'ArchiveDamageTests'
 
 tsan:
 	@scripts/bootstrap.sh build test

@@ -3,6 +3,7 @@ import Glibc
 
 /// Hands content to libarchive, and keeps the error that libarchive has no form for.
 final class ArchiveFeed {
+  private static let fewest = 1 << 10
   /// libarchive takes no more than a megabyte of extended headers.
   private static let largestHeader = 4 << 20
 
@@ -13,10 +14,10 @@ final class ArchiveFeed {
   private(set) var delivered: UInt64 = 0
   private var position: UInt64 = 0
   private var last = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Where the bytes begin that ``bytes(upTo:)`` returns; nil when none are kept.
-  private var keptStart: UInt64?
-  /// Those of them that stand before ``last``.
+  /// Copies of bytes that stand right before ``last``.
   private var kept: [UInt8] = []
+  /// From here on all bytes are kept; nil when a few are enough.
+  private var mark: UInt64? = 0
 
   init(_ content: any ArchiveContent) {
     self.content = content
@@ -39,56 +40,54 @@ final class ArchiveFeed {
     return archive_read_open1(archive)
   }
 
-  /// What was handed over last, from a place in the content on; valid until more is read.
-  func rest(from offset: UInt64) -> UnsafeRawBufferPointer {
-    let count = min(position - min(offset, position), UInt64(last.count))
-    return UnsafeRawBufferPointer(rebasing: last.suffix(Int(count)))
+  /// What was handed over last, from a place in the content on.
+  func rest(from offset: UInt64) -> [UInt8] {
+    let count = position - min(offset, position)
+    return Array(kept.suffix(Int(count - min(count, UInt64(last.count)))))
+      + last.suffix(Int(min(count, UInt64(last.count))))
   }
 
-  /// Keeps what is handed over from a place on, which must not lie before ``last``.
+  private var lastStart: UInt64 { position - UInt64(last.count) }
+
+  /// Keeps what is handed over from a place on, which is that of a header.
   func keep(from offset: UInt64) {
-    kept.removeAll(keepingCapacity: true)
-    keptStart = offset
-  }
-
-  /// The bytes from the place that ``keep(from:)`` was given up to another one, without copying them where one piece
-  /// holds them all.
-  ///
-  /// - Returns: nil when they are not in memory, because the reader moved to another place in between.
-  func withKeptBytes<Result>(
-    upTo end: UInt64, _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
-  ) throws(BatchError) -> Result? {
-    guard let start = keptStart, start <= end, end <= position else { return nil }
-    let count = end - start
-    guard kept.isEmpty else {
-      guard let missing = Int(exactly: count).map({ $0 - kept.count }), missing <= last.count else { return nil }
-      if missing > 0 { kept.append(contentsOf: last[..<(last.startIndex + missing)]) }
-      return try withBytes(of: kept) { (raw) throws(BatchError) in
-        try body(UnsafeRawBufferPointer(rebasing: raw[..<Int(count)]))
-      }
-    }
-    let lastStart = position - UInt64(last.count)
-    guard start >= lastStart else { return nil }
-    let first = Int(start - lastStart)
-    return try body(UnsafeRawBufferPointer(rebasing: last[first..<(first + Int(count))]))
-  }
-
-  private func keepLast() {
-    guard let start = keptStart else { return }
-    let lastStart = position - UInt64(last.count)
-    guard kept.count <= Self.largestHeader else { return stopKeeping() }
-    if kept.isEmpty {
-      guard start >= lastStart, start <= position else { return }
-      kept.append(contentsOf: last[Int(start - lastStart)...])
-    } else {
-      kept.append(contentsOf: last)
-    }
+    mark = offset
+    let keptStart = lastStart - UInt64(kept.count)
+    if offset > keptStart { kept.removeFirst(Int(min(offset - keptStart, UInt64(kept.count)))) }
   }
 
   /// Ends what ``keep(from:)`` began.
   func stopKeeping() {
-    keptStart = nil
-    kept.removeAll(keepingCapacity: kept.count <= 1 << 16)
+    mark = nil
+  }
+
+  /// The bytes from the place that ``keep(from:)`` was given up to another one, copied only where they come in pieces.
+  ///
+  /// - Returns: nil when they are not in memory, because libarchive went to another place or because they are too many.
+  func withKeptBytes<Result>(
+    upTo end: UInt64, _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result? {
+    guard let mark, mark <= end, end <= position else { return nil }
+    if mark >= lastStart {
+      return try body(
+        UnsafeRawBufferPointer(rebasing: last[Int(mark - lastStart)..<Int(end - lastStart)]))
+    }
+    let keptStart = lastStart - UInt64(kept.count)
+    guard mark >= keptStart else { return nil }
+    let bytes = kept[Int(mark - keptStart)...] + last.prefix(Int(end - min(end, lastStart)))
+    return try withBytes(of: Array(bytes.prefix(Int(end - mark))), body)
+  }
+
+  /// Copies what has to be there still when ``last`` is the next piece.
+  private func keepLast() {
+    guard let mark else {
+      // libarchive looks a few bytes ahead of the content it hands out.
+      kept = Array((kept + last.suffix(Self.fewest)).suffix(Self.fewest))
+      return
+    }
+    if kept.count > Self.largestHeader { kept = [] }
+    kept += last.dropFirst(
+      kept.isEmpty && mark > lastStart ? Int(min(mark - lastStart, UInt64(last.count))) : 0)
   }
 
   private func read(_ start: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int {
@@ -96,6 +95,12 @@ final class ArchiveFeed {
     do throws(BatchError) {
       keepLast()
       let piece = try content.next()
+      guard !piece.isEmpty else {
+        // What was kept is all that there is.
+        last = UnsafeRawBufferPointer(rebasing: last[last.endIndex...])
+        start.pointee = nil
+        return 0
+      }
       start.pointee = piece.baseAddress
       delivered += UInt64(piece.count)
       position += UInt64(piece.count)
@@ -118,7 +123,7 @@ final class ArchiveFeed {
     guard let from = Int64(exactly: base) else { return Int64(ARCHIVE_FATAL) }
     let (target, isTooFar) = from.addingReportingOverflow(offset)
     guard !isTooFar, target >= 0, UInt64(target) <= length else { return Int64(ARCHIVE_FATAL) }
-    stopKeeping()
+    kept = []
     last = UnsafeRawBufferPointer(start: nil, count: 0)
     position = UInt64(target)
     content.seek(to: position)

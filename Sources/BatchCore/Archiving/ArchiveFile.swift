@@ -6,13 +6,21 @@ public final class ArchiveFile: Sendable {
   public let path: PathBytes
   /// In bytes; nil for a stream.
   public let size: UInt64?
+  /// Whether it may be in one of the formats that are read on demand only.
+  let readsAllFormats: Bool
   let cancellation: Cancellation
   private let raw: Int32
 
-  /// - Parameter path: `-` is standard input.
+  /// - Parameters:
+  ///   - path: `-` is standard input.
+  ///   - readsAllFormats: whether it may be an ar, cab, ISO 9660, lha, rar or warc archive. Their readers are less tested,
+  ///     so they are for archives that are known to be of such a format.
   /// - Throws: the error of opening it; `special` for what is neither a file nor a stream.
-  public init(_ path: PathBytes, cancellation: Cancellation) throws(BatchError) {
+  public init(
+    _ path: PathBytes, readsAllFormats: Bool = false, cancellation: Cancellation
+  ) throws(BatchError) {
     self.path = path
+    self.readsAllFormats = readsAllFormats
     self.cancellation = cancellation
     if path == "-" {
       size = nil
@@ -41,6 +49,7 @@ public final class ArchiveFile: Sendable {
     _ output: OutputFile, isSynced: Bool, cancellation: Cancellation
   ) throws(BatchError) {
     path = output.path
+    readsAllFormats = false
     self.cancellation = cancellation
     let file = Descriptor(owning: try output.openForReading(syncing: isSynced))
     size = UInt64(max(0, try LinuxCalls().status(of: file).size))

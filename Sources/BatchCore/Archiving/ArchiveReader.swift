@@ -19,6 +19,7 @@ final class ArchiveReader {
   /// A tool that is asked the same again and again without an answer would run for ever.
   private static let mostIdleSteps = 1000
   private static let blockSize: UInt64 = 512
+  private static let unknownFormat = "in no known archive format"
   private static let noProgress = "damaged: reading makes no progress"
 
   static let moreRemark = "there is more behind the end of the archive, which is not read"
@@ -50,10 +51,11 @@ final class ArchiveReader {
   ///   - name: of the archive, for messages.
   ///   - isUnicode: whether names are in UTF-16 or marked as UTF-8, as in 7z and zip.
   ///   - requiresEnd: whether a tar has to have the blocks that end it; a part of one has none.
+  ///   - readsAllFormats: whether formats count that are read on demand only.
   /// - Throws: `malformed` when it is in no known format.
   init(
     _ content: any ArchiveContent, name: PathBytes, isUnicode: Bool = false, requiresEnd: Bool = true,
-    limits: ArchiveLimits = ArchiveLimits()
+    readsAllFormats: Bool = false, limits: ArchiveLimits = ArchiveLimits()
   ) throws(BatchError) {
     self.name = name
     self.requiresEnd = requiresEnd
@@ -69,6 +71,16 @@ final class ArchiveReader {
       archive_read_support_format_7zip(archive)
       if content.length != nil { archive_read_support_format_zip_seekable(archive) }
     }
+    if readsAllFormats {
+      // Not xar, whose reader brings along an XML library with a library for Unicode.
+      archive_read_support_format_ar(archive)
+      archive_read_support_format_cab(archive)
+      archive_read_support_format_iso9660(archive)
+      archive_read_support_format_lha(archive)
+      archive_read_support_format_rar(archive)
+      archive_read_support_format_rar5(archive)
+      archive_read_support_format_warc(archive)
+    }
     let result = locale.use { feed.open(archive) }
     guard result >= ARCHIVE_WARN else { throw failure() }
   }
@@ -78,7 +90,8 @@ final class ArchiveReader {
     let start = content.start
     let isUnicode =
       content.format == nil && (start.starts(with: Array("PK".utf8)) || start.starts(with: Array("7z".utf8)))
-    try self.init(content, name: name, isUnicode: isUnicode, limits: limits)
+    try self.init(
+      content, name: name, isUnicode: isUnicode, readsAllFormats: content.readsAllFormats, limits: limits)
   }
 
   deinit {
@@ -94,8 +107,23 @@ final class ArchiveReader {
   /// Where the headers of the last member begin in the content.
   var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
 
-  /// Whether the content has checks of its own that were compared, beside those of the compression.
-  var isTar: Bool { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR }
+  /// What was compared beside the checksums of the compression, and what the format has no checksum for; a sentence.
+  var checksFact: String {
+    switch base {
+    case ARCHIVE_FORMAT_ZIP:
+      "compared the CRC-32 of each member, and the directory of the zip with its members"
+    case ARCHIVE_FORMAT_7ZIP: "compared the CRC-32 of each member, and those of the headers of 7z"
+    case ARCHIVE_FORMAT_TAR: "compared the checksum of each header; tar has none for contents"
+    case ARCHIVE_FORMAT_CPIO:
+      "cpio has no checksums, so damage to contents cannot be detected; tar.zst has them"
+    case ARCHIVE_FORMAT_RAR, ARCHIVE_FORMAT_RAR_V5, ARCHIVE_FORMAT_LHA, ARCHIVE_FORMAT_CAB:
+      "compared the checksums of each member"
+    default: "the format has no checksums, so damage to contents cannot be detected"
+    }
+  }
+
+  /// Whether members stand in a tar.
+  private var isTar: Bool { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR }
 
   /// Whether members have owners; formats that keep none give all files to root.
   func tellsOwner(of entry: ArchiveEntry) -> Bool {
@@ -220,7 +248,7 @@ final class ArchiveReader {
     let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
     guard !isFile || endsWithZeros else { return }
     var trailing = TrailingBytes()
-    if endsWithZeros { trailing.add(feed.rest(from: position)) }
+    if endsWithZeros { feed.rest(from: position).withUnsafeBytes { trailing.add($0) } }
     // What is not compressed has no checksums, and may go on for long.
     while !isFile || !trailing.isSurelyMore {
       let piece = try feed.content.next()
@@ -297,7 +325,8 @@ final class ArchiveReader {
     let links = try streamedZip.checkEnd(of: feed, from: position, name: name)
     guard links > 0 else { return nil }
     return BatchError(
-      .unsupported, "unsupported: symbolic links in a zip that is read as a stream (\(links)), they come out as files",
+      .unsupported,
+      "unsupported: symbolic links in a zip that is read as a stream (\(links)), they come out as files",
       remedy: "give the archive as a file")
   }
 
@@ -354,7 +383,7 @@ final class ArchiveReader {
     if let failure = feed.failure { return failure }
     guard let message else { return BatchError(.malformed, "damaged", path: name) }
     if message.text.hasPrefix("Unrecognized archive format") {
-      return BatchError(.malformed, "in no known archive format", path: name)
+      return BatchError(.malformed, Self.unknownFormat, path: name)
     }
     return message.error.at(name)
   }

@@ -51,6 +51,8 @@ final class FileContent: ArchiveContent {
     bytesRead = UInt64(filled)
   }
 
+  var readsAllFormats: Bool { source.readsAllFormats }
+
   var file: ArchiveFile? { length == nil ? nil : source }
 
   /// The first bytes of the file as it lies on the disk; to be asked before ``next()``.

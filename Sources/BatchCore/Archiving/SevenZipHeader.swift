@@ -79,7 +79,8 @@ private struct LZMAHeader {
     guard Self.take(&rest, [0x00, 0x07, 0x0B, 1, 0, 1, 0x23, 3, 1, 1, 5]), rest.count >= 5 else { return nil }
     properties = rest.prefix(5)
     rest = rest.dropFirst(5)
-    guard Self.take(&rest, [0x0C]), let size = Self.number(&rest), Self.take(&rest, [0x0A, 1]), rest.count >= 4
+    guard Self.take(&rest, [0x0C]), let size = Self.number(&rest), Self.take(&rest, [0x0A, 1]),
+      rest.count >= 4
     else { return nil }
     self.offset = offset
     self.packedSize = packedSize

@@ -71,7 +71,7 @@ private struct RestOfStream {
   init(_ feed: ArchiveFeed, from position: UInt64) {
     self.feed = feed
     self.position = position
-    bytes = Array(feed.rest(from: position))
+    bytes = feed.rest(from: position)
   }
 
   mutating func begins(with signature: UInt32) throws(BatchError) -> Bool {

@@ -72,7 +72,8 @@ struct TarHeaderScan {
       place += Self.blockSize
       guard let size, size <= bytes.count - place else { return }
       try body(type, bytes[place..<(place + size)])
-      let (next, isHuge) = place.addingReportingOverflow(size + (Self.blockSize - size % Self.blockSize) % Self.blockSize)
+      let (next, isHuge) = place.addingReportingOverflow(
+        size + (Self.blockSize - size % Self.blockSize) % Self.blockSize)
       guard !isHuge else { return }
       place = next
     }

@@ -57,7 +57,7 @@ public final class Verification: Sendable {
     case .bz2: fact = "compared the CRC-32 of each block of bzip2"
     case .xz: fact = "compared the checks of xz"
     case .lz4: fact = "compared the checksums of lz4, where it has them"
-    case nil: fact = "there is no compression with checksums of its own"
+    case nil: return
     }
     state.withLock { $0.facts.append(fact) }
   }
@@ -69,8 +69,11 @@ public final class Verification: Sendable {
     }
     doubts.forEach { damaged($0) }
     state.withLock { state in
-      if doubts.isEmpty { state.facts.append("it is complete to its end (\(reader.formatName))") }
-      state.facts.append("it has no index: contents were read, and there are no digests to compare them with")
+      if doubts.isEmpty, state.damage.isEmpty {
+        state.facts.append("it is complete to its end (\(reader.formatName))")
+      }
+      state.facts.append(reader.checksFact)
+      state.facts.append("no index: contents were readable, but there are no SHA-256 digests to check")
       state.facts += reader.remarks.filter { !doubts.contains($0) }
     }
   }

@@ -147,6 +147,11 @@ public struct VerifySource: BatchSource {
       verification.end(reader)
       return nil
     case .unusable(let error):
+      guard error.path != nil || error.code != .malformed else {
+        // Known before the end, of which it can no longer be said that it was reached without damage.
+        verification.damaged(error.message)
+        return try next(of: reader)
+      }
       if let path = error.path { live?.register(path, .file) }
       return Item(step: .unreadable(error.path, error))
     case .entry(let entry):

@@ -28,7 +28,8 @@ final class ZipMembers {
     var place = end.directory.lowerBound
     while place < end.directory.upperBound {
       try file.cancellation.check()
-      let entry = try ZipEntry(try window.bytes(at: place, count: ZipEntry.fixedSize), at: place, path: file.path)
+      let entry = try ZipEntry(
+        try window.bytes(at: place, count: ZipEntry.fixedSize), at: place, path: file.path)
       let (local, isHuge) = entry.localOffset(try Self.extra(of: entry, at: place, window))
         .addingReportingOverflow(end.shift)
       guard !isHuge, local < end.directory.lowerBound else { throw Self.damaged(file) }
@@ -37,7 +38,8 @@ final class ZipMembers {
     }
     guard place == end.directory.upperBound, end.agrees(withCount: places.count) else {
       throw BatchError(
-        .malformed, "damaged: its directory has \(places.count) entries and counts \(end.count)", path: file.path)
+        .malformed, "damaged: its directory has \(places.count) entries and counts \(end.count)",
+        path: file.path)
     }
     count = places.count
     places.sort { $0.local < $1.local }
@@ -63,11 +65,15 @@ final class ZipMembers {
     let entry = try ZipEntry(
       try window.bytes(at: place.entry, count: ZipEntry.fixedSize), at: place.entry, path: file.path)
     let name = try Array(window.bytes(at: place.entry + UInt64(ZipEntry.fixedSize), count: entry.nameSize))
-    guard !name.contains(0) else { throw BatchError(.malformed, "damaged: a name in its headers holds a NUL") }
-    guard let local = ZipLocalHeader(try window.bytes(at: place.local, count: ZipLocalHeader.fixedSize)) else {
+    guard !name.contains(0) else {
+      throw BatchError(.malformed, "damaged: a name in its headers holds a NUL")
+    }
+    guard let local = ZipLocalHeader(try window.bytes(at: place.local, count: ZipLocalHeader.fixedSize))
+    else {
       throw BatchError(.malformed, "damaged: no valid header where the directory says that it begins")
     }
-    let localName = try window.bytes(at: place.local + UInt64(ZipLocalHeader.fixedSize), count: local.nameSize)
+    let localName = try window.bytes(
+      at: place.local + UInt64(ZipLocalHeader.fixedSize), count: local.nameSize)
     guard localName.elementsEqual(name) else {
       throw BatchError(.malformed, "damaged: the directory of the archive has another name for it")
     }
@@ -98,7 +104,9 @@ final class ZipMembers {
     }
   }
 
-  private static func extra(of entry: ZipEntry, at place: UInt64, _ window: FileWindow) throws(BatchError) -> [UInt8] {
+  private static func extra(of entry: ZipEntry, at place: UInt64, _ window: FileWindow) throws(BatchError)
+    -> [UInt8]
+  {
     guard entry.isLarge else { return [] }
     return try Array(
       window.bytes(at: place + UInt64(ZipEntry.fixedSize + entry.nameSize), count: entry.extraSize))

@@ -32,7 +32,9 @@ struct ZipFields {
 
   /// A number made of what both headers of a member have to say alike.
   func number(named name: ArraySlice<UInt8>) -> UInt64 {
-    let facts = UInt64(isSizedAtEnd ? 0 : check) | UInt64(method) << 32 | UInt64(flags & (Self.encryption | 1 << 3)) << 48
+    let facts =
+      UInt64(isSizedAtEnd ? 0 : check) | UInt64(method) << 32 | UInt64(flags & (Self.encryption | 1 << 3))
+      << 48
     return name.withUnsafeBytes { XXH3_64bits_withSeed($0.baseAddress, $0.count, facts) }
   }
 }
@@ -119,7 +121,9 @@ struct ZipLocalHeader {
   /// Whether it describes the member of this entry: the same method, and the same check and sizes where it has them.
   func agrees(with entry: ZipEntry) -> Bool {
     let other = entry.fields
-    guard fields.method == other.method, (fields.flags ^ other.flags) & ZipFields.encryption == 0 else { return false }
+    guard fields.method == other.method, (fields.flags ^ other.flags) & ZipFields.encryption == 0 else {
+      return false
+    }
     if fields.isSizedAtEnd, fields.check == 0 || fields.check == other.check { return true }
     return fields.check == other.check
       && (fields.compressedSize == other.compressedSize || fields.compressedSize == .max || entry.isLarge)
@@ -169,7 +173,8 @@ struct ZipEnd {
       throw BatchError(.unsupported, "unsupported: its comment is too long", path: file.path)
     }
     let disks = [tail.little(at: place + 4) as UInt16, tail.little(at: place + 6) as UInt16]
-    guard disks == [0, 0], tail.little(at: place + 8) as UInt16 == tail.little(at: place + 10) as UInt16 else {
+    guard disks == [0, 0], tail.little(at: place + 8) as UInt16 == tail.little(at: place + 10) as UInt16
+    else {
       throw Self.unusable(file)
     }
     isLast = place + Self.fixedSize + Int(tail.little(at: place + 20) as UInt16) == tail.count
@@ -184,7 +189,8 @@ struct ZipEnd {
       // The record stands right before its locator; what stands before the archive shifts it.
       let large = locator - min(locator, UInt64(Self.largeSize))
       let record = try file.bytes(at: large, count: Int(min(UInt64(Self.largeSize), size - large)))[...]
-      guard record.count == Self.largeSize, record.little(at: 0) == Self.largeSignature, recorded <= large else {
+      guard record.count == Self.largeSize, record.little(at: 0) == Self.largeSignature, recorded <= large
+      else {
         throw Self.unusable(file)
       }
       isLarge = true

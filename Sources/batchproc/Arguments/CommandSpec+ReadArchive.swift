@@ -1,3 +1,11 @@
+extension OptionSpec {
+  /// Of the commands that read archives.
+  fileprivate static let allFormats = OptionSpec(
+    .allFormats, "all-formats",
+    help:
+      "Read ar, cab, iso, lha, rar and warc too; their readers are tested less, so they are off by default.")
+}
+
 extension CommandSpec {
   static let list = CommandSpec(
     id: .list,
@@ -20,6 +28,7 @@ extension CommandSpec {
       OptionSpec(
         .index, "index", kind: .invertible(initially: true), default: "--index",
         help: "Read the index alone where there is one; without it all of the archive."),
+      .allFormats,
       OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
     ],
     shared: Group.reading,
@@ -88,7 +97,8 @@ extension CommandSpec {
         help: "Stop when the contents are this many times as large as the archive."),
       OptionSpec(
         .keepGoing, "keep-going",
-        help: "Go on behind damage, where the archive has an index to find the rest by."),
+        help: "Extract what is undamaged behind damage too; an archive with an index loses least."),
+      .allFormats,
     ],
     shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
     examples: [
@@ -124,7 +134,8 @@ extension CommandSpec {
     own: [
       OptionSpec(
         .against, "against", kind: .single(.directory), value: "dir",
-        help: "Compare the members with what is in this directory, where their names begin.")
+        help: "Compare the members with what is in this directory, where their names begin."),
+      .allFormats,
     ],
     shared: [Group.reading[0], Group.choosing, Group.events] + Group.reading[1...],
     examples: [

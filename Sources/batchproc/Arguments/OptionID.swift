@@ -18,6 +18,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
   // Archives
   case reproducible, mtime, verify
-  case longRows, digests, index, stripComponents, overwrite, toStdout, sameOwner, numericOwner, attributes
+  case longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner, numericOwner,
+    attributes
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

@@ -9,6 +9,7 @@ struct ReadingChoices: Sendable {
   let showsLongRows: Bool
   let showsDigests: Bool
   let usesIndex: Bool
+  let readsAllFormats: Bool
   let endsRowsInNUL: Bool
   let directory: PathBytes
   let strip: Int
@@ -20,6 +21,7 @@ struct ReadingChoices: Sendable {
     globs = Array(parsed.operands.dropFirst())
     showsLongRows = parsed.flag(.longRows)
     showsDigests = parsed.flag(.digests)
+    readsAllFormats = parsed.flag(.allFormats)
     usesIndex = parsed.flag(.index, initially: true)
     endsRowsInNUL = parsed.flag(.zero)
     directory = parsed.bytes(.directory) ?? "."

@@ -24,7 +24,8 @@ struct ExtractCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let archive = try ArchiveFile(choices.archive, cancellation: session.cancellation)
+    let archive = try ArchiveFile(
+      choices.archive, readsAllFormats: choices.readsAllFormats, cancellation: session.cancellation)
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction
     options.memory = session.runner.options.memory

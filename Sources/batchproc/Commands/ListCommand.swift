@@ -16,7 +16,8 @@ struct ListCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let archive = try ArchiveFile(choices.archive, cancellation: session.cancellation)
+    let archive = try ArchiveFile(
+      choices.archive, readsAllFormats: choices.readsAllFormats, cancellation: session.cancellation)
     let end = ArchiveEnd()
     let source = try MemberListSource(
       archive, details: choices.showsLongRows, digests: choices.showsDigests,

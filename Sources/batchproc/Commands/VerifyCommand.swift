@@ -6,6 +6,7 @@ struct VerifyCommand: Command {
   private let path: PathBytes
   /// The folder to hold the archive against.
   private let directory: PathBytes?
+  private let readsAllFormats: Bool
   private let common: CommonOptions
   let session: Session
 
@@ -15,6 +16,7 @@ struct VerifyCommand: Command {
   ) throws {
     path = parsed.operands.first ?? "-"
     directory = parsed.bytes(.against)
+    readsAllFormats = parsed.flag(.allFormats)
     let choosing = (CommandSpec.Group.choosing.options + CommandSpec.Group.events.options).map(\.id)
     if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)
@@ -25,7 +27,8 @@ struct VerifyCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let archive = try ArchiveFile(path, cancellation: session.cancellation)
+    let archive = try ArchiveFile(
+      path, readsAllFormats: readsAllFormats, cancellation: session.cancellation)
     let verification = Verification()
     let live = try liveTree(excluding: archive)
     let source: VerifySource
@@ -33,7 +36,7 @@ struct VerifyCommand: Command {
       source = try VerifySource(
         archive, verification, live: live, memory: session.runner.options.memory)
     } catch {
-      // Not to be an archive at all is the greatest difference there is.
+      // A file that is no archive counts as different (exit 4).
       guard error.code == .malformed else { throw error }
       session.reporter.fatal(error)
       return .exit(.differences)

@@ -47,6 +47,11 @@ enum Host {
   /// Long runs that are not made every time.
   static let runsLargeTests = ProcessInfo.processInfo.environment["BATCHPROC_LARGE_TESTS"] == "1"
 
+  /// How many cases of a campaign to run: all with `make campaign`, else a tenth.
+  static func campaign(_ count: Int) -> Int {
+    ProcessInfo.processInfo.environment["BATCHPROC_CAMPAIGN"] == "1" ? count : max(1, count / 10)
+  }
+
   private static func succeeds(_ script: String) -> Bool {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
