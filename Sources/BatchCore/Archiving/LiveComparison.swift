@@ -109,7 +109,7 @@ final class LiveComparison {
     let prefix = place.parent.isEmpty ? start : PathBytes(start.bytes + place.parent + [UInt8(ascii: "/")])
     if home?.prefix != prefix || home?.identity != found.folder {
       home = DirectoryPath(
-        prefix: prefix, operandLength: start.bytes.count, identity: found.folder, depth: 1)
+        tail: prefix.bytes, operandLength: start.bytes.count, identity: found.folder, depth: 1)
     }
     guard let home else { return nil }
     let record = FileRecord(

@@ -1,7 +1,11 @@
 /// A folder that a walk goes through, shared by the records of the files in it.
 public final class DirectoryPath: Sendable {
-  /// What stands before a file's name when its path is shown: empty, or ending in `/`.
-  public let prefix: PathBytes
+  private static let slash = UInt8(ascii: "/")
+
+  /// The nearest anchor above, or the folder itself where it is one; nil near the operand.
+  let anchor: FolderAnchor?
+  /// The path from the anchor, or with the operand where there is none: empty, or ending in `/`.
+  let tail: [UInt8]
   /// How much of the prefix is the operand that led here; the rest is relative to it.
   let operandLength: Int
   /// The inode that the folder above lists; nil for an operand, whatever it is.
@@ -12,9 +16,11 @@ public final class DirectoryPath: Sendable {
   let scope: IgnoreScope?
 
   init(
-    prefix: PathBytes, operandLength: Int, identity: FileIdentity?, depth: Int, scope: IgnoreScope? = nil
+    anchor: FolderAnchor? = nil, tail: [UInt8], operandLength: Int, identity: FileIdentity?, depth: Int,
+    scope: IgnoreScope? = nil
   ) {
-    self.prefix = prefix
+    self.anchor = anchor
+    self.tail = tail
     self.operandLength = operandLength
     self.identity = identity
     self.depth = depth
@@ -23,16 +29,36 @@ public final class DirectoryPath: Sendable {
 
   /// A folder that was given as an operand.
   convenience init(operand: PathBytes) {
-    let slash = UInt8(ascii: "/")
-    let prefix = operand.bytes.last == slash ? operand : PathBytes(operand.bytes + [slash])
-    self.init(prefix: prefix, operandLength: prefix.bytes.count, identity: nil, depth: 0)
+    let prefix = operand.bytes.last == Self.slash ? operand.bytes : operand.bytes + [Self.slash]
+    self.init(tail: prefix, operandLength: prefix.count, identity: nil, depth: 0)
   }
 
   /// The folder of a file that was given as an operand: what stands before its name.
   convenience init(ofFileOperand operand: PathBytes) {
     let start = operand.lastComponent.startIndex
-    self.init(prefix: PathBytes(operand.bytes[..<start]), operandLength: start, identity: nil, depth: 0)
+    self.init(tail: Array(operand.bytes[..<start]), operandLength: start, identity: nil, depth: 0)
   }
+
+  /// What stands before a file's name when its path is shown: empty, or ending in `/`.
+  ///
+  /// It is put together at each call: its length is in proportion to the depth.
+  public var prefix: PathBytes {
+    guard anchor != nil else { return PathBytes(tail) }
+    var bytes = [UInt8]()
+    appendPrefix(to: &bytes)
+    return PathBytes(bytes)
+  }
+
+  /// Appends the bytes of ``prefix``.
+  func appendPrefix(to bytes: inout [UInt8]) {
+    if let anchor {
+      for anchor in anchor.chain { bytes += anchor.names }
+    }
+    bytes += tail
+  }
+
+  /// Whether it is what stands before the name of a file in the working folder.
+  var isWorkingFolder: Bool { anchor == nil && tail.isEmpty }
 
   /// The prefix below the operand: empty, or names that each end in `/`.
   var relativePrefix: ArraySlice<UInt8> { prefix.bytes[operandLength...] }
@@ -45,9 +71,10 @@ public final class DirectoryPath: Sendable {
 
   /// The path of the folder as messages name it.
   var shownPath: PathBytes {
-    var end = prefix.bytes.count
-    while end > 1, prefix.bytes[end - 1] == UInt8(ascii: "/") { end -= 1 }
-    return PathBytes(prefix.bytes[..<end])
+    let bytes = prefix.bytes
+    var end = bytes.count
+    while end > 1, bytes[end - 1] == Self.slash { end -= 1 }
+    return PathBytes(bytes[..<end])
   }
 
   func path(of entry: DirectoryEntry, names: NameArena) -> PathBytes {
@@ -55,11 +82,11 @@ public final class DirectoryPath: Sendable {
   }
 
   func subdirectory(of entry: DirectoryEntry, names: NameArena, device: UInt64) -> DirectoryPath {
-    var bytes = prefix.bytes
+    var bytes = tail
     names.withName(at: entry.nameOffset) { bytes.append(contentsOf: $0) }
-    bytes.append(UInt8(ascii: "/"))
+    bytes.append(Self.slash)
     return DirectoryPath(
-      prefix: PathBytes(bytes), operandLength: operandLength,
+      anchor: anchor, tail: bytes, operandLength: operandLength,
       identity: FileIdentity(device: device, inode: entry.inode), depth: depth + 1, scope: scope)
   }
 
@@ -67,12 +94,24 @@ public final class DirectoryPath: Sendable {
   func identified(as identity: FileIdentity) -> DirectoryPath {
     if identity == self.identity { return self }
     return DirectoryPath(
-      prefix: prefix, operandLength: operandLength, identity: identity, depth: depth, scope: scope)
+      anchor: anchor, tail: tail, operandLength: operandLength, identity: identity, depth: depth, scope: scope
+    )
   }
 
   /// The same folder with the ignore files that hold in it.
   func scoped(_ scope: IgnoreScope) -> DirectoryPath {
     DirectoryPath(
-      prefix: prefix, operandLength: operandLength, identity: identity, depth: depth, scope: scope)
+      anchor: anchor, tail: tail, operandLength: operandLength, identity: identity, depth: depth, scope: scope
+    )
+  }
+
+  /// The same folder as an anchor, when it lies far enough below the last one.
+  func anchored(in pool: FolderAnchors) -> DirectoryPath {
+    let length = anchor == nil ? tail.count - operandLength : tail.count
+    let isFar = depth - (anchor?.depth ?? 0) >= FolderAnchor.levels || length >= FolderAnchor.pathLength
+    guard isFar, pool.limit > 0, let identity else { return self }
+    let own = FolderAnchor(outer: anchor, names: tail, identity: identity, depth: depth, pool: pool)
+    return DirectoryPath(
+      anchor: own, tail: [], operandLength: operandLength, identity: identity, depth: depth, scope: scope)
   }
 }

@@ -14,7 +14,8 @@ struct EntryChooser {
     scope = directory.scope
     // Ignore files are judged by the filter, so they need one even where no rule was given.
     self.filter = filter ?? (directory.scope == nil ? nil : PathFilter())
-    path = Array(directory.relativePrefix)
+    // Without a filter nothing looks at it.
+    path = self.filter == nil ? [] : Array(directory.relativePrefix)
     nameStart = path.count
   }
 

@@ -255,12 +255,12 @@ final class FileReader {
   }
 
   private func descriptor(of directory: DirectoryPath) throws(BatchError) -> Int32 {
-    if directory.prefix.isEmpty { return AT_FDCWD }
+    if directory.isWorkingFolder { return AT_FDCWD }
     if let folder, folder.directory === directory { return folder.descriptor }
     closeFolder()
     let opener = DirectoryOpener(calls: calls)
     do throws(BatchError) {
-      let number = try opener.open(directory.openPath, followingLast: true).release()
+      let number = try opener.open(directory, followingLast: true).release()
       folder = (directory, number)
       return number
     } catch {

@@ -31,7 +31,7 @@ public struct FileRecord: Sendable {
 
   /// Appends the bytes of ``path`` without making a copy of them.
   public func appendPath(to bytes: inout [UInt8]) {
-    bytes += directory.prefix.bytes
+    directory.appendPrefix(to: &bytes)
     names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
   }
 

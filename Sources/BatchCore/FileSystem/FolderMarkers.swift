@@ -11,6 +11,7 @@ struct FolderMarkers: Sendable {
   func scope(of directory: DirectoryPath, at folder: borrowing Descriptor) -> IgnoreScope {
     let content = read(".gitignore", at: folder, atMost: Self.largestIgnoreFile)
     let outer = directory.scope ?? IgnoreScope()
+    guard let content else { return outer }
     return outer.entering(Array(directory.relativePrefix.dropLast()), gitignore: content)
   }
 

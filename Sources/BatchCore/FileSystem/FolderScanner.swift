@@ -14,7 +14,8 @@ struct FolderScanner: Sendable {
     descriptors.withDescriptors(DescriptorBudget.tokensToList) {
       do throws(BatchError) {
         let folder = try open(directory)
-        return scan(folder.descriptor, of: folder.directory, status: folder.status)
+        return scan(
+          folder.descriptor, of: folder.directory.anchored(in: descriptors.anchors), status: folder.status)
       } catch {
         return Self.failed(directory, error)
       }
@@ -47,7 +48,7 @@ struct FolderScanner: Sendable {
     let opener = DirectoryOpener(calls: calls)
     let mayFollow = options.followsLinks || directory.depth == 0
     do throws(BatchError) {
-      let descriptor = try opener.open(directory.openPath, followingLast: mayFollow)
+      let descriptor = try opener.open(directory, followingLast: mayFollow)
       let status = try calls.status(of: descriptor)
       if mayFollow || status.identity == directory.identity {
         return OpenFolder(

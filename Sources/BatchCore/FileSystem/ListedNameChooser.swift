@@ -80,7 +80,7 @@ struct ListedNameChooser {
       let markers = FolderMarkers(calls: calls)
       if options.readsIgnoreFiles { scope = scope ?? IgnoreScope() }
       // What cannot be opened has no markers; its files will be reported.
-      if let folder = try? DirectoryOpener(calls: calls).open(directory.openPath, followingLast: true) {
+      if let folder = try? DirectoryOpener(calls: calls).open(directory, followingLast: true) {
         if options.readsIgnoreFiles { scope = markers.scope(of: directory, at: folder) }
         isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
       }
