@@ -30,7 +30,7 @@ public final class Extraction: Sendable {
   ) throws(BatchError) {
     self.archive = archive
     self.options = options
-    self.folder = try ExtractionFolder(folder)
+    self.folder = try ExtractionFolder(folder, holding: options.foldersHeldOpen)
     planner = ExtractionPlanner(try MemberSelection(globs: globs, strip: strip), globs: globs)
   }
 

@@ -19,12 +19,16 @@ struct ExtractionFinisher {
     for (index, step) in steps.enumerated() {
       if case .folder(let order) = step { folders.append((order, index)) }
     }
-    // What is below has the longer path, and comes first; of two descriptions of one folder, the later one holds.
+    // What is below comes first; of two descriptions of one folder, the later one holds.
     folders.sort { left, right in
-      (right.order.place.bytes.count, left.index) < (left.order.place.bytes.count, right.index)
+      let (first, second) = (
+        FolderPath(left.order.place.bytes[...]), FolderPath(right.order.place.bytes[...])
+      )
+      return first == second ? left.index < right.index : first.isBelowOrBehind(second)
     }
     let made = folder.madeFolders
-    for path in made.subtracting(folders.map { PathBytes($0.order.place.bytes) }) {
+    let plain = made.subtracting(folders.map { FolderPath($0.order.place.bytes[...]) })
+    for path in plain.sorted(by: { $0.isBelowOrBehind($1) }) {
       _ = attempt { () throws(BatchError) in
         let opened = try folder.openForMetadata(path.bytes)
         return fchmod(opened.raw, Self.plainMode) == 0 ? .made([]) : .made(.mode)
@@ -32,8 +36,8 @@ struct ExtractionFinisher {
     }
     for (order, _) in folders {
       // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
-      let place = PathBytes(order.place.bytes)
-      let describes = made.contains(place) || (options.overwriting != .never && !place.isEmpty)
+      let place = FolderPath(order.place.bytes[...])
+      let describes = made.contains(place) || (options.overwriting != .never && !place.bytes.isEmpty)
       tell(order, describes ? attempt(order, describeFolder) : .made([]))
     }
   }
@@ -172,7 +176,7 @@ struct ExtractionFinisher {
   // MARK: Folders
 
   private func describeFolder(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
-    let opened = try folder.openForMetadata(order.place.bytes)
+    let opened = try folder.openForMetadata(order.place.bytes[...])
     return .made(lane.metadata(of: order).apply(to: opened.raw))
   }
 }

@@ -77,6 +77,8 @@ final class ExtractionLane {
   private func make(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> ExtractionVerdict {
     switch order.entry.kind {
     case .directory:
+      // Two folders are open on the way to a deep one, and the lane has descriptors for two.
+      if order.place.bytes.count > ExtractionFolder.shortHop { closeFolder() }
       if !order.place.bytes.isEmpty { _ = try folder.open(order.place.bytes[...], creating: true) }
       return .deferred(.folder(order))
     case .file: return try makeFile(order, fill)

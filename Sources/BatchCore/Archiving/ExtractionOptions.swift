@@ -29,6 +29,8 @@ public struct ExtractionOptions: Sendable {
   public var keepsGoing = false
   /// Whether all is brought to the disk before the run ends.
   public var isSynced = true
+  /// How many folders on the way to deep ones may stay open, see ``BatchRunner/foldersHeldOpen``.
+  public var foldersHeldOpen = 0
 
   public init() {}
 }

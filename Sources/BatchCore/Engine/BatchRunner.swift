@@ -51,6 +51,9 @@ public final class BatchRunner: Sendable {
       capacity: min(options.memory, FileReader.largeMemory * max(Self.bounded(options.concurrency), 256)))
   }
 
+  /// How many folders may stay open on the way to deep ones; their descriptors are set apart from the others of the run.
+  public var foldersHeldOpen: Int { descriptors.anchors.limit }
+
   /// The files below some operands as a source for ``run(_:over:)``.
   ///
   /// - Parameter operands: asked for one at a time, as the walk gets there; `-` is standard input.

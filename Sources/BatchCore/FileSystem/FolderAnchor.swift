@@ -66,7 +66,8 @@ final class FolderAnchors: Sendable {
   }
 
   private struct Entry {
-    let anchor: ObjectIdentifier
+    /// nil for one that the walk has left, by which the one above can be reached.
+    var anchor: ObjectIdentifier?
     let outer: ObjectIdentifier?
     let folder: OpenFolder
   }
@@ -110,14 +111,26 @@ final class FolderAnchors: Sendable {
     _ = dropped
   }
 
-  /// Gives up an anchor that the walk has left.
+  /// Gives up an anchor that the walk has left; it stays open while the one above is closed, which is needed next.
   func forget(_ anchor: FolderAnchor) {
     let identifier = ObjectIdentifier(anchor)
-    var dropped: Entry?
+    var dropped = [Entry]()
     entries.withLock { entries in
-      guard let index = entries.firstIndex(where: { $0.anchor == identifier }) else { return }
-      dropped = entries.remove(at: index)
+      guard let first = entries.firstIndex(where: { $0.anchor == identifier || $0.outer == identifier })
+      else { return }
+      for index in entries.indices[first...].reversed() {
+        let entry = entries[index]
+        let isLeft = entry.anchor == nil && entry.outer == identifier
+        guard isLeft || entry.anchor == identifier else { continue }
+        let isNeeded = entry.outer.map { outer in !entries.contains { $0.anchor == outer } } ?? false
+        if isLeft || !isNeeded {
+          dropped.append(entries.remove(at: index))
+        } else {
+          entries[index].anchor = nil
+        }
+      }
     }
+    // Closed outside the lock.
     _ = dropped
   }
 }

@@ -29,9 +29,9 @@ struct ExtractCommand: Command {
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction
     options.memory = session.runner.options.memory
+    options.foldersHeldOpen = session.runner.foldersHeldOpen
     let extraction = try Extraction(
-      archive, into: choices.directory, globs: choices.globs, strip: choices.strip,
-      options: options)
+      archive, into: choices.directory, globs: choices.globs, strip: choices.strip, options: options)
     let source = try ExtractSource(extraction)
     let job = ExtractJob(extraction) { (reports) throws(BatchError) in
       for report in reports { try tell(report) }

@@ -1,0 +1,106 @@
+import Testing
+
+@Suite("Trees of very many nested folders", .timeLimit(.minutes(10)))
+struct DepthTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture(below: Host.memoryFolder) }
+
+  /// Makes folders `d` in one another below `name`, with a file `f` in the last one, and one in every `every`-th.
+  private func makeChain(_ name: String, _ depth: Int, every: Int = .max) throws {
+    let made = try t.shell(
+      """
+      python3 -c "
+      import os
+      os.mkdir('\(name)')
+      at = os.open('\(name)', os.O_RDONLY)
+      for level in range(\(depth)):
+          os.mkdir('d', 0o750, dir_fd=at)
+          inner = os.open('d', os.O_RDONLY, dir_fd=at)
+          os.close(at)
+          at = inner
+          if level == \(depth) - 1 or level % \(every) == 0:
+              with open(os.open('f', os.O_CREAT | os.O_WRONLY, 0o640, dir_fd=at), 'w') as file: file.write(str(level))
+      " && echo made
+      """)
+    try #require(made.text == "made\n", "\(made.errorText)")
+  }
+
+  /// How many calls that name files a command makes, and how many bytes a list of these with their paths has.
+  private func calls(_ command: String) throws -> (count: Int, bytes: Int) {
+    let run = try t.shell(
+      """
+      strace -qq -f -s 5000 -e trace=%file,close -o trace $BP \(command) >out 2>errors || { cat errors; exit 9; }
+      wc -lc <trace
+      """, seconds: 300)
+    let numbers = run.text.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+    try #require(
+      run.status == 0 && numbers.count == 2, "\(run.text.suffix(300)) \(run.errorText.suffix(300))")
+    return (numbers[0], numbers[1])
+  }
+
+  @Test(
+    "calls and the paths that they resolve grow with the depth, not with its square",
+    .enabled(if: Host.canTrace && Host.hasPython, "needs strace"),
+    arguments: [
+      "hash -j 2 DEPTH", "archive -j 2 --no-fsync -o DEPTH.new DEPTH",
+      "extract -j 2 --no-fsync DEPTH.tar -C outDEPTH",
+      "extract -j 2 --no-fsync leaf-DEPTH.tar -C outDEPTH",
+      "extract -j 2 --no-fsync DEPTH.tar.zst -C outDEPTH",
+    ])
+  func isLinear(command: String) throws {
+    var counts = [(count: Int, bytes: Int)]()
+    for depth in [1000, 2000] {
+      try makeChain("\(depth)", depth)
+      if command.hasPrefix("extract") {
+        let leaf = String(repeating: "d/", count: depth) + "f"
+        let made = try t.shell(
+          """
+          mkdir out\(depth) && tar -cf \(depth).tar \(depth) && $BP archive -q --no-fsync -o \(depth).tar.zst \(depth) &&
+          tar -cf leaf-\(depth).tar --no-recursion -C \(depth) \(leaf) && echo made
+          """)
+        try #require(made.text == "made\n", "\(made.errorText.suffix(300))")
+      }
+      counts.append(try calls(command.replacing("DEPTH", with: "\(depth)")))
+    }
+    #expect(Double(counts[1].count) / Double(counts[0].count) < 2.3, "\(counts)")
+    #expect(Double(counts[1].bytes) / Double(counts[0].bytes) < 2.3, "\(counts)")
+  }
+
+  @Test(
+    "thousands of levels come back with all that they have, with few descriptors and a small stack",
+    .enabled(if: Host.hasPython), arguments: [(10_000, 2), (1_000, 1), (1_000, 7), (1_000, 32)])
+  func roundTrip(depth: Int, concurrency: Int) throws {
+    try makeChain("t", depth, every: 500)
+    let run = try t.shell(
+      """
+      walk='
+      import os, sys
+      at = os.open(sys.argv[1], os.O_RDONLY)
+      level = 0
+      while True:
+          mine = os.stat(at)
+          names = sorted(os.listdir(at))
+          print(level, oct(mine.st_mode), mine.st_mtime_ns, names)
+          if "f" in names:
+              with open(os.open("f", os.O_RDONLY, dir_fd=at)) as file: print(file.read(), os.stat("f", dir_fd=at).st_mtime_ns)
+          if "d" not in names: break
+          inner = os.open("d", os.O_RDONLY, dir_fd=at)
+          os.close(at)
+          at = inner
+          level += 1
+      '
+      python3 -c "$walk" t >before
+      (
+        ulimit -n 24; ulimit -s 256
+        $BP archive -q -j \(concurrency) --no-fsync -o a.tar.zst t; echo $?
+        mkdir out; $BP extract -q -j \(concurrency) --no-fsync a.tar.zst -C out; echo $?
+        $BP hash -q -j \(concurrency) t | sha256sum >digests
+        (cd out && $BP hash -q -j \(concurrency) t) | sha256sum >again
+      )
+      python3 -c "$walk" out/t >after
+      cmp before after && cmp digests again && grep -c "'f'" before
+      """, seconds: 600)
+    #expect(run.text == "0\n0\n\(depth / 500 + 1)\n", "\(run.text.suffix(300)) \(run.errorText.suffix(300))")
+  }
+}
