@@ -14,7 +14,8 @@ import Testing
     "of compressed archives become names of archives",
     arguments: [
       ("tgz", "gzip"), ("taz", "gzip"), ("tzst", "zstd -q"), ("txz", "xz"), ("tlz4", "lz4 -q"),
-      ("tar.gz", "gzip"), ("tar.zst", "zstd -q"),
+      ("tar.gz", "gzip"), ("tar.zst", "zstd -q"), ("taz", "compress"), ("taZ", "compress"), ("tar.Z", "compress"),
+      ("tbz2", "bzip2"), ("tbz", "bzip2"), ("tlz", "lzip"), ("tlz", "xz --format=lzma"), ("tar.lzma", "xz --format=lzma"),
     ])
   func archives(suffix: String, tool: String) throws {
     try t.shell("\(tool) -c <a.tar >w/x.\(suffix)")
@@ -30,17 +31,28 @@ import Testing
     #expect(try t.shell("cmp w/x text && cmp w/y.tar text && echo same").text == "same\n")
   }
 
-  @Test("files of compress(1) are refused by name, and passed over in a tree")
-  func compress() throws {
-    try t.write("w/old.Z", [0x1F, 0x9D, 0x90, 0x61, 0x00])
-    try t.shell("gzip <text >w/new.gz")
-    let run = try t.batchproc("decompress", "w/old.Z", "w/new.gz")
-    #expect(run.status == 3)
-    #expect(
-      run.messages == ["batchproc: w/old.Z: is a file of compress(1), a format that is not supported"])
-    #expect(t.names(in: "w") == ["new", "new.gz", "old.Z"])
-    let tree = try t.batchproc("decompress", "w")
-    #expect(tree.status == 0 && tree.messages.isEmpty, "\(tree.errorText)")
+  @Test(
+    "formats that are not read are called by their names, and passed over in a tree",
+    arguments: [
+      ("x.lzo", "\\x89LZO\\x00\\r\\n\\x1a\\n", "lzop data"), ("x.lz4", "\\x02\\x21\\x4c\\x18", "legacy lz4 data"),
+      ("x.rar", "Rar!\\x1a\\x07\\x01\\x00", "RAR 5 archive"), ("x.gz", "\\x1f\\xa0abc", "compress -H data"),
+    ])
+  func unsupported(name: String, start: String, called: String) throws {
+    try t.shell("printf '\(start)' >w/\(name); cp text u; gzip u")
+    for command in ["decompress", "test"] {
+      let run = try t.shell("$BP \(command) w/\(name) u.gz; echo $?; $BP \(command) - <w/\(name); echo $?")
+      #expect(run.text == "3\n3\n")
+      #expect(
+        run.messages == ["w/\(name)", "-"].map { "batchproc: \($0): unsupported: \(called)" }, "\(run.errorText)")
+    }
+    #expect(t.exists("u"))
+    if !["x.gz", "x.lz4"].contains(name) {
+      let tree = try t.shell("$BP decompress w && $BP test w")
+      #expect(tree.status == 0 && tree.messages.isEmpty, "\(tree.errorText)")
+    }
+    try t.shell("printf 'abcdefgh' >w/text.br")
+    let named = try t.batchproc("decompress", "w/text.br")
+    #expect(named.status == 3 && named.messages == ["batchproc: w/text.br: unsupported: Brotli data"])
   }
 
   @Test("nothing but a suffix is no name", arguments: [".gz", ".tgz", ".z"])
@@ -53,7 +65,7 @@ import Testing
 
   @Test(
     "garbage behind gzip data is named and passed over, whatever the name",
-    arguments: ["x.gz", "x.tgz", "x.taz", "x.z", "x.gzip", "x.xz"])
+    arguments: ["x.gz", "x.tgz", "x.taz", "x.z", "x.gzip", "x.xz", "x.lzma"])
   func garbageBehindGzip(name: String) throws {
     try t.shell("{ gzip -c text; echo more; } >w/\(name)")
     let run = try t.batchproc("decompress", "--remove-source", "w")

@@ -61,6 +61,8 @@ struct ArchiveTail {
       try write(locator, codec, output)
     case .xz:
       try write(index + endOfPlain, codec, output)
+    // Never written.
+    case .lz, .lzma, .lzw: break
     case nil:
       try output(index)
       try output(endOfPlain)

@@ -1,5 +1,5 @@
-/// The content of an archive file from its beginning on: decoded here where it is gzip, zstd, xz, lz4 or bzip2, so
-/// that every checksum of those formats is compared.
+/// The content of an archive file from its beginning on: decoded here where it is compressed, so that every checksum
+/// of those formats is compared.
 final class FileContent: ArchiveContent {
   private static let pieceSize = 256 << 10
 
@@ -39,7 +39,7 @@ final class FileContent: ArchiveContent {
     }
     let start = UnsafeRawBufferPointer(rebasing: buffer.room[..<filled])
     guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
-    if let format = CompressionFormat.detect(archive: start) {
+    if let format = CompressionFormat.detect(start, named: file.path) {
       self.format = format
       decoder = try format.makeDecoder()
       length = nil
@@ -96,7 +96,7 @@ final class FileContent: ArchiveContent {
   private func noting(_ body: () throws(DecodingError) -> Void) throws(BatchError) {
     guard let damage = try FileDecoder.damage(body) else { return }
     // What gunzip and bunzip2 pass over with a word does not spoil what came before it.
-    if damage.kind == .garbageAfterEnd, format == .gz || format == .bz2 {
+    if damage.kind == .garbageAfterEnd, format?.mayHaveGarbage == true {
       isAtEnd = true
       hasGarbage = true
       rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])

@@ -91,6 +91,8 @@ final class FrameLoader {
     case .gz: return 8
     // The mark of the end and a CRC, which need not begin on a byte.
     case .bz2: return 10
+    // No archive of theirs has an index.
+    case .lz, .lzma, .lzw: return 0
     case .xz:
       // A CRC-64, the list of blocks, and the footer, which tells the size of that list.
       let footer = 12

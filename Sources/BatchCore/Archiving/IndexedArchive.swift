@@ -44,20 +44,22 @@ struct IndexedArchive: Sendable {
   private static func search(_ file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
     let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
-    let format = CompressionFormat.detect(archive: start)
+    let format = CompressionFormat.detect(start)
     let room = UInt64(max(0, memory))
-    let locator: any IndexLocator =
+    let locator: (any IndexLocator)? =
       switch format {
       case .zst: ZstdIndexLocator(file: file, size: size, memory: room)
       case .lz4: LZ4IndexLocator(file: file, size: size, memory: room)
       case .gz: GzipIndexLocator(file: file, size: size, memory: room)
       case .xz: XZIndexLocator(file: file, size: size, memory: room)
       case .bz2: BZip2IndexLocator(file: file, size: size, memory: room)
+      // Never written, so there is none.
+      case .lz, .lzma, .lzw: nil
       case nil: TarIndexLocator(file: file, size: size)
       }
     let place: IndexPlace
     do throws(BatchError) {
-      guard let found = try locator.locate() else { return .none }
+      guard let found = try locator?.locate() else { return .none }
       place = found
     } catch {
       guard error == StoredIndex.tooLarge else { throw error }

@@ -57,6 +57,8 @@ public final class Verification: Sendable {
     case .bz2: fact = "compared the CRC-32 of each block of bzip2"
     case .xz: fact = "compared the checks of xz"
     case .lz4: fact = "compared the checksums of lz4, where it has them"
+    case .lz: fact = "compared the CRC-32 and sizes of lzip"
+    case .lzma, .lzw: fact = "\(format == .lzma ? "lzma" : "compress(1)") data has no checksums"
     case nil: return
     }
     state.withLock { $0.facts.append(fact) }

@@ -25,7 +25,8 @@ public final class BlockJoiner {
       switch plan.format {
       case .gz: GzipFraming(level: plan.level)
       case .zst: ZstdFraming(level: plan.level)
-      case .bz2: throw BatchError(.invalid, "bzip2 is for archives alone")
+      case .bz2, .lz, .lzma, .lzw:
+        throw BatchError(.invalid, "\(plan.format.toolName) data is not made of blocks of one file")
       case .xz: try XZFraming()
       case .lz4: LZ4Framing(contentSize: plan.fileSize)
       }

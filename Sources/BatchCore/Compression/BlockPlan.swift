@@ -35,6 +35,8 @@ public struct BlockPlan: Sendable, Hashable {
       case (.xz, let level): max(4 * mebibyte, 3 * XZContext.dictionarySize(level: level))
       case (.lz4, _): 4 * mebibyte
       case (.bz2, _): 8 * mebibyte
+      case (.lz, _), (.lzma, _), (.lzw, _):
+        throw BatchError(.invalid, "\(format.toolName) data is not made of blocks")
       }
   }
 

@@ -20,12 +20,9 @@ public enum CompressedContent {
 
   private static let signatures: [(offset: Int, bytes: [UInt8])] = [
     (0, Array("BZh".utf8)),
-    (0, Array("LZIP".utf8)),
     (0, [0x89] + Array("LZO".utf8)),
     // The legacy frame of lz4.
     (0, [0x02, 0x21, 0x4C, 0x18]),
-    // compress(1).
-    (0, [0x1F, 0x9D]),
     // A dictionary of zstd: entropy tables and samples.
     (0, [0x37, 0xA4, 0x30, 0xEC]),
     // zip and what is made of it (jar, docx, odt, apk, epub): first entry, empty, spanned.

@@ -20,8 +20,11 @@ extension CompressionFormat {
       guard start.count - 8 > Int(length) else { return result }
       start = UnsafeRawBufferPointer(rebasing: start[(8 + Int(length))...])
     }
-    // Three bytes are enough to know a gzip file that is cut off.
-    return result ?? (start.starts(with: [0x1F, 0x8B, 0x08]) ? .gz : nil)
+    if let result { return result }
+    // Three bytes are enough to know a file that is cut off; one of compress(1) without content has no more.
+    guard start.count == 3 else { return nil }
+    if start.starts(with: LZWFrameDecoder.magic) { return LZWFrameDecoder.isFlags(start[2]) ? .lzw : nil }
+    return start.starts(with: [0x1F, 0x8B, 0x08]) ? .gz : nil
   }
 
   /// The format of a file by its first bytes.
@@ -29,17 +32,18 @@ extension CompressionFormat {
     start.withUnsafeBytes { detect($0) }
   }
 
-  /// The same of an archive, which may be compressed in a way that single files are not.
-  static func detect(archive start: UnsafeRawBufferPointer) -> CompressionFormat? {
+  /// The same of a file with a name: data of `lzma` has no magic number, so it is recognised by suffix and header.
+  ///
+  /// - Parameter path: `-` for standard input, where the header has to be enough.
+  static func detect(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> CompressionFormat? {
     if let format = detect(start) { return format }
-    let isStream =
-      start.starts(with: Array("BZh".utf8)) && bzip2Magics.contains { start.dropFirst(4).starts(with: $0) }
-    return isStream ? .bz2 : nil
-  }
-
-  /// The same of an archive.
-  static func detect(archive start: [UInt8]) -> CompressionFormat? {
-    start.withUnsafeBytes { detect(archive: $0) }
+    guard UnsupportedFormat.detect(start) == nil else { return nil }
+    let header = LZMAFrameDecoder.headerLength
+    let isClaimed = ["lzma", "tlz"].contains { path.bytes.suffix($0.utf8.count + 1).elementsEqual(".\($0)".utf8) }
+    // The first byte of the data is always 0.
+    let isComplete = path == "-" && start.count > header && start[header] == 0
+    guard isClaimed || isComplete else { return nil }
+    return LZMAFrameDecoder.isPlausible(start) ? .lzma : nil
   }
 
   /// What follows the four bytes that a bzip2 stream begins with: a block, or the end of an empty one.
@@ -49,12 +53,28 @@ extension CompressionFormat {
 
   private static func format(ofMagic magic: UInt32, _ start: UnsafeRawBufferPointer) -> CompressionFormat? {
     switch magic {
-    case zstdMagic: .zst
-    case lz4Magic: .lz4
-    default: start.starts(with: [0x1F, 0x8B, 0x08]) ? .gz : start.starts(with: xzMagic) ? .xz : nil
+    case zstdMagic: return .zst
+    case lz4Magic: return .lz4
+    case lzipMagic: return .lz
+    default: break
     }
+    if magic & 0xFF_FFFF == bzip2Start { return isBZip2(start) ? .bz2 : nil }
+    if magic & 0xFFFF == lzwStart { return LZWFrameDecoder.isFlags(start[2]) ? .lzw : nil }
+    return start.starts(with: [0x1F, 0x8B, 0x08]) ? .gz : start.starts(with: xzMagic) ? .xz : nil
   }
 
+  /// Whether a level and a block follow the three letters, as far as there is anything.
+  private static func isBZip2(_ start: UnsafeRawBufferPointer) -> Bool {
+    guard (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(start[3]) else { return false }
+    let block = start.dropFirst(4).prefix(6)
+    return bzip2Magics.contains { $0.starts(with: block) }
+  }
+
+  /// `LZIP`.
+  private static let lzipMagic: UInt32 = 0x5049_5A4C
+  /// `BZh`.
+  private static let bzip2Start: UInt32 = 0x68_5A42
+  private static let lzwStart: UInt32 = 0x9D1F
   static let zstdMagic: UInt32 = 0xFD2F_B528
   static let lz4Magic: UInt32 = 0x184D_2204
   static let xzMagic: [UInt8] = [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]

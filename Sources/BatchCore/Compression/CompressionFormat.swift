@@ -1,4 +1,4 @@
-/// A standard container of compressed data that this library writes and reads.
+/// A standard container of compressed data that this library reads; most of them it writes too.
 ///
 /// The raw value is the suffix of file names without its dot, and the name on the command line.
 public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
@@ -10,10 +10,16 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   case xz
   /// The LZ4 frame format 1.6.3.
   case lz4
-  /// bzip2 streams; for archives alone.
+  /// bzip2 streams; written for archives alone.
   case bz2
+  /// Members of lzip; never written.
+  case lz
+  /// What xz(1) calls "LZMA alone"; never written.
+  case lzma
+  /// What compress(1) makes; never written.
+  case lzw = "Z"
 
-  /// The formats of single files.
+  /// The formats that single files are written in.
   public static let allCases: [CompressionFormat] = [.gz, .zst, .xz, .lz4]
 
   /// - Parameter name: the suffix without its dot, or the name of the stock tool; ASCII case is ignored.
@@ -38,7 +44,18 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     case .xz: "xz"
     case .lz4: "lz4"
     case .bz2: "bzip2"
+    case .lz: "lzip"
+    case .lzma: "lzma"
+    case .lzw: "compress"
     }
+  }
+
+  /// Whether something behind the end is not damage: the stock tool passes over it.
+  var mayHaveGarbage: Bool { self == .gz || self == .bz2 || self == .lz }
+
+  /// Why the format is not written.
+  private var readOnlyError: BatchError {
+    BatchError(.invalid, "\(toolName) data is read and not written", remedy: "use one of gz, zst, xz, lz4")
   }
 
   /// The levels that can be asked for, fastest first; they mean what they mean to the stock tool. gzip's go
@@ -50,6 +67,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     case .bz2: 1...9
     case .zst: 1...22
     case .xz: 0...9
+    case .lz, .lzma, .lzw: 0...0
     }
   }
 
@@ -60,6 +78,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     case .zst: 3
     case .lz4: 1
     case .bz2: 9
+    case .lz, .lzma, .lzw: 0
     }
   }
 
@@ -80,7 +99,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// - Parameters:
   ///   - level: one of ``levels``, or nil for ``defaultLevel``.
   ///   - check: asked again and again in calls that take long; what it throws ends the call.
-  /// - Throws: `.invalid` for another level, `.exhausted` when memory is missing.
+  /// - Throws: `.invalid` for another level and for a format that is only read, `.exhausted` when memory is missing.
   public func makeContext(
     level: Int? = nil, checking check: @escaping () throws(BatchError) -> Void = {}
   ) throws(BatchError) -> any CodecContext {
@@ -91,6 +110,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     case .xz: XZContext(level: level, checking: check)
     case .lz4: try LZ4Context(level: level)
     case .bz2: BZip2Context(level: level)
+    case .lz, .lzma, .lzw: throw readOnlyError
     }
   }
 
@@ -105,6 +125,9 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
       case .xz: XZFrameDecoder(memoryLimit: options.memoryLimit)
       case .lz4: try LZ4FrameDecoder()
       case .bz2: BZip2FrameDecoder()
+      case .lz: LzipFrameDecoder(memoryLimit: options.memoryLimit)
+      case .lzma: LZMAFrameDecoder(memoryLimit: options.memoryLimit)
+      case .lzw: LZWFrameDecoder()
       }
     return try StreamDecoder(self, decoder, options)
   }

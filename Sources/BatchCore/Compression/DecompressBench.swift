@@ -5,6 +5,9 @@ final class DecompressBench {
   /// Where the last output went to; not kept open from chunk to chunk.
   var folder: OutputFolder?
 
+  /// Why the content of the last source could not be compared with a check.
+  var checkGap: CheckGap?
+
   /// Those of the source.
   var attributes: [ExtendedAttribute] = []
 

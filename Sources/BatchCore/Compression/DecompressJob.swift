@@ -53,10 +53,12 @@ public final class DecompressJob: BatchJob {
       context.resultCount = parts.count
       switch item {
       case .file(let record, let mayHaveRival):
+        bench.checkGap = nil
         let outcome = try decompress(record, mayHaveRival: mayHaveRival, bench, context)
         links.note(outcome, of: record)
         if let outcome {
-          parts.append(.report(TransformReport(source: record.path, outcome: outcome)))
+          parts.append(
+            .report(TransformReport(source: record.path, outcome: outcome, checkGap: bench.checkGap)))
         }
       case .link(let record, let first, let mayHaveRival):
         if !mayHaveRival || !reportsRival(of: record, context) { parts.append(.link(record, first: first)) }
@@ -101,8 +103,7 @@ public final class DecompressJob: BatchJob {
     guard let target = options.naming.target(of: record.path) else {
       if record.isOperand {
         let reason =
-          record.path.bytes.suffix(2).elementsEqual(".Z".utf8)
-          ? "is a file of compress(1), a format that is not supported" : "has no suffix that is known"
+          bench.decoder.unsupportedFormat(of: record, in: context)?.message ?? "has no suffix that is known"
         context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
       } else {
         context.skip()
@@ -173,7 +174,12 @@ public final class DecompressJob: BatchJob {
     case .unreadable:
       file.discard()
       return nil
-    case .decoded(_, let isStable):
+    case .unsupported(let format):
+      file.discard()
+      context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: record.path)))
+      return nil
+    case .decoded(_, let isStable, let gap):
+      bench.checkGap = gap
       removes = removes && isStable
     case .damaged(let damage, let format):
       let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path))
@@ -216,6 +222,8 @@ public final class DecompressJob: BatchJob {
     }
     switch outcome {
     case .unreadable: break
+    case .unsupported(let format):
+      context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: "-")))
     case .decoded: context.finish()
     case .damaged(let damage, _) where damage.kind == .notCompressed:
       context.report(
@@ -231,8 +239,8 @@ public final class DecompressJob: BatchJob {
     }
   }
 
-  /// Whether content is whole all the same, as gunzip has it: the members are, and what follows them is named.
+  /// Whether content is whole all the same, as the stock tool has it: the members are, and what follows is named.
   private static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
-    format == .gz && damage.kind == .garbageAfterEnd
+    format?.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
   }
 }

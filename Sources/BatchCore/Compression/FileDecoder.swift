@@ -17,17 +17,22 @@ final class FileDecoder {
 
   /// What decoding a file came to.
   enum Outcome {
-    case decoded(CompressionFormat, isStable: Bool)
+    case decoded(CompressionFormat, isStable: Bool, checkGap: CheckGap?)
     /// The format is nil where the content is in none.
     case damaged(CompressionDamage, in: CompressionFormat?)
+    /// Its content is in a known format that is not decoded.
+    case unsupported(UnsupportedFormat)
     /// It could not be read; that has been reported.
     case unreadable
   }
 
   /// A file on its way through the decoder of its format.
   private struct Passage {
+    let path: PathBytes
     var decoder: StreamDecoder?
     var damage: CompressionDamage?
+    /// What the content is where it is in none of the formats that are decoded.
+    var unsupported: UnsupportedFormat?
 
     var hasBegun: Bool { decoder != nil || damage != nil }
   }
@@ -43,9 +48,9 @@ final class FileDecoder {
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     if let outcome = try decodeParts(record, in: context, restart: restart, sink: sink) { return outcome }
-    var passage = Passage()
+    var passage = Passage(path: record.path)
     let read = try context.read(record, isCounted: false) { (file: borrowing Descriptor) throws(BatchError) in
-      passage = Passage()
+      passage = Passage(path: record.path)
       try restart(file.raw)
     } consume: { (piece) throws(BatchError) in
       try pass(piece, on: &passage, context, sink)
@@ -60,7 +65,7 @@ final class FileDecoder {
   func decodeStandardInput(
     in context: ChunkContext, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
-    var passage = Passage()
+    var passage = Passage(path: "-")
     var start = [UInt8]()
     do throws(BatchError) {
       let isRead = try context.readStandardInput(isCounted: false) { (piece) throws(BatchError) in
@@ -85,14 +90,30 @@ final class FileDecoder {
     return try outcome(of: passage, isStable: true)
   }
 
+  /// The format of a file that is not decoded, by its first bytes and by its name.
+  ///
+  /// - Returns: nil also where the file cannot be read.
+  func unsupportedFormat(of record: FileRecord, in context: ChunkContext) -> UnsupportedFormat? {
+    var start = [UInt8](
+      repeating: 0, count: Int(min(Int64(CompressionFormat.detectionLength), max(0, record.status.size))))
+    do throws(BatchError) {
+      try Self.fill(&start, from: 0, of: record, in: context)
+    } catch {
+      return nil
+    }
+    if let format = UnsupportedFormat.detect(start) { return format }
+    return CompressionFormat.detect(start) == nil ? UnsupportedFormat.claimed(by: record.path) : nil
+  }
+
   private func pass(
     _ piece: UnsafeRawBufferPointer, on passage: inout Passage, _ context: ChunkContext,
     _ sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) {
     guard passage.damage == nil else { return }
     if passage.decoder == nil {
-      guard let format = CompressionFormat.detect(piece) else {
+      guard let format = CompressionFormat.detect(piece, named: passage.path) else {
         passage.damage = CompressionDamage(.notCompressed, offset: 0, goodBytes: 0)
+        passage.unsupported = UnsupportedFormat.detect(piece)
         return
       }
       passage.decoder = try decoder(for: format)
@@ -109,6 +130,7 @@ final class FileDecoder {
   }
 
   private func outcome(of passage: Passage, isStable: Bool) throws(BatchError) -> Outcome {
+    if let unsupported = passage.unsupported { return .unsupported(unsupported) }
     if let damage = passage.damage { return .damaged(damage, in: passage.decoder?.format) }
     guard let decoder = passage.decoder else {
       return .damaged(CompressionDamage(.truncated, offset: 0, goodBytes: 0), in: nil)
@@ -116,7 +138,7 @@ final class FileDecoder {
     if let damage = try Self.damage({ () throws(DecodingError) in try decoder.finish() }) {
       return .damaged(damage, in: decoder.format)
     }
-    return .decoded(decoder.format, isStable: isStable)
+    return .decoded(decoder.format, isStable: isStable, checkGap: decoder.checkGap)
   }
 
   // MARK: Parts
@@ -146,6 +168,7 @@ final class FileDecoder {
         try now.requireContent(of: record)
         try restart(file)
       }
+      var checkGap: CheckGap?
       var rest = parts[...]
       while let first = rest.first {
         var window = [first]
@@ -159,10 +182,11 @@ final class FileDecoder {
         guard let contents = try decode(window, format, of: record, in: context) else { return nil }
         for content in contents {
           try context.checkCancellation()
-          try withBytes(of: content) { (raw) throws(BatchError) in try sink(raw) }
+          checkGap = checkGap ?? content.checkGap
+          try withBytes(of: content.bytes) { (raw) throws(BatchError) in try sink(raw) }
         }
       }
-      return .decoded(format, isStable: true)
+      return .decoded(format, isStable: true, checkGap: checkGap)
     } catch {
       // A file that changed is read again by the way that tells of it.
       if error.code == .changed || error.code == .vanished { return nil }
@@ -172,7 +196,7 @@ final class FileDecoder {
 
   private func decode(
     _ window: [CompressedPart], _ format: CompressionFormat, of record: FileRecord, in context: ChunkContext
-  ) throws(BatchError) -> [[UInt8]]? {
+  ) throws(BatchError) -> [PartContent]? {
     var inputs = [[UInt8]]()
     for part in window {
       var bytes = [UInt8](repeating: 0, count: part.compressed.count)
@@ -181,7 +205,7 @@ final class FileDecoder {
     }
     let compressed = inputs
     let options = options
-    let results = Mutex([[UInt8]?](repeating: nil, count: window.count))
+    let results = Mutex([PartContent?](repeating: nil, count: window.count))
     let width = min(max(1, context.concurrency), window.count)
     DispatchQueue.concurrentPerform(iterations: width) { first in
       for index in stride(from: first, to: window.count, by: width) {
@@ -193,10 +217,15 @@ final class FileDecoder {
     return contents.count == window.count ? contents : nil
   }
 
+  private struct PartContent: Sendable {
+    let bytes: [UInt8]
+    let checkGap: CheckGap?
+  }
+
   /// nil when the part is not what its place says.
   private static func content(
     of part: CompressedPart, _ format: CompressionFormat, _ bytes: [UInt8], _ options: DecoderOptions
-  ) -> [UInt8]? {
+  ) -> PartContent? {
     var content = [UInt8]()
     content.reserveCapacity(part.plain.count)
     do {
@@ -207,7 +236,8 @@ final class FileDecoder {
           try decoder.finish()
         }
       }
-      return damage == nil && content.count == part.plain.count ? content : nil
+      guard damage == nil, content.count == part.plain.count else { return nil }
+      return PartContent(bytes: content, checkGap: decoder.checkGap)
     } catch {
       return nil
     }

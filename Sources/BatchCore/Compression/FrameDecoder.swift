@@ -4,11 +4,23 @@ protocol FrameDecoder: AnyObject {
   /// How many bytes say whether a frame begins.
   var startLength: Int { get }
 
+  /// How many bytes behind a frame are judged to be garbage; where the file ends before, it counts as truncated.
+  var shortestGarbage: Int { get }
+
   /// Which zero bytes may stand between frames.
   var padding: FramePadding { get }
 
   /// Whether a frame may begin with these bytes, ``startLength`` of them or fewer.
   func canStart(with bytes: [UInt8]) -> Bool
+
+  /// Whether nothing may follow a frame, not even another one.
+  var isAlone: Bool { get }
+
+  /// Why the frame that was decoded could not be compared with a check; nil where it was.
+  var checkGap: CheckGap? { get }
+
+  /// Whether a frame without a mark of its end may end here, where the input does.
+  var mayEnd: Bool { get }
 
   /// Prepares for the first byte of a frame, whatever was decoded before.
   func begin() throws(FrameFailure)
@@ -27,6 +39,11 @@ protocol FrameDecoder: AnyObject {
 }
 
 extension FrameDecoder {
+  var shortestGarbage: Int { 1 }
+  var isAlone: Bool { false }
+  var checkGap: CheckGap? { nil }
+  var mayEnd: Bool { false }
+
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? { nil }
 }
 

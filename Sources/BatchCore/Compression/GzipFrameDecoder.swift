@@ -3,7 +3,10 @@ import CZlib
 
 /// gzip members by zlib, and single members that are in memory by libdeflate.
 final class GzipFrameDecoder: FrameDecoder {
-  let startLength = 3
+  // The magic number alone: a method that is not deflate is an error of a member, as gzip has it.
+  let startLength = 2
+  // gzip judges two bytes: a single one is the beginning of something that ends early.
+  let shortestGarbage = 2
   let padding = FramePadding.untilEnd
   // zlib's state points back at the stream, which therefore must stay in its place.
   private let stream: UnsafeMutablePointer<z_stream>
@@ -27,7 +30,7 @@ final class GzipFrameDecoder: FrameDecoder {
   }
 
   func canStart(with bytes: [UInt8]) -> Bool {
-    ([0x1F, 0x8B, 0x08] as [UInt8]).starts(with: bytes)
+    ([0x1F, 0x8B] as [UInt8]).starts(with: bytes)
   }
 
   func begin() {

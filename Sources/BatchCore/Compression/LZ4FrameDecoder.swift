@@ -5,6 +5,7 @@ final class LZ4FrameDecoder: FrameDecoder {
   let startLength = 4
   let padding = FramePadding.none
   private let context: OpaquePointer
+  private var start = FrameStart()
 
   init() throws(BatchError) {
     var context: OpaquePointer?
@@ -21,8 +22,15 @@ final class LZ4FrameDecoder: FrameDecoder {
     ([0x04, 0x22, 0x4D, 0x18] as [UInt8]).starts(with: bytes) || CompressionFormat.canSkip(bytes)
   }
 
+  var checkGap: CheckGap? {
+    guard let flags = start.flags(of: CompressionFormat.lz4Magic) else { return nil }
+    // A check of each block, or one of the whole content.
+    return flags & 0x14 == 0 ? .noChecksum : nil
+  }
+
   func begin() {
     LZ4F_resetDecompressionContext(context)
+    start = FrameStart()
   }
 
   func step(
@@ -41,6 +49,7 @@ final class LZ4FrameDecoder: FrameDecoder {
       default: throw .corrupt
       }
     }
+    start.pass(UnsafeRawBufferPointer(rebasing: input.prefix(consumed)))
     return FrameStep(consumed: consumed, produced: produced, isEnd: result == 0)
   }
 }

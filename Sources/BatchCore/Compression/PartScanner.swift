@@ -24,7 +24,7 @@ public enum PartScanner {
       switch format {
       case .zst: try ZstdFrameScanner(size: size).parts(read)
       case .xz: try XZIndexReader(size: size).parts(read)
-      case .gz, .lz4, .bz2: nil
+      case .gz, .lz4, .bz2, .lz, .lzma, .lzw: nil
       }
     guard let found else { return nil }
     var parts: [CompressedPart] = []

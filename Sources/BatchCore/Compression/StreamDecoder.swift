@@ -19,6 +19,10 @@ public final class StreamDecoder {
   /// How many frames, members or streams are complete; skippable frames among them.
   public private(set) var frameCount = 0
 
+  /// Why a frame that ended so far could not be compared with a check; nil where all were, and behind
+  /// ``decode(wholeFile:to:)``, which does not look at it.
+  public private(set) var checkGap: CheckGap?
+
   private let decoder: any FrameDecoder
   private let options: DecoderOptions
   private let buffer: ScratchBuffer
@@ -40,6 +44,7 @@ public final class StreamDecoder {
     compressedCount = 0
     plainCount = 0
     frameCount = 0
+    checkGap = nil
     isInside = false
     start.removeAll(keepingCapacity: true)
     zeroCount = 0
@@ -108,10 +113,7 @@ public final class StreamDecoder {
     if step.consumed == 0, step.produced == 0, !step.isEnd, !rest.isEmpty { throw damaged(.corrupt) }
     compressedCount += UInt64(step.consumed)
     try deliver(step.produced) { _ in }
-    if step.isEnd {
-      isInside = false
-      frameCount += 1
-    }
+    if step.isEnd { endFrame() }
     return Step(
       consumed: input.count - rest.count + step.consumed,
       content: UnsafeRawBufferPointer(rebasing: room[..<step.produced]))
@@ -124,8 +126,15 @@ public final class StreamDecoder {
   ///
   /// - Throws: what is missing.
   public func finish() throws(DecodingError) {
+    if isInside, decoder.mayEnd { endFrame() }
     guard !isInside, start.isEmpty, frameCount > 0 else { throw damaged(.truncated) }
     if decoder.padding == .fours, !zeroCount.isMultiple(of: 4) { throw damaged(.garbageAfterEnd) }
+  }
+
+  private func endFrame() {
+    isInside = false
+    frameCount += 1
+    checkGap = checkGap ?? decoder.checkGap
   }
 
   private func lookForFrame(_ byte: UInt8, to sink: Sink) throws(DecodingError) {
@@ -140,8 +149,11 @@ public final class StreamDecoder {
       case .untilEnd: zeroCount == 0
       case .fours: zeroCount.isMultiple(of: 4)
       }
-    guard isBehindPadding, decoder.canStart(with: start) else {
-      throw damaged(frameCount == 0 ? .notCompressed : .garbageAfterEnd)
+    let isExpected = isBehindPadding && (frameCount == 0 || !decoder.isAlone)
+    guard isExpected, decoder.canStart(with: start) else {
+      guard frameCount > 0 else { throw damaged(.notCompressed) }
+      if isBehindPadding, start.count < decoder.shortestGarbage { return }
+      throw damaged(.garbageAfterEnd)
     }
     guard start.count == decoder.startLength else { return }
     compressedCount += zeroCount
@@ -172,8 +184,7 @@ public final class StreamDecoder {
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
       try deliver(step.produced, to: sink)
       if step.isEnd {
-        isInside = false
-        frameCount += 1
+        endFrame()
         return rest
       }
       // Full room may leave content inside the decoder.

@@ -5,6 +5,8 @@ public final class TestJob: BatchJob {
     public let path: PathBytes
     /// nil for a file that is whole.
     public let damage: CompressionDamage?
+    /// Why a file that is whole, as far as that can be seen, could not be compared with a check of its content.
+    public let checkGap: CheckGap?
   }
 
   private let options: DecoderOptions
@@ -30,20 +32,16 @@ public final class TestJob: BatchJob {
         let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in
           try decoder.decode(record, in: context, restart: { _ in }, sink: { _ in })
         }
-        if case .damaged(let damage, _) = outcome, Self.isOther(record, damage) {
+        if Self.isOther(record, outcome) {
           context.skip()
-        } else if let finding = Self.finding(record.path, outcome) {
-          context.finish()
+        } else if let finding = Self.finding(record.path, outcome, context) {
           findings.append(finding)
         }
       case .standardInput:
         let outcome = try outcome(of: "-", in: context) { () throws(BatchError) in
           try decoder.decodeStandardInput(in: context, sink: { _ in })
         }
-        if let finding = Self.finding("-", outcome) {
-          context.finish()
-          findings.append(finding)
-        }
+        if let finding = Self.finding("-", outcome, context) { findings.append(finding) }
       case .problem(let problem):
         context.report(problem)
       }
@@ -64,19 +62,31 @@ public final class TestJob: BatchJob {
     }
   }
 
-  /// nil when the file could not be read, which has been reported.
-  private static func finding(_ path: PathBytes, _ outcome: FileDecoder.Outcome) -> Finding? {
+  /// Counts a file; nil when it could not be decoded for a reason that has been reported.
+  private static func finding(
+    _ path: PathBytes, _ outcome: FileDecoder.Outcome, _ context: ChunkContext
+  ) -> Finding? {
+    let finding: Finding
     switch outcome {
-    case .decoded: Finding(path: path, damage: nil)
-    case .damaged(let damage, _): Finding(path: path, damage: damage)
-    case .unreadable: nil
+    case .decoded(_, _, let gap): finding = Finding(path: path, damage: nil, checkGap: gap)
+    case .damaged(let damage, _): finding = Finding(path: path, damage: damage, checkGap: nil)
+    case .unsupported(let format):
+      context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: path)))
+      return nil
+    case .unreadable: return nil
     }
+    context.finish()
+    return finding
   }
 
   /// Whether a file that was found in a folder claims to be compressed neither by name nor by content.
-  private static func isOther(_ record: FileRecord, _ damage: CompressionDamage) -> Bool {
-    (damage.kind == .notCompressed || record.status.size == 0) && !record.isOperand
-      && OutputNaming.knownSuffix(of: record.path) == nil
+  private static func isOther(_ record: FileRecord, _ outcome: FileDecoder.Outcome) -> Bool {
+    guard !record.isOperand, OutputNaming.knownSuffix(of: record.path) == nil else { return false }
+    return switch outcome {
+    case .unsupported: true
+    case .damaged(let damage, _): damage.kind == .notCompressed || record.status.size == 0
+    case .decoded, .unreadable: false
+    }
   }
 
   public func collect(_ findings: [Finding]) throws(BatchError) {

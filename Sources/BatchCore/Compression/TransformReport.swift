@@ -2,4 +2,6 @@
 public struct TransformReport: Sendable {
   public let source: PathBytes
   public let outcome: TransformOutcome
+  /// Why decompressed content could not be compared with a check; nil where it was, or nothing was decompressed.
+  public var checkGap: CheckGap?
 }

@@ -13,6 +13,8 @@ final class XZBlockDecoder: FrameDecoder {
   private var header: [UInt8] = []
   private var isHeaderComplete = false
 
+  var checkGap: CheckGap? { CheckGap(xz: check) }
+
   init(check: UInt32, memoryLimit: UInt64) {
     self.check = lzma_check(rawValue: check)
     self.memoryLimit = memoryLimit
@@ -63,7 +65,7 @@ final class XZBlockDecoder: FrameDecoder {
     defer { lzma_filters_free(filters, nil) }
     guard lzma_raw_decoder_memusage(filters) <= memoryLimit else {
       throw .failed(
-        BatchError(.exhausted, "the xz data needs more than \(memoryLimit >> 20) MiB of memory"))
+        BatchError(.exhausted, "the data needs more than \(memoryLimit >> 20) MiB of memory"))
     }
     guard lzma_block_decoder(&stream, block) == LZMA_OK else { throw .failed(.noCodecMemory) }
     isHeaderComplete = true

@@ -9,6 +9,8 @@ final class XZFrameDecoder: FrameDecoder {
   private var stream = lzma_stream()
   private var layout = XZLayout()
 
+  var checkGap: CheckGap? { CheckGap(xz: layout.check) }
+
   init(memoryLimit: UInt64) {
     self.memoryLimit = memoryLimit
   }
@@ -41,6 +43,14 @@ final class XZFrameDecoder: FrameDecoder {
   }
 }
 
+extension CheckGap {
+  /// nil for a check that liblzma compares.
+  init?(xz check: lzma_check) {
+    guard check == LZMA_CHECK_NONE || lzma_check_is_supported(check) == 0 else { return nil }
+    self = .xzCheck(check.rawValue)
+  }
+}
+
 extension lzma_stream {
   /// One call of `lzma_code`.
   mutating func step(
@@ -56,9 +66,9 @@ extension lzma_stream {
     case LZMA_MEM_ERROR: throw .failed(.noCodecMemory)
     case LZMA_MEMLIMIT_ERROR:
       throw .failed(
-        BatchError(.exhausted, "the xz data needs more than \(memoryLimit >> 20) MiB of memory"))
+        BatchError(.exhausted, "the data needs more than \(memoryLimit >> 20) MiB of memory"))
     case LZMA_OPTIONS_ERROR:
-      throw .failed(BatchError(.invalid, "the xz data has features that liblzma does not know"))
+      throw .failed(BatchError(.invalid, "unsupported: the data has features that liblzma does not know"))
     default: throw .corrupt
     }
     return FrameStep(

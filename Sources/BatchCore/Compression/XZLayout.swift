@@ -17,6 +17,8 @@ struct XZLayout {
   private var part = Part.streamHeader
   /// Bytes until the part ends.
   private var left = XZLayout.streamHeaderSize
+  /// What the header of the stream says of the checks of its blocks.
+  private(set) var check = LZMA_CHECK_NONE
   private var checkSize = 0
   /// The bytes of a header that were last taken, as one number.
   private var number: UInt64 = 0
@@ -51,7 +53,8 @@ struct XZLayout {
     case .streamHeader:
       // Four bytes of CRC-32 follow the flags.
       let flags = UInt32(truncatingIfNeeded: number >> 32) & 0xF
-      checkSize = Int(lzma_check_size(lzma_check(rawValue: flags)))
+      check = lzma_check(rawValue: flags)
+      checkSize = Int(lzma_check_size(check))
       begin(.blockStart, 1)
     case .blockStart:
       let size = Int(number & 0xFF)

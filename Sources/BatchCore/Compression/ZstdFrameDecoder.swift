@@ -6,6 +6,7 @@ final class ZstdFrameDecoder: FrameDecoder {
   let padding = FramePadding.none
   private let context: OpaquePointer
   private let windowLog: Int
+  private var start = FrameStart()
 
   /// - Throws: `.invalid` for a window that libzstd does not know.
   init(windowLog: Int) throws(BatchError) {
@@ -27,8 +28,14 @@ final class ZstdFrameDecoder: FrameDecoder {
     ([0x28, 0xB5, 0x2F, 0xFD] as [UInt8]).starts(with: bytes) || CompressionFormat.canSkip(bytes)
   }
 
+  var checkGap: CheckGap? {
+    guard let flags = start.flags(of: CompressionFormat.zstdMagic) else { return nil }
+    return flags & 0x04 == 0 ? .noChecksum : nil
+  }
+
   func begin() {
     ZSTD_DCtx_reset(context, ZSTD_reset_session_only)
+    start = FrameStart()
   }
 
   func step(
@@ -48,6 +55,7 @@ final class ZstdFrameDecoder: FrameDecoder {
       throw .failed(BatchError(.invalid, "the zstd frame needs the dictionary that it was made with"))
     default: throw .corrupt
     }
+    start.pass(UnsafeRawBufferPointer(rebasing: input.prefix(source.pos)))
     return FrameStep(consumed: source.pos, produced: target.pos, isEnd: result == 0)
   }
 

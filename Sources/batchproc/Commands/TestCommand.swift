@@ -29,10 +29,12 @@ struct TestCommand: Command {
         over: tree, total: total, operandCount: operands.count)
     }
     let damaged = Mutex(0)
+    let gaps = Mutex(CheckGapCounts())
     let job = TestJob(DecoderOptions()) { (findings) throws(BatchError) in
       for finding in findings {
         try tell(finding)
         if finding.damage != nil { damaged.withLock { $0 += 1 } }
+        gaps.withLock { $0.add(finding.checkGap) }
       }
       session.advanced(findings.count)
     }
@@ -40,12 +42,14 @@ struct TestCommand: Command {
     if let ending = session.endingOfStopped(summary) { return ending }
     let counts = summary.counts
     let bad = damaged.withLock { $0 }
+    let unchecked = gaps.withLock { $0 }
     session.reporter.summary(
       summary,
       text: SummaryText(
         verb: "tested", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
-        others: [(bad, "damaged"), (counts.skipped, counts.skippedWord), (counts.failed, "failed")],
-        tallies: [(bad, "damaged")]))
+        others: [(bad, "damaged")] + unchecked.words
+          + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+        tallies: [(bad, "damaged")] + unchecked.tallies))
     if counts.missing > 0, counts.missing == operands.count, counts.done == 0 { return .exit(.fatal) }
     return .exit(bad > 0 ? .differences : counts.failed > 0 ? .someFailed : .success)
   }
@@ -56,11 +60,13 @@ struct TestCommand: Command {
         line.add(path: finding.path)
         line.add("outcome", finding.damage.map(\.kind.rawValue) ?? "whole")
         if let damage = finding.damage { line.add("offset", damage.offset) }
+        if let gap = finding.checkGap { line.add(gap) }
       }
     } else if let damage = finding.damage {
       session.diagnostics.report(BatchError(.malformed, damage.message, path: finding.path))
     } else if common.verbose {
-      session.diagnostics.print("\(TerminalText.string(finding.path.bytes)): OK")
+      let gap = finding.checkGap.map { ", \($0.message)" } ?? ""
+      session.diagnostics.print("\(TerminalText.string(finding.path.bytes)): OK\(gap)")
     }
   }
 }

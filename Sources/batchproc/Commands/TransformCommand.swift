@@ -93,7 +93,7 @@ struct TransformCommand: Command {
   }
 
   private func tell(_ report: TransformReport) throws(BatchError) {
-    tally.add(report.outcome)
+    tally.add(report)
     session.advanced(1)
     if let events = session.reporter as? JSONReporter {
       try events.write("file") { line in
@@ -104,6 +104,7 @@ struct TransformCommand: Command {
           line.add("size", plain)
           line.add("compressed", compressed)
         }
+        if let gap = report.checkGap { line.add(gap) }
       }
     } else if common.verbose {
       session.diagnostics.print(String(decoding: report.line, as: UTF8.self))
@@ -130,6 +131,7 @@ struct TransformCommand: Command {
           (Int(ratio.rounded()), "% of the size"), (tally.upToDate, "up to date"),
           (tally.compressedAlready, "compressed already"), (tally.notSmaller, "would not be smaller"),
           (tally.linked, "linked"),
+        ] + tally.gaps.words + [
           (
             counts.skipped - tally.upToDate - tally.compressedAlready - tally.notSmaller,
             counts.skippedWord
@@ -140,7 +142,7 @@ struct TransformCommand: Command {
           (tally.compressedAlready, "compressed_already"), (tally.notSmaller, "not_smaller"),
           (tally.linked, "linked"), (Int(clamping: tally.plainBytes), "plain_bytes"),
           (Int(clamping: tally.compressedBytes), "compressed_bytes"),
-        ]))
+        ] + (compresses ? [] : tally.gaps.tallies)))
     if tally.spoilt > 0 { return .exit(.outputIncomplete) }
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
@@ -170,6 +172,7 @@ extension TransformReport {
       let ratio = plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
       bytes += "\(Int(ratio.rounded())) %, ".utf8
       TerminalText.append(target.bytes, to: &bytes)
+      if let checkGap { bytes += ", \(checkGap.message)".utf8 }
     case .upToDate: bytes += "up to date".utf8
     case .compressedAlready: bytes += "compressed already".utf8
     case .notSmaller: bytes += "would not be smaller".utf8

@@ -11,6 +11,7 @@ final class TransformTally: RunObserver {
     var compressedAlready = 0
     var notSmaller = 0
     var linked = 0
+    var gaps = CheckGapCounts()
     /// Outputs that could not be written for want of space or by an error of the device.
     var spoilt = 0
   }
@@ -40,9 +41,10 @@ final class TransformTally: RunObserver {
     if problem.error.code == .unwritable, problem.error.isOfOutput { counts.withLock { $0.spoilt += 1 } }
   }
 
-  func add(_ outcome: TransformOutcome) {
+  func add(_ report: TransformReport) {
     counts.withLock { counts in
-      switch outcome {
+      counts.gaps.add(report.checkGap)
+      switch report.outcome {
       case .written(_, let plain, let compressed):
         counts.written += 1
         counts.plainBytes += plain

@@ -16,7 +16,7 @@ final class TextReporter: Reporter {
   static let mostOfOneCause = 20
 
   let diagnostics: Diagnostics
-  /// Only failures.
+  /// Failures and warnings, and no summary.
   let isQuiet: Bool
   /// Notes too, and every message.
   let isVerbose: Bool
@@ -32,7 +32,7 @@ final class TextReporter: Reporter {
   func met(_ problem: Problem, severity: Severity) {
     switch severity {
     case .failure: report(problem.error, as: .error)
-    case .warning: if !isQuiet { report(problem.error, as: .warning) }
+    case .warning: report(problem.error, as: .warning)
     case .note: if isVerbose { diagnostics.report(problem.error, as: .note) }
     }
   }

@@ -74,6 +74,28 @@ struct StreamDecoderTests {
     #expect(try StockTool("gzip -t", input: file + zeros + file).status == 2)
   }
 
+  @Test("judges what stands behind a gzip member as gzip does", arguments: [nil, 1, 1000])
+  func behindGzip(piece: Int?) throws {
+    let file = try CompressionFormat.gz.compressed(text)
+    let zeros = [UInt8](repeating: 0, count: 512)
+    // Any cut of a second member, from the first byte of its magic number to the last but one of its length.
+    let cuts = (1..<file.count).filter { $0 < 40 || file.count - $0 < 40 }.map { Array(file[..<$0]) }
+    let tails: [(bytes: [UInt8], kind: CompressionDamage.Kind?)] =
+      cuts.map { ($0, .truncated) } + [
+        ([0x41], .truncated), ([0x8B], .truncated), ([0x1F, 0x8B, 7, 0], .corrupt), ([0x1F, 0x8B, 8, 0xFF], .corrupt),
+        ([0x1F, 0], .garbageAfterEnd), ([0x1F, 0x41], .garbageAfterEnd), ([0x41, 0], .garbageAfterEnd),
+        (Array("garbage".utf8), .garbageAfterEnd), ([0], nil), (zeros, nil),
+        (zeros + [0x1F], .garbageAfterEnd), (zeros + [0x41], .garbageAfterEnd), (zeros + file, .garbageAfterEnd),
+      ]
+    for (bytes, kind) in tails {
+      let damage = try CompressionFormat.gz.damage(of: file + bytes, piece: piece)
+      #expect(damage?.kind == kind, "\(bytes.prefix(8)), \(bytes.count) bytes")
+      // gzip ends with 1 for an error, with 2 for a warning.
+      let stock = try StockTool("gzip -t", input: file + bytes).status
+      #expect(stock == (kind == nil ? 0 : kind == .garbageAfterEnd ? 2 : 1), "\(bytes.prefix(8))")
+    }
+  }
+
   @Test("takes zeros by fours behind and between xz streams", arguments: [1, 64])
   func xzPadding(piece: Int) throws {
     let file = try CompressionFormat.xz.compressed(text)

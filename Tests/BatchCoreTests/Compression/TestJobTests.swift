@@ -18,7 +18,7 @@ struct TestJobTests {
     try fixture.file("empty", "")
     try fixture.file("empty.zst", "")
     try fixture.file("flipped.gz", flipped)
-    try fixture.file("garbage.gz", whole + [1])
+    try fixture.file("garbage.gz", whole + [1, 2])
     try fixture.file("plain", "plain")
     try fixture.file("plain.lz4", "plain")
     try fixture.fifo("z.fifo")

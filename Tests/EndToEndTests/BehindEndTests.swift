@@ -1,0 +1,97 @@
+import BatchCore
+import Testing
+
+/// What stands behind the end of compressed data, held against the stock tools.
+@Suite(.timeLimit(.minutes(5))) struct BehindEndTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell("mkdir w; seq 20 >plain; gzip -nk plain; mv plain.gz member")
+  }
+
+  /// Makes `w/N.gz` of a member and the N-th tail; prints the expected and the actual statuses.
+  private static let judge = #"""
+    member=$(stat -c %s member); n=0
+    tail() { n=$((n + 1)); cat member - >w/$(printf %03d $n).gz; }
+    for cut in 1 2 3 4 9 10 11 15 $((member - 9)) $((member - 8)) $((member - 4)) $((member - 1)); do
+      tail < <(head -c $cut member)
+    done
+    for text in '' A AB '\x1f\x00' '\x1fA' '\x8b' '\x1f\x8b\x07' '\x1f\x8b\x08\xff' '\0' '\0\0\0\0' '\0A' '\0\x1f' \
+      '\0\x1f\x8b\x08' 'PK\x03\x04'; do
+      tail < <(printf "$text")
+    done
+    tail < <(head -c 600 /dev/zero); tail < <(head -c 600 /dev/zero; cat member); tail <member
+    for file in w/*.gz; do
+      gzip -dc $file >stock 2>/dev/null; expected=$?
+      $BP decompress -j $J --force -q $file 2>errors; ours=$?
+      $BP decompress -j $J -q - <$file >piped 2>/dev/null; stream=$?
+      $BP test -j $J -q $file 2>/dev/null; test=$?
+      case $expected in
+        0) want="0 0 0 0 same";; 1) want="3 3 4 1 none";; 2) want="0 0 4 1 same";;
+      esac
+      made=none; [ ! -e ${file%.gz} ] || made=$(cmp -s ${file%.gz} stock && echo same || echo other)
+      got="$ours $stream $test $(wc -l <errors) $made"
+      [ "$want" = "$got" ] || echo "$file: gzip $expected, wanted $want, got $got"
+    done
+    echo $n
+    """#
+
+  @Test("of gzip members is judged as gzip -d judges it, at every concurrency", arguments: [1, 2, 7, 32])
+  func gzip(concurrency: Int) throws {
+    let run = try t.shell(Self.judge, environment: ["J": "\(concurrency)"], seconds: 240)
+    #expect(run.text == "29\n", "\(run.errorText)")
+  }
+
+  @Test(
+    "of other formats is refused or named as the stock tool does",
+    arguments: [
+      ("zst", "zstd -q"), ("xz", "xz"), ("lz4", "lz4 -q"), ("bz2", "bzip2"), ("lz", "lzip"), ("lzma", "xz --format=lzma"),
+    ])
+  func others(format: String, tool: String) throws {
+    let run = try t.shell(
+      """
+      \(tool) -c plain >member; head -c 1 member >cut1; head -c 5 member >cut5; head -c -1 member >cut
+      printf A >one; printf AB >odd; head -c 4 /dev/zero >zeros; cp member more
+      for tail in cut1 cut5 cut one odd zeros more; do
+        cat member $tail >w/x.\(format); \(tool) -dc <w/x.\(format) >stock 2>/dev/null; expected=$?
+        rm -f w/x; $BP decompress -q w/x.\(format) 2>errors; ours=$?; $BP test -q w/x.\(format) 2>/dev/null
+        echo "$tail $((expected > 0)) $ours $? $(wc -l <errors) $([ -e w/x ] && cmp -s w/x stock && echo same)"
+      done
+      """)
+    let garbage = ["bz2", "lz"].contains(format) ? "0 0 4 1 same" : "1 3 4 1 "
+    let rows = [
+      "cut1 1 3 4 1 ", "cut5 1 3 4 1 ", "cut 1 3 4 1 ", "one \(garbage)", "odd \(garbage)",
+      format == "xz" ? "zeros 0 0 0 0 same" : "zeros \(garbage)",
+      format == "lzma" ? "more 1 3 4 1 " : "more 0 0 0 0 same",
+    ]
+    #expect(run.text == rows.joined(separator: "\n") + "\n", "\(run.errorText)")
+  }
+
+  @Test("of files that several lanes decode is judged alike at every concurrency", arguments: ["zst", "xz"])
+  func parts(format: String) throws {
+    let run = try t.shell(
+      """
+      head -c 10M /dev/urandom >plain; $BP compress -q -l 0 --format \(format) --compress-all plain 2>/dev/null ||
+        $BP compress -q -l 1 --format \(format) --compress-all plain
+      head -c -1 plain.\(format) >cut; printf AB >odd; cp plain.\(format) more
+      for tail in cut odd more; do
+        cat plain.\(format) $tail >w/x.\(format)
+        for j in 1 2 7 32; do
+          rm -f w/x; $BP decompress -q -j $j w/x.\(format) 2>errors; ours=$?; $BP test -q -j $j w/x.\(format) 2>/dev/null
+          echo "$tail $ours $? $(wc -l <errors) $([ -e w/x ] && cmp -s w/x <(cat plain plain) && echo same)"
+        done | uniq
+      done
+      """, seconds: 240)
+    #expect(run.text == "cut 3 4 1 \nodd 3 4 1 \nmore 0 0 0 same\n", "\(run.errorText)")
+  }
+
+  @Test("a warning about it stays under -q, and is an event")
+  func quiet() throws {
+    let run = try t.shell("cat member <(echo garbage) >w/x.gz; $BP decompress -q w; echo $?")
+    #expect(run.text == "0\n")
+    #expect(run.errorText == "batchproc: warning: w/x.gz: garbage after the end of the compressed data, at byte 55\n")
+    let event = try t.shell("$BP decompress --json --force w")
+    #expect(event.text.contains(#""event":"unreadable","severity":"warning""#), "\(event.text)")
+  }
+}
