@@ -46,7 +46,8 @@ import Testing
   @Test(
     "of other formats is refused or named as the stock tool does",
     arguments: [
-      ("zst", "zstd -q"), ("xz", "xz"), ("lz4", "lz4 -q"), ("bz2", "bzip2"), ("lz", "lzip"), ("lzma", "xz --format=lzma"),
+      ("zst", "zstd -q"), ("xz", "xz"), ("lz4", "lz4 -q"), ("bz2", "bzip2"), ("lz", "lzip"),
+      ("lzma", "xz --format=lzma"),
     ])
   func others(format: String, tool: String) throws {
     let run = try t.shell(
@@ -90,7 +91,9 @@ import Testing
   func quiet() throws {
     let run = try t.shell("cat member <(echo garbage) >w/x.gz; $BP decompress -q w; echo $?")
     #expect(run.text == "0\n")
-    #expect(run.errorText == "batchproc: warning: w/x.gz: garbage after the end of the compressed data, at byte 55\n")
+    #expect(
+      run.errorText
+        == "batchproc: warning: w/x.gz: garbage after the end of the compressed data, at byte 55\n")
     let event = try t.shell("$BP decompress --json --force w")
     #expect(event.text.contains(#""event":"unreadable","severity":"warning""#), "\(event.text)")
   }

@@ -14,8 +14,10 @@ import Testing
     "of compressed archives become names of archives",
     arguments: [
       ("tgz", "gzip"), ("taz", "gzip"), ("tzst", "zstd -q"), ("txz", "xz"), ("tlz4", "lz4 -q"),
-      ("tar.gz", "gzip"), ("tar.zst", "zstd -q"), ("taz", "compress"), ("taZ", "compress"), ("tar.Z", "compress"),
-      ("tbz2", "bzip2"), ("tbz", "bzip2"), ("tlz", "lzip"), ("tlz", "xz --format=lzma"), ("tar.lzma", "xz --format=lzma"),
+      ("tar.gz", "gzip"), ("tar.zst", "zstd -q"), ("taz", "compress"), ("taZ", "compress"),
+      ("tar.Z", "compress"),
+      ("tbz2", "bzip2"), ("tbz", "bzip2"), ("tlz", "lzip"), ("tlz", "xz --format=lzma"),
+      ("tar.lzma", "xz --format=lzma"),
     ])
   func archives(suffix: String, tool: String) throws {
     try t.shell("\(tool) -c <a.tar >w/x.\(suffix)")
@@ -34,7 +36,8 @@ import Testing
   @Test(
     "formats that are not read are called by their names, and passed over in a tree",
     arguments: [
-      ("x.lzo", "\\x89LZO\\x00\\r\\n\\x1a\\n", "lzop data"), ("x.lz4", "\\x02\\x21\\x4c\\x18", "legacy lz4 data"),
+      ("x.lzo", "\\x89LZO\\x00\\r\\n\\x1a\\n", "lzop data"),
+      ("x.lz4", "\\x02\\x21\\x4c\\x18", "legacy lz4 data"),
       ("x.rar", "Rar!\\x1a\\x07\\x01\\x00", "RAR 5 archive"), ("x.gz", "\\x1f\\xa0abc", "compress -H data"),
     ])
   func unsupported(name: String, start: String, called: String) throws {
@@ -43,7 +46,8 @@ import Testing
       let run = try t.shell("$BP \(command) w/\(name) u.gz; echo $?; $BP \(command) - <w/\(name); echo $?")
       #expect(run.text == "3\n3\n")
       #expect(
-        run.messages == ["w/\(name)", "-"].map { "batchproc: \($0): unsupported: \(called)" }, "\(run.errorText)")
+        run.messages == ["w/\(name)", "-"].map { "batchproc: \($0): unsupported: \(called)" },
+        "\(run.errorText)")
     }
     #expect(t.exists("u"))
     if !["x.gz", "x.lz4"].contains(name) {

@@ -39,7 +39,9 @@ extension CompressionFormat {
     if let format = detect(start) { return format }
     guard UnsupportedFormat.detect(start) == nil else { return nil }
     let header = LZMAFrameDecoder.headerLength
-    let isClaimed = ["lzma", "tlz"].contains { path.bytes.suffix($0.utf8.count + 1).elementsEqual(".\($0)".utf8) }
+    let isClaimed = ["lzma", "tlz"].contains {
+      path.bytes.suffix($0.utf8.count + 1).elementsEqual(".\($0)".utf8)
+    }
     // The first byte of the data is always 0.
     let isComplete = path == "-" && start.count > header && start[header] == 0
     guard isClaimed || isComplete else { return nil }

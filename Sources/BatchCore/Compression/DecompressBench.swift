@@ -11,8 +11,8 @@ final class DecompressBench {
   /// Those of the source.
   var attributes: [ExtendedAttribute] = []
 
-  init(_ options: DecoderOptions) throws(BatchError) {
-    decoder = FileDecoder(options)
+  init(_ options: DecoderOptions, _ parts: PartBudget) throws(BatchError) {
+    decoder = FileDecoder(options, parts)
     digest = try DigestStream(.xxh128)
   }
 }

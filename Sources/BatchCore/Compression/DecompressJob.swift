@@ -8,6 +8,7 @@ public final class DecompressJob: BatchJob {
 
   private let options: TransformOptions
   private let decoding: DecoderOptions
+  private let parts = PartBudget()
   private let committer: OutputCommitter
   private let folders: OutputFolders
   private let links: LinkLedger
@@ -46,7 +47,9 @@ public final class DecompressJob: BatchJob {
   public func process(
     _ chunk: Chunk<DecompressItem>, in context: ChunkContext
   ) throws(BatchError) -> [Part] {
-    let bench = try context.tool(of: self) { () throws(BatchError) in try DecompressBench(decoding) }
+    let bench = try context.tool(of: self) { () throws(BatchError) in
+      try DecompressBench(decoding, self.parts)
+    }
     defer { bench.folder = nil }
     var parts = [Part]()
     for item in chunk.items {

@@ -9,10 +9,13 @@ final class FileDecoder {
   private static let windowSize: UInt64 = 64 << 20
 
   private let options: DecoderOptions
+  private let budget: PartBudget
   private var decoders: [CompressionFormat: StreamDecoder] = [:]
 
-  init(_ options: DecoderOptions) {
+  /// - Parameter budget: shared by the lanes of a run.
+  init(_ options: DecoderOptions, _ budget: PartBudget) {
     self.options = options
+    self.budget = budget
   }
 
   /// What decoding a file came to.
@@ -170,21 +173,29 @@ final class FileDecoder {
       }
       var checkGap: CheckGap?
       var rest = parts[...]
+      budget.begin()
+      defer { budget.end() }
       while let first = rest.first {
         var window = [first]
         var plain = first.plainSize
         rest = rest.dropFirst()
-        while window.count < 16, let next = rest.first, plain + next.plainSize <= Self.windowSize {
+        let share = budget.share(concurrency: context.concurrency)
+        while window.count < share, let next = rest.first, plain + next.plainSize <= Self.windowSize {
           window.append(next)
           plain += next.plainSize
           rest = rest.dropFirst()
         }
-        guard let contents = try decode(window, format, of: record, in: context) else { return nil }
-        for content in contents {
-          try context.checkCancellation()
-          checkGap = checkGap ?? content.checkGap
-          try withBytes(of: content.bytes) { (raw) throws(BatchError) in try sink(raw) }
+        let isWhole = try budget.with(window.count, concurrency: context.concurrency) {
+          () throws(BatchError) in
+          guard let contents = try decode(window, format, of: record, in: context) else { return false }
+          for content in contents {
+            try context.checkCancellation()
+            checkGap = checkGap ?? content.checkGap
+            try withBytes(of: content.bytes) { (raw) throws(BatchError) in try sink(raw) }
+          }
+          return true
         }
+        guard isWhole else { return nil }
       }
       return .decoded(format, isStable: true, checkGap: checkGap)
     } catch {

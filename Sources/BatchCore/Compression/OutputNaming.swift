@@ -14,7 +14,8 @@ public struct OutputNaming: Sendable, Hashable {
   static let suffixes: [(suffix: String, replacement: String)] = [
     (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".taz", ".tar"),
     (".tzst", ".tar"), (".txz", ".tar"), (".tlz4", ".tar"), (".z", ""), (".gzip", ""), (".bz2", ""),
-    (".tbz2", ".tar"), (".tbz", ".tar"), (".lz", ""), (".lzma", ""), (".tlz", ".tar"), (".Z", ""), (".taZ", ".tar"),
+    (".tbz2", ".tar"), (".tbz", ".tar"), (".lz", ""), (".lzma", ""), (".tlz", ".tar"), (".Z", ""),
+    (".taZ", ".tar"),
   ]
 
   public let direction: Direction

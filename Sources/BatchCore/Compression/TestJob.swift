@@ -10,6 +10,7 @@ public final class TestJob: BatchJob {
   }
 
   private let options: DecoderOptions
+  private let parts = PartBudget()
   private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
   /// - Parameter output: takes what was found out about each compressed file, in tree order.
@@ -23,7 +24,7 @@ public final class TestJob: BatchJob {
   public func process(
     _ chunk: Chunk<WalkItem>, in context: ChunkContext
   ) throws(BatchError) -> [Finding] {
-    let decoder = try context.tool(of: self) { () throws(BatchError) in FileDecoder(options) }
+    let decoder = try context.tool(of: self) { () throws(BatchError) in FileDecoder(options, parts) }
     var findings = [Finding]()
     for item in chunk.items {
       context.resultCount = findings.count

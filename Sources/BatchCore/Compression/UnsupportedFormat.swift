@@ -82,18 +82,19 @@ public struct UnsupportedFormat: Sendable, Hashable {
     Row(UnsupportedFormat("LZFSE", .compressed), Array("bvx2".utf8)),
   ]
 
-  private static let archiveRows = [
-    Row(UnsupportedFormat("RAR 5", .archive), Array("Rar!".utf8) + [0x1A, 0x07, 0x01, 0x00]),
-    Row(UnsupportedFormat("RAR", .archive), Array("Rar!".utf8) + [0x1A, 0x07, 0x00]),
-    Row(UnsupportedFormat("cab", .archive), Array("MSCF".utf8) + [0, 0, 0, 0]),
-    Row(UnsupportedFormat("ar", .archive), Array("!<arch>\n".utf8)),
-    Row(UnsupportedFormat("xar", .archive), Array("xar!".utf8)),
-    Row(UnsupportedFormat("WARC", .archive), Array("WARC/".utf8)),
-    Row(UnsupportedFormat("SquashFS", .archive), Array("hsqs".utf8)),
-    Row(UnsupportedFormat("ACE", .archive), at: 7, Array("**ACE**".utf8)),
-    Row(UnsupportedFormat("Zoo", .archive), at: 20, [0xDC, 0xA7, 0xC4, 0xFD]),
-    Row(UnsupportedFormat("ISO 9660", .archive), at: 16 * 2048 + 1, Array("CD001".utf8)),
-  ]
+  private static let archiveRows =
+    [
+      Row(UnsupportedFormat("RAR 5", .archive), Array("Rar!".utf8) + [0x1A, 0x07, 0x01, 0x00]),
+      Row(UnsupportedFormat("RAR", .archive), Array("Rar!".utf8) + [0x1A, 0x07, 0x00]),
+      Row(UnsupportedFormat("cab", .archive), Array("MSCF".utf8) + [0, 0, 0, 0]),
+      Row(UnsupportedFormat("ar", .archive), Array("!<arch>\n".utf8)),
+      Row(UnsupportedFormat("xar", .archive), Array("xar!".utf8)),
+      Row(UnsupportedFormat("WARC", .archive), Array("WARC/".utf8)),
+      Row(UnsupportedFormat("SquashFS", .archive), Array("hsqs".utf8)),
+      Row(UnsupportedFormat("ACE", .archive), at: 7, Array("**ACE**".utf8)),
+      Row(UnsupportedFormat("Zoo", .archive), at: 20, [0xDC, 0xA7, 0xC4, 0xFD]),
+      Row(UnsupportedFormat("ISO 9660", .archive), at: 16 * 2048 + 1, Array("CD001".utf8)),
+    ]
     + ["lh0", "lh1", "lh4", "lh5", "lh6", "lh7", "lhd", "lz4", "lz5", "lzs"].map {
       Row(UnsupportedFormat("LHA", .archive), at: 2, Array("-\($0)-".utf8))
     }

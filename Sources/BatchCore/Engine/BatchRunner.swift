@@ -15,6 +15,9 @@ public final class BatchRunner: Sendable {
 
   /// More operations at once than any process has threads for.
   private static let mostOperations = 1 << 16
+  /// One that a lane works on, and one that waits for it or for its turn to be collected.
+  private static let retainedPerLane: Int64 = 2
+  private static let smallRetained: Int64 = 1 << 20
 
   public let options: BatchOptions
   public let counters = Counters()
@@ -25,6 +28,8 @@ public final class BatchRunner: Sendable {
   private let calls: any FileSystemCalls
   /// Bytes of results and inputs between admission and collection.
   private let retained = Atomic<Int64>(0)
+  /// The most bytes that one chunk has retained, at least those of many small ones.
+  private let largestRetained = Atomic<Int64>(BatchRunner.smallRetained)
   private let active = Mutex(Active())
 
   /// - Parameters:
@@ -121,6 +126,7 @@ public final class BatchRunner: Sendable {
         guard let portion = self.nextPortion(feed) else { return nil }
         let chunk = portion.chunk
         self.retained.add(portion.retained, ordering: .relaxed)
+        self.largestRetained.max(portion.retained, ordering: .relaxed)
         return ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes) { bench in
           guard var report = self.process(chunk, with: job, on: bench) else { return }
           report.retained = portion.retained
@@ -129,8 +135,11 @@ public final class BatchRunner: Sendable {
       },
       hasRoom: {
         let retained = self.retained.load(ordering: .relaxed)
+        let largest = self.largestRetained.load(ordering: .relaxed)
+        let (share, isHuge) = largest.multipliedReportingOverflow(
+          by: Self.retainedPerLane * Int64(lanes.limit))
         // Something is always admitted, also where a single block is more than the window.
-        return sink.backlog < backlog && (retained <= 0 || retained < window)
+        return sink.backlog < backlog && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
       },
       checkpoint: {
         sink.flush()

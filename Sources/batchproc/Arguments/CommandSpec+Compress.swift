@@ -40,13 +40,15 @@ extension CommandSpec {
 
   static let decompress = CommandSpec(
     id: .decompress,
-    abstract: "Decompress gzip, zstd, xz and lz4 files.",
+    abstract: "Decompress gzip, zstd, xz, lz4, bzip2, compress(1), lzip and lzma files.",
     discussion: [
       """
-      The format is told by the content, the name of the output by the suffix: .gz, .zst, .xz, .lz4, .z and \
-      .gzip go, .tgz, .taz, .tzst, .txz and .tlz4 become .tar. Files in a tree without such a suffix are passed \
-      over. What follows the end of gzip data is named and passed over, as gunzip does it; behind other formats \
-      it is damage. - decompresses standard input to standard output.
+      The format is told by the content, the name of the output by the suffix: .gz, .zst, .xz, .lz4, .bz2, .Z, \
+      .lz, .lzma, .z and .gzip go, .tgz, .taz, .taZ, .tzst, .txz, .tlz4, .tbz, .tbz2 and .tlz become .tar. Files in \
+      a tree without such a suffix are passed over. What follows the end of gzip, bzip2 and lzip data is a \
+      warning, and damage where it begins as another member and ends early, as for gzip -d; behind other formats it \
+      is always damage. -v names files whose content has no checksum. - decompresses standard input to standard \
+      output.
       """
     ],
     operands: [
@@ -67,7 +69,12 @@ extension CommandSpec {
   static let test = CommandSpec(
     id: .test,
     abstract: "Decode compressed files and keep nothing.",
-    discussion: ["Each file that is damaged is named with the kind of damage. - tests standard input."],
+    discussion: [
+      """
+      Each file that is damaged is named with the kind of damage. Files without a checksum, or with one that cannot \
+      be verified, are counted; -v names them. - tests standard input.
+      """
+    ],
     operands: [
       Operand(name: "path", repeats: true, help: "Files and directories; - is standard input.")
     ],

@@ -47,8 +47,9 @@ struct TestCommand: Command {
       summary,
       text: SummaryText(
         verb: "tested", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
-        others: [(bad, "damaged")] + unchecked.words
-          + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+        others: [(bad, "damaged")] + unchecked.words + [
+          (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
+        ],
         tallies: [(bad, "damaged")] + unchecked.tallies))
     if counts.missing > 0, counts.missing == operands.count, counts.done == 0 { return .exit(.fatal) }
     return .exit(bad > 0 ? .differences : counts.failed > 0 ? .someFailed : .success)

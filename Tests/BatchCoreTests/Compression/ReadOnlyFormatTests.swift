@@ -29,7 +29,8 @@ struct ReadOnlyFormatTests {
       #expect(CompressionFormat.detect(stock.output) == (writer.format == .lzma ? nil : writer.format))
       stock.output.withUnsafeBytes { #expect(CompressionFormat.detect($0, named: "x.lzma") == writer.format) }
       for piece in [nil, 1 << 16, count > 5000 ? 4096 : 1] {
-        #expect(try writer.format.decompressed(stock.output, piece: piece).equals(bytes), "\(count), \(piece ?? 0)")
+        #expect(
+          try writer.format.decompressed(stock.output, piece: piece).equals(bytes), "\(count), \(piece ?? 0)")
       }
     }
   }
@@ -99,7 +100,8 @@ struct ReadOnlyFormatTests {
     #expect(try CompressionFormat.lzma.damage(of: header)?.kind == .truncated)
     // A dictionary of 3 GiB is more than a decoder may take.
     #expect(throws: DecodingError.self) {
-      try CompressionFormat.lzma.decompressed([0x5D, 0, 0, 0, 0xC0] + [UInt8](repeating: 0xFF, count: 8) + [0, 0, 0])
+      try CompressionFormat.lzma.decompressed(
+        [0x5D, 0, 0, 0, 0xC0] + [UInt8](repeating: 0xFF, count: 8) + [0, 0, 0])
     }
   }
 

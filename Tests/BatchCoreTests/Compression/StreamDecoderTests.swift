@@ -82,10 +82,12 @@ struct StreamDecoderTests {
     let cuts = (1..<file.count).filter { $0 < 40 || file.count - $0 < 40 }.map { Array(file[..<$0]) }
     let tails: [(bytes: [UInt8], kind: CompressionDamage.Kind?)] =
       cuts.map { ($0, .truncated) } + [
-        ([0x41], .truncated), ([0x8B], .truncated), ([0x1F, 0x8B, 7, 0], .corrupt), ([0x1F, 0x8B, 8, 0xFF], .corrupt),
+        ([0x41], .truncated), ([0x8B], .truncated), ([0x1F, 0x8B, 7, 0], .corrupt),
+        ([0x1F, 0x8B, 8, 0xFF], .corrupt),
         ([0x1F, 0], .garbageAfterEnd), ([0x1F, 0x41], .garbageAfterEnd), ([0x41, 0], .garbageAfterEnd),
         (Array("garbage".utf8), .garbageAfterEnd), ([0], nil), (zeros, nil),
-        (zeros + [0x1F], .garbageAfterEnd), (zeros + [0x41], .garbageAfterEnd), (zeros + file, .garbageAfterEnd),
+        (zeros + [0x1F], .garbageAfterEnd), (zeros + [0x41], .garbageAfterEnd),
+        (zeros + file, .garbageAfterEnd),
       ]
     for (bytes, kind) in tails {
       let damage = try CompressionFormat.gz.damage(of: file + bytes, piece: piece)

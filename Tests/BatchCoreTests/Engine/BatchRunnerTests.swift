@@ -129,6 +129,44 @@ import Testing
     #expect(most.withLock { $0 } >= 2)
   }
 
+  /// Large blocks; a gate opens when so many are admitted.
+  private struct BlockSource: BatchSource {
+    let admitted: Recorder<Int>
+    let full: Int
+    let gate: Gate
+    var rest = 200
+
+    mutating func next() -> Int? {
+      guard rest > 0 else { return nil }
+      rest -= 1
+      admitted.record(rest)
+      if admitted.values.count == full { gate.open() }
+      return rest
+    }
+
+    func weight(of item: Int) -> Int64 { .max }
+    func retained(by item: Int) -> Int64 { 8 << 20 }
+  }
+
+  @Test(arguments: [1, 2, 7, 32]) func admitsTwoLargeBlocksForEachLane(concurrency: Int) async throws {
+    let admitted = Recorder<Int>()
+    let waiting = Recorder<Int>()
+    let collected = Recorder<Int>()
+    let gate = Gate()
+    let source = BlockSource(admitted: admitted, full: 2 * concurrency, gate: gate)
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in
+        // The first block is done when no other one can be admitted.
+        if chunk.index == 0 { gate.pass() }
+        waiting.record(admitted.values.count - collected.values.count)
+        return chunk.index
+      }, onCollect: { collected.record($0) })
+    let runner = BatchRunner(options: Self.options(concurrency) { $0.memory = 64 << 30 })
+    let summary = try await onThread { runner.run(job, over: source) }
+    #expect(collected.values == Array(0..<200) && summary.stopped == nil)
+    #expect(waiting.values.max() == 2 * concurrency)
+  }
+
   @Test func readsWithLessMemoryThanAChunkTakes() async throws {
     let fixture = try Self.tree()
     let runner = BatchRunner(options: Self.options(8) { $0.memory = 1 })

@@ -1,0 +1,34 @@
+import Testing
+
+@testable import BatchCore
+
+@Suite("The parts that a run decodes at a time")
+struct PartBudgetTests {
+  @Test("are two for each lane, shared by the files", arguments: [1, 2, 8])
+  func share(concurrency: Int) throws {
+    let budget = PartBudget()
+    budget.begin()
+    #expect(budget.share(concurrency: concurrency) == 2 * concurrency)
+    budget.begin()
+    #expect(budget.share(concurrency: concurrency) == concurrency)
+    for _ in 0..<100 { budget.begin() }
+    #expect(budget.share(concurrency: concurrency) == 1)
+    for _ in 0..<101 { budget.end() }
+    #expect(budget.share(concurrency: concurrency) == 2 * concurrency)
+  }
+
+  @Test("wait for one another beyond that", arguments: [1, 2])
+  func waits(concurrency: Int) async throws {
+    let budget = PartBudget()
+    let crowd = Crowd()
+    try await onThreads(6) { _ in
+      for _ in 0..<50 {
+        try? budget.with(2, concurrency: concurrency) { () throws(BatchError) in
+          crowd.enter()
+          crowd.leave()
+        }
+      }
+    }
+    #expect(crowd.most <= concurrency)
+  }
+}

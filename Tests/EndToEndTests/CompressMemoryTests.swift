@@ -1,0 +1,38 @@
+import BatchCore
+import Testing
+
+/// The memory of streams and of large files, which is bounded by the lanes and their blocks.
+@Suite(.timeLimit(.minutes(5))) struct CompressMemoryTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture(below: "/dev/shm")
+  }
+
+  @Test(
+    "of standard input is bounded by two blocks a lane",
+    arguments: [("zst", 2, 120), ("lz4", 2, 120), ("zst", 8, 300)])
+  func stream(format: String, concurrency: Int, most: Int) throws {
+    let run = try t.shell(
+      """
+      head -c 300M /dev/urandom | /usr/bin/time -f %M -o peak $BP compress -q --format \(format) -j \(concurrency) - >o
+      echo $?; tail -1 peak
+      """, seconds: 200)
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.first == "0", "\(run.errorText)")
+    #expect((lines.last.flatMap { Int($0) } ?? .max) < most << 10, "\(run.text)")
+  }
+
+  @Test("of several large files that are decoded by parts is bounded likewise")
+  func parts() throws {
+    let run = try t.shell(
+      """
+      head -c 100M /dev/urandom >a; $BP compress -q -j 2 --format zst --compress-all a; cp a.zst b.zst
+      cp a.zst c.zst; cp a.zst d.zst; /usr/bin/time -f %M -o peak $BP test -q -j 2 a.zst b.zst c.zst d.zst; echo $?
+      tail -1 peak
+      """, seconds: 200)
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.first == "0", "\(run.errorText)")
+    #expect((lines.last.flatMap { Int($0) } ?? .max) < 120 << 10, "\(run.text)")
+  }
+}
