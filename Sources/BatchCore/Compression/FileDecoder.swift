@@ -208,19 +208,24 @@ final class FileDecoder {
   private func decode(
     _ window: [CompressedPart], _ format: CompressionFormat, of record: FileRecord, in context: ChunkContext
   ) throws(BatchError) -> [PartContent]? {
-    var inputs = [[UInt8]]()
+    let inputs = Mutex([[UInt8]?]())
     for part in window {
       var bytes = [UInt8](repeating: 0, count: part.compressed.count)
       try Self.fill(&bytes, from: part.compressed.lowerBound, of: record, in: context)
-      inputs.append(bytes)
+      let input = bytes
+      inputs.withLock { $0.append(input) }
     }
-    let compressed = inputs
     let options = options
     let results = Mutex([PartContent?](repeating: nil, count: window.count))
     let width = min(max(1, context.concurrency), window.count)
     DispatchQueue.concurrentPerform(iterations: width) { first in
       for index in stride(from: first, to: window.count, by: width) {
-        let content = Self.content(of: window[index], format, compressed[index], options)
+        // Taken out, so that it goes when its content is there.
+        let input = inputs.withLock { inputs in
+          defer { inputs[index] = nil }
+          return inputs[index] ?? []
+        }
+        let content = Self.content(of: window[index], format, input, options)
         results.withLock { $0[index] = content }
       }
     }
@@ -237,18 +242,23 @@ final class FileDecoder {
   private static func content(
     of part: CompressedPart, _ format: CompressionFormat, _ bytes: [UInt8], _ options: DecoderOptions
   ) -> PartContent? {
-    var content = [UInt8]()
-    content.reserveCapacity(part.plain.count)
     do {
       let decoder = try format.makeDecoder(of: part, options)
-      let damage = try withBytes(of: bytes) { (raw) throws(BatchError) in
-        try Self.damage { () throws(DecodingError) in
-          try decoder.decode(raw) { (piece) throws(BatchError) in content.append(contentsOf: piece) }
-          try decoder.finish()
+      return try withBytes(of: bytes) { (raw) throws(BatchError) in
+        var content = [UInt8](unsafeUninitializedCapacity: part.plain.count) { room, count in
+          count = decoder.decode(wholeFrame: raw, into: UnsafeMutableRawBufferPointer(room)) ?? 0
         }
+        if content.isEmpty, !part.plain.isEmpty {
+          content.reserveCapacity(part.plain.count)
+          let damage = try Self.damage { () throws(DecodingError) in
+            try decoder.decode(raw) { (piece) throws(BatchError) in content.append(contentsOf: piece) }
+            try decoder.finish()
+          }
+          guard damage == nil else { return nil }
+        }
+        guard content.count == part.plain.count else { return nil }
+        return PartContent(bytes: content, checkGap: decoder.checkGap)
       }
-      guard damage == nil, content.count == part.plain.count else { return nil }
-      return PartContent(bytes: content, checkGap: decoder.checkGap)
     } catch {
       return nil
     }

@@ -36,6 +36,12 @@ protocol FrameDecoder: AnyObject {
   /// - Returns: how many bytes of content are in the buffer now; nil when the file has to go by steps, which
   ///   will also tell its damage.
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int?
+
+  /// Decodes one frame that is wholly in memory and whose content fits in `room`, when that takes less memory than
+  /// by steps.
+  ///
+  /// - Returns: as ``decode(wholeFile:into:largest:)``.
+  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int?
 }
 
 extension FrameDecoder {
@@ -45,6 +51,7 @@ extension FrameDecoder {
   var mayEnd: Bool { false }
 
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? { nil }
+  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? { nil }
 }
 
 /// What one step of a ``FrameDecoder`` did.

@@ -71,6 +71,15 @@ public final class StreamDecoder {
     decoder.decode(wholeFile: wholeFrame, into: buffer, largest: largest)
   }
 
+  /// The same for a frame whose content fits in `room`; nothing but ``checkGap`` is noted of it.
+  ///
+  /// - Returns: how many bytes of content are in the room now; nil as above.
+  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? {
+    let count = decoder.decode(wholeFrame: wholeFrame, into: room)
+    if count != nil { checkGap = decoder.checkGap }
+    return count
+  }
+
   /// Decodes the next bytes of a file.
   ///
   /// - Throws: the damage as soon as it is seen; content before it has been handed out.

@@ -70,6 +70,17 @@ final class ZstdFrameDecoder: FrameDecoder {
       context, buffer.room.baseAddress, Int(size), wholeFile.baseAddress, wholeFile.count)
     return ZSTD_isError(count) == 0 ? count : nil
   }
+
+  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? {
+    guard ZSTD_findFrameCompressedSize(wholeFrame.baseAddress, wholeFrame.count) == wholeFrame.count else {
+      return nil
+    }
+    let count = ZSTD_decompressDCtx(
+      context, room.baseAddress, room.count, wholeFrame.baseAddress, wholeFrame.count)
+    start = FrameStart()
+    start.pass(UnsafeRawBufferPointer(rebasing: wholeFrame.prefix(5)))
+    return ZSTD_isError(count) == 0 ? count : nil
+  }
 }
 
 extension CompressionFormat {
