@@ -1,4 +1,5 @@
 import BatchCore
+import Foundation
 import Glibc
 import Testing
 
@@ -75,17 +76,54 @@ import Testing
     #expect(try t.allTemporaries() == "")
   }
 
-  @Test("places that take no file are named", .enabled(if: Host.canMount, "needs mounts"))
-  func readOnlyTarget() throws {
+  @Test(
+    "a target on a read-only file system: one message, code 5", .enabled(if: Host.canMount, "needs mounts"),
+    arguments: [
+      "compress --remove-source m", "compress --output-dir m src", "decompress m",
+      "decompress --output-dir m src",
+    ])
+  func readOnlyTarget(command: String) throws {
+    if command.hasPrefix("d") { try t.shell("gzip -r src") }
     let run = try t.shell(
       """
       mkdir m; unshare -m sh -c 'mount --bind src m; mount -o remount,ro,bind m
-        $BP compress --remove-source m'
+        $BP \(command); exit $?'
       """)
-    #expect(run.status == 3, "\(run.errorText)")
-    #expect(run.messages.count == 81)
-    #expect(run.messages.allSatisfy { $0.contains("Read-only file system") })
+    #expect(run.status == 5, "\(run.errorText)")
+    #expect(
+      run.messages == [
+        "batchproc: m: no output could be written: Read-only file system (the file system is mounted read-only)"
+      ])
     #expect(try t.shell("find src -type f | wc -l").text == "83\n")
+    let each = try t.shell(
+      """
+      unshare -m sh -c 'mount --bind src m; mount -o remount,ro,bind m
+        $BP \(command) --json; exit $?'
+      """)
+    #expect(each.status == 5 && each.text.components(separatedBy: #""type":"problem""#).count > 80)
+  }
+
+  @Test(
+    "no permission to write: one message, code 5; when some folders take outputs, the others are named, code 3",
+    .enabled(if: Host.canChangeUser), arguments: [1, 2, 7, 32])
+  func forbiddenTarget(concurrency: Int) throws {
+    let run = try t.shell(
+      """
+      chmod -R a+rX,a-w src; chmod 777 .; user="setpriv --reuid=65534 --regid=65534 --clear-groups"
+      $user $BP compress -j \(concurrency) src; echo $?; mkdir o; chmod 755 o
+      $user $BP compress -j \(concurrency) --output-dir o src; echo $?
+      chmod a+w src/a; $user $BP compress -j \(concurrency) -q src; echo $?
+      """)
+    #expect(run.text == "5\n5\n3\n", "\(run.errorText)")
+    let whole = run.messages.prefix(2)
+    #expect(
+      whole == [
+        "batchproc: src: no output could be written: Permission denied",
+        "batchproc: o: no output could be written: Permission denied",
+      ])
+    let rest = run.messages.dropFirst(2)
+    #expect(
+      rest.count > 10 && !rest.contains { $0.contains("no output") || $0.contains(": src/a/") }, "\(rest)")
   }
 
   @Test("sources that cannot be read are named, the rest is done", .enabled(if: Host.canChangeUser))

@@ -1,6 +1,11 @@
 import Glibc
 
 extension BatchError {
+  /// Whether the place of an output takes none: its file system is read-only, or the permission is missing.
+  public var isOfTarget: Bool {
+    code == .unwritable && [EROFS, EACCES, EPERM].contains(errno)
+  }
+
   /// Whether the error leaves an output without its bytes: no space, or a device that fails. A place that
   /// may not be written to is none: nothing has begun there.
   public var isOfOutput: Bool {

@@ -15,11 +15,11 @@ struct ExtractCommand: Command {
     self.common = common
     var tally: TransformTally?
     session = try Session(common, environment: environment) { reporter in
-      let new = TransformTally(reporter)
+      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
       return new
     }
-    self.tally = tally ?? TransformTally(session.reporter)
+    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
   /// - Throws: what ends the run before it begins.
@@ -53,6 +53,7 @@ struct ExtractCommand: Command {
 
   private func tell(_ report: ExtractionReport) throws(BatchError) {
     session.advanced(1)
+    tally.madeOutput()
     if let events = session.reporter as? JSONReporter {
       try events.write("member") { line in
         line.add(path: report.path)
@@ -73,8 +74,11 @@ struct ExtractCommand: Command {
   }
 
   private func finish(_ summary: RunSummary, _ extraction: Extraction, _ failure: BatchError?) -> Ending {
+    let refusal = tally.refusal(of: choices.directory)
+    if summary.stopped != nil { tally.passOn() }
     if let ending = session.endingOfStopped(summary) { return ending }
     if let failure { session.reporter.fatal(failure) }
+    if let refusal { session.reporter.fatal(refusal) }
     for remark in extraction.remarks {
       session.warn(BatchError(.malformed, remark, path: extraction.archive.path))
     }
@@ -93,7 +97,8 @@ struct ExtractCommand: Command {
         others: [
           (counts.skipped, "skipped"), (counts.failed, "failed"), (extraction.madeSafe, "without privileges"),
         ], tallies: [(extraction.madeSafe, "made_safe")]))
-    if failure != nil || tally.current.spoilt > 0 || extraction.isDamaged { return .exit(.outputIncomplete) }
+    let hasBadOutput = refusal != nil || tally.current.spoilt > 0
+    if failure != nil || hasBadOutput || extraction.isDamaged { return .exit(.outputIncomplete) }
     if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
     if extraction.isCutShort { return .exit(.outputIncomplete) }
     let isIncomplete = counts.failed > 0 || extraction.madeSafe > 0 || extraction.misdescribed > 0

@@ -20,11 +20,11 @@ struct TransformCommand: Command {
     operands = parsed.operands
     var tally: TransformTally?
     session = try Session(common, environment: environment, sharesDescriptors: true) { reporter in
-      let new = TransformTally(reporter)
+      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
       return new
     }
-    self.tally = tally ?? TransformTally(session.reporter)
+    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
   /// - Throws: what ends the run before it begins.
@@ -112,6 +112,8 @@ struct TransformCommand: Command {
   }
 
   private func finish(_ summary: RunSummary, _ failure: BatchError?, operandCount: Int) -> Ending {
+    let refusal = tally.refusal(of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
+    if summary.stopped != nil { tally.passOn() }
     if let ending = session.endingOfStopped(summary) { return ending }
     do throws(BatchError) {
       if let failure { throw failure }
@@ -119,6 +121,7 @@ struct TransformCommand: Command {
     } catch {
       return session.ending(after: error)
     }
+    if let refusal { session.reporter.fatal(refusal) }
     let counts = session.runner.counters.snapshot
     let tally = tally.current
     let ratio = tally.plainBytes > 0 ? Double(tally.compressedBytes) / Double(tally.plainBytes) * 100 : 0
@@ -143,7 +146,7 @@ struct TransformCommand: Command {
           (tally.linked, "linked"), (Int(clamping: tally.plainBytes), "plain_bytes"),
           (Int(clamping: tally.compressedBytes), "compressed_bytes"),
         ] + (compresses ? [] : tally.gaps.tallies)))
-    if tally.spoilt > 0 { return .exit(.outputIncomplete) }
+    if tally.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }

@@ -14,34 +14,103 @@ final class TransformTally: RunObserver {
     var gaps = CheckGapCounts()
     /// Outputs that could not be written for want of space or by an error of the device.
     var spoilt = 0
+    /// Outputs that their places did not take.
+    var refused = 0
+    /// Whether an output was made, or one was found up to date.
+    var hasOutput = false
   }
+
+  /// Messages about places that take no output. They wait until an output is made: where none is made at all, one
+  /// message about the target stands for them.
+  private struct Refusals {
+    var first: BatchError?
+    var held: [(problem: Problem, severity: Severity)] = []
+    var areHeld: Bool
+  }
+
+  private static let mostHeld = 1000
 
   private let reporter: any RunObserver
   private let counts = Mutex(Counts())
+  private let refusals: Mutex<Refusals>
 
-  init(_ reporter: any RunObserver) {
+  /// - Parameter namesEach: whether every message is passed on at once.
+  init(_ reporter: any RunObserver, namesEach: Bool) {
     self.reporter = reporter
+    refusals = Mutex(Refusals(areHeld: !namesEach))
   }
 
   var current: Counts { counts.withLock { $0 } }
 
   func met(_ problem: Problem, severity: Severity) {
     count(problem)
-    reporter.met(problem, severity: severity)
+    if !hold(problem, severity) { reporter.met(problem, severity: severity) }
   }
 
   func met(_ problem: Problem, severity: Severity, behind results: Int) {
     count(problem)
-    reporter.met(problem, severity: severity, behind: results)
+    if !hold(problem, severity) { reporter.met(problem, severity: severity, behind: results) }
+  }
+
+  /// Takes note that the target took an output, so that each place that does not is named.
+  func madeOutput() {
+    let isFirst = counts.withLock { counts in
+      defer { counts.hasOutput = true }
+      return !counts.hasOutput
+    }
+    if isFirst { passOn() }
+  }
+
+  /// Passes on the messages that wait.
+  func passOn() {
+    let held = refusals.withLock { refusals in
+      defer {
+        refusals.areHeld = false
+        refusals.held = []
+      }
+      return refusals.held
+    }
+    for (problem, severity) in held { reporter.met(problem, severity: severity) }
+  }
+
+  /// Why no output could be made, where that is because of the target; nil where one was made.
+  ///
+  /// - Parameter target: what the outputs were to be written to, when that has a name.
+  func refusal(of target: PathBytes?) -> BatchError? {
+    let counts = current
+    guard counts.refused > 0, !counts.hasOutput, let first = refusals.withLock({ $0.first }) else {
+      return nil
+    }
+    return BatchError(
+      .unwritable, "no output could be written", path: target ?? first.path, errno: first.errno,
+      remedy: first.remedy)
+  }
+
+  /// - Returns: whether the message waits.
+  private func hold(_ problem: Problem, _ severity: Severity) -> Bool {
+    guard problem.error.isOfTarget else { return false }
+    let (isHeld, isFull) = refusals.withLock { refusals in
+      refusals.first = refusals.first ?? problem.error
+      guard refusals.areHeld else { return (false, false) }
+      refusals.held.append((problem, severity))
+      return (true, refusals.held.count >= Self.mostHeld)
+    }
+    if isFull { passOn() }
+    return isHeld
   }
 
   func collected() { reporter.collected() }
 
   private func count(_ problem: Problem) {
+    if problem.error.isOfTarget { counts.withLock { $0.refused += 1 } }
     if problem.error.code == .unwritable, problem.error.isOfOutput { counts.withLock { $0.spoilt += 1 } }
   }
 
   func add(_ report: TransformReport) {
+    switch report.outcome {
+    case .written, .upToDate, .linked: madeOutput()
+    case .compressedAlready, .notSmaller: break
+    }
     counts.withLock { counts in
       counts.gaps.add(report.checkGap)
       switch report.outcome {
