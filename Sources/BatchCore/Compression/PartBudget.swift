@@ -1,7 +1,7 @@
 import Synchronization
 
-/// How many parts of large files the lanes of a run decode at a time: two for each lane, whatever the number of
-/// files.
+/// How many parts of large files the lanes of a run decode at a time: two for each lane where there is one file, one
+/// for each where there are several, which keep the lanes busy by themselves.
 final class PartBudget: Sendable {
   private static let partsPerLane = 2
 
@@ -15,7 +15,8 @@ final class PartBudget: Sendable {
 
   /// How many parts one file may have in memory now, 1 or more.
   func share(concurrency: Int) -> Int {
-    max(1, Self.capacity(concurrency) / max(1, files.load(ordering: .relaxed)))
+    let files = files.load(ordering: .relaxed)
+    return files > 1 ? max(1, concurrency / files) : Self.capacity(concurrency)
   }
 
   /// Waits until so many parts may be in memory, and runs `body`.
