@@ -6,6 +6,9 @@ public struct ExtractSource: BatchSource {
     case members(MemberFeed)
   }
 
+  /// In bytes: as what an open file that waits counts, which bounds how many wait.
+  private static let weightOfOpenFile: Int64 = 16 << 20
+
   private let extraction: Extraction
   private var way: Way
   private var isAtEnd = false
@@ -19,7 +22,8 @@ public struct ExtractSource: BatchSource {
     case .found(let archive, let remarks):
       extraction.add(remarks: remarks)
       way = .segments(
-        SegmentPlanner(archive, planner: extraction.planner, limits: extraction.options.limits))
+        try SegmentPlanner(
+          archive, planner: extraction.planner, limits: extraction.options.limits, claims: true))
     case .damaged(let error, _), .tooLarge(let error, _):
       extraction.add(remarks: [error.message])
       way = .members(try MemberFeed(extraction, upTo: finding.end))
@@ -35,7 +39,7 @@ public struct ExtractSource: BatchSource {
       case .members(let feed):
         if let item = try feed.next() { return item }
       case .segments(var planner):
-        let plan = try planner.next(claims: true)
+        let plan = try planner.next()
         way = .segments(planner)
         if let plan { return ExtractionItem(step: .segment(plan)) }
       }
@@ -53,7 +57,9 @@ public struct ExtractSource: BatchSource {
     switch item.step {
     case .member(_, let bytes): Int64(bytes.count)
     case .segment(let plan): plan.archive.index.weight(of: plan.group)
-    case .settled, .problem, .passed: 0
+    // Chunks of their own, so that few of the open files wait at once.
+    case .staged: 1 << 40
+    case .settled, .lost, .problem, .passed: 0
     }
   }
 
@@ -65,7 +71,8 @@ public struct ExtractSource: BatchSource {
     switch item.step {
     case .member(_, let bytes): Int64(bytes.count) + 512
     case .segment(let plan): Int64(plan.choices.count * 64 + plan.members.memory)
-    case .settled, .problem, .passed: 512
+    case .staged: Self.weightOfOpenFile
+    case .settled, .lost, .problem, .passed: 512
     }
   }
 }

@@ -104,8 +104,12 @@ struct ExtractedFile: ~Copyable {
   /// Gives the file its name.
   ///
   /// - Throws: `invalid` when the name is taken and may not be replaced.
-  consuming func publish(as name: PathBytes, replacing: Bool) throws(BatchError) {
-    let failed = replacing ? replace(name) : makeName(name)
+  /// - Parameter target: where it gets the name; the folder that it was made in by default.
+  consuming func publish(
+    as name: PathBytes, in target: Int32? = nil, replacing: Bool
+  ) throws(BatchError) {
+    let target = target ?? folder
+    let failed = replacing ? replace(name, in: target) : makeName(name, in: target)
     guard failed == 0 else { throw Self.failure(failed) }
   }
 
@@ -117,36 +121,38 @@ struct ExtractedFile: ~Copyable {
     }
   }
 
-  private func makeName(_ name: PathBytes) -> Int32 {
-    guard let temporary else { return UnnamedFile.link(file.raw, as: name, in: folder) }
+  private func makeName(_ name: PathBytes, in target: Int32) -> Int32 {
+    guard let temporary else { return UnnamedFile.link(file.raw, as: name, in: target) }
     let flags = UInt32(bitPattern: clinux_rename_noreplace)
     return PathBytes(temporary.bytes).withCString { old in
       name.withCString { new in
-        if clinux_renameat2(folder, old, folder, new, flags) == 0 { return 0 }
+        if clinux_renameat2(folder, old, target, new, flags) == 0 { return 0 }
         guard [ENOSYS, EINVAL, ENOTSUP].contains(errno) else { return errno }
         // A second name is refused where there is one; the temporary one goes with this value.
-        return linkat(folder, old, folder, new, 0) == 0 ? 0 : errno
+        return linkat(folder, old, target, new, 0) == 0 ? 0 : errno
       }
     }
   }
 
-  private func replace(_ name: PathBytes) -> Int32 {
-    if let temporary { return Self.rename(temporary, to: name, in: folder) }
+  private func replace(_ name: PathBytes, in target: Int32) -> Int32 {
+    if let temporary { return Self.rename(temporary, in: folder, to: name, in: target) }
     // Files without a name can be given a new one only.
     let step = TemporaryName()
     // Before it has a name that other runs could take for a dead one's.
     guard Self.isLocked(file.raw) else { return EWOULDBLOCK }
-    let linked = registry.add(step, in: folder) {
-      -Int(UnnamedFile.link(file.raw, as: PathBytes(step.bytes), in: folder))
+    let linked = registry.add(step, in: target) {
+      -Int(UnnamedFile.link(file.raw, as: PathBytes(step.bytes), in: target))
     }
     guard linked >= 0 else { return Int32(-linked) }
     defer { registry.remove(step, unlinking: true) }
-    return Self.rename(step, to: name, in: folder)
+    return Self.rename(step, in: target, to: name, in: target)
   }
 
-  private static func rename(_ old: TemporaryName, to name: PathBytes, in folder: Int32) -> Int32 {
+  private static func rename(
+    _ old: TemporaryName, in folder: Int32, to name: PathBytes, in target: Int32
+  ) -> Int32 {
     PathBytes(old.bytes).withCString { old in
-      name.withCString { new in renameat(folder, old, folder, new) == 0 ? 0 : errno }
+      name.withCString { new in renameat(folder, old, target, new) == 0 ? 0 : errno }
     }
   }
 }

@@ -2,8 +2,11 @@ import Synchronization
 
 /// One archive on its way into one folder: what its source, its job and its end have in common.
 public final class Extraction: Sendable {
-  private struct State {
-    var steps: [DeferredStep] = []
+  struct State {
+    var steps = DeferredSteps()
+    /// Hashes of the places of members of which nothing was made, or for which what was there stays.
+    var unmade: Set<Int> = []
+    var late: [(problem: Problem, severity: Severity)] = []
     var told: EntryMetadata.Losses = []
     var remarks: [String] = []
     var isCutShort = false
@@ -18,7 +21,7 @@ public final class Extraction: Sendable {
   let options: ExtractionOptions
   let planner: ExtractionPlanner
   private let owners = OwnerNumbers()
-  private let state = Mutex(State())
+  let state = Mutex(State())
 
   /// - Parameters:
   ///   - folder: has to exist.
@@ -69,8 +72,9 @@ public final class Extraction: Sendable {
     state.withLock { $0.remarks += remarks }
   }
 
-  func add(_ steps: [DeferredStep]) {
-    state.withLock { $0.steps += steps }
+  /// Keeps a problem of the collector for the end of the run.
+  func add(late problem: Problem, severity: Severity) {
+    state.withLock { $0.late.append((problem, severity)) }
   }
 
   /// What is to be said of what could not be set: of each member where it is about safety, else once.
@@ -123,12 +127,14 @@ public final class Extraction: Sendable {
     counters: Counters, report: (ExtractionReport) throws(BatchError) -> Void,
     problem: (Problem, Severity) -> Void
   ) throws(BatchError) {
-    let steps = state.withLock { state in
-      defer { state.steps = [] }
-      return state.steps
+    let (steps, late) = state.withLock { state in
+      defer { state.late = [] }
+      return (state.steps.takeAll(), state.late)
     }
+    for (met, severity) in late { problem(met, severity) }
     var failure: BatchError?
-    let finisher = ExtractionFinisher(folder: folder, options: options, lane: makeLane())
+    let finisher = ExtractionFinisher(
+      folder: folder, options: options, lane: makeLane(), hasMade: hasMade)
     finisher.finish(steps) { order, verdict in
       do throws(BatchError) {
         switch verdict {
@@ -138,6 +144,9 @@ public final class Extraction: Sendable {
         case .kept:
           counters.addSkipped()
           try report(ExtractionReport(path: order.entry.path, outcome: .kept))
+        case .superseded:
+          counters.addSkipped()
+          try report(ExtractionReport(path: order.entry.path, outcome: .superseded))
         case .made(let losses), .deferred(_, let losses):
           counters.addDone()
           for error in warning(of: losses, path: order.entry.path) {

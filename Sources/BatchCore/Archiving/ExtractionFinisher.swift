@@ -8,13 +8,26 @@ struct ExtractionFinisher {
   let folder: ExtractionFolder
   let options: ExtractionOptions
   let lane: ExtractionLane
+  /// Whether this run made a file at a place.
+  let hasMade: (MemberPath) -> Bool
 
-  /// Obeys the steps, kind by kind, each kind in the order of the archive; folders from the leaves up.
+  /// Makes links, then describes folders from the leaves up.
   func finish(_ steps: [DeferredStep], tell: (ExtractionOrder, ExtractionVerdict) -> Void) {
+    makeLinks(steps, tell: tell)
+    describeFolders(steps, tell: tell)
+  }
+
+  /// Makes the links of some steps, kind by kind, each kind in the order of the archive.
+  func makeLinks(_ steps: [DeferredStep], tell: (ExtractionOrder, ExtractionVerdict) -> Void) {
     for case .contentOfLink(let order) in steps { tell(order, attempt(order, shareContent)) }
     for case .symbolicLink(let order) in steps { tell(order, attempt(order, makeSymbolicLink)) }
     for case .hardLink(let order) in steps { tell(order, attempt(order, makeHardLink)) }
     lane.closeFolder()
+  }
+
+  private func describeFolders(
+    _ steps: [DeferredStep], tell: (ExtractionOrder, ExtractionVerdict) -> Void
+  ) {
     var folders = [(order: ExtractionOrder, index: Int)]()
     for (index, step) in steps.enumerated() {
       if case .folder(let order) = step { folders.append((order, index)) }
@@ -151,16 +164,17 @@ struct ExtractionFinisher {
     }
   }
 
-  private static let noFirstName = BatchError(
+  static let noFirstName = BatchError(
     .invalid, "cannot be made: what it is one more name of is not there")
 
   private func shareContent(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
     }
+    // The name that waits for this content is that of an empty file which this run made.
+    guard hasMade(first) else { return .made([]) }
     let target = try folder.open(first.parent, creating: false)
     let parent = try lane.parent(of: order.place)
-    // Only an empty file can be the name that waits for this content.
     guard let status = lane.status(of: first.name, in: target.raw), status.kind == .regular, status.size == 0
     else { return .made([]) }
     let to = target.raw

@@ -22,6 +22,7 @@ final class ExtractionFolder: Sendable {
 
   let path: PathBytes
   private let root: Descriptor
+  private let device: UInt64
   /// Folders that were made here; complete when all lanes have come to their end, and not before.
   private let made = Mutex<Set<FolderPath>>([])
   /// Folders that stay open so that deep ones are opened from them, the one that was used last behind all others.
@@ -30,6 +31,9 @@ final class ExtractionFolder: Sendable {
   /// How many bytes of a path are resolved in one call.
   private let hopLength: Int
   private let hasOneCall = Atomic<Bool>(true)
+  /// A descriptor for each file system below, opened before the first output there: `syncfs(2)` reports errors from
+  /// then on.
+  private let fileSystems = Mutex<[UInt64: Int32]>([:])
   /// Hashes of the paths of folders that were cleared.
   private let cleared = Mutex<Set<Int>>([])
 
@@ -44,6 +48,8 @@ final class ExtractionFolder: Sendable {
     }
     guard opened >= 0 else { throw .syscall("open the folder", errno: Int32(-opened), path: path) }
     root = Descriptor(owning: Int32(opened))
+    var raw = stat()
+    device = fstat(root.raw, &raw) == 0 ? UInt64(raw.st_dev) : 0
   }
 
   /// Opens a folder below, for calls that name what is in it.
@@ -83,15 +89,46 @@ final class ExtractionFolder: Sendable {
   /// The folders that were made in this run; to be asked when no lane makes any more.
   var madeFolders: Set<FolderPath> { made.withLock { $0 } }
 
+  /// Whether a folder was made in this run.
+  func hasMade(_ place: MemberPath) -> Bool { made.withLock { $0.contains(FolderPath(place.bytes[...])) } }
+
+  /// Takes a folder that was made in this run for one that is not there any more.
+  func forget(_ place: MemberPath) {
+    let path = FolderPath(place.bytes[...])
+    made.withLock { _ = $0.remove(path) }
+    onTheWay.withLock { open in open.removeAll { path.holds($0.path.bytes) } }
+  }
+
   /// Removes what dead runs left in a folder, once in a run.
   func clear(_ folder: Int32, _ path: ArraySlice<UInt8>) {
     guard cleared.withLock({ $0.insert(path.hashValue).inserted }) else { return }
     StaleTemporaries.remove(in: folder, path: PathBytes(path))
   }
 
-  /// Brings all of the file system to the disk.
+  deinit {
+    for number in fileSystems.withLock({ $0.values }) where number >= 0 { _ = Glibc.close(number) }
+  }
+
+  /// Notes the file system of an open folder, which may be another one than that of the target.
+  func registerFileSystem(of folder: Int32) {
+    var raw = stat()
+    guard fstat(folder, &raw) == 0, UInt64(raw.st_dev) != device else { return }
+    fileSystems.withLock { known in
+      guard known[UInt64(raw.st_dev)] == nil else { return }
+      known[UInt64(raw.st_dev)] = step(folder, ".", O_RDONLY | O_DIRECTORY)
+    }
+  }
+
+  /// Brings all that was written to the disks, also to those of file systems that are mounted below.
   func sync() throws(BatchError) {
-    let result = retrying { Int(clinux_syncfs(root.raw)) }
+    let others = fileSystems.withLock { Array($0.values) }
+    // A folder that this user cannot read has no descriptor for the call.
+    if others.contains(where: { $0 < 0 }) { Glibc.sync() }
+    for number in [root.raw] + others.filter({ $0 >= 0 }) { try sync(number) }
+  }
+
+  private func sync(_ fileSystem: Int32) throws(BatchError) {
+    let result = retrying { Int(clinux_syncfs(fileSystem)) }
     guard result == 0 else {
       throw BatchError.syscall("sync", errno: Int32(truncatingIfNeeded: -result), path: path)
         .recoded(.unwritable)

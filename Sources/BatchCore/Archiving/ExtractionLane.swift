@@ -47,6 +47,7 @@ final class ExtractionLane {
     closeFolder()
     let number = try folder.open(place.parent, creating: true).release()
     current = (place.parent, number)
+    if options.isSynced { folder.registerFileSystem(of: number) }
     // Where files may be replaced, a run may be there to finish the work of one that was killed.
     if options.overwriting != .never { folder.clear(number, place.parent) }
     return number
@@ -102,8 +103,61 @@ final class ExtractionLane {
     // A name that is taken shows when the file is to get it; looking before is for what takes time to make.
     let looksBefore = options.overwriting != .never || order.entry.size > Self.smallFile
     if looksBefore, try !mayTake(order, in: parent) { return .kept }
+    let file = try ExtractedFile(in: parent, permissions: metadata(of: order).permissions)
+    let losses = try self.fill(file, order, isInCurrentFolder: true, fill)
+    try publish(file, order, in: parent)
+    return .made(losses)
+  }
+
+  /// Makes a file that gets its name later.
+  ///
+  /// - Throws: what `fill` throws; `unwritable`.
+  func stage(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> StagedFile {
+    let folder = try stagingFolder(of: order.place)
+    let file = try ExtractedFile(in: folder.raw, permissions: metadata(of: order).permissions)
+    let losses = try self.fill(file, order, isInCurrentFolder: false, fill)
+    return StagedFile(file, losses: losses, folder: folder)
+  }
+
+  /// The folder of a place where it is there, so that a file gets from it what new files get; else the target folder.
+  private func stagingFolder(of place: MemberPath) throws(BatchError) -> Descriptor {
+    do throws(BatchError) {
+      return try folder.open(place.parent, creating: false)
+    } catch {
+      return try folder.open([], creating: false)
+    }
+  }
+
+  /// Gives a file its name that was made before.
+  func publish(_ file: StagedFile, as order: ExtractionOrder) -> ExtractionVerdict {
+    do throws(BatchError) {
+      let parent = try parent(of: order.place)
+      guard try mayTake(order, in: parent) else { return .kept }
+      try file.publish(as: order.place.name, in: parent, replacing: options.overwriting != .never)
+      guard order.entry.kind == .hardLink else { return .made(file.losses) }
+      return .deferred(.contentOfLink(order), file.losses)
+    } catch {
+      return .failed(error.at(order.entry.path))
+    }
+  }
+
+  /// Removes what this run made at a place.
+  ///
+  /// - Returns: whether it is gone; a folder that holds something stays.
+  func remove(_ place: MemberPath, isFolder: Bool) -> Bool {
+    do throws(BatchError) {
+      let parent = try folder.open(place.parent, creating: false)
+      return place.name.withCString { unlinkat(parent.raw, $0, isFolder ? AT_REMOVEDIR : 0) == 0 }
+    } catch {
+      return false
+    }
+  }
+
+  private func fill(
+    _ file: borrowing ExtractedFile, _ order: ExtractionOrder, isInCurrentFolder: Bool, _ fill: Fill
+  ) throws(BatchError) -> EntryMetadata.Losses {
     let metadata = metadata(of: order)
-    let file = try ExtractedFile(in: parent, permissions: metadata.permissions)
+    let descriptor = file.descriptor
     var end: UInt64 = 0
     try fill { (bytes, offset) throws(BatchError) in
       try file.write(bytes, at: offset)
@@ -118,10 +172,9 @@ final class ExtractionLane {
       }
       try file.setSize(order.entry.size)
     }
-    let losses = metadata.apply(
-      to: file.descriptor, having: file.isNamed ? nil : given(file.descriptor, metadata.permissions))
-    try publish(file, order, in: parent)
-    return .made(losses)
+    let hasGiven = isInCurrentFolder && !file.isNamed
+    return metadata.apply(
+      to: descriptor, having: hasGiven ? given(descriptor, metadata.permissions) : nil)
   }
 
   private func publish(

@@ -4,16 +4,9 @@ struct ExtractionOrder: Sendable {
   let place: MemberPath
   /// Where the first name of a hard link goes.
   var linkPlace: MemberPath?
-}
+  /// What it has to wait for.
+  var turn = MemberClaims.Turn.any
 
-/// What is put off until all files are there.
-enum DeferredStep: Sendable {
-  /// So that nothing is ever written through a link of the archive.
-  case symbolicLink(ExtractionOrder)
-  /// Its first name may come from another lane, or be a symbolic link.
-  case hardLink(ExtractionOrder)
-  /// A hard link that came with the content, as in cpio, where the first names are empty.
-  case contentOfLink(ExtractionOrder)
-  /// The time of a folder is that of its last change.
-  case folder(ExtractionOrder)
+  /// Whether it is one more name of the file that has this name: so archives have a path that was archived twice.
+  var isLinkToItself: Bool { entry.kind == .hardLink && entry.size == 0 && linkPlace?.bytes == place.bytes }
 }

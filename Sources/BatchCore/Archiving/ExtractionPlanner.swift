@@ -3,8 +3,7 @@ import Synchronization
 /// Decides about each member, in the order of the archive: whether it is meant, where it goes, whether that is safe.
 final class ExtractionPlanner: Sendable {
   private struct State {
-    /// Hashes of the places that members have taken; the seed is this process's own.
-    var taken: Set<Int> = []
+    var claims = MemberClaims()
     var matched: Set<Int> = []
     var strippedSlash = false
   }
@@ -40,33 +39,44 @@ final class ExtractionPlanner: Sendable {
     return true
   }
 
-  /// Takes a place for a member, which no other member may have then; folders share theirs.
+  /// Takes a place for a member, in the order of the archive; the last member of a place has it in the end.
   ///
-  /// - Returns: false for a member of whose path nothing is left.
+  /// - Returns: nil for a member of whose path nothing is left.
   /// - Throws: `invalid` for a member that is refused.
-  func claim(_ path: PathBytes, isDirectory: Bool) throws(BatchError) -> Bool {
+  func claim(_ path: PathBytes, _ kind: ArchiveEntry.Kind) throws(BatchError) -> MemberClaims.Turn? {
     let member = try MemberPath(path)
-    guard let place = selection.place(of: member) else { return false }
-    if member.wasAbsolute { state.withLock { $0.strippedSlash = true } }
-    if isDirectory { return true }
-    guard !place.bytes.isEmpty else {
+    guard let place = selection.place(of: member) else { return nil }
+    guard !place.bytes.isEmpty || kind == .directory else {
       throw BatchError(.invalid, "refused: its path is that of the target folder", path: path)
     }
-    let isFirst = state.withLock { $0.taken.insert(place.bytes.hashValue).inserted }
-    guard isFirst else {
-      throw BatchError(.invalid, "refused: the archive has this name a second time", path: path)
+    // A lock is left without a throw.
+    let claimed = state.withLock { state -> Result<MemberClaims.Turn, BatchError> in
+      if member.wasAbsolute { state.strippedSlash = true }
+      do throws(BatchError) {
+        return .success(try state.claims.claim(place, kind, path: path))
+      } catch {
+        return .failure(error)
+      }
     }
-    return true
+    return try claimed.get()
+  }
+
+  /// Whether a member that is no folder and no link had a place.
+  func hasClaimedFile(at place: MemberPath) -> Bool { state.withLock { $0.claims.hasFile(at: place) } }
+
+  /// Where a member goes; nil for one that is refused, or of whose path nothing is left.
+  func place(of path: PathBytes) -> MemberPath? {
+    (try? MemberPath(path)).flatMap { selection.place(of: $0) }
   }
 
   /// What is to be done with a member whose place was claimed.
   ///
   /// - Returns: nil for a member of whose path nothing is left.
   /// - Throws: `invalid` for a member that is refused.
-  func order(for entry: ArchiveEntry) throws(BatchError) -> ExtractionOrder? {
+  func order(for entry: ArchiveEntry, turn: MemberClaims.Turn) throws(BatchError) -> ExtractionOrder? {
     let path = try MemberPath(entry.path)
     guard let place = selection.place(of: path) else { return nil }
-    var order = ExtractionOrder(entry: entry, place: place)
+    var order = ExtractionOrder(entry: entry, place: place, turn: turn)
     if entry.kind == .hardLink {
       let target = try Self.target(of: entry)
       guard let linkPlace = selection.place(of: target) else {

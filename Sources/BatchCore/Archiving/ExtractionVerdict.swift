@@ -4,13 +4,15 @@ enum ExtractionVerdict: Sendable {
   case deferred(DeferredStep, EntryMetadata.Losses = [])
   /// What is there has the same time or a later one.
   case kept
+  /// A later member has its name, and nothing was made of this one.
+  case superseded
   case failed(BatchError)
 }
 
 /// What a run tells about a member, in the order of the archive.
 public struct ExtractionReport: Sendable {
   public enum Outcome: String, Sendable {
-    case extracted, kept
+    case extracted, kept, superseded
   }
 
   /// As it stands in the archive.

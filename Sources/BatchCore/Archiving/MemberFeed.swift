@@ -36,20 +36,36 @@ final class MemberFeed {
   }
 
   private func item(of entry: ArchiveEntry) throws(BatchError) -> ExtractionItem {
-    let order: ExtractionOrder
+    let turn: MemberClaims.Turn
     do throws(BatchError) {
-      guard try extraction.planner.claim(entry.path, isDirectory: entry.kind == .directory),
-        let found = try extraction.planner.order(for: entry)
-      else { return ExtractionItem(step: .passed) }
-      order = found
+      // A hard link that comes with its content is made as a file.
+      let kind = entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind
+      guard let claimed = try extraction.planner.claim(entry.path, kind) else {
+        return ExtractionItem(step: .passed)
+      }
+      turn = claimed
     } catch {
       return ExtractionItem(step: .problem(error))
+    }
+    let order: ExtractionOrder
+    do throws(BatchError) {
+      guard let found = try extraction.planner.order(for: entry, turn: turn) else {
+        return ExtractionItem(step: .passed)
+      }
+      order = found
+    } catch {
+      // Where the last member of a name is refused, nothing of an earlier one stays.
+      guard let place = extraction.planner.place(of: entry.path) else {
+        return ExtractionItem(step: .problem(error))
+      }
+      return ExtractionItem(step: .lost(ExtractionOrder(entry: entry, place: place, turn: turn), error))
     }
     guard entry.kind == .file || entry.kind == .hardLink, entry.size > 0 else {
       return ExtractionItem(step: .member(order, []))
     }
     guard entry.dataMap == nil, entry.size <= Self.largestContent else {
       let before = reader.plainCount
+      if order.turn != .any { return try stage(order, after: before) }
       let verdict = try extractHere(order)
       if case .failed(let error) = verdict { stopIfDamaged(error) }
       let bytes = Int(clamping: reader.plainCount - before)
@@ -66,9 +82,22 @@ final class MemberFeed {
       }
     } catch {
       try rethrow(error)
-      return problem(error.at(entry.path))
+      stopIfDamaged(error)
+      return ExtractionItem(step: .lost(order, error.at(entry.path)))
     }
     return ExtractionItem(step: .member(order, bytes))
+  }
+
+  private func stage(_ order: ExtractionOrder, after before: UInt64) throws(BatchError) -> ExtractionItem {
+    do throws(BatchError) {
+      let file = try lane.stage(order) { write throws(BatchError) in try reader.readContent(write) }
+      return ExtractionItem(
+        step: .staged(order, file, bytes: Int(clamping: reader.plainCount - before)))
+    } catch {
+      try rethrow(error)
+      stopIfDamaged(error)
+      return ExtractionItem(step: .lost(order, error.at(order.entry.path)))
+    }
   }
 
   private func extractHere(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {

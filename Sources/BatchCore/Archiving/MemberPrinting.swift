@@ -53,10 +53,10 @@ public final class MemberPrinting {
   }
 
   private func printSegments(of indexed: IndexedArchive, _ result: inout Result) throws(BatchError) {
-    var plans = SegmentPlanner(indexed, planner: planner, limits: limits)
+    var plans = try SegmentPlanner(indexed, planner: planner, limits: limits, claims: false)
     var segment = SegmentReader(
       archive: indexed, loader: try FrameLoader(indexed.file, indexed.format))
-    while let plan = try plans.next(claims: false) {
+    while let plan = try plans.next() {
       var choices = plan.choices[...]
       try segment.read(plan.group, plan.members, limits: limits) {
         (number, _, entry, reader) throws(BatchError) in

@@ -2,8 +2,15 @@
 struct SegmentPlan: Sendable {
   struct Choice: Sendable {
     let number: Int
-    /// Why it is not to be made after all.
-    let refusal: BatchError?
+    let disposition: Disposition
+  }
+
+  /// What is to be done with a member.
+  enum Disposition: Sendable {
+    case make(MemberClaims.Turn)
+    /// A later member has its name.
+    case superseded
+    case refused(BatchError)
   }
 
   let archive: IndexedArchive

@@ -6,37 +6,46 @@ struct SegmentPlanner {
   private var groups: ArraySlice<MemberIndex.Group>
   private var cursor: IndexCursor
   private var plain: UInt64 = 0
+  private let chosen: ChosenMembers
+  private let claims: Bool
 
-  init(_ archive: IndexedArchive, planner: ExtractionPlanner, limits: ArchiveLimits) {
+  /// - Parameter claims: whether the members' places are taken; without it nothing is refused or superseded.
+  /// - Throws: why the run is to stop.
+  init(
+    _ archive: IndexedArchive, planner: ExtractionPlanner, limits: ArchiveLimits, claims: Bool
+  ) throws(BatchError) {
     self.archive = archive
     self.planner = planner
     self.limits = limits
+    self.claims = claims
     groups = archive.index.groups[...]
     cursor = IndexCursor(archive.index)
+    chosen = try ChosenMembers(archive, planner, findsSuperseded: claims)
   }
 
-  /// - Parameter claims: whether the members' places are taken; without it nothing is refused.
   /// - Throws: `exhausted` when there is too much content.
-  mutating func next(claims: Bool) throws(BatchError) -> SegmentPlan? {
+  mutating func next() throws(BatchError) -> SegmentPlan? {
     while let group = groups.popFirst() {
       try archive.file.cancellation.check()
       var choices = [SegmentPlan.Choice]()
       let members = try cursor.slice(group.members)
-      for number in group.members {
+      for number in group.members where chosen.isChosen(number) {
+        guard !chosen.isSuperseded(number) else {
+          choices.append(SegmentPlan.Choice(number: number, disposition: .superseded))
+          continue
+        }
         let member = members[number]
-        let isDirectory = member.kind == .directory
-        guard planner.chooses(member.path, isDirectory: isDirectory) else { continue }
         plain += min(member.size, UInt64.max - plain)
         try limits.check(plain: plain, compressed: archive.file.size ?? 0)
         guard claims else {
-          choices.append(SegmentPlan.Choice(number: number, refusal: nil))
+          choices.append(SegmentPlan.Choice(number: number, disposition: .make(.any)))
           continue
         }
         do throws(BatchError) {
-          guard try planner.claim(member.path, isDirectory: isDirectory) else { continue }
-          choices.append(SegmentPlan.Choice(number: number, refusal: nil))
+          guard let turn = try planner.claim(member.path, member.kind) else { continue }
+          choices.append(SegmentPlan.Choice(number: number, disposition: .make(turn)))
         } catch {
-          choices.append(SegmentPlan.Choice(number: number, refusal: error))
+          choices.append(SegmentPlan.Choice(number: number, disposition: .refused(error)))
         }
       }
       // Without patterns all of the archive is held against its index.

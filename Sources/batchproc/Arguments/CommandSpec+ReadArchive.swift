@@ -45,10 +45,10 @@ extension CommandSpec {
     discussion: [
       """
       Members are made below one directory, whatever the archive says: paths with '..', hard links that lead \
-      outside, second members of one name and devices are refused, each is named, and the others are \
-      extracted. Absolute names become relative. A file has its name only when it is complete. Symbolic links \
-      are made as they are, last of all, and nothing is written through one; --safe-links refuses those that \
-      lead outside.
+      outside and devices are refused, each is named, and the others are extracted. Absolute names become \
+      relative. A file has its name only when it is complete. Of several members of one name the last one is \
+      extracted, as tar does it; --overwrite is about what was there before. Symbolic links are made as they \
+      are, last of all, and nothing is written through one; --safe-links refuses those that lead outside.
       """,
       """
       A member glob is a pattern of gitignore; a directory that matches stands for all that is in it. What the index \

@@ -33,7 +33,7 @@ struct ExtractCommand: Command {
     let extraction = try Extraction(
       archive, into: choices.directory, globs: choices.globs, strip: choices.strip, options: options)
     let source = try ExtractSource(extraction)
-    let job = ExtractJob(extraction) { (reports) throws(BatchError) in
+    let job = ExtractJob(extraction, counters: session.runner.counters) { (reports) throws(BatchError) in
       for report in reports { try tell(report) }
     }
     var failure: BatchError?
@@ -60,7 +60,12 @@ struct ExtractCommand: Command {
         line.add("outcome", report.outcome.rawValue)
       }
     } else if common.verbose {
-      let note = report.outcome == .kept ? ": kept, as new as the member" : ""
+      let note =
+        switch report.outcome {
+        case .extracted: ""
+        case .kept: ": kept, as new as the member"
+        case .superseded: ": superseded, a later member has this name"
+        }
       session.diagnostics.print(TerminalText.string(report.path.bytes) + note)
     }
   }

@@ -30,7 +30,8 @@ struct ExtractionFinisherTests {
 
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) {
     let lane = ExtractionLane(folder, options, OwnerNumbers())
-    ExtractionFinisher(folder: folder, options: options, lane: lane).finish(steps) { _, verdict in
+    ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: { _ in true }).finish(steps) {
+      _, verdict in
       guard case .made(let losses) = verdict, losses.isEmpty else {
         Issue.record("\(verdict)")
         return
@@ -58,7 +59,7 @@ struct ExtractionFinisherTests {
         switch lane.extract(order, { _ in }) {
         case .deferred(let step, _): steps.withLock { $0.append(step) }
         case .failed(let error): Issue.record("\(error)")
-        case .made, .kept: break
+        case .made, .kept, .superseded: break
         }
       }
     }
