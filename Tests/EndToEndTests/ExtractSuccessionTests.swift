@@ -67,7 +67,10 @@ import Testing
       let run = try extract(archive, jobs)
       #expect(run.status == 0 && run.messages.isEmpty, "\(archive) \(run.errorText)")
       #expect(
-        try t.differences("stock", "out", "mode second link").lines { !$0.hasPrefix(". ") } == [],
+        try t.differences("stock", "out", "mode second link").lines {
+          // Stock tar leaves folders the time of this run that get files after they were left.
+          !$0.hasPrefix("b'.' ") && !$0.hasPrefix("b'many' ")
+        } == [],
         "\(archive)")
       #expect(try t.allTemporaries() == "")
     }
