@@ -104,6 +104,53 @@ import Testing
     #expect(superseded > 2)
   }
 
+  @Test("are marked by list and verify where a later one supersedes them", arguments: jobs)
+  func marks(jobs: String) throws {
+    try make(
+      "file('f', b'1'); file('g', b'g'); file('./f', b'22'); node('d', DIR); node('d', DIR); file('h')")
+    // Of an archive that is read once the row of the later member tells.
+    let exact = ["superseded", "", "", "superseded", "", ""]
+    let late = ["", "", "supersedes", "", "supersedes", ""]
+    let cases = [("x.tar", exact), ("x.tar.zst", exact), ("x.tar.gz", late), ("-", late)]
+    for (archive, expected) in cases {
+      let command = { (words: String) -> String in
+        (archive == "-" ? "cat x.tar | " : "") + "$BP \(words) -j \(jobs) \(archive)"
+      }
+      func marks(_ outcome: Outcome, json: Bool) -> [String] {
+        outcome.text.split(separator: "\n").filter { !json || $0.contains("\"type\":\"member\"") }.map {
+          row in
+          // A pattern with the quote or parenthesis before it, so that no name is taken for a mark.
+          row.contains(json ? "\"superseded\":true" : " (superseded)")
+            ? "superseded"
+            : row.contains(json ? "\"supersedes\":true" : " (supersedes an earlier member)")
+              ? "supersedes" : ""
+        }
+      }
+      let long = try t.shell(command("list -l"))
+      #expect(long.status == 0 && marks(long, json: false) == expected, "\(archive) \(long.text)")
+      #expect(marks(try t.shell(command("list --json")), json: true) == expected, "\(archive)")
+      #expect(!(try t.shell(command("list")).text.contains("supersede")))
+      let verified = try t.shell(command("verify -v"))
+      #expect(verified.status == 0 && marks(verified, json: false) == expected, "\(archive) \(verified.text)")
+      #expect(verified.errorText.contains("2 members are superseded"), "\(archive) \(verified.errorText)")
+      #expect(marks(try t.shell(command("verify --json")), json: true) == expected, "\(archive)")
+    }
+  }
+
+  @Test("are not held against a folder where a later one supersedes them", arguments: jobs)
+  func against(jobs: String) throws {
+    try make("file('f', b'1', mtime=5); file('g', b'g'); file('./f', b'22', mtime=9); file('g', b'hh')")
+    for archive in ["x.tar", "x.tar.gz", "x.tar.zst"] {
+      let run = try extract(archive, jobs)
+      #expect(run.status == 0)
+      let same = try t.shell("$BP verify -j \(jobs) --against out \(archive)")
+      #expect(same.status == 0 && same.text == "", "\(archive) \(same.text) \(same.errorText)")
+      try t.shell("echo more >>out/f")
+      let other = try t.shell("$BP verify -j \(jobs) --against out \(archive)")
+      #expect(other.status == 4 && other.text.split(separator: "\n").count == 1, "\(archive) \(other.text)")
+    }
+  }
+
   @Test("leave what was there before to --overwrite", arguments: jobs)
   func overwriting(jobs: String) throws {
     try make("file('f', b'1', mtime=50); file('f', b'2', mtime=60); file('d/g', b'1'); file('d/g', b'2')")

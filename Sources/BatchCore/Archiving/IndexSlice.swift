@@ -17,6 +17,8 @@ public struct IndexSlice: Sendable {
   let pages: [(first: Int, page: MemberPage)]
   /// Nil where they were not asked for.
   let checks: Checks?
+  /// Which of all members are superseded.
+  var marks = SupersededMembers()
 
   /// The member of a number of the slice.
   subscript(number: Int) -> MemberIndex.Member {
@@ -46,7 +48,11 @@ public struct IndexSlice: Sendable {
 
   /// Hands over one member after the other.
   func forEach(_ body: (ListedMember) -> Void) {
-    for number in numbers { body(ListedMember(self[number])) }
+    for number in numbers {
+      var member = ListedMember(self[number])
+      member.mark = marks.mark(of: number)
+      body(member)
+    }
   }
 
   /// The same without its first member; for those that have no checks.

@@ -10,6 +10,14 @@ public struct ListedMember: Sendable {
   public let entry: ArchiveEntry?
   /// Of the content; nil where there is none or nobody asked.
   public let digest: Digest?
+  /// What is to be said of other members of its name.
+  var mark = SupersededMembers.Mark.none
+
+  /// Whether a later member has its name.
+  public var isSuperseded: Bool { mark == .superseded }
+
+  /// Whether an earlier member has its name, in an archive that is read once: its row came before this was known.
+  public var supersedes: Bool { mark == .supersedes }
 
   init(_ entry: ArchiveEntry, digest: Digest? = nil, flags: MemberFlags = []) {
     self.init(

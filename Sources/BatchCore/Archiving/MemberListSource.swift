@@ -17,6 +17,8 @@ public struct MemberListSource: BatchSource {
   private let reader: ArchiveReader?
   private let digests: DigestStream?
   private let end: ArchiveEnd
+  /// Nil where nobody asks which members are superseded.
+  private var marks: SupersededMembers?
   private var isAtEnd = false
   private var number = 0
   /// Members of the index from this one on, where the archive is read beside it.
@@ -27,15 +29,24 @@ public struct MemberListSource: BatchSource {
   ///   - digests: whether the SHA-256 of contents is asked for.
   ///   - usesIndex: whether an index is believed; without it the members are those that any reader finds.
   ///   - memory: what the index may take, in bytes.
+  ///   - marks: whether members that a later one supersedes are to be marked.
   ///   - end: told how the archive ended.
   /// - Throws: `malformed` when the file is no archive.
   public init(
     _ archive: ArchiveFile, details: Bool, digests: Bool, usesIndex: Bool = true,
-    limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, end: ArchiveEnd
+    limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, marks: Bool = false,
+    end: ArchiveEnd
   ) throws(BatchError) {
     self.archive = archive
     self.end = end
     let finding = try IndexedArchive.find(in: archive, checks: digests && !details, memory: memory)
+    if marks {
+      if usesIndex, case .found(let indexed, _) = finding {
+        self.marks = try SupersededMembers(indexed.index, archive.cancellation)
+      } else {
+        self.marks = try SupersededMembers(archive, upTo: finding.end, decodes: false)
+      }
+    }
     if usesIndex, !details, case .found(let indexed, let remarks) = finding {
       cursor = IndexCursor(indexed.index)
       reader = nil
@@ -54,6 +65,22 @@ public struct MemberListSource: BatchSource {
   }
 
   public mutating func next() throws(BatchError) -> Item? {
+    let item = try nextItem()
+    switch item {
+    case .member(var member):
+      member.mark = marks?.mark(member.path) ?? .none
+      return .member(member)
+    case .members(var slice):
+      if let marks { slice.marks = marks }
+      return .members(slice)
+    case .problem:
+      marks?.skip()
+      return item
+    case nil: return nil
+    }
+  }
+
+  private mutating func nextItem() throws(BatchError) -> Item? {
     guard !isAtEnd else { return nil }
     guard let reader else { return try nextSlice().map { .members($0) } }
     do throws(BatchError) {

@@ -6,6 +6,7 @@ public final class Verification: Sendable {
     var damage: [String] = []
     var facts: [String] = []
     var indexDigest: Digest?
+    var marks = SupersededMembers()
   }
 
   private let state = Mutex(State())
@@ -20,6 +21,12 @@ public final class Verification: Sendable {
 
   /// The SHA-256 of the index, which stands for the whole archive; nil where there is none.
   public var indexDigest: Digest? { state.withLock { $0.indexDigest } }
+
+  /// Which members of an index are superseded.
+  var marks: SupersededMembers {
+    get { state.withLock { $0.marks } }
+    set { state.withLock { $0.marks = newValue } }
+  }
 
   func damaged(_ text: String) {
     state.withLock { if !$0.damage.contains(text) { $0.damage.append(text) } }

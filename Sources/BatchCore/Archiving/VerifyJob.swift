@@ -9,6 +9,14 @@ public final class VerifyJob: BatchJob {
     public var flags: MemberFlags = []
     /// How the folder that the archive is held against differs; nil where it does not.
     public var difference: LiveDifference?
+    /// What is to be said of other members of its name.
+    var mark = SupersededMembers.Mark.none
+
+    /// Whether a later member has its name; such a one is not held against a folder.
+    public var isSuperseded: Bool { mark == .superseded }
+
+    /// Whether an earlier member has its name, in an archive that is read once.
+    public var supersedes: Bool { mark == .supersedes }
   }
 
   private let verification: Verification
@@ -43,7 +51,7 @@ public final class VerifyJob: BatchJob {
       case .stretch(let archive, let stretch):
         try verify(stretch, of: archive, in: context)
       case .compare(let member):
-        var finding = Finding(path: member.path, damage: nil)
+        var finding = Finding(path: member.path, damage: nil, mark: item.mark)
         try settle(&finding, as: member, in: context)
         findings.append(finding)
       case .new(let path):
@@ -51,7 +59,7 @@ public final class VerifyJob: BatchJob {
       case .problem(let problem): context.report(problem)
       case .read(let path):
         context.finish()
-        findings.append(Finding(path: path, damage: nil))
+        findings.append(Finding(path: path, damage: nil, mark: item.mark))
       case .unreadable(let path, let error):
         guard error.code != .unsupported else {
           context.report(Problem(.unreadable, path.map { error.at($0) } ?? error))
@@ -59,7 +67,7 @@ public final class VerifyJob: BatchJob {
         }
         if let path {
           context.finish()
-          findings.append(Finding(path: path, damage: error))
+          findings.append(Finding(path: path, damage: error, mark: item.mark))
         } else {
           verification.damaged(error.message)
         }
@@ -99,9 +107,11 @@ public final class VerifyJob: BatchJob {
           (Finding(path: member.path, damage: damage), ComparedMember(member, rest?.entry)))
       }
     }
-    for (position, (finding, member)) in found.enumerated() {
+    let marks = verification.marks
+    for (number, (finding, member)) in zip(group.members, found) {
       var finding = finding
-      finding.flags = members.flags(of: group.members.lowerBound + position).subtracting(.digest)
+      finding.flags = members.flags(of: number).subtracting(.digest)
+      finding.mark = marks.mark(of: number)
       try settle(&finding, as: member, in: context)
       findings.append(finding)
     }
@@ -111,7 +121,7 @@ public final class VerifyJob: BatchJob {
   private func settle(
     _ finding: inout Finding, as member: ComparedMember, in context: ChunkContext
   ) throws(BatchError) {
-    guard let live else { return context.finish() }
+    guard let live, !finding.isSuperseded else { return context.finish() }
     let comparison = try context.tool(of: live) { () throws(BatchError) in try LiveComparison(live) }
     guard case .compared(let difference) = try comparison.compare(member, in: context) else { return }
     finding.difference = difference

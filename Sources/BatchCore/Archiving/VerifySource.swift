@@ -19,6 +19,8 @@ public struct VerifySource: BatchSource {
     }
 
     let step: Step
+    /// What is to be said of other members of its name.
+    var mark = SupersededMembers.Mark.none
   }
 
   private enum Way {
@@ -34,15 +36,17 @@ public struct VerifySource: BatchSource {
   private let digests: DigestStream?
   private var stretch: WrittenArchive.Stretch?
   private var newFiles: NewFiles?
+  private var marks = SupersededMembers()
   private var isAtEnd = false
 
   /// - Parameters:
   ///   - live: a folder to compare the members with.
   ///   - memory: what the index of the archive may take, in bytes.
+  ///   - marks: whether members that a later one supersedes are to be marked, and not only counted.
   /// - Throws: `malformed` when the file is no archive.
   public init(
     _ archive: ArchiveFile, _ verification: Verification, live: LiveTree? = nil,
-    memory: Int = BatchOptions().memory
+    memory: Int = BatchOptions().memory, marks: Bool = false
   ) throws(BatchError) {
     self.archive = archive
     self.verification = verification
@@ -54,6 +58,9 @@ public struct VerifySource: BatchSource {
       way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
       verification.begin(indexed)
       remarks.forEach { verification.damaged($0) }
+      let found = try SupersededMembers(indexed.index, archive.cancellation)
+      verification.marks = found
+      if let fact = found.fact { verification.note(fact) }
       return
     case .damaged(let error, _): verification.damaged(error.message)
     case .tooLarge(let error, _): verification.note(error.message)
@@ -63,6 +70,9 @@ public struct VerifySource: BatchSource {
     let start = Array(content.start.prefix(CompressionFormat.detectionLength))
     way = .members(try ArchiveReader(content, name: archive.path, limits: ArchiveLimits()))
     verification.begin(format: content.format, start: start)
+    if marks || live != nil {
+      self.marks = try SupersededMembers(archive, upTo: finding.end, decodes: live != nil)
+    }
   }
 
   /// What was just written, to be held against what it was made of.
@@ -140,13 +150,15 @@ public struct VerifySource: BatchSource {
     }
   }
 
-  private func next(of reader: ArchiveReader) throws(BatchError) -> Item? {
+  private mutating func next(of reader: ArchiveReader) throws(BatchError) -> Item? {
     switch try reader.next() {
     case nil:
       try reader.drain()
       verification.end(reader)
+      if let fact = marks.fact { verification.note(fact) }
       return nil
     case .unusable(let error):
+      marks.skip()
       guard error.path != nil || error.code != .malformed else {
         // Known before the end, of which it can no longer be said that it was reached without damage.
         verification.damaged(error.message)
@@ -156,14 +168,17 @@ public struct VerifySource: BatchSource {
       return Item(step: .unreadable(error.path, error))
     case .entry(let entry):
       live?.register(entry.path, entry.kind)
+      let mark = marks.mark(entry.path)
       do throws(BatchError) {
-        if let live { return try compared(entry, reader, live) }
+        if let live, mark != .superseded {
+          return Item(step: try compared(entry, reader, live).step, mark: mark)
+        }
         try reader.readContent { _, _ in }
       } catch {
         try archive.cancellation.check()
-        return Item(step: .unreadable(entry.path, error.at(entry.path)))
+        return Item(step: .unreadable(entry.path, error.at(entry.path)), mark: mark)
       }
-      return Item(step: .read(entry.path))
+      return Item(step: .read(entry.path), mark: mark)
     }
   }
 

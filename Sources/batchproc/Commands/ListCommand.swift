@@ -22,7 +22,7 @@ struct ListCommand: Command {
     let source = try MemberListSource(
       archive, details: choices.showsLongRows, digests: choices.showsDigests,
       usesIndex: choices.usesIndex,
-      memory: session.runner.options.memory, end: end)
+      memory: session.runner.options.memory, marks: choices.showsLongRows || common.json, end: end)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let rows = MemberRows(
       form: results.writesEvents

@@ -22,6 +22,8 @@ struct MemberRows: Sendable {
       append(name: shownName(of: member), to: &bytes)
       appendTarget(of: member, to: &bytes)
       if let text = member.flags.text { bytes += " (\(text))".utf8 }
+      if member.isSuperseded { bytes += " (superseded)".utf8 }
+      if member.supersedes { bytes += " (supersedes an earlier member)".utf8 }
     case .digests:
       guard let digest = member.digest else { return }
       appendDigest(digest, of: member, to: &bytes)
@@ -117,6 +119,8 @@ struct MemberRows: Sendable {
     }
     if member.flags.contains(.changed) { bytes += ",\"changed\":true".utf8 }
     if member.flags.contains(.incomplete) { bytes += ",\"incomplete\":true".utf8 }
+    if member.isSuperseded { bytes += ",\"superseded\":true".utf8 }
+    if member.supersedes { bytes += ",\"supersedes\":true".utf8 }
     if let digest = member.digest { bytes += ",\"sha256\":\"\(digest.hex)\"".utf8 }
     bytes += "}\n".utf8
   }

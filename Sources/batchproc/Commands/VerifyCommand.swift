@@ -34,7 +34,8 @@ struct VerifyCommand: Command {
     let source: VerifySource
     do throws(BatchError) {
       source = try VerifySource(
-        archive, verification, live: live, memory: session.runner.options.memory)
+        archive, verification, live: live, memory: session.runner.options.memory,
+        marks: common.verbose || common.json)
     } catch {
       // A file that is no archive counts as different (exit 4).
       guard error.code == .malformed else { throw error }
@@ -70,6 +71,8 @@ struct VerifyCommand: Command {
             line.add(path: finding.path)
             line.add("outcome", finding.damage == nil ? "whole" : "damaged")
             line.add(finding.flags)
+            if finding.isSuperseded { line.add("superseded", true) }
+            if finding.supersedes { line.add("supersedes", true) }
           }
         }
         guard let difference = finding.difference else { continue }

@@ -13,7 +13,9 @@ struct VerifyRows: Sendable {
     if let difference = finding.difference {
       append(finding.path, difference.kind.rawValue.uppercased(), difference.aspects, to: &bytes)
     } else if finding.damage == nil, finding.flags.text == nil, showsWhole {
-      append(finding.path, "OK", to: &bytes)
+      let mark =
+        finding.isSuperseded ? " (superseded)" : finding.supersedes ? " (supersedes an earlier member)" : ""
+      append(finding.path, "OK\(mark)", to: &bytes)
     }
   }
 
