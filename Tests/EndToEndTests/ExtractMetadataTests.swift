@@ -82,6 +82,68 @@ import Testing
     #expect(try t.shell("stat -c %.Y out/good out/old").text == "20.250000000\n-1000.500000000\n")
   }
 
+  @Test(
+    "take no owner and no time from what is no number", .enabled(if: Host.isRoot),
+    arguments: ["1", "2", "7", "32"])
+  func noNumbers(jobs: String) throws {
+    let owners = ["abc", "", "+5", " 5", "5.7", "0x10", "-99999999999999999999"].enumerated().map {
+      ("u\($0)", "'uid': '\($1)'")
+    }
+    let times = ["nan", "inf", "1e30", "", "5.x", "-"].enumerated().map { ("t\($0)", "'mtime': '\($1)'") }
+    try makePax(owners + times + [("good", "'uid': '12', 'gid': '34', 'mtime': '0.25'")])
+    let run = try t.batchproc("extract", "-p", "-j", PathBytes(jobs), "-C", "out", "x.tar")
+    #expect(run.status == 3, "\(run.errorText)")
+    for (name, _) in owners {
+      #expect(
+        run.errorText.contains("\(name): the archive has no possible number for its owner"),
+        "\(run.errorText)")
+      #expect(try t.shell("stat -c '%u:%g %a' out/\(name)").text == "0:0 755\n")
+    }
+    for (name, _) in times {
+      #expect(run.errorText.contains("\(name): the archive has no possible time for it"), "\(run.errorText)")
+    }
+    #expect(run.messages.count == owners.count + times.count, "\(run.errorText)")
+    #expect(try t.shell("stat -c '%u:%g %a %.Y' out/good").text == "12:34 4755 0.250000000\n")
+  }
+
+  @Test("heed global headers as stock tar does, or say that they are not applied", .enabled(if: Host.isRoot))
+  func globalHeaders() throws {
+    let made = try t.shell(
+      """
+      python3 - <<'END'
+      import io, tarfile
+      def make(name, globals):
+          tar = tarfile.open(name, 'w', format=tarfile.PAX_FORMAT, pax_headers=globals)
+          for member, own in [('plain', {}), ('own', {'uid': '99', 'mtime': '5.5'}), ('last', {})]:
+              info = tarfile.TarInfo(member); info.mtime = 3; info.pax_headers = own
+              tar.addfile(info)
+          tar.close()
+      make('x.tar', {'uid': '1234', 'gid': '4321', 'mtime': '77.5', 'comment': 'of no effect'})
+      make('y.tar', {'path': 'elsewhere', 'SCHILY.xattr.user.a': 'b'})
+      make('z.tar', {'uid': '4294967296', 'mtime': 'nan'})
+      make('w.tar', {'comment': '0123456789abcdef'})
+      END
+      mkdir stock out; tar --numeric-owner -xpf x.tar -C stock
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    let run = try t.batchproc("extract", "-p", "-C", "out", "x.tar")
+    #expect(run.status == 0 && run.messages.isEmpty, "\(run.errorText)")
+    let look = "stat -c '%n %u:%g %.Y' plain own last"
+    #expect(try t.shell("cd out; \(look)").text == (try t.shell("cd stock; \(look)").text))
+    #expect(try t.shell("cd out; \(look)").text.hasPrefix("plain 1234:4321 77.5"))
+    for command in ["verify", "list -l", "extract --overwrite always -C out"] {
+      let said = try t.shell("$BP \(command) y.tar")
+      #expect(
+        said.errorText.contains("a global header sets SCHILY.xattr.user.a, path, which is not applied"),
+        "\(command) \(said.errorText)")
+      #expect(!(try t.shell("$BP \(command) w.tar").errorText.contains("global")), "\(command)")
+    }
+    let bad = try t.batchproc("extract", "-p", "--overwrite", "always", "-C", "out", "z.tar")
+    #expect(bad.status == 3)
+    #expect(bad.messages.count { $0.contains("no possible number") } == 2, "\(bad.errorText)")
+    #expect(bad.messages.count { $0.contains("no possible time") } == 2, "\(bad.errorText)")
+  }
+
   @Test("find the number of a group that has very many members", .enabled(if: Host.canMount))
   func largeGroup() throws {
     try makePax([("f", "'gid': '1', 'gname': 'crowd'")], mode: "0o644")

@@ -39,6 +39,7 @@ final class ArchiveReader {
   /// Where the content of the last member that was passed ends, its padding included.
   private(set) var boundary: UInt64 = 0
   private var isInside = false
+  private var records = PaxRecords()
   private var isEncrypted = false
   /// What was found behind damage that is reported before it; nil for the end of the archive.
   private var found: [Member?] = []
@@ -341,6 +342,7 @@ final class ArchiveReader {
       }
       do throws(BatchError) {
         try check(member, entry)
+        if isTar { try applyRecords(to: &member) }
       } catch {
         throw error.at(member.path)
       }
@@ -370,6 +372,14 @@ final class ArchiveReader {
     isEncrypted = archive_entry_is_encrypted(entry) != 0
     // The target of a link stands where other members have their content.
     if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
+  }
+
+  /// Owners and times of extended headers that libarchive does not pass on as they are.
+  private func applyRecords(to member: inout ArchiveEntry) throws(BatchError) {
+    _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+      try records.apply(TarHeaderScan(headers), to: &member)
+    }
+    if let remark = records.remark, !remarks.contains(remark) { remarks.append(remark) }
   }
 
   private static let encrypted = BatchError(.unsupported, "unsupported: encrypted")

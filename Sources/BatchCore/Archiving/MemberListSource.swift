@@ -68,7 +68,7 @@ public struct MemberListSource: BatchSource {
     let item = try nextItem()
     switch item {
     case .member(var member):
-      member.mark = marks?.mark(member.path) ?? .none
+      member.mark = marks?.mark(member.path) ?? SupersededMembers.Mark.none
       return .member(member)
     case .members(var slice):
       if let marks { slice.marks = marks }
