@@ -228,6 +228,39 @@ import Testing
     #expect(try extracted() == "t t/plain ")
   }
 
+  @Test(
+    "is not what archives of other formats have: --all-formats reads them, and without it they are called by their name"
+  )
+  func otherFormats() throws {
+    try python(
+      """
+      os.mkdir('t'); open('t/one', 'w').write('one' * 999); open('t/two', 'w').write('two')
+      run = lambda *words: subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+      run('ar', 'rcS', 'x.a', 't/one', 't/two')
+      run('bsdtar', '-c', '--format=iso9660', '-f', 'x.iso', 't')
+      run('bsdtar', '-c', '--format=warc', '-f', 'x.warc', 't/one', 't/two')
+      run('bsdtar', '-c', '--format=xar', '-f', 'x.xar', 't')
+      """)
+    for (archive, name) in [("x.a", "one"), ("x.iso", "t/one"), ("x.warc", "t/one")] {
+      let archive = PathBytes(archive)
+      for command in [["list"], ["verify"], ["extract", "-C", "out"]] {
+        let command = command.map { PathBytes($0) }
+        let refused = try t.batchproc(command + [archive])
+        #expect(refused.status == 1, "\(archive) \(command): \(refused.errorText)")
+        #expect(refused.errorText.contains("unsupported: "), "\(archive): \(refused.errorText)")
+        #expect(refused.errorText.contains("--all-formats"), "\(archive): \(refused.errorText)")
+        _ = try t.shell("rm -rf out && mkdir out")
+        let read = try t.batchproc(command + ["--all-formats", archive])
+        #expect(read.status == 0, "\(archive) \(command): \(read.errorText)")
+      }
+      #expect(try t.shell("cmp t/one out/\(name)").status == 0)
+    }
+    for option in [[], ["--all-formats"]] as [[PathBytes]] {
+      let refused = try t.batchproc(["verify", "x.xar"] + option)
+      #expect(refused.status == 1 && refused.errorText.contains("unsupported: xar"), "\(refused.errorText)")
+    }
+  }
+
   // MARK: Tar and cpio
 
   @Test(

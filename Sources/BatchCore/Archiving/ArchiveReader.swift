@@ -91,8 +91,31 @@ final class ArchiveReader {
     let start = content.start
     let isUnicode =
       content.format == nil && (start.starts(with: Array("PK".utf8)) || start.starts(with: Array("7z".utf8)))
-    try self.init(
-      content, name: name, isUnicode: isUnicode, readsAllFormats: content.readsAllFormats, limits: limits)
+    let format = try Self.format(of: content)
+    // An ISO image begins with zeros, as a tar without members does.
+    if let format, format.kind == .archive, !content.readsAllFormats {
+      throw BatchError(
+        .unsupported, format.message, path: name,
+        remedy: "--all-formats reads ar, cab, iso, lha, rar and warc")
+    }
+    do throws(BatchError) {
+      try self.init(
+        content, name: name, isUnicode: isUnicode, readsAllFormats: content.readsAllFormats, limits: limits)
+    } catch {
+      guard error.message == Self.unknownFormat, let format else { throw error }
+      throw BatchError(.unsupported, format.message, path: name)
+    }
+  }
+
+  /// What the content is, when it is nothing that is always read.
+  private static func format(of content: FileContent) throws(BatchError) -> UnsupportedFormat? {
+    if let format = UnsupportedFormat.detect(content.start) { return format }
+    // An ISO image is told by its seventeenth sector.
+    guard let file = content.file, let size = content.length, size >= UInt64(UnsupportedFormat.isoLength)
+    else {
+      return nil
+    }
+    return UnsupportedFormat.detect(try file.bytes(at: 0, count: UnsupportedFormat.isoLength))
   }
 
   deinit {
