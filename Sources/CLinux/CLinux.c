@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -57,6 +59,15 @@ int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size) {
   return fsetxattr(fd, name, value, size, 0);
 }
 
+int clinux_fremovexattr(int fd, const char *name) { return fremovexattr(fd, name); }
+
+const long clinux_overlay_file_system = OVERLAYFS_SUPER_MAGIC;
+
+long clinux_file_system_type(int fd) {
+  struct statfs about;
+  return fstatfs(fd, &about) == 0 ? (long)about.f_type : -1;
+}
+
 int clinux_syncfs(int fd) { return syncfs(fd); }
 
 int clinux_open_beneath(int directory, const char *path, int flags) {
@@ -64,7 +75,14 @@ int clinux_open_beneath(int directory, const char *path, int flags) {
       .flags = (uint64_t)(flags | O_CLOEXEC),
       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
   };
-  return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+  static atomic_bool is_missing;
+  if (atomic_load_explicit(&is_missing, memory_order_relaxed)) {
+    errno = ENOSYS;
+    return -1;
+  }
+  int result = (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+  if (result < 0 && errno == ENOSYS) atomic_store_explicit(&is_missing, 1, memory_order_relaxed);
+  return result;
 }
 
 static void descriptor_path(char *path, size_t size, int fd) { snprintf(path, size, "/proc/self/fd/%d", fd); }

@@ -45,7 +45,7 @@ import Testing
     "killed at each step of a batch", .enabled(if: Host.canTrace, "needs strace"),
     arguments: [
       ("write", 9), ("fchmod", 1), ("syncfs", 1), ("renameat2", 1), ("renameat2", 20), ("fsync", 1),
-      ("fsync", 2), ("unlink", 1), ("unlink", 15),
+      ("fsync", 2), ("unlinkat", 1), ("unlinkat", 15),
     ])
   func atCall(call: String, turn: Int) throws {
     try t.shell("cp -a src w")
@@ -140,7 +140,7 @@ import Testing
       strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w
       grep -oE '^[0-9]+ +[a-z]+[0-9]?\\(' trace | tr -d '(' | awk '{print $2}' | uniq -c | awk '{print $1, $2}'
       """)
-    #expect(run.text == "1 syncfs\n3 renameat2\n1 fsync\n3 unlink\n", "\(run.text)")
+    #expect(run.text == "1 syncfs\n3 renameat2\n1 fsync\n3 unlinkat\n", "\(run.text)")
   }
 
   @Test("--no-fsync asks for no disk", .enabled(if: Host.canTrace, "needs strace"))
@@ -155,7 +155,7 @@ import Testing
     "every call that fails is told, and nothing is lost", .enabled(if: Host.canTrace, "needs strace"),
     arguments: [
       ("write", 5, 5), ("syncfs", 1, 5), ("fsync", 1, 5), ("renameat2", 3, 5), ("fchmod", 2, 5),
-      ("unlink", 2, 3), ("pread64", 4, 5),
+      ("unlinkat", 2, 3), ("pread64", 4, 5),
     ])
   func failingCalls(call: String, turn: Int, status: Int32) throws {
     try t.shell("cp -a src w")

@@ -75,15 +75,18 @@ import Testing
   func syncsFolders(command: String, plain: Int) throws {
     try t.shell(plain == 1 ? "gunzip -f w/one.gz; gunzip <w/a.gz >w/a; rm w/*.gz w/d/*; ln w/a w/d/b" : "")
     let trace =
-      "strace -qq -f -y -o trace -e trace=linkat,fsync,unlink,unlinkat $BP \(command) -j1 --output-dir o"
-    let run = try t.shell("\(trace) --remove-source w; awk '/linkat.*o.w.d/,0' trace")
+      "strace -qq -f -y -o trace -e trace=mkdirat,linkat,fsync,unlinkat $BP \(command) -j1 --output-dir o"
+    let run = try t.shell("\(trace) --remove-source w; cat trace")
     let calls = run.text.split(separator: "\n").map { String($0) }
-    let link = try #require(calls.firstIndex { $0.contains("linkat") && $0.contains("o/w/d/b") })
-    let removal = try #require(calls.lastIndex { $0.contains("unlink") && $0.contains("w/d/b") })
-    for folder in ["/o/w/d>", "/o/w>", "/o>"] {
-      let sync = try #require(calls.firstIndex { $0.contains("fsync") && $0.contains(folder) }, "\(run.text)")
-      #expect(link < sync && sync < removal)
-    }
+    let folder = try #require(calls.firstIndex { $0.contains("mkdirat") && $0.contains("/o/w>, \"d\"") })
+    let link = try #require(calls.firstIndex { $0.contains("linkat") && $0.contains("/o/w/d>, \"b") })
+    let removal = try #require(calls.lastIndex { $0.contains("unlinkat") && $0.contains("/w/d>, \"b") })
+    let nameOfFolder = try #require(
+      calls.firstIndex { $0.contains("fsync") && $0.contains("/o/w>") }, "\(run.text)")
+    let nameOfLink = try #require(
+      calls.firstIndex { $0.contains("fsync") && $0.contains("/o/w/d>") }, "\(run.text)")
+    #expect(folder < calls.lastIndex { $0.contains("fsync") && $0.contains("/o/w>") } ?? nameOfFolder)
+    #expect(link < nameOfLink && nameOfLink < removal)
     let quick = try t.shell("rm -rf o; \(trace) --no-fsync w; grep -c fsync trace")
     #expect(quick.text == "0\n")
   }

@@ -53,6 +53,7 @@ import Testing
     "long options that the documents mention of batchproc exist",
     arguments: [
       "README.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md", "docs/concurrency.md",
+      "docs/security.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
       "samples/cron/batchproc-archive.cron", "samples/cron/batchproc-archive.service",

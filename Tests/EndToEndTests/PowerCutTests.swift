@@ -63,15 +63,15 @@ struct PowerCutTests {
     "at each step of a run that removes its sources",
     arguments: [
       ("write", 9, .nothing), ("syncfs", 1, .namesWithoutContents), ("renameat2", 5, .namesWithoutContents),
-      ("fsync", 2, .namesWithoutContents), ("fsync", 2, .nothing), ("unlink", 1, .namesWithoutContents),
-      ("unlink", 9, .nothing), ("exit_group", 1, .nothing),
+      ("fsync", 2, .namesWithoutContents), ("fsync", 2, .nothing), ("unlinkat", 1, .namesWithoutContents),
+      ("unlinkat", 9, .nothing), ("exit_group", 1, .nothing),
     ] as [(String, Int, Cut)])
   func compressing(call: String, turn: Int, cut: Cut) throws {
     let fault = "-e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn)"
     expectSafe(try self.cut("compress --remove-source", at: fault, cut))
   }
 
-  @Test("at each step of decompressing", arguments: [("renameat2", 5), ("unlink", 9)])
+  @Test("at each step of decompressing", arguments: [("renameat2", 5), ("unlinkat", 9)])
   func decompressing(call: String, turn: Int) throws {
     expectSafe(
       try cut(

@@ -108,7 +108,7 @@ public final class ArchiveJob: BatchJob {
       } else {
         let bare = try maker.bareEntry(for: record)
         isAdded = try bench.add(of: record.status) { (begin) throws(BatchError) in
-          try context.read(record, keepsShort: true) { (file: borrowing Descriptor) throws(BatchError) in
+          try context.read(record, keepsShort: true) { (file: borrowing Descriptor, _) throws(BatchError) in
             var entry = bare
             entry.attributes = AttributeReader.attributes(of: file.raw)
             try begin(entry)
@@ -336,7 +336,7 @@ public final class ArchiveJob: BatchJob {
     if entry.kind == .file {
       content.reserveCapacity(Int(clamping: record.status.size))
       let outcome = try context.read(record, isCounted: false, keepsShort: true) {
-        (_: borrowing Descriptor) throws(BatchError) in
+        (_: borrowing Descriptor, _) throws(BatchError) in
         content.removeAll(keepingCapacity: true)
       } consume: { piece in
         content.append(contentsOf: piece)

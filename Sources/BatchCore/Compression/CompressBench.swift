@@ -10,8 +10,8 @@ final class CompressBench {
   var output: [UInt8] = []
   /// Those of the source.
   var attributes: [ExtendedAttribute] = []
-  /// Where the last output went to; not kept open from chunk to chunk.
-  var folder: OutputFolder?
+  /// Of the last source and its output; not kept open from chunk to chunk.
+  var place: OutputPlace?
 
   init(
     _ format: CompressionFormat, level: Int, checking check: @escaping () throws(BatchError) -> Void
@@ -37,7 +37,7 @@ final class CompressBench {
       let room = UnsafeMutableRawBufferPointer(start: base, count: capacity)
       var count = 0
       outcome = try context.read(record, isCounted: false, into: room) {
-        (file: borrowing Descriptor) throws(BatchError) in
+        (file: borrowing Descriptor, _) throws(BatchError) in
         attributes = AttributeReader.attributes(of: file.raw)
         pieces.removeAll(keepingCapacity: true)
       } consume: { piece in

@@ -13,7 +13,7 @@ public final class CompressJob: BatchJob {
     case skippedBlock(LargeFile, index: Int, TransformOutcome?)
     case failedBlock(LargeFile, index: Int, Problem)
     case streamBlock(CompressedBlock)
-    case link(FileRecord, first: FileRecord)
+    case link(FileRecord, first: FileRecord, OutputDecision)
   }
 
   private let format: CompressionFormat
@@ -47,12 +47,14 @@ public final class CompressJob: BatchJob {
     let account = OutputAccount(
       counters: runner.counters, observer: observer, policy: runner.options.policy)
     self.account = account
-    let folders = OutputFolders(options)
+    let folders = OutputFolders(options, kept: options.keptFolders, calls: runner.calls)
     self.folders = folders
     let links = LinkLedger(options, folders)
     self.links = links
     stream = StreamOutput(output, plan: try BlockPlan(format, level: level, fileSize: nil))
-    committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { output in
+    committer = OutputCommitter(
+      limit: options.staged, isSynced: options.isSynced, devices: folders.devices
+    ) { output in
       account.done()
       links.committed(output)
     } failed: { _, error in
@@ -62,6 +64,8 @@ public final class CompressJob: BatchJob {
 
   // MARK: On the lanes
 
+  public var descriptors: Int { options.descriptorsOfLane }
+
   public func process(
     _ chunk: Chunk<CompressItem>, in context: ChunkContext
   ) throws(BatchError) -> [Part] {
@@ -69,7 +73,7 @@ public final class CompressJob: BatchJob {
     let bench = try context.tool(of: self) { () throws(BatchError) in
       try CompressBench(format, level: level) { () throws(BatchError) in try cancellation.check() }
     }
-    defer { bench.folder = nil }
+    defer { bench.place = nil }
     var parts = [Part]()
     for item in chunk.items {
       context.resultCount = parts.count
@@ -85,7 +89,9 @@ public final class CompressJob: BatchJob {
       case .streamBlock(let bytes, let index):
         parts.append(.streamBlock(try compress(bytes, index, bench)))
       case .link(let record, let first):
-        parts.append(.link(record, first: first))
+        if let look = OutputLook(at: record, options, folders, &bench.place, context) {
+          parts.append(.link(record, first: first, look.decision))
+        }
       case .output(let record):
         context.skip()
         parts.append(.report(TransformReport(source: record.path, outcome: .compressedAlready)))
@@ -108,13 +114,12 @@ public final class CompressJob: BatchJob {
   private func compress(
     _ record: FileRecord, _ bench: CompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
-    let target = options.naming.target(of: record.path) ?? record.path
-    if bench.folder?.holds(target) == false { bench.folder = nil }
-    let decision = OutputDecision.of(target, for: record, options, in: bench.folder)
+    guard let look = OutputLook(at: record, options, folders, &bench.place, context) else { return nil }
+    let (target, decision) = (look.target ?? record.path, look.decision)
     switch decision {
     case .write, .rewrite: break
-    case .upToDate:
-      links.settled(record)
+    case .upToDate(let output):
+      links.settled(record, output)
       context.skip()
       return .upToDate
     case .refused(let error):
@@ -136,7 +141,9 @@ public final class CompressJob: BatchJob {
     }
     let removes = options.removesSource && outcome.isStable
     do throws(BatchError) {
-      try write(bench, to: target, decision, of: record, outcome.status, removes: removes)
+      if let remark = try write(bench, to: look, of: record, outcome.status, removes: removes) {
+        context.warn(Problem(.special, remark))
+      }
     } catch {
       guard error.code != .cancelled else { throw error }
       context.report(Problem(.unreadable, error))
@@ -146,15 +153,17 @@ public final class CompressJob: BatchJob {
       target: target, plainSize: Int64(bench.content.count), compressedSize: Int64(bench.output.count))
   }
 
+  /// - Returns: what to report of the output.
   private func write(
-    _ bench: CompressBench, to target: PathBytes, _ decision: OutputDecision, of record: FileRecord,
-    _ status: FileStatus, removes: Bool
-  ) throws(BatchError) {
+    _ bench: CompressBench, to look: OutputLook, of record: FileRecord, _ status: FileStatus, removes: Bool
+  ) throws(BatchError) -> BatchError? {
     committer.reserve()
     do throws(BatchError) {
-      let folder = if let open = bench.folder { open } else { try folders.folder(of: target) }
-      bench.folder = folder
-      let file = try AtomicFile(outputOf: status, at: target, in: folder, decision, options)
+      let target = look.target ?? record.path
+      let place = try folders.prepare(look.place)
+      bench.place = place
+      let folder = place.target ?? place.source
+      let file = try AtomicFile(outputOf: status, at: target, in: folder, look.decision, options)
       let compressed = bench.output
       try file.write(compressed.span)
       if removes {
@@ -162,12 +171,13 @@ public final class CompressJob: BatchJob {
           try bench.digest.digest(of: raw)
         }
         try OutputProof.prove(file, has: expected, bench.decoder, bench.digest, cancellation)
-        if decision == .rewrite {
-          try OutputProof.proveExisting(target, has: expected, bench.decoder, bench.digest)
+        if look.decision == .rewrite {
+          try OutputProof.proveExisting(target, in: folder, has: expected, bench.decoder, bench.digest)
         }
       }
-      try file.prepare(.init(of: status), attributes: bench.attributes)
-      committer.add(StagedOutput(file: file, source: record, isProved: removes))
+      let remark = try file.prepare(.init(of: status), attributes: bench.attributes)
+      committer.add(StagedOutput(file, of: record, status, at: place, isProved: removes))
+      return remark
     } catch {
       committer.release()
       throw error
@@ -194,11 +204,10 @@ public final class CompressJob: BatchJob {
       }
       if let failure { throw failure }
       if index == 0 {
-        file.note(
-          try context.withFile(file.record) { (source, now) throws(BatchError) in
-            try now.requireContent(of: file.record)
-            return AttributeReader.attributes(of: source)
-          })
+        try context.withFile(file.record) { (source, now) throws(BatchError) in
+          try now.requireContent(of: file.record)
+          file.note(now, AttributeReader.attributes(of: source))
+        }
       }
     } catch {
       try context.checkCancellation()
@@ -234,8 +243,8 @@ public final class CompressJob: BatchJob {
         abandon(file)
         links.note(nil, of: file.record)
         if file.isFirstToTell() { account.failed(problem) }
-      case .link(let record, let first):
-        guard let outcome = links.take(record, first: first) else {
+      case .link(let record, let first, let decision):
+        guard let outcome = links.take(record, first: first, decision) else {
           account.skipped()
           continue
         }
@@ -251,6 +260,7 @@ public final class CompressJob: BatchJob {
   public func finish() throws(BatchError) {
     committer.flush()
     links.finish(account)
+    for error in folders.finish() { account.warn(error) }
     if try stream.finish() { account.done() }
   }
 
@@ -261,6 +271,7 @@ public final class CompressJob: BatchJob {
       current = nil
     }
     committer.discard()
+    _ = folders.finish()
   }
 
   private func append(_ block: CompressedBlock, _ index: Int, of file: LargeFile) throws(BatchError) {
@@ -301,15 +312,14 @@ public final class CompressJob: BatchJob {
 
   private func finish(_ output: LargeOutput) throws(BatchError) -> TransformOutcome {
     do throws(BatchError) {
-      let size = try output.finish()
+      let (size, remark) = try output.finish()
+      if let remark { account.warn(remark) }
       if !options.compressesAll, size >= output.file.record.status.size {
         output.target.discard()
         committer.release()
         return .notSmaller
       }
-      let removes = options.removesSource
-      if removes { try output.prove(format, cancellation) }
-      committer.add(StagedOutput(file: output.target, source: output.file.record, isProved: removes))
+      committer.add(options.removesSource ? try output.proved(format, cancellation) : output.staged())
       return .written(
         target: output.target.target, plainSize: output.file.record.status.size, compressedSize: size)
     } catch {

@@ -12,6 +12,7 @@ public struct CompressSource: BatchSource {
   private var firstNames: [FileIdentity: FileRecord] = [:]
   private var stream: StreamBlocks?
   private var claims: OutputClaims?
+  private let folders: OutputFolders
 
   /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
   /// - Throws: `invalid` for a level that the format has not.
@@ -22,6 +23,7 @@ public struct CompressSource: BatchSource {
     self.tree = tree
     claims = operandCount == 1 ? nil : OutputClaims()
     self.options = options
+    folders = OutputFolders(options, kept: 0, calls: tree.calls)
     self.format = format
     self.level = try format.checkedLevel(level)
     self.cancellation = cancellation
@@ -66,17 +68,28 @@ public struct CompressSource: BatchSource {
       firstNames[record.status.identity] = record
     }
     guard record.status.size >= blockThreshold else { return .file(record) }
-    let decision = OutputDecision.of(target, for: record, options)
-    switch decision {
-    case .write, .rewrite: break
     // What is not to be written is told by the way that small files take.
-    case .upToDate, .refused: return .file(record)
-    }
+    guard let decision = decision(on: target, for: record), decision.isWritten else { return .file(record) }
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
     let file = LargeFile(record, plan: plan, decision: decision)
     large = file
     nextBlock = 1
     return .block(file, index: 0)
+  }
+
+  /// Nil where the folder of the source is not there any more.
+  private func decision(on target: PathBytes, for record: FileRecord) -> OutputDecision? {
+    tree.withDescriptors(options.descriptorsOfLane) {
+      do throws(BatchError) {
+        var place: OutputPlace?
+        guard let folder = try folders.place(of: record, after: &place).target else {
+          return .write(isReplacing: false)
+        }
+        return OutputDecision.of(target, for: record, options, in: folder)
+      } catch {
+        return nil
+      }
+    }
   }
 
   public func weight(of item: CompressItem) -> Int64 {

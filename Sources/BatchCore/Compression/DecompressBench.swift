@@ -2,8 +2,8 @@
 final class DecompressBench {
   let decoder: FileDecoder
   let digest: DigestStream
-  /// Where the last output went to; not kept open from chunk to chunk.
-  var folder: OutputFolder?
+  /// Of the last source and its output; not kept open from chunk to chunk.
+  var place: OutputPlace?
 
   /// Why the content of the last source could not be compared with a check.
   var checkGap: CheckGap?

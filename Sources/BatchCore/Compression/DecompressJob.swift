@@ -3,7 +3,7 @@ public final class DecompressJob: BatchJob {
   /// What the operations of a chunk hand over to be told or linked.
   public enum Part: Sendable {
     case report(TransformReport)
-    case link(FileRecord, first: FileRecord)
+    case link(FileRecord, first: FileRecord, OutputDecision)
   }
 
   private let options: TransformOptions
@@ -29,14 +29,16 @@ public final class DecompressJob: BatchJob {
     self.decoding = decoding
     self.report = report
     stream = output
-    let folders = OutputFolders(options)
+    let folders = OutputFolders(options, kept: options.keptFolders, calls: runner.calls)
     self.folders = folders
     let links = LinkLedger(options, folders)
     self.links = links
     let account = OutputAccount(
       counters: runner.counters, observer: observer, policy: runner.options.policy)
     self.account = account
-    committer = OutputCommitter(limit: options.staged, isSynced: options.isSynced) { output in
+    committer = OutputCommitter(
+      limit: options.staged, isSynced: options.isSynced, devices: folders.devices
+    ) { output in
       account.done()
       links.committed(output)
     } failed: { _, error in
@@ -44,13 +46,15 @@ public final class DecompressJob: BatchJob {
     }
   }
 
+  public var descriptors: Int { options.descriptorsOfLane }
+
   public func process(
     _ chunk: Chunk<DecompressItem>, in context: ChunkContext
   ) throws(BatchError) -> [Part] {
     let bench = try context.tool(of: self) { () throws(BatchError) in
       try DecompressBench(decoding, self.parts)
     }
-    defer { bench.folder = nil }
+    defer { bench.place = nil }
     var parts = [Part]()
     for item in chunk.items {
       context.resultCount = parts.count
@@ -64,7 +68,10 @@ public final class DecompressJob: BatchJob {
             .report(TransformReport(source: record.path, outcome: outcome, checkGap: bench.checkGap)))
         }
       case .link(let record, let first, let mayHaveRival):
-        if !mayHaveRival || !reportsRival(of: record, context) { parts.append(.link(record, first: first)) }
+        if mayHaveRival, reportsRival(of: record, context) { continue }
+        if let look = OutputLook(at: record, options, folders, &bench.place, context) {
+          parts.append(.link(record, first: first, look.decision))
+        }
       case .standardInput:
         try decompressStream(bench, context)
       case .problem(let problem):
@@ -78,8 +85,8 @@ public final class DecompressJob: BatchJob {
     for part in parts {
       switch part {
       case .report(let report): try self.report(report)
-      case .link(let record, let first):
-        guard let outcome = links.take(record, first: first) else {
+      case .link(let record, let first, let decision):
+        guard let outcome = links.take(record, first: first, decision) else {
           account.skipped()
           continue
         }
@@ -93,17 +100,19 @@ public final class DecompressJob: BatchJob {
   public func finish() {
     committer.flush()
     links.finish(account)
+    for error in folders.finish() { account.warn(error) }
   }
 
   /// Removes what was written and has not its name yet. To be called after a run that was stopped.
   public func discard() {
     committer.discard()
+    _ = folders.finish()
   }
 
   private func decompress(
     _ record: FileRecord, mayHaveRival: Bool, _ bench: DecompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
-    guard let target = options.naming.target(of: record.path) else {
+    guard options.naming.target(of: record.path) != nil else {
       if record.isOperand {
         let reason =
           bench.decoder.unsupportedFormat(of: record, in: context)?.message ?? "has no suffix that is known"
@@ -113,12 +122,11 @@ public final class DecompressJob: BatchJob {
       }
       return nil
     }
-    if bench.folder?.holds(target) == false { bench.folder = nil }
-    let decision = OutputDecision.of(target, for: record, options, in: bench.folder)
-    switch decision {
+    guard let look = OutputLook(at: record, options, folders, &bench.place, context) else { return nil }
+    switch look.decision {
     case .write, .rewrite: break
-    case .upToDate:
-      links.settled(record)
+    case .upToDate(let output):
+      links.settled(record, output)
       context.skip()
       return .upToDate
     case .refused(let error):
@@ -128,7 +136,7 @@ public final class DecompressJob: BatchJob {
     if mayHaveRival, reportsRival(of: record, context) { return nil }
     committer.reserve()
     do throws(BatchError) {
-      if let outcome = try write(target, decision, record, bench, context) { return outcome }
+      if let outcome = try write(look, record, bench, context) { return outcome }
       committer.release()
       return nil
     } catch {
@@ -153,19 +161,22 @@ public final class DecompressJob: BatchJob {
 
   /// nil when what went wrong has been reported.
   private func write(
-    _ target: PathBytes, _ decision: OutputDecision, _ record: FileRecord, _ bench: DecompressBench,
-    _ context: ChunkContext
+    _ look: OutputLook, _ record: FileRecord, _ bench: DecompressBench, _ context: ChunkContext
   ) throws(BatchError) -> TransformOutcome? {
     var file: AtomicFile?
     var size: Int64 = 0
-    let folder = if let open = bench.folder { open } else { try folders.folder(of: target) }
-    bench.folder = folder
-    let outcome = try bench.decoder.decode(record, in: context) { (source) throws(BatchError) in
+    let target = look.target ?? record.path
+    let place = try folders.prepare(look.place)
+    bench.place = place
+    let folder = place.target ?? place.source
+    var read = record.status
+    let outcome = try bench.decoder.decode(record, in: context) { (source, status) throws(BatchError) in
+      read = status
       bench.attributes = AttributeReader.attributes(of: source)
       file?.discard()
       size = 0
       bench.digest.reset()
-      file = try AtomicFile(outputOf: record.status, at: target, in: folder, decision, self.options)
+      file = try AtomicFile(outputOf: status, at: target, in: folder, look.decision, self.options)
     } sink: { (piece) throws(BatchError) in
       size += Int64(piece.count)
       if self.options.removesSource { try bench.digest.update(piece) }
@@ -202,13 +213,15 @@ public final class DecompressJob: BatchJob {
         throw BatchError(
           .unwritable, "the output that was read back differs from what was decoded", path: target)
       }
-      if decision == .rewrite {
-        try OutputProof.proveExisting(target, has: expected, nil, bench.digest)
+      if look.decision == .rewrite {
+        try OutputProof.proveExisting(target, in: folder, has: expected, nil, bench.digest)
       }
     }
-    try file.prepare(.init(of: record.status), attributes: bench.attributes)
-    committer.add(StagedOutput(file: file, source: record, isProved: removes))
-    return .written(target: target, plainSize: size, compressedSize: record.status.size)
+    if let remark = try file.prepare(.init(of: read), attributes: bench.attributes) {
+      context.warn(Problem(.special, remark))
+    }
+    committer.add(StagedOutput(file, of: record, read, at: place, isProved: removes))
+    return .written(target: target, plainSize: size, compressedSize: read.size)
   }
 
   private func decompressStream(_ bench: DecompressBench, _ context: ChunkContext) throws(BatchError) {

@@ -43,18 +43,19 @@ final class FileDecoder {
   /// Decodes a file from its beginning to its end.
   ///
   /// - Parameters:
-  ///   - restart: called with the open file before content comes, again when reading starts over.
+  ///   - restart: called with the open file and its status before content comes, again when reading starts over.
   ///   - sink: takes the content in order.
   /// - Throws: what `restart` and `sink` throw, and what ends the run.
   func decode(
-    _ record: FileRecord, in context: ChunkContext, restart: (Int32) throws(BatchError) -> Void,
+    _ record: FileRecord, in context: ChunkContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     if let outcome = try decodeParts(record, in: context, restart: restart, sink: sink) { return outcome }
     var passage = Passage(path: record.path)
-    let read = try context.read(record, isCounted: false) { (file: borrowing Descriptor) throws(BatchError) in
+    let read = try context.read(record, isCounted: false) {
+      (file: borrowing Descriptor, status) throws(BatchError) in
       passage = Passage(path: record.path)
-      try restart(file.raw)
+      try restart(file.raw, status)
     } consume: { (piece) throws(BatchError) in
       try pass(piece, on: &passage, context, sink)
     }
@@ -148,7 +149,7 @@ final class FileDecoder {
 
   /// nil when the file has no parts, or one of them is damaged: then all of it is gone over in turn.
   private func decodeParts(
-    _ record: FileRecord, in context: ChunkContext, restart: (Int32) throws(BatchError) -> Void,
+    _ record: FileRecord, in context: ChunkContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome? {
     guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
@@ -169,7 +170,7 @@ final class FileDecoder {
       }
       try context.withFile(record) { (file, now) throws(BatchError) in
         try now.requireContent(of: record)
-        try restart(file)
+        try restart(file, now)
       }
       var checkGap: CheckGap?
       var rest = parts[...]

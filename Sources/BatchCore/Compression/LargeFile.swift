@@ -6,7 +6,7 @@ public final class LargeFile: Sendable {
   let plan: BlockPlan
   let blockCount: Int
   let decision: OutputDecision
-  private let attributes = Mutex<[ExtendedAttribute]>([])
+  private let noted: Mutex<(status: FileStatus, attributes: [ExtendedAttribute])>
   private let isAbandoned = Atomic<Bool>(false)
   private let isTold = Atomic<Bool>(false)
 
@@ -15,12 +15,15 @@ public final class LargeFile: Sendable {
     self.plan = plan
     self.decision = decision
     blockCount = plan.blockCount ?? 0
+    noted = Mutex((record.status, []))
   }
 
-  /// Notes the attributes that the file has; before its first block is handed on.
-  func note(_ attributes: [ExtendedAttribute]) { self.attributes.withLock { $0 = attributes } }
+  /// Notes what the file is and has when it is read; before its first block is handed on.
+  func note(_ status: FileStatus, _ attributes: [ExtendedAttribute]) {
+    noted.withLock { $0 = (status, attributes) }
+  }
 
-  var notedAttributes: [ExtendedAttribute] { attributes.withLock { $0 } }
+  var seen: (status: FileStatus, attributes: [ExtendedAttribute]) { noted.withLock { $0 } }
 
   /// Whether the blocks that are left need not be compressed.
   var isGivenUp: Bool { isAbandoned.load(ordering: .relaxed) }

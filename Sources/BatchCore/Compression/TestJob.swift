@@ -31,7 +31,7 @@ public final class TestJob: BatchJob {
       switch item {
       case .file(let record):
         let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in
-          try decoder.decode(record, in: context, restart: { _ in }, sink: { _ in })
+          try decoder.decode(record, in: context, restart: { _, _ in }, sink: { _ in })
         }
         if Self.isOther(record, outcome) {
           context.skip()

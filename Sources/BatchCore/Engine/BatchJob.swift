@@ -12,6 +12,9 @@ public protocol BatchJob<Item, Output>: Sendable {
   /// - Throws: an error that ends the whole run. What concerns one path is reported to the context.
   func process(_ chunk: Chunk<Item>, in context: ChunkContext) throws(BatchError) -> Output
 
+  /// How many descriptors one call of ``process(_:in:)`` may need at a time.
+  var descriptors: Int { get }
+
   /// Takes the result of a chunk. Called one at a time, in the order of the chunks.
   ///
   /// - Throws: an error that ends the run, such as that of an output that takes no more.
@@ -23,5 +26,8 @@ public protocol BatchJob<Item, Output>: Sendable {
 }
 
 extension BatchJob {
+  /// Those for reading files.
+  public var descriptors: Int { DescriptorBudget.tokensToRead }
+
   public func checkpoint() throws(BatchError) {}
 }

@@ -25,7 +25,7 @@ public final class BatchRunner: Sendable {
   private let descriptors: DescriptorBudget
   private let memory: MemoryBudget
   private let observer: (any RunObserver)?
-  private let calls: any FileSystemCalls
+  let calls: any FileSystemCalls
   /// Bytes of results and inputs between admission and collection.
   private let retained = Atomic<Int64>(0)
   /// The most bytes that one chunk has retained, at least those of many small ones.
@@ -205,7 +205,7 @@ public final class BatchRunner: Sendable {
       bench: bench, policy: options.policy, concurrency: options.concurrency, counters: counters,
       cancellation: cancellation)
     do throws(BatchError) {
-      let output = try descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
+      let output = try descriptors.withDescriptors(job.descriptors) { () throws(BatchError) in
         // The folder's descriptor stays open from file to file, and ends with the tokens.
         defer { bench.reader.closeFolder() }
         let buffers = chunk.isLarge ? FileReader.largeMemory : FileReader.bufferSize

@@ -51,7 +51,7 @@ public final class ChunkContext {
   ) throws(BatchError) -> ReadOutcome? {
     try read(
       record, isCounted: isCounted,
-      opened: { (_: borrowing Descriptor) throws(BatchError) in try restart() }, consume: consume)
+      opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
   }
 
   /// The same for a reader that wants to know more of the open file, each time that reading starts.
@@ -63,7 +63,7 @@ public final class ChunkContext {
   func read(
     _ record: FileRecord, isCounted: Bool = true, keepsShort: Bool = false,
     into room: UnsafeMutableRawBufferPointer? = nil,
-    opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
     var attempt = 0
@@ -72,9 +72,9 @@ public final class ChunkContext {
       var fatal: BatchError?
       do throws(BatchError) {
         let outcome = try bench.reader.read(record, into: room) {
-          (file: borrowing Descriptor) throws(BatchError) in
+          (file: borrowing Descriptor, status) throws(BatchError) in
           do throws(BatchError) {
-            try opened(file)
+            try opened(file, status)
           } catch {
             fatal = error
             throw error
@@ -154,6 +154,14 @@ public final class ChunkContext {
     try bench.reader.withFolder(of: record, body)
   }
 
+  /// Has the files of a folder read through a descriptor, as ``FileReader/useFolder(_:for:of:)``.
+  func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
+    bench.reader.useFolder(descriptor, for: directory, of: owner)
+  }
+
+  /// Lets go of the folder that the last file was read from.
+  func closeFolder() { bench.reader.closeFolder() }
+
   /// Counts a file that was read although it changed meanwhile, as the policy says.
   ///
   /// - Returns: whether what was read is to be used.
@@ -222,6 +230,12 @@ public final class ChunkContext {
     if severity == .failure { counters.addFailed() } else { counters.addSkipped(problem.kind) }
     if problem.event == .missing { counters.addMissing() }
     return severity
+  }
+
+  /// Reports that a path could not be processed, and counts it as failed whatever the policy.
+  func fail(_ problem: Problem) {
+    note(problem, .failure)
+    counters.addFailed()
   }
 
   /// Says something about a path without an effect on its count.

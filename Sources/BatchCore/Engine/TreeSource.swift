@@ -11,6 +11,14 @@ public struct TreeSource: BatchSource {
   /// Where a file has data; nil when it has no holes or cannot be asked.
   func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
 
+  /// The calls that the tree is read by.
+  var calls: any FileSystemCalls { walker.calls }
+
+  /// Takes descriptors from the budget of the run.
+  func withDescriptors<Result>(_ count: Int, _ body: () -> Result) -> Result {
+    walker.descriptors.withDescriptors(count, body)
+  }
+
   public func weight(of item: WalkItem) -> Int64 {
     if case .file(let record) = item, record.status.kind == .regular { record.status.size } else { 0 }
   }

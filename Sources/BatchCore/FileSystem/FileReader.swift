@@ -17,6 +17,8 @@ final class FileReader {
   private let calls: any FileSystemCalls
   private let buffer: UnsafeMutableRawBufferPointer
   private var folder: (directory: DirectoryPath, descriptor: Int32)?
+  /// Who closes the folder's descriptor in place of this reader.
+  private var folderOwner: AnyObject?
   private lazy var overlapped = OverlappedReader(calls: calls)
 
   init(calls: any FileSystemCalls) {
@@ -31,8 +33,21 @@ final class FileReader {
 
   /// Closes the folder that is kept open from file to file.
   func closeFolder() {
-    if let folder { _ = Glibc.close(folder.descriptor) }
+    if let folder, folderOwner == nil { _ = Glibc.close(folder.descriptor) }
     folder = nil
+    folderOwner = nil
+  }
+
+  /// Reads files of a folder through a descriptor that was opened below the operand, and through no other one.
+  ///
+  /// A file that is not the one that the walk saw then counts as changed.
+  ///
+  /// - Parameter owner: keeps the descriptor open; let go of with the folder.
+  func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
+    if folderOwner === owner, folder?.directory === directory { return }
+    closeFolder()
+    folder = (directory, descriptor)
+    folderOwner = owner
   }
 
   /// Reads a file from its beginning to its end.
@@ -47,15 +62,16 @@ final class FileReader {
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
     try read(
-      record, opened: { (_: borrowing Descriptor) throws(BatchError) in try restart() }, consume: consume)
+      record, opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
   }
 
-  /// The same for a reader that wants to know more of the file: it gets it each time that reading starts.
+  /// The same for a reader that wants to know more of the file: it gets it, with its status, each time that reading
+  /// starts.
   ///
   /// - Parameter room: where a file that is smaller than it and stands still is read to, as one piece.
   func read(
     _ record: FileRecord, into room: UnsafeMutableRawBufferPointer? = nil,
-    opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
     do throws(BatchError) {
@@ -149,7 +165,7 @@ final class FileReader {
   /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.
   private func readAtOnce(
     _ record: FileRecord, into buffer: UnsafeMutableRawBufferPointer,
-    opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
     let file = try open(record)
@@ -165,14 +181,18 @@ final class FileReader {
       if result == 0 { break }
       count += result
     } while count < size
-    guard count == size, try calls.status(of: file).hasSameContent(as: record.status) else { return nil }
-    try opened(file)
+    let status = try calls.status(of: file)
+    // Where a source may be removed later, a change time that moved is looked into: before the reading, not after it.
+    guard count == size, status.hasSameContent(as: record.status),
+      folderOwner == nil || status.statusChanged == record.status.statusChanged
+    else { return nil }
+    try opened(file, status)
     if count > 0 { try consume(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
-    return ReadOutcome(status: record.status, isStable: true)
+    return ReadOutcome(status: status, isStable: true)
   }
 
   private func readBetweenLooks(
-    _ record: FileRecord, opened: (borrowing Descriptor) throws(BatchError) -> Void,
+    _ record: FileRecord, opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
     let file = try openExactly(record)
@@ -180,7 +200,7 @@ final class FileReader {
     guard before.kind == .regular else {
       throw BatchError(.special, "is \(before.kind.text) now, passed over")
     }
-    try opened(file)
+    try opened(file, before)
     // A file that grows as fast as it is read would never end: its size now is where reading stops.
     // The files of /proc say 0 and are read to their end.
     let limit = before.size > 0 ? before.size : Int64.max
@@ -195,10 +215,12 @@ final class FileReader {
       try readInTurn(file, limit: limit, consume: counting)
     }
     let after = try calls.status(of: file)
+    let isListed = folderOwner == nil || before.identity == record.status.identity
     let isStable = after.hasSameContent(as: before)
     // Files of /sys say a size that they never have, and stand still.
     return ReadOutcome(
-      status: before, isStable: isStable, becameShorter: !isStable && min(count, after.size) < before.size)
+      status: before, isStable: isListed && isStable,
+      becameShorter: !isStable && min(count, after.size) < before.size)
   }
 
   private func readInTurn(
@@ -237,7 +259,9 @@ final class FileReader {
     let number = try open(record).release()
     var raw = stat()
     let looked = calls.status(of: number, into: &raw)
-    if looked == 0, FileStatus(raw).identity == record.status.identity { return Descriptor(owning: number) }
+    if looked == 0, FileStatus(raw).identity == record.status.identity || folderOwner != nil {
+      return Descriptor(owning: number)
+    }
     _ = Glibc.close(number)
     closeFolder()
     let folder = try openFolderExactly(of: record)
@@ -255,8 +279,8 @@ final class FileReader {
   }
 
   private func descriptor(of directory: DirectoryPath) throws(BatchError) -> Int32 {
-    if directory.isWorkingFolder { return AT_FDCWD }
     if let folder, folder.directory === directory { return folder.descriptor }
+    if directory.isWorkingFolder { return AT_FDCWD }
     closeFolder()
     let opener = DirectoryOpener(calls: calls)
     do throws(BatchError) {

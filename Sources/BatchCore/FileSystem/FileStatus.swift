@@ -28,6 +28,8 @@ public struct FileStatus: Sendable, Hashable {
   /// In bytes; 0 or too large for the files of /proc and /sys.
   public let size: Int64
   public let modified: Time
+  /// When content, owner, mode, names or attributes changed last.
+  public let statusChanged: Time
   /// Bytes that the file takes on its device; fewer than ``size`` where it has holes or is compressed.
   public let allocated: Int64
   /// The number of the device that a character or block device stands for.
@@ -42,6 +44,8 @@ public struct FileStatus: Sendable, Hashable {
     size = Int64(raw.st_size)
     modified = Time(
       seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
+    statusChanged = Time(
+      seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_ctim.tv_nsec))
     // A file system in user space may tell any number.
     let (bytes, isTooMany) = Int64(raw.st_blocks).multipliedReportingOverflow(by: 512)
     allocated = isTooMany ? .max : bytes

@@ -7,6 +7,8 @@ import Glibc
 /// a signal (`EINTR` is retried here and nowhere else).
 protocol FileSystemCalls: Sendable {
   func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
+  /// Opens a path below a folder without passing a symbolic link (`openat2(2)`); `-ENOSYS` where there is no such call.
+  func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
   func status(of descriptor: Int32, into status: inout stat) -> Int32
   func status(
     of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
@@ -17,6 +19,10 @@ protocol FileSystemCalls: Sendable {
 }
 
 extension FileSystemCalls {
+  func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: retrying { Int(clinux_open_beneath(directory, path, flags)) })
+  }
+
   func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int {
     retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) }
   }

@@ -55,6 +55,10 @@ struct TreeWalker {
     }
   }
 
+  var calls: any FileSystemCalls { scanner.calls }
+
+  var descriptors: DescriptorBudget { scanner.descriptors }
+
   /// Where a file has data, asked beside the walk; nil when it has no holes or cannot be asked.
   func dataMap(of record: FileRecord) -> [Range<UInt64>]? {
     scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) {

@@ -26,6 +26,9 @@ long clinux_getdents64(int fd, void *buffer, size_t count);
 int clinux_openat(int directory, const char *path, int flags, unsigned mode);
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int clinux_syncfs(int fd);
+/// The magic number of the file system of a file (fstatfs(2)), -1 when it is not known.
+long clinux_file_system_type(int fd);
+extern const long clinux_overlay_file_system;
 
 /// Opens a path that leads nowhere but below the directory and through no link (openat2(2)); -1 with ENOSYS
 /// where the kernel has no such call.
@@ -40,7 +43,8 @@ int clinux_chown_path_descriptor(int fd, unsigned user, unsigned group);
 int clinux_set_time_of_path_descriptor(int fd, int64_t seconds, int nanoseconds);
 int clinux_mknodat(int directory, const char *name, unsigned mode, unsigned major_number, unsigned minor_number);
 
-/// listxattr(2), getxattr(2), llistxattr(2), lgetxattr(2), flistxattr(2), fgetxattr(2), fsetxattr(2).
+/// listxattr(2), getxattr(2), llistxattr(2), lgetxattr(2), flistxattr(2), fgetxattr(2), fsetxattr(2),
+/// fremovexattr(2).
 long clinux_listxattr(const char *path, void *list, size_t size);
 long clinux_getxattr(const char *path, const char *name, void *value, size_t size);
 long clinux_llistxattr(const char *path, void *list, size_t size);
@@ -48,6 +52,7 @@ long clinux_lgetxattr(const char *path, const char *name, void *value, size_t si
 long clinux_flistxattr(int file, void *list, size_t size);
 long clinux_fgetxattr(int file, const char *name, void *value, size_t size);
 int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size);
+int clinux_fremovexattr(int fd, const char *name);
 
 /// ioprio_set(2) for the calling process: class 1 real-time, 2 best effort, 3 idle; level 0 to 7.
 int clinux_set_process_io_priority(int io_class, int level);

@@ -66,27 +66,29 @@ extension CommonOptions {
 }
 
 extension BatchOptions {
-  /// An output that waits for its name holds its folder and its file, and for a moment its lock.
-  private static let descriptorsOfOutput = 3
   /// A large file's output is open until its last block is written: small ones need a place beside it, or
   /// the lanes that wait for one would never come to the blocks.
   private static let fewestOutputs = 2
   private static let mostOutputs = 1024
+  /// Folders that stay open from output to output.
+  private static let mostFolders = 16
 
-  /// Sets descriptors apart for outputs.
+  /// Sets descriptors apart for outputs, half of those that there are.
   ///
-  /// - Returns: how many outputs may be open at once.
+  /// - Parameter outputs: told how many outputs may be open at once, and how many folders may be kept open.
   /// - Throws: `exhausted` when there are too few for outputs and for reading beside them.
-  mutating func shareDescriptors() throws(BatchError) -> Int {
-    let fewest = Self.fewestOutputs * Self.descriptorsOfOutput + DescriptorBudget.tokensToRead
+  mutating func shareDescriptors(with outputs: inout TransformOptions) throws(BatchError) {
+    let fewest = Self.fewestOutputs * outputs.descriptorsOfOutput + outputs.descriptorsOfLane
     guard descriptors >= fewest else {
       throw BatchError(
         .exhausted, "\(descriptors) file descriptors for files are too few: at least \(fewest) are needed",
         remedy: "raise `ulimit -n` or --max-open-files")
     }
-    let outputs = min(Self.mostOutputs, max(Self.fewestOutputs, descriptors / 6))
-    descriptors -= outputs * Self.descriptorsOfOutput
-    return outputs
+    outputs.keptFolders = min(Self.mostFolders, descriptors / 32)
+    descriptors -= outputs.keptFolders
+    let share = descriptors / (2 * outputs.descriptorsOfOutput)
+    outputs.staged = min(Self.mostOutputs, max(Self.fewestOutputs, share))
+    descriptors -= outputs.staged * outputs.descriptorsOfOutput
   }
 }
 

@@ -11,8 +11,8 @@ final class Session: Sendable {
   /// Standard output, for results.
   let output: any ResultStream
   let runner: BatchRunner
-  /// How many outputs may be open at once.
-  let stagedOutputs: Int
+  /// What a run that writes an output for each source is to do, with its share of the descriptors.
+  let outputs: TransformOptions?
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
   private let signals = Mutex<SignalSources?>(nil)
@@ -24,11 +24,11 @@ final class Session: Sendable {
   /// - Throws: `exhausted` when the process may open too few files.
   ///
   /// - Parameters:
-  ///   - sharesDescriptors: whether half of the descriptors are for outputs that wait for their names.
+  ///   - outputs: of a run that writes one for each source, which wait for their names with open descriptors.
   ///   - stride: in the place of what --stride says.
   ///   - observing: puts an observer before the reporter.
   init(
-    _ common: CommonOptions, environment: (String) -> PathBytes?, sharesDescriptors: Bool = false,
+    _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: TransformOptions? = nil,
     stride: ChunkStride? = nil,
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
@@ -48,7 +48,12 @@ final class Session: Sendable {
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
     var options = try common.batchOptions(Capacity.current())
     if let stride { options.stride = stride }
-    stagedOutputs = sharesDescriptors ? try options.shareDescriptors() : 0
+    var outputs = outputs
+    if var shared = outputs {
+      try options.shareDescriptors(with: &shared)
+      outputs = shared
+    }
+    self.outputs = outputs
     runner = BatchRunner(options: options, cancellation: cancellation, observer: observing(reporter))
     signals.withLock {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }

@@ -7,6 +7,8 @@ struct TransformCommand: Command {
   private let common: CommonOptions
   private let compresses: Bool
   private let operands: [PathBytes]
+  private let naming: OutputNaming
+  private let options: TransformOptions
   let session: Session
   private let tally: TransformTally
 
@@ -19,24 +21,24 @@ struct TransformCommand: Command {
     compresses = parsed.command.id == .compress
     operands = parsed.operands
     var tally: TransformTally?
-    session = try Session(common, environment: environment, sharesDescriptors: true) { reporter in
-      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
-      tally = new
-      return new
-    }
-    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
-  }
-
-  /// - Throws: what ends the run before it begins.
-  func run() throws(BatchError) -> Ending {
-    let naming = OutputNaming(
+    naming = OutputNaming(
       compresses ? .adding(suffix: choices.suffix) : .removing, directory: choices.outputDirectory)
     var options = TransformOptions(naming: naming)
     options.force = choices.force
     options.removesSource = choices.removesSource
     options.isSynced = common.fsync
     options.compressesAll = choices.compressesAll
-    options.staged = session.stagedOutputs
+    session = try Session(common, environment: environment, outputs: options) { reporter in
+      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
+      tally = new
+      return new
+    }
+    self.options = session.outputs ?? options
+    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
     try checkStreams()
     var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
     walk.skipsTemporaries = true

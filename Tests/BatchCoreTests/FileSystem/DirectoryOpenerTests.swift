@@ -119,4 +119,36 @@ import Testing
     #expect(most.most == DescriptorBudget.tokensToList)
     #expect(fixture.openDescriptors == 0)
   }
+
+  @Test(arguments: [true, false]) func opensBelowAFolder(hasOneCall: Bool) throws {
+    try fixture.folder("a/b/c")
+    try fixture.symbolicLink("a/link", to: "b")
+    try fixture.file("a/file", "")
+    if !hasOneCall { calls.on(.openBeneath, nil, .fail(ENOSYS)) }
+    let root = try opener.open(fixture.root, followingLast: false)
+    for (names, isSame) in [("a/b/c", "a/b/c"), ("a/", "a"), ("", "")] as [(PathBytes, PathBytes)] {
+      let found = try opener.open(names.bytes[...], below: root.raw)
+      #expect(try inode(found) == fixture.status(isSame.isEmpty ? "." : isSame)?.identity)
+    }
+    let number = root.raw
+    for (names, errors) in [
+      ("a/link", [ELOOP, ENOTDIR]), ("a/link/c", [ELOOP, ENOTDIR]), ("a/file", [ENOTDIR]),
+      ("a/none/c", [ENOENT]),
+    ] as [(PathBytes, [Int32])] {
+      #expect { _ = try opener.open(names.bytes[...], below: number) } throws: {
+        errors.contains(($0 as? BatchError)?.errno ?? 0)
+      }
+    }
+    #expect(fixture.openDescriptors == 1)
+  }
+
+  @Test func opensFarBelowAFolder() throws {
+    try fixture.chain(of: "a-name-of-twenty-byte", depth: 300, leaf: "leaf")
+    let root = try opener.open(fixture.root, followingLast: false)
+    let names = Array(repeating: Array("a-name-of-twenty-byte".utf8), count: 300).joined(
+      separator: Array("/".utf8))
+    let found = try opener.open(Array(names)[...], below: root.raw)
+    var raw = stat()
+    #expect("leaf".withCString { fstatat(found.raw, $0, &raw, 0) } == 0)
+  }
 }

@@ -9,6 +9,8 @@ import Synchronization
 final class FaultyCalls: FileSystemCalls {
   enum Call: Hashable, Sendable {
     case open
+    /// Opening below a folder in one call; counts as ``open`` too.
+    case openBeneath
     /// The status of an open descriptor.
     case status
     /// The status of an entry of a folder.
@@ -72,6 +74,15 @@ final class FaultyCalls: FileSystemCalls {
   func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
     let name = Self.name(path)
     let result = perform(.open, name) { _ in Int(kernel.open(path, at: directory, flags: flags)) }
+    if result >= 0 { state.withLock { $0.names[Int32(result)] = name } }
+    return Int32(result)
+  }
+
+  func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    let name = Self.name(path)
+    let result = perform(.openBeneath, name) { _ in
+      perform(.open, name) { _ in Int(kernel.openBeneath(path, at: directory, flags: flags)) }
+    }
     if result >= 0 { state.withLock { $0.names[Int32(result)] = name } }
     return Int32(result)
   }

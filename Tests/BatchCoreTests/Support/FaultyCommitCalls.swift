@@ -6,15 +6,23 @@
 final class FaultyCommitCalls: CommitCalls {
   let steps = Recorder<String>()
   private let failing: Set<String>
+  private let before: [String: @Sendable () -> Void]
   private let kernel = LinuxCommitCalls()
 
-  init(failing: Set<String> = []) {
+  /// - Parameter before: what happens just before a step.
+  init(failing: Set<String> = [], before: [String: @Sendable () -> Void] = [:]) {
     self.failing = failing
+    self.before = before
   }
 
-  func syncFileSystem(of file: AtomicFile) throws(BatchError) {
+  func syncFileSystem(through folder: OutputFolder) throws(BatchError) {
+    try take("sync", folder.path)
+    try kernel.syncFileSystem(through: folder)
+  }
+
+  func sync(_ file: AtomicFile) throws(BatchError) {
     try take("sync", file.target)
-    try kernel.syncFileSystem(of: file)
+    try kernel.sync(file)
   }
 
   func publish(_ file: AtomicFile) throws(BatchError) {
@@ -22,19 +30,20 @@ final class FaultyCommitCalls: CommitCalls {
     try kernel.publish(file)
   }
 
-  func syncFolder(_ folder: PathBytes) throws(BatchError) {
-    try take("folder", folder)
+  func syncFolder(_ folder: OutputFolder) throws(BatchError) {
+    try take("folder", folder.path)
     try kernel.syncFolder(folder)
   }
 
-  func remove(_ source: FileRecord) throws(BatchError) {
+  func remove(_ source: FileRecord, seen: FileStatus, in folder: OutputFolder) throws(BatchError) {
     try take("remove", source.path)
-    try kernel.remove(source)
+    try kernel.remove(source, seen: seen, in: folder)
   }
 
   private func take(_ step: String, _ path: PathBytes) throws(BatchError) {
     let step = "\(step) \(PathBytes(path.lastComponent))"
     steps.record(step)
+    before[step]?()
     if failing.contains(step) { throw BatchError(.unwritable, "fails: \(step)", path: path) }
   }
 }

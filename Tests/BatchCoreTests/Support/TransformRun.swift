@@ -106,3 +106,16 @@ private struct NoStream: ResultStream {
 
   func finish() {}
 }
+
+extension OutputFolders {
+  /// For tests of one part of a run.
+  convenience init(_ options: TransformOptions) {
+    self.init(options, kept: options.keptFolders, calls: LinuxCalls())
+  }
+
+  /// The place of a source, seen to.
+  func prepared(for record: FileRecord) throws(BatchError) -> OutputPlace {
+    var last: OutputPlace?
+    return try prepare(place(of: record, after: &last))
+  }
+}

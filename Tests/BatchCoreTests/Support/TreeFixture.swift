@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 @testable import BatchCore
@@ -99,6 +100,17 @@ final class TreeFixture: Sendable {
 
   func rename(_ name: PathBytes, to target: PathBytes) throws {
     try check("rename", name) { from in path(target).withCString { Glibc.rename(from, $0) } }
+  }
+
+  /// Exchanges what two names stand for, in one step.
+  func exchange(_ one: PathBytes, _ other: PathBytes) throws {
+    try check("exchange", one) { one in
+      path(other).withCString { clinux_renameat2(AT_FDCWD, one, AT_FDCWD, $0, 2) }
+    }
+  }
+
+  func setMode(_ name: PathBytes, _ mode: UInt32) throws {
+    try check("set the mode of", name) { chmod($0, mode_t(mode)) }
   }
 
   /// Sets the time of the last change, so that a rewrite within the clock's grain still shows.

@@ -39,6 +39,9 @@ enum Host {
 
   static let canChangeUser = isRoot && succeeds("setpriv --reuid=65534 --regid=65534 --clear-groups true")
 
+  /// Another user works against a run, with a small program that is compiled on the spot.
+  static let canAttack = canChangeUser && succeeds("command -v cc")
+
   static let hasPython = succeeds("python3 -c 'import json, pty'")
 
   /// A file system in memory with room for large trees.

@@ -20,10 +20,18 @@ extension AtomicFile.Metadata {
   /// files away.
   init(of source: FileStatus) {
     self.init(
-      permissions: source.mode & 0o777,
-      owner: StandardStreams.isRoot
-        ? Owner(user: source.owner, group: source.group) : Owner(group: source.group),
+      permissions: source.mode & 0o777, owner: Self.owner(of: source),
       times: Times(accessed: source.modified, modified: source.modified))
+    removesForeignList = true
+  }
+
+  /// The owner of a source's folder, and permissions of its own.
+  init(ofFolder source: FileStatus, permissions: UInt32) {
+    self.init(permissions: permissions, owner: Self.owner(of: source))
+  }
+
+  private static func owner(of source: FileStatus) -> Owner {
+    StandardStreams.isRoot ? Owner(user: source.owner, group: source.group) : Owner(group: source.group)
   }
 }
 

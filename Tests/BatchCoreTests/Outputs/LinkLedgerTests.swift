@@ -36,10 +36,15 @@ struct LinkLedgerTests {
     let file = try AtomicFile(at: fixture.path("a.gz"), replacing: true)
     try file.write([1, 2, 3].span)
     try file.prepare(.init(of: first.status))
-    let output = StagedOutput(file: file, source: first, isProved: isProved)
+    var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    options.isSynced = false
+    let place = try OutputFolders(options).prepared(for: first)
+    let output = StagedOutput(file, of: first, first.status, at: place, isProved: isProved)
     try file.publish()
     ledger.committed(output)
   }
+
+  private let nothingThere = OutputDecision.write(isReplacing: false)
 
   private var areLinked: Bool {
     fixture.status("a.gz") != nil && fixture.status("a.gz")?.identity == fixture.status("d/b.gz")?.identity
@@ -49,7 +54,7 @@ struct LinkLedgerTests {
   func order() throws {
     let calls = FaultyCommitCalls()
     let ledger = ledger(calls) { $0.removesSource = true }
-    #expect(ledger.take(second, first: first) == .linked(target: fixture.path("d/b.gz")))
+    #expect(ledger.take(second, first: first, nothingThere) == .linked(target: fixture.path("d/b.gz")))
     #expect(!fixture.exists("d/b.gz"))
     try commitFirst(to: ledger)
     ledger.finish(account)
@@ -63,7 +68,7 @@ struct LinkLedgerTests {
   func syncs(isSynced: Bool) throws {
     let calls = FaultyCommitCalls()
     let ledger = ledger(calls) { $0.isSynced = isSynced }
-    _ = ledger.take(second, first: first)
+    _ = ledger.take(second, first: first, nothingThere)
     try commitFirst(to: ledger, isProved: false)
     ledger.finish(account)
     #expect(areLinked)
@@ -73,7 +78,7 @@ struct LinkLedgerTests {
   @Test("removes nothing when the folder of a link cannot be synced")
   func syncFails() throws {
     let ledger = ledger(FaultyCommitCalls(failing: ["folder d"])) { $0.removesSource = true }
-    _ = ledger.take(second, first: first)
+    _ = ledger.take(second, first: first, nothingThere)
     try commitFirst(to: ledger)
     ledger.finish(account)
     #expect(fixture.exists("a") && fixture.exists("d/b"))
@@ -84,7 +89,7 @@ struct LinkLedgerTests {
   @Test("counts a source that cannot be removed as failed")
   func removalFails() throws {
     let ledger = ledger(FaultyCommitCalls(failing: ["remove b"])) { $0.removesSource = true }
-    _ = ledger.take(second, first: first)
+    _ = ledger.take(second, first: first, nothingThere)
     try commitFirst(to: ledger)
     ledger.finish(account)
     #expect(fixture.files() == ["a.gz", "d/b", "d/b.gz"])
@@ -92,10 +97,46 @@ struct LinkLedgerTests {
     #expect(problems.lines.values == ["failure unreadable b"])
   }
 
+  @Test("links nothing but the output that was written, whatever has its name")
+  func otherOutput() throws {
+    let ledger = ledger { $0.removesSource = true }
+    _ = ledger.take(second, first: first, nothingThere)
+    try commitFirst(to: ledger)
+    try fixture.file("v", "mine")
+    try fixture.exchange("v", "a.gz")
+    ledger.finish(account)
+    #expect(!fixture.exists("d/b.gz") && fixture.exists("a") && fixture.exists("d/b"))
+    #expect(counters.snapshot.failed == 1)
+  }
+
+  @Test("makes no link in a folder that has taken the place of the one that was read")
+  func otherFolder() throws {
+    let ledger = ledger()
+    _ = ledger.take(second, first: first, nothingThere)
+    try commitFirst(to: ledger)
+    try fixture.folder("v")
+    try fixture.symbolicLink("link", to: fixture.path("v"))
+    try fixture.exchange("d", "link")
+    ledger.finish(account)
+    #expect(!fixture.exists("v/b.gz") && counters.snapshot.failed == 1)
+  }
+
+  @Test("does not remove further names of a file that changed after the first one was removed")
+  func changedBetweenNames() throws {
+    let fixture = fixture
+    let calls = FaultyCommitCalls(before: ["remove b": { try? fixture.setMode("d/b", 0o600) }])
+    let ledger = ledger(calls) { $0.removesSource = true }
+    _ = ledger.take(second, first: first, nothingThere)
+    try commitFirst(to: ledger)
+    ledger.finish(account)
+    #expect(fixture.files() == ["a.gz", "d/b", "d/b.gz"])
+    #expect(problems.lines.values == ["failure unreadable b"])
+  }
+
   @Test("makes no link where the first name has no output")
   func firstFailed() throws {
     let ledger = ledger { $0.removesSource = true }
-    _ = ledger.take(second, first: first)
+    _ = ledger.take(second, first: first, nothingThere)
     ledger.finish(account)
     #expect(fixture.files() == ["a", "d/b"])
     #expect(counters.snapshot.skipped == 1)
@@ -104,7 +145,7 @@ struct LinkLedgerTests {
   @Test("removes nothing when a name is elsewhere, or the output is not proved", arguments: [true, false])
   func incomplete(isProved: Bool) throws {
     let ledger = ledger { $0.removesSource = true }
-    if !isProved { _ = ledger.take(second, first: first) }
+    if !isProved { _ = ledger.take(second, first: first, nothingThere) }
     try commitFirst(to: ledger, isProved: isProved)
     ledger.finish(account)
     #expect(fixture.exists("a") && fixture.exists("d/b"))
@@ -117,7 +158,7 @@ struct LinkLedgerTests {
     try fixture.symbolicLink("way", to: fixture.path("."))
     var tree = BatchRunner().tree([fixture.path("way/a")])
     guard case .file(let again) = tree.next() else { throw BatchError(.missing, "not found") }
-    _ = ledger.take(again, first: first)
+    _ = ledger.take(again, first: first, nothingThere)
     try commitFirst(to: ledger)
     ledger.finish(account)
     #expect(fixture.exists("a") && fixture.exists("d/b"))
@@ -128,13 +169,14 @@ struct LinkLedgerTests {
     try fixture.file("d/b.gz", CompressionFormat.gz.compressed([9]))
     try fixture.setModified("d/b.gz", seconds: 1)
     let one = ledger()
-    _ = one.take(second, first: first)
+    _ = one.take(second, first: first, nothingThere)
     try commitFirst(to: one)
     one.finish(account)
     #expect(areLinked)
     let two = ledger()
-    two.settled(first)
-    #expect(two.take(second, first: first) == .upToDate)
+    let output = try #require(fixture.status("d/b.gz")?.identity)
+    two.settled(first, output)
+    #expect(two.take(second, first: first, .upToDate(output)) == .upToDate)
     #expect(StaleTemporaries.remove(in: fixture.path("d")).removed.isEmpty)
   }
 
@@ -144,7 +186,7 @@ struct LinkLedgerTests {
     if kind == "mine" { try fixture.setModified("d/b.gz", seconds: 1) }
     if kind == "newer" { try fixture.setModified("d/b.gz", seconds: 4_000_000_000) }
     let ledger = ledger { $0.removesSource = true }
-    _ = ledger.take(second, first: first)
+    _ = ledger.take(second, first: first, nothingThere)
     try commitFirst(to: ledger)
     ledger.finish(account)
     #expect(!areLinked)

@@ -59,7 +59,8 @@ struct OutputProofTests {
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
     let decoder = isCompressed ? try CompressionFormat.zst.makeDecoder() : nil
     func proveExisting() throws {
-      try OutputProof.proveExisting(fixture.path("have"), has: expected, decoder, digest)
+      try OutputProof.proveExisting(
+        fixture.path("have"), in: OutputFolder(of: fixture.path("have")), has: expected, decoder, digest)
     }
     // Nothing is there: nothing can be lost.
     try proveExisting()

@@ -14,8 +14,6 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   private var file: Descriptor?
   /// Owner and mode of the file as it was made, where they are known.
   private let given: FileStatus?
-  /// Whether attributes were set, among which lists change the mode.
-  var hasAttributes = false
   /// Whether the last piece that was written as sparse was left out.
   var endsInHole = false
 
@@ -61,12 +59,29 @@ struct AtomicFileOutput: ~Copyable, Sendable {
     }
   }
 
-  /// Sets the metadata and brings the content to the disk.
-  func finish(_ metadata: AtomicFile.Metadata, syncing: Bool) throws(BatchError) {
-    let failed = metadata.apply(to: descriptor, having: given, isMarked: hasAttributes)
+  /// Sets the metadata, and brings the content to the disk where it is synced.
+  ///
+  /// - Returns: whether an access control list among the attributes was lost.
+  @discardableResult
+  func finish(
+    _ metadata: AtomicFile.Metadata, attributes: [ExtendedAttribute] = [], syncing: Bool
+  ) throws(BatchError) -> Bool {
+    var having = AtomicFile.Metadata.Given(status: given)
+    if metadata.removesForeignList {
+      switch folder.listsOfNewFiles {
+      case .inherited: having.mayHaveForeignList = true
+      case .none: having.mayHaveForeignList = metadata.givesGroupMore
+      case .unsupported: break
+      }
+    }
+    let (failed, isListLost) = metadata.apply(to: descriptor, having: having, attributes: attributes)
     guard failed == 0 else { throw Self.failure("set the metadata of", Int(failed), target) }
-    if syncing { try sync(descriptor) }
+    if syncing { try sync() }
+    return isListLost
   }
+
+  /// Brings the content to the disk.
+  func sync() throws(BatchError) { try sync(descriptor) }
 
   /// A further descriptor for what was written, from the disk where it is synced.
   func openForReading(syncing: Bool) throws(BatchError) -> Int32 {

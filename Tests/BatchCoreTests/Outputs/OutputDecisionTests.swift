@@ -20,7 +20,7 @@ struct OutputDecisionTests {
   ) -> OutputDecision {
     var options = TransformOptions(naming: OutputNaming(direction, directory: nil))
     change(&options)
-    return .of(fixture.path(target), for: source, options)
+    return .of(fixture.path(target), for: source, options, in: try? OutputFolder(of: fixture.path(target)))
   }
 
   private func reason(_ decision: OutputDecision) -> String? {
@@ -38,7 +38,8 @@ struct OutputDecisionTests {
   func sameTime() throws {
     try fixture.file("a.gz", "anything")
     try fixture.setModified("a.gz", seconds: 1000)
-    #expect(decide() == .upToDate)
+    let output = try #require(fixture.status("a.gz")?.identity)
+    #expect(decide() == .upToDate(output))
     #expect(decide { $0.removesSource = true } == .rewrite)
     #expect(decide { $0.force = true } == .write(isReplacing: true))
     #expect(decide { $0.removesSource = true }.isReplacing)

@@ -43,14 +43,6 @@ public struct OutputNaming: Sendable, Hashable {
     return Self.mirrored(folder, below: directory).appending(changed)
   }
 
-  /// The folder of an output, and those above it that were made for it.
-  func folders(of target: PathBytes) -> [PathBytes] {
-    var folders = [target.parent]
-    guard let directory else { return folders }
-    while let last = folders.last, last.bytes.count > directory.bytes.count { folders.append(last.parent) }
-    return folders
-  }
-
   /// Makes the folder that outputs are mirrored into, before a walk that is to leave it out.
   ///
   /// - Returns: its inode; nil without such a folder.
@@ -96,20 +88,21 @@ public struct OutputNaming: Sendable, Hashable {
     }
   }
 
-  /// A folder's path below another one: without a leading slash, `.` and `..`, so that nothing leaves it.
+  /// A folder's path below another one.
   private static func mirrored(_ folder: ArraySlice<UInt8>, below directory: PathBytes) -> PathBytes {
-    let slash = UInt8(ascii: "/")
     var path = directory.bytes
     path.reserveCapacity(path.count + folder.count + 1)
-    var start = folder.startIndex
-    while start < folder.endIndex {
-      let end = folder[start...].firstIndex(of: slash) ?? folder.endIndex
-      let name = folder[start..<end]
-      start = end < folder.endIndex ? end + 1 : end
-      guard !name.isEmpty, !name.isDots else { continue }
+    let slash = UInt8(ascii: "/")
+    for name in mirroredNames(of: folder) {
       if let last = path.last, last != slash { path.append(slash) }
       path += name
     }
     return PathBytes(path)
+  }
+
+  /// The names that a folder's path is mirrored by: without a leading slash, `.` and `..`, so that nothing leaves the
+  /// folder that they are below.
+  static func mirroredNames(of folder: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    folder.split(separator: UInt8(ascii: "/")).filter { !$0.isDots }
   }
 }

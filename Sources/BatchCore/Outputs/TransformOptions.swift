@@ -9,12 +9,22 @@ public struct TransformOptions: Sendable {
   public var isSynced = true
   /// How many outputs may be open at once, finished and waiting for the sync that they share; 1 or more.
   public var staged = 256
+  /// How many folders may be kept open from output to output; 0 or more.
+  public var keptFolders = 16
   /// Writes outputs also when they are not smaller, and of files that are compressed already.
   public var compressesAll = false
 
   public init(naming: OutputNaming) {
     self.naming = naming
   }
+
+  /// Descriptors that one output needs until it has its name: file, folder and lock, and the folder of a source that
+  /// goes and lies elsewhere.
+  public var descriptorsOfOutput: Int { removesSource && naming.directory != nil ? 4 : 3 }
+
+  /// Descriptors that a lane needs at once: a folder, and the next one on the way or a file; where outputs are mirrored
+  /// the same in the other tree.
+  public var descriptorsOfLane: Int { naming.directory == nil ? 2 : 4 }
 
   /// Where the output of a source would go; nil when the source would be skipped without being read.
   ///

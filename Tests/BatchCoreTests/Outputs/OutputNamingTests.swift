@@ -73,17 +73,6 @@ struct OutputNamingTests {
     }
   }
 
-  @Test(
-    "tells the folders that were made for it",
-    arguments: [
-      (nil, "d/e/a", ["d/e"]), (nil, "a", ["."]), ("o", "o/d/e/a", ["o/d/e", "o/d", "o"]),
-      ("o/", "o/a", ["o"]),
-      ("/o/p", "/o/p/d/a", ["/o/p/d", "/o/p"]), (".", "./d/a", ["./d", "."]),
-    ] as [(PathBytes?, PathBytes, [PathBytes])])
-  func folders(directory: PathBytes?, target: PathBytes, folders: [PathBytes]) {
-    #expect(Self.adding(".gz", in: directory).folders(of: target) == folders)
-  }
-
   @Test("is that of an output of an earlier run when the source beside it has its time")
   func outputs() throws {
     let fixture = try TreeFixture()

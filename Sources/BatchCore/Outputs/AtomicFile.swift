@@ -67,21 +67,30 @@ public final class AtomicFile: Sendable {
 
   /// Finishes the content without giving the name yet; ``publish()`` follows.
   ///
+  /// - Parameter attributes: of a source, access control lists among them.
+  /// - Returns: nil, or what to report of an access control list that the target does not take.
   /// - Throws: as ``write(_:)``.
-  func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError) {
+  @discardableResult
+  func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError) -> BatchError? {
     try output.withLock { output throws(BatchError) in
-      guard var current = output.take() else { throw Self.closed(target) }
-      try current.setAttributes(attributes)
-      try current.finish(metadata, syncing: false)
+      guard let current = output.take() else { throw Self.closed(target) }
+      let isListLost = try current.finish(metadata, attributes: attributes, syncing: false)
       output = consume current
+      guard isListLost else { return nil }
+      return BatchError(
+        .special,
+        "could not be given the access control list of its source; its mode gives nobody more than that list does",
+        path: target)
     }
   }
 
-  /// Brings everything that was written to this file's file system to the disk (`syncfs(2)`).
-  public func syncFileSystem() throws(BatchError) {
+  /// Brings the content of a prepared file to the disk (`fsync(2)`).
+  ///
+  /// - Throws: as ``write(_:)``.
+  func sync() throws(BatchError) {
     try output.withLock { output throws(BatchError) in
       guard let current = output.take() else { throw Self.closed(target) }
-      try current.syncFileSystem()
+      try current.sync()
       output = consume current
     }
   }

@@ -1,36 +1,8 @@
-import CLinux
 import Glibc
 
-/// What a batch of outputs needs of each: attributes, one sync for all, and reading back.
+/// Reading back, and files with holes.
 extension AtomicFileOutput {
   private static let pieceSize = 256 << 10
-
-  /// Sets the extended attributes of a source, access control lists among them.
-  ///
-  /// Attributes that the target's file system does not keep, or that only root may set, are left out, as
-  /// the stock tools leave them out.
-  mutating func setAttributes(_ attributes: [ExtendedAttribute]) throws(BatchError) {
-    guard !attributes.isEmpty else { return }
-    hasAttributes = true
-    for attribute in attributes.listsLast {
-      let name = PathBytes(attribute.name)
-      // A capability belongs to the program that has it, not to its compressed form.
-      if name == "security.capability" || name == "security.selinux" { continue }
-      let result = name.withCString { name in
-        attribute.value.withUnsafeBytes { clinux_fsetxattr(openDescriptor, name, $0.baseAddress, $0.count) }
-      }
-      let ignored = [ENOTSUP, EPERM, EACCES, EINVAL, ENOSPC, EDQUOT, E2BIG]
-      if result != 0, !ignored.contains(errno) {
-        throw Self.failure("set the attributes of", Int(errno), target)
-      }
-    }
-  }
-
-  func syncFileSystem() throws(BatchError) {
-    let descriptor = openDescriptor
-    let result = retrying { Int(clinux_syncfs(descriptor)) }
-    guard result >= 0 else { throw Self.failure("sync its file system", -result, target) }
-  }
 
   func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {
     let descriptor = openDescriptor

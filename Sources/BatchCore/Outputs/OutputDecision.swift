@@ -2,11 +2,11 @@ import CLinux
 import Glibc
 
 /// Whether the output of a source is to be written, by what has its name already.
-enum OutputDecision: Sendable, Hashable {
+public enum OutputDecision: Sendable, Hashable {
   /// There is none, or an older one that gives way.
   case write(isReplacing: Bool)
   /// It has the source's modification time.
-  case upToDate
+  case upToDate(FileIdentity)
   /// The same, and the source is to be removed: where a run was killed in between, the output is written
   /// again if it holds the content of the source.
   case rewrite
@@ -14,19 +14,15 @@ enum OutputDecision: Sendable, Hashable {
 
   /// Looks at what has the name; reads its first bytes where it would give way.
   ///
-  /// - Parameter folder: the target's, where it is open.
+  /// - Parameter folder: the target's; nil only for a plan, which resolves the path as it is.
   static func of(
     _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OutputFolder? = nil
   ) -> OutputDecision {
     // Were there something all the same, it would not be replaced.
     if folder?.isNew == true { return .write(isReplacing: false) }
+    let (base, name) = folder.map { ($0.raw, PathBytes(target.lastComponent)) } ?? (AT_FDCWD, target)
     var raw = stat()
-    let result =
-      if let folder {
-        PathBytes(target.lastComponent).withCString { fstatat(folder.raw, $0, &raw, AT_SYMLINK_NOFOLLOW) }
-      } else {
-        target.withCString { fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }
-      }
+    let result = name.withCString { fstatat(base, $0, &raw, AT_SYMLINK_NOFOLLOW) }
     guard result == 0 else {
       let number = errno
       if number == ENOENT || number == ENOTDIR { return .write(isReplacing: false) }
@@ -43,9 +39,11 @@ enum OutputDecision: Sendable, Hashable {
       return .refused(
         BatchError(.invalid, "is in the way of the output: it is \(output.kind.text)", path: target))
     }
-    if output.modified == source.status.modified { return options.removesSource ? .rewrite : .upToDate }
+    if output.modified == source.status.modified {
+      return options.removesSource ? .rewrite : .upToDate(output.identity)
+    }
     if output.modified.isBefore(source.status.modified) {
-      if case .adding = options.naming.direction, !isCompressed(target) {
+      if case .adding = options.naming.direction, !isCompressed(name, in: base) {
         return .refused(
           BatchError(
             .invalid, "is in the way of the output: it is not compressed", path: target,
@@ -58,6 +56,14 @@ enum OutputDecision: Sendable, Hashable {
         .invalid, "is newer than its source and stays", path: target, remedy: "--force replaces it"))
   }
 
+  /// Whether the output is written.
+  var isWritten: Bool {
+    switch self {
+    case .write, .rewrite: true
+    case .upToDate, .refused: false
+    }
+  }
+
   /// Whether the way that the output goes by replaces what has its name.
   var isReplacing: Bool {
     switch self {
@@ -68,9 +74,9 @@ enum OutputDecision: Sendable, Hashable {
   }
 
   /// Whether a file is in a compressed format, as every output of an earlier run is.
-  private static func isCompressed(_ target: PathBytes) -> Bool {
-    let opened = target.withCString { path in
-      retrying { Int(clinux_openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)) }
+  private static func isCompressed(_ name: PathBytes, in folder: Int32) -> Bool {
+    let opened = name.withCString { path in
+      retrying { Int(clinux_openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)) }
     }
     guard opened >= 0 else { return false }
     let file = Descriptor(owning: Int32(opened))

@@ -28,22 +28,26 @@ enum OutputProof {
 
   /// Compares what has the name of an output with the content that it should have.
   ///
-  /// - Parameter decoder: nil when the output is not compressed.
+  /// - Parameters:
+  ///   - folder: the target's.
+  ///   - decoder: nil when the output is not compressed.
   /// - Throws: `invalid` when it is something else, which is not to be replaced.
   static func proveExisting(
-    _ target: PathBytes, has expected: Digest, _ decoder: StreamDecoder?, _ digest: DigestStream
+    _ target: PathBytes, in folder: OutputFolder, has expected: Digest, _ decoder: StreamDecoder?,
+    _ digest: DigestStream
   ) throws(BatchError) {
     let other = BatchError(
       .invalid, "has the time of its source and not its content: both stay", path: target,
       remedy: "--force replaces it")
-    var raw = stat()
-    guard target.withCString({ fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW) }) == 0 else { return }
+    guard let status = try folder.look(at: PathBytes(target.lastComponent)) else { return }
     let record = FileRecord(
       directory: DirectoryPath(ofFileOperand: target), names: NameArena(name: target.lastComponent),
-      nameOffset: 0, status: FileStatus(raw), followsLinks: false)
+      nameOffset: 0, status: status, followsLinks: false)
+    let reader = FileReader(calls: LinuxCalls())
+    reader.useFolder(folder.raw, for: record.directory, of: folder)
     var failure: BatchError?
     do throws(BatchError) {
-      _ = try FileReader(calls: LinuxCalls()).read(record) {
+      _ = try reader.read(record) {
         decoder?.reset()
         digest.reset()
       } consume: { (piece) throws(BatchError) in

@@ -15,6 +15,7 @@ final class OutputCommitter: Sendable {
 
   private let limit: Int
   private let isSynced: Bool
+  private let devices: OutputDevices
   private let calls: any CommitCalls
   private let state = Mutex(State())
   private let freed = DispatchSemaphore(value: 0)
@@ -27,12 +28,13 @@ final class OutputCommitter: Sendable {
   ///   - committed: an output has its name and is safe; called by several threads.
   ///   - failed: an output has been given up, or its source could not be removed; likewise.
   init(
-    limit: Int, isSynced: Bool, calls: any CommitCalls = LinuxCommitCalls(),
+    limit: Int, isSynced: Bool, devices: OutputDevices, calls: any CommitCalls = LinuxCommitCalls(),
     committed: @escaping @Sendable (StagedOutput) -> Void,
     failed: @escaping @Sendable (StagedOutput, BatchError) -> Void
   ) {
     self.limit = max(1, limit)
     self.isSynced = isSynced
+    self.devices = devices
     self.calls = calls
     self.committed = committed
     self.failed = failed
@@ -116,11 +118,11 @@ final class OutputCommitter: Sendable {
     }
     let safe = isSynced ? syncFolders(of: named) : named
     for output in safe {
-      if output.removesSource, !attempt(output, { () throws(BatchError) in try calls.remove(output.source) })
-      {
-        continue
+      let isDone = attempt(output) { () throws(BatchError) in
+        guard let folder = output.removedFrom else { return }
+        try calls.remove(output.source, seen: output.read, in: folder)
       }
-      committed(output)
+      if isDone { committed(output) }
     }
   }
 
@@ -136,16 +138,32 @@ final class OutputCommitter: Sendable {
     }
   }
 
-  /// One sync for each file system that has outputs of the batch.
+  /// One sync for each file system that has outputs of the batch, or one for each output.
   private func sync(_ batch: [StagedOutput]) -> [StagedOutput] {
-    once(for: batch, by: { $0.file.identity?.device ?? 0 }) { output throws(BatchError) in
-      try calls.syncFileSystem(of: output.file)
+    var apart: [StagedOutput] = []
+    let together = batch.filter { output in
+      guard case .each = devices.way(for: output.folder) else { return true }
+      apart.append(output)
+      return false
     }
+    let synced = once(for: together, by: { $0.folder.identity.device }) { output throws(BatchError) in
+      guard case .together(let folder) = devices.way(for: output.folder) else { return }
+      do throws(BatchError) {
+        try calls.syncFileSystem(through: folder)
+      } catch {
+        devices.distrust(folder)
+        throw error
+      }
+    }
+    return synced
+      + apart.filter { output in
+        attempt(output) { () throws(BatchError) in try calls.sync(output.file) }
+      }
   }
 
   private func syncFolders(of batch: [StagedOutput]) -> [StagedOutput] {
-    once(for: batch, by: { $0.file.target.parent }) { output throws(BatchError) in
-      try calls.syncFolder(output.file.target.parent)
+    once(for: batch, by: { $0.folder.identity }) { output throws(BatchError) in
+      try calls.syncFolder(output.folder)
     }
   }
 

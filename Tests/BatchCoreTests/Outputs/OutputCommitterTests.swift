@@ -6,9 +6,11 @@ import Testing
 struct OutputCommitterTests {
   private let fixture: TreeFixture
   private let outcomes = Recorder<String>()
+  private let folders: OutputFolders
 
   init() throws {
     fixture = try TreeFixture()
+    folders = OutputFolders(TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil)))
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try fixture.file(name, "content of \(name)") }
   }
 
@@ -16,7 +18,8 @@ struct OutputCommitterTests {
     _ calls: FaultyCommitCalls, limit: Int = 100, isSynced: Bool = true
   ) -> OutputCommitter {
     let outcomes = outcomes
-    return OutputCommitter(limit: limit, isSynced: isSynced, calls: calls) { output in
+    return OutputCommitter(limit: limit, isSynced: isSynced, devices: folders.devices, calls: calls) {
+      output in
       outcomes.record("done \(PathBytes(output.file.target.lastComponent))")
     } failed: { output, error in
       outcomes.record("failed \(PathBytes(output.file.target.lastComponent)): \(error.message)")
@@ -30,7 +33,8 @@ struct OutputCommitterTests {
     let file = try AtomicFile(at: PathBytes(record.path.bytes + Array(".gz".utf8)), replacing: false)
     try file.write([1, 2, 3].span)
     try file.prepare(.init(of: record.status))
-    committer.add(StagedOutput(file: file, source: record, isProved: isProved))
+    let place = try folders.prepared(for: record)
+    committer.add(StagedOutput(file, of: record, record.status, at: place, isProved: isProved))
   }
 
   private func commit(_ calls: FaultyCommitCalls, isSynced: Bool = true, isProved: Bool = true) throws {
@@ -46,7 +50,7 @@ struct OutputCommitterTests {
     try commit(calls)
     #expect(
       calls.steps.values == [
-        "sync a.gz", "publish a.gz", "publish b.gz", "publish c.gz", "folder d", "folder e", "remove a",
+        "sync d", "publish a.gz", "publish b.gz", "publish c.gz", "folder d", "folder e", "remove a",
         "remove b", "remove c",
       ])
     #expect(outcomes.values == ["done a.gz", "done b.gz", "done c.gz"])
@@ -73,11 +77,12 @@ struct OutputCommitterTests {
 
   @Test("gives no name after a sync that failed, and removes nothing")
   func syncFails() throws {
-    let calls = FaultyCommitCalls(failing: ["sync a.gz"])
+    let calls = FaultyCommitCalls(failing: ["sync d"])
     try commit(calls)
-    #expect(calls.steps.values == ["sync a.gz"])
-    #expect(outcomes.values == ["a.gz", "b.gz", "c.gz"].map { "failed \($0): fails: sync a.gz" })
+    #expect(calls.steps.values == ["sync d"])
+    #expect(outcomes.values == ["a.gz", "b.gz", "c.gz"].map { "failed \($0): fails: sync d" })
     #expect(fixture.files() == ["d/a", "d/b", "e/c"])
+    _ = folders.finish()
     #expect(fixture.openDescriptors == 0)
   }
 
@@ -125,6 +130,74 @@ struct OutputCommitterTests {
     #expect(fixture.exists("d/a") && fixture.exists("e/c"))
   }
 
+  @Test("keeps a source that was written to again, also when its size and time are as before")
+  func sourceRewritten() throws {
+    let fixture = fixture
+    let time = 1_000_000_000
+    try fixture.setModified("d/a", seconds: time)
+    let calls = FaultyCommitCalls(before: [
+      "remove a": {
+        try? fixture.file("d/a", "CONTENT OF d/a")
+        try? fixture.setModified("d/a", seconds: time)
+      }
+    ])
+    let committer = committer(calls)
+    try stage("d/a", committer)
+    committer.flush()
+    #expect(outcomes.values == ["failed a.gz: changed since it was read, and stays beside its output"])
+    #expect(fixture.content("d/a").map { $0.elementsEqual("CONTENT OF d/a".utf8) } == true)
+  }
+
+  @Test("removes a source from the folder that it was read through, whatever has the folder's name")
+  func exchangedFolder() throws {
+    let fixture = fixture
+    // The other folder has one more name of the very file.
+    let calls = FaultyCommitCalls(before: ["remove a": { try? fixture.exchange("d", "v") }])
+    let committer = committer(calls)
+    try stage("d/a", committer)
+    try fixture.folder("v")
+    try fixture.hardLink("v/a", to: "d/a")
+    committer.flush()
+    // The further name moved the change time: the source stays, and so does the other name.
+    #expect(fixture.exists("d/a") && fixture.exists("v/a") && fixture.exists("v/a.gz"))
+    let next = self.committer(FaultyCommitCalls(before: ["remove b": { try? fixture.exchange("d", "v") }]))
+    try fixture.file("v/c", "other")
+    try stage("v/b", next)
+    try fixture.file("d/b", "other")
+    next.flush()
+    #expect(fixture.files().filter { $0.hasSuffix("/b") } == ["v/b"])
+  }
+
+  @Test("syncs each output by itself where one call for all reports no errors")
+  func syncsEach() throws {
+    let calls = FaultyCommitCalls(failing: ["sync b.gz"])
+    let outcomes = outcomes
+    let committer = OutputCommitter(
+      limit: 100, isSynced: true, devices: OutputDevices(limit: 4, release: "5.7.19"), calls: calls
+    ) { output in
+      outcomes.record("done \(PathBytes(output.file.target.lastComponent))")
+    } failed: { output, _ in
+      outcomes.record("failed \(PathBytes(output.file.target.lastComponent))")
+    }
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
+    committer.flush()
+    #expect(Array(calls.steps.values.prefix(4)) == ["sync a.gz", "sync b.gz", "sync c.gz", "publish a.gz"])
+    #expect(outcomes.values == ["failed b.gz", "done a.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
+  }
+
+  @Test("after a sync that failed, syncs later outputs by themselves: the error may be theirs, too")
+  func afterFailure() throws {
+    let calls = FaultyCommitCalls(failing: ["sync d"])
+    let committer = committer(calls)
+    try stage("d/a", committer)
+    committer.flush()
+    try stage("d/b", committer)
+    committer.flush()
+    #expect(calls.steps.values.filter { $0.hasPrefix("sync") } == ["sync d", "sync b.gz"])
+    #expect(outcomes.values == ["failed a.gz: fails: sync d", "done b.gz"])
+  }
+
   @Test("does not take a name that was given meanwhile")
   func nameTaken() throws {
     let committer = committer(FaultyCommitCalls())
@@ -140,7 +213,9 @@ struct OutputCommitterTests {
   func places(limit: Int, threads: Int) async throws {
     let open = Crowd()
     let done = Recorder<PathBytes>()
-    let committer = OutputCommitter(limit: limit, isSynced: true, calls: FaultyCommitCalls()) { output in
+    let committer = OutputCommitter(
+      limit: limit, isSynced: true, devices: folders.devices, calls: FaultyCommitCalls()
+    ) { output in
       done.record(output.file.target)
       open.leave()
     } failed: { _, _ in
@@ -149,6 +224,7 @@ struct OutputCommitterTests {
     let fixture = fixture
     for number in 0..<40 { try fixture.file(PathBytes("w/f\(number)"), "x") }
     let record = try fixture.record("w/f0")
+    let place = try folders.prepared(for: record)
     try await onThreads(threads) { thread in
       for number in stride(from: thread, to: 40, by: threads) {
         committer.reserve()
@@ -156,19 +232,21 @@ struct OutputCommitterTests {
         // Some places are given back, as those of files that cannot be read are.
         guard number % 7 != 0,
           let file = try? AtomicFile(at: fixture.path(PathBytes("w/f\(number).gz")), replacing: false),
-          (try? file.prepare(.init(of: record.status))) != nil
+          (try? file.prepare(.init(of: record.status)) == nil) == true
         else {
           open.leave()
           committer.release()
           continue
         }
-        committer.add(StagedOutput(file: file, source: record, isProved: false))
+        committer.add(StagedOutput(file, of: record, record.status, at: place, isProved: false))
       }
     }
     committer.flush()
     #expect(Set(done.values).count == 34)
     #expect(open.most <= limit)
-    #expect(fixture.openDescriptors == 0)
+    // Two folders are kept: the operand, and the one to sync by.
+    #expect(fixture.openDescriptors == 2)
+    _ = folders.finish()
   }
 
   @Test("discards what has no name yet, and gives its places back")

@@ -1,0 +1,160 @@
+import CLinux
+import Glibc
+
+extension AtomicFile {
+  /// What a finished file is given besides its content.
+  public struct Metadata: Sendable, Hashable {
+    /// The permission bits; setuid, setgid and sticky are never set.
+    public var permissions: UInt32
+    /// User and group, as `chown(2)` takes them; nil keeps those of the process.
+    public var owner: Owner?
+    /// Access and modification time; nil leaves them as they are.
+    public var times: Times?
+    /// Whether an access control list that the folder gives to new files is removed.
+    var removesForeignList = false
+
+    public struct Owner: Sendable, Hashable {
+      public let user: UInt32
+      public let group: UInt32
+
+      public init(user: UInt32, group: UInt32) {
+        self.user = user
+        self.group = group
+      }
+
+      /// For a process that may not give files away: it keeps them, and may give them to a group of its own.
+      public init(group: UInt32) {
+        self.init(user: .max, group: group)
+      }
+
+      var isGroupOnly: Bool { user == .max }
+
+      func isThat(of file: FileStatus?) -> Bool {
+        guard let file else { return false }
+        return group == file.group && (isGroupOnly || user == file.owner)
+      }
+    }
+
+    public struct Times: Sendable, Hashable {
+      public let accessed: FileStatus.Time
+      public let modified: FileStatus.Time
+
+      public init(accessed: FileStatus.Time, modified: FileStatus.Time) {
+        self.accessed = accessed
+        self.modified = modified
+      }
+    }
+
+    public init(permissions: UInt32 = AtomicFile.defaultPermissions, owner: Owner? = nil, times: Times? = nil)
+    {
+      self.permissions = permissions
+      self.owner = owner
+      self.times = times
+    }
+  }
+
+  /// What a new file gets: 0666 without the bits of the umask that the process was started with.
+  ///
+  /// Read from /proc once: `umask(2)` could only be read by setting it, which other threads would
+  /// notice. 0600 where the kernel does not tell.
+  public static let defaultPermissions: UInt32 = {
+    guard let status = try? SmallFile.read("/proc/self/status") else { return 0o600 }
+    return permissions(processStatus: status)
+  }()
+
+  /// The permissions that the umask lets a new folder have.
+  static var folderPermissions: UInt32 { defaultPermissions | defaultPermissions >> 2 & 0o111 }
+
+  static func permissions(processStatus: [UInt8]) -> UInt32 {
+    for line in processStatus.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Umask:".utf8) {
+      let digits = line.drop { !(UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }
+      guard let umask = UInt32(String(decoding: digits, as: UTF8.self), radix: 8) else { break }
+      return 0o666 & ~umask
+    }
+    return 0o600
+  }
+}
+
+extension AtomicFile.Metadata {
+  /// What a file was made with, and what was made of it.
+  struct Given {
+    /// Owner and mode, where they are known; what they are already is not set again.
+    var status: FileStatus?
+    /// Whether the file may have an access control list that its folder gave it, and is to have none.
+    var mayHaveForeignList = false
+  }
+
+  /// Sets all of it on an open file: first the owner, because changing it clears bits of the mode; then attributes,
+  /// which a mode may forbid to write; then the mode; then the times.
+  ///
+  /// When the owner may not be changed, group and others lose their permissions, so that nobody gains
+  /// what the intended owner would have held back; when only the group was to be changed, it keeps those that
+  /// all have. A list that cannot be set takes the rights with it that only some had. File systems without modes or
+  /// times are accepted.
+  ///
+  /// - Parameter attributes: of a source; those that the target does not keep, or that only root may set, are left
+  ///   out, as the stock tools leave them out.
+  /// - Returns: 0, or the error number of the call that failed; and whether an access control list was lost.
+  func apply(
+    to descriptor: Int32, having given: Given = Given(), attributes: [ExtendedAttribute] = []
+  ) -> (failed: Int32, isListLost: Bool) {
+    var permissions = self.permissions & 0o777
+    var ownership: UInt32 = 0o777
+    if let owner, !owner.isThat(of: given.status), fchown(descriptor, owner.user, owner.group) != 0 {
+      guard Self.isRefusal(errno) else { return (errno, false) }
+      ownership = owner.isGroupOnly ? 0o707 | (permissions & 0o7) << 3 : 0o700
+    }
+    var isListLost = false
+    var hasList = false
+    for attribute in attributes.listsLast {
+      let failed = Self.set(attribute, on: descriptor)
+      guard failed == 0 || Self.isIgnored(failed) else { return (failed, false) }
+      guard attribute.name == AccessList.accessName else { continue }
+      hasList = failed == 0
+      isListLost = failed != 0
+      if isListLost { permissions = AccessList.permissions(permissions, without: attribute.value) }
+    }
+    permissions &= ownership
+    var isMarked = !attributes.isEmpty
+    if given.mayHaveForeignList, !hasList {
+      let (isRemoved, failed) = AccessList.remove(AccessList.accessName, from: descriptor)
+      guard failed == 0 else { return (failed, isListLost) }
+      isMarked = isMarked || isRemoved
+    }
+    let hasPermissions = !isMarked && given.status.map { $0.mode & 0o7777 } == permissions
+    if !hasPermissions, fchmod(descriptor, permissions) != 0, !Self.isRefusal(errno) {
+      return (errno, isListLost)
+    }
+    if let times {
+      let values = [times.accessed, times.modified].map {
+        timespec(tv_sec: Int($0.seconds), tv_nsec: Int($0.nanoseconds))
+      }
+      if futimens(descriptor, values) != 0, !Self.isRefusal(errno) { return (errno, isListLost) }
+    }
+    return (0, isListLost)
+  }
+
+  /// Whether group bits let somebody do what others may not: only then a named entry of a list can.
+  var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
+
+  /// - Returns: 0 or the error number.
+  private static func set(_ attribute: ExtendedAttribute, on descriptor: Int32) -> Int32 {
+    // A capability belongs to the program that has it, not to its compressed form.
+    if unkept.contains(attribute.name) { return 0 }
+    return PathBytes(attribute.name).withCString { name in
+      attribute.value.withUnsafeBytes {
+        clinux_fsetxattr(descriptor, name, $0.baseAddress, $0.count) == 0 ? 0 : errno
+      }
+    }
+  }
+
+  private static let unkept = ["security.capability", "security.selinux"].map { Array($0.utf8) }
+
+  private static func isIgnored(_ number: Int32) -> Bool {
+    [ENOTSUP, EPERM, EACCES, EINVAL, ENOSPC, EDQUOT, E2BIG].contains(number)
+  }
+
+  private static func isRefusal(_ number: Int32) -> Bool {
+    [EPERM, ENOTSUP, ENOSYS, EINVAL].contains(number)
+  }
+}

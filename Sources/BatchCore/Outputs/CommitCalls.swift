@@ -1,0 +1,62 @@
+import CLinux
+import Glibc
+
+/// The steps by which outputs get their names, so that a test can put faults in their place.
+protocol CommitCalls: Sendable {
+  /// Brings all that was written to the file system of a folder to the disk.
+  func syncFileSystem(through folder: OutputFolder) throws(BatchError)
+  /// Brings one output to the disk.
+  func sync(_ file: AtomicFile) throws(BatchError)
+  func publish(_ file: AtomicFile) throws(BatchError)
+  /// Brings the names in a folder to the disk.
+  func syncFolder(_ folder: OutputFolder) throws(BatchError)
+  /// Removes a source from the folder that it was read through.
+  ///
+  /// - Parameter seen: what it was at the last look; one that changed since stays, and one that is gone is no error.
+  /// - Throws: `changed`, or the error of the call.
+  func remove(_ source: FileRecord, seen: FileStatus, in folder: OutputFolder) throws(BatchError)
+}
+
+/// The steps as this kernel takes them.
+struct LinuxCommitCalls: CommitCalls {
+  func syncFileSystem(through folder: OutputFolder) throws(BatchError) {
+    let result = retrying { Int(clinux_syncfs(folder.raw)) }
+    guard result < 0 else { return }
+    throw BatchError.syscall("sync its file system", errno: Int32(-result), path: folder.path)
+      .recoded(.unwritable)
+  }
+
+  func sync(_ file: AtomicFile) throws(BatchError) { try file.sync() }
+
+  func publish(_ file: AtomicFile) throws(BatchError) { try file.publish() }
+
+  func syncFolder(_ folder: OutputFolder) throws(BatchError) {
+    let result = retrying { Int(fsync(folder.raw)) }
+    // EINVAL: the file system has nothing to sync here.
+    guard result < 0, result != -Int(EINVAL) else { return }
+    throw BatchError.syscall("sync the folder", errno: Int32(-result), path: folder.path).recoded(.unwritable)
+  }
+
+  func remove(_ source: FileRecord, seen: FileStatus, in folder: OutputFolder) throws(BatchError) {
+    var raw = stat()
+    let failed = source.withName { fstatat(folder.raw, $0, &raw, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno }
+    guard failed == 0 else {
+      if failed == ENOENT { return }
+      throw .syscall("remove the source", errno: failed, path: source.path)
+    }
+    let now = FileStatus(raw)
+    guard now.kind != .symbolicLink || !source.followsLinks else {
+      throw BatchError(
+        .invalid, "is a symbolic link: what it leads to was read, and both stay beside the output",
+        path: source.path)
+    }
+    // A write that puts the modification time back still moves the change time.
+    guard now.hasSameContent(as: source.status), now.hasSameContent(as: seen),
+      now.statusChanged == seen.statusChanged
+    else {
+      throw BatchError(.changed, "changed since it was read, and stays beside its output", path: source.path)
+    }
+    let refused = source.withName { unlinkat(folder.raw, $0, 0) == 0 ? 0 : errno }
+    guard refused == 0 else { throw .syscall("remove the source", errno: refused, path: source.path) }
+  }
+}

@@ -1,0 +1,158 @@
+import Glibc
+import Synchronization
+
+/// The folders of a run that writes one output for each source: the way to them, and what is seen to before the
+/// first output of each.
+///
+/// A source's folder is opened below its operand and through no symbolic link, and has to be the inode that the walk
+/// listed. The source is read through it; its output is looked for, written and named in it, and the source removed
+/// from it. So whoever may exchange folders or links of the tree meanwhile gains nothing. With a folder for all
+/// outputs these go below that one, by the same rules.
+final class OutputFolders: Sendable {
+  private struct State {
+    /// Operands that are open, the latest last.
+    var operands: [(path: PathBytes, folder: OutputFolder)] = []
+    /// Folders that were cleared of what runs left behind which were killed.
+    var cleared: Set<FileIdentity> = []
+  }
+
+  let devices: OutputDevices
+  private let opener: DirectoryOpener
+  private let mirrored: MirroredFolders?
+  private let mostOperands: Int
+  private let isSynced: Bool
+  private let state = Mutex(State())
+
+  /// - Parameter kept: how many folders may be kept open from output to output; 0 opens operands anew for each folder,
+  ///   and syncs each output by itself.
+  init(_ options: TransformOptions, kept: Int, calls: any FileSystemCalls) {
+    let opener = DirectoryOpener(calls: calls)
+    self.opener = opener
+    isSynced = options.isSynced
+    // One way to sync comes first: without it each output is synced by itself.
+    devices = OutputDevices(limit: min(kept, max(1, kept - 4)))
+    mostOperands = kept > 4 ? 2 : min(1, kept / 2)
+    mirrored = options.naming.directory.map { MirroredFolders($0, opener, isKept: kept > 3) }
+  }
+
+  /// Opens the folder of a source, and that of its output where it is there.
+  ///
+  /// - Parameter last: the place of the source before, which mostly is the same one, or above it. Let go of where it is
+  ///   not, before another one is opened.
+  /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
+  func place(of record: FileRecord, after last: inout OutputPlace?) throws(BatchError) -> OutputPlace {
+    if let last, last.holds(record) { return last }
+    if last?.isAbove(record.directory) != true { last = nil }
+    let source: OutputFolder
+    do throws(BatchError) {
+      source = try openSource(record, below: last)
+    } catch {
+      // What was named as an operand is missing; what the walk found there has vanished.
+      let isListed = record.directory.identity != nil && error.code == .missing
+      throw (isListed ? error.recoded(.vanished) : error).at(record.path)
+    }
+    let target = if let mirrored { try mirrored.open(record.directory) } else { source as OutputFolder? }
+    let place = OutputPlace(
+      directory: record.directory, source: source, target: target, followsLinks: record.followsLinks)
+    last = place
+    return place
+  }
+
+  /// Sees to the folder of an output before the first one is written there: it is made where outputs are mirrored, and
+  /// cleared of the temporary files of runs that were killed.
+  ///
+  /// - Parameter syncsNames: brings the names of folders that are made to the disk.
+  /// - Throws: `unwritable` when it cannot be made.
+  func prepare(_ place: OutputPlace, syncsNames: Bool = false) throws(BatchError) -> OutputPlace {
+    if place.isPrepared { return place }
+    var place = place
+    place.isPrepared = true
+    if let mirrored {
+      place.target = try mirrored.make(place) { folder throws(BatchError) in
+        guard isSynced else { return false }
+        devices.note(folder)
+        guard case .each = devices.way(for: folder) else { return syncsNames }
+        return true
+      }
+    }
+    guard let target = place.target else { return place }
+    if isSynced { devices.note(target) }
+    if !target.isNew, state.withLock({ $0.cleared.insert(target.identity).inserted }) {
+      // What cannot be removed is no reason to write nothing: a later run tries again.
+      StaleTemporaries.remove(in: target.raw, path: target.path)
+    }
+    return place
+  }
+
+  /// Gives folders that were made for outputs the permissions of those of the sources, when all outputs are there, and
+  /// closes what was kept open.
+  ///
+  /// - Returns: one error for each folder that could not be given them.
+  func finish() -> [BatchError] {
+    let failures = mirrored?.finish() ?? []
+    state.withLock { $0.operands = [] }
+    devices.close()
+    return failures
+  }
+
+  // MARK: The folders of sources
+
+  private func openSource(_ record: FileRecord, below last: OutputPlace?) throws(BatchError) -> OutputFolder {
+    let directory = record.directory
+    if directory.identity == nil || (record.followsLinks && directory.depth > 0) {
+      // What the user named, or the walk was told to follow.
+      return try opened(opener.open(directory.openPath, followingLast: true), directory)
+    }
+    if let last, last.isAbove(directory) {
+      let names = directory.prefix.bytes[last.directory.prefix.bytes.count...]
+      return try opened(below(last.source, names), directory)
+    }
+    let operand = try operand(of: directory)
+    guard !directory.relativePrefix.isEmpty else { return try checked(operand, directory) }
+    return try opened(below(operand, directory.relativePrefix), directory)
+  }
+
+  private func below(_ folder: OutputFolder, _ names: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
+    do throws(BatchError) {
+      return try opener.open(names, below: folder.raw)
+    } catch {
+      switch error.errno {
+      case ENOENT: throw error.recoded(.vanished)
+      case ELOOP, ENOTDIR, EXDEV: throw Self.exchanged
+      default: throw error
+      }
+    }
+  }
+
+  private func opened(
+    _ descriptor: consuming Descriptor, _ directory: DirectoryPath
+  ) throws(BatchError) -> OutputFolder {
+    let status = try opener.calls.status(of: descriptor)
+    return try checked(OutputFolder(descriptor, path: directory.openPath, status: status), directory)
+  }
+
+  private func checked(_ folder: OutputFolder, _ directory: DirectoryPath) throws(BatchError) -> OutputFolder
+  {
+    guard directory.identity == nil || directory.identity == folder.identity else { throw Self.exchanged }
+    return folder
+  }
+
+  private static let exchanged = BatchError(
+    .changed, "lies in a folder that was replaced while the tree was read")
+
+  /// The folder that was given as an operand, links followed: it is what the user named.
+  private func operand(of directory: DirectoryPath) throws(BatchError) -> OutputFolder {
+    let given = PathBytes(directory.prefix.bytes[..<directory.operandLength])
+    if let known = state.withLock({ $0.operands.last { $0.path == given } }) { return known.folder }
+    let path = given.isEmpty ? "." : given
+    let descriptor = try opener.open(path, followingLast: true)
+    let status = try opener.calls.status(of: descriptor)
+    let folder = OutputFolder(descriptor, path: path, status: status)
+    guard mostOperands > 0 else { return folder }
+    state.withLock { state in
+      state.operands.append((given, folder))
+      if state.operands.count > mostOperands { state.operands.removeFirst() }
+    }
+    return folder
+  }
+}

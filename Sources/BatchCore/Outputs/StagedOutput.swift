@@ -1,0 +1,29 @@
+/// An output that is written and has not its name yet.
+struct StagedOutput: Sendable {
+  let file: AtomicFile
+  /// The folder that it gets its name in.
+  let folder: OutputFolder
+  let source: FileRecord
+  /// The source as it was when it was read.
+  let read: FileStatus
+  /// The folder that the source was read through; nil when the source stays.
+  let sourceFolder: OutputFolder?
+  /// The inode of an output that further names are linked to.
+  let identity: FileIdentity?
+
+  /// - Parameter isProved: whether the output was read back and compared, as it has to be before its source goes.
+  init(_ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool) {
+    self.file = file
+    self.source = source
+    self.read = read
+    folder = place.target ?? place.source
+    sourceFolder = isProved ? place.source : nil
+    identity = source.status.linkCount > 1 ? file.identity : nil
+  }
+
+  /// Whether the output was read back and compared.
+  var isProved: Bool { sourceFolder != nil }
+
+  /// The folder of a source that goes when the output is safe. One with several names waits for all of them.
+  var removedFrom: OutputFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
+}

@@ -1,0 +1,102 @@
+import BatchCore
+import Testing
+
+/// Root works on a tree that another user may write to, and that user exchanges folders and links of it all the
+/// while: nothing outside of the tree is written or removed, and no source is lost.
+@Suite(
+  .enabled(if: Host.canAttack, "needs root, setpriv and a C compiler"), .serialized, .timeLimit(.minutes(5)))
+struct OtherUserTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture(below: Host.memoryFolder)
+    // The vault is root's, and holds what may be mistaken for the files that are worked on.
+    let made = try t.shell(
+      """
+      mkdir vault up up/sub; seq 600000 | split -l 300 -a 4 -d - up/sub/f; cp -rp up/sub kept; cp kept/* vault
+      ln -s ../vault up/link; chown -Rh 1001:1001 up; chmod 700 vault
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  /// - Parameters:
+  ///   - prepare: what is done before the vault is noted.
+  ///   - rounds: how often the command runs; an attack does not win each time.
+  private func attack(
+    _ command: String, prepare: String = ":", exchanging names: (String, String) = ("up/sub", "up/link"),
+    rounds: Int = 4
+  ) throws {
+    let run = try t.shell(
+      """
+      for round in $(seq \(rounds)); do $BP \(command) -q 2>>errors; s=$?; [ $s -le 3 ] || echo "status $s"; done
+      """, prepare: "\(prepare); cp -rp vault before", whileExchanging: names)
+    #expect(run.status == 0 && run.text == "", "\(run.text.prefix(500)) \(run.errorText.prefix(500))")
+    // What is not there as it was has to come out of its compressed form.
+    let found = try t.shell(
+      """
+      diff -rq before vault; real=up/sub; [ -L up/sub ] && real=up/link
+      find $real -name '*.gz' -exec gzip -dqf {} +; diff -rq kept $real; find . -name '.batchproc-*'
+      """)
+    #expect(found.text == "", "\(found.text.prefix(1000))")
+  }
+
+  @Test("removing sources", arguments: ["--no-fsync -j 1", "--no-fsync -j 7", "-j 2"])
+  func removing(options: String) throws {
+    try attack("compress --remove-source \(options) up")
+  }
+
+  @Test("writing outputs", arguments: ["--no-fsync", ""])
+  func compressing(option: String) throws {
+    try attack("compress --force \(option) up", prepare: "rm vault/*")
+  }
+
+  @Test("decompressing", arguments: ["--no-fsync", "--remove-source"])
+  func decompressing(option: String) throws {
+    try attack("decompress --force \(option) up", prepare: "gzip -1 up/sub/*; rm vault/*")
+  }
+
+  @Test("links of outputs")
+  func links() throws {
+    try attack(
+      "compress --force up",
+      prepare:
+        "rm vault/*; mkdir up/more; cd up/sub; for i in f0???; do ln $i ../more; done; cd ../..; chown 1001 up/more",
+      exchanging: ("up/more", "up/link"))
+  }
+
+  @Test("a target that the other user may write to")
+  func mirrored() throws {
+    try attack(
+      "compress --force --output-dir out kept",
+      prepare: "mkdir -p out/kept; ln -s ../vault out/link; chown -Rh 1001:1001 out; rm vault/*",
+      exchanging: ("out/kept", "out/link"))
+  }
+
+  @Test("of two files that are exchanged each output has the owner and mode of its own content")
+  func owners() throws {
+    let run = try t.shell(
+      """
+      for round in $(seq 20); do
+        $BP decompress --force -q up/o.gz up/s.gz 2>>errors
+        for f in up/o up/s; do
+          [ ! -e $f ] || [ "$(head -c 6 $f)" != secret ] || [ "$(stat -c '%u %a' $f)" = "0 600" ] || stat -c '%n %u %a' $f
+        done
+      done
+      """,
+      prepare: """
+        seq 90000 | sed 's/^/secret /' | gzip -1 >up/s.gz; seq 90000 | gzip -1 >up/o.gz; touch -d @1 up/?.gz
+        chown 1001 up/o.gz; chmod 644 up/o.gz; chmod 600 up/s.gz
+        """, whileExchanging: ("up/o.gz", "up/s.gz"))
+    #expect(run.status == 0 && run.text == "", "\(run.text) \(run.errorText)")
+  }
+}
+
+extension TreeFixture {
+  fileprivate func shell(
+    _ script: String, prepare: String, whileExchanging names: (String, String)
+  ) throws -> Outcome {
+    let prepared = try shell(prepare)
+    try #require(prepared.status == 0, "\(prepared.errorText)")
+    return try shell(script, whileExchanging: names)
+  }
+}
