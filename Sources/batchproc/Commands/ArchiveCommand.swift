@@ -145,7 +145,6 @@ struct ArchiveCommand: Command {
       RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
       text: SummaryText(
         verb: "archived", files: counts.done, bytes: counts.byteCount,
-        elapsed: summary.elapsed / .seconds(1),
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"),

@@ -56,7 +56,6 @@ struct CheckCommand: Command {
       summary,
       text: SummaryText(
         verb: "checked", files: tally.matches + tally.differs, bytes: summary.counts.byteCount,
-        elapsed: summary.elapsed / .seconds(1),
         others: [
           (tally.differs, "different"), (tally.missing, "missing"), (tally.unreadable, "unreadable"),
           (tally.ignored, "ignored"), (tally.malformed, "malformed rows"), (tally.text, "other lines"),

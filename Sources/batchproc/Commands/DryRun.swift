@@ -26,7 +26,7 @@ struct DryRun {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: verb, files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        verb: verb, files: counts.done, bytes: counts.byteCount,
         others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)

@@ -98,7 +98,6 @@ struct ExtractCommand: Command {
       RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
       text: SummaryText(
         verb: "extracted", files: counts.done, bytes: counts.byteCount,
-        elapsed: summary.elapsed / .seconds(1),
         others: [
           (counts.skipped, "skipped"), (counts.failed, "failed"), (extraction.madeSafe, "without privileges"),
         ], tallies: [(extraction.madeSafe, "made_safe")]))

@@ -73,7 +73,6 @@ struct HashCommand: Command {
       summary,
       text: SummaryText(
         verb: "hashed", files: counts.done, bytes: counts.byteCount,
-        elapsed: summary.elapsed / .seconds(1),
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"),

@@ -40,7 +40,7 @@ struct ListCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "listed", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        verb: "listed", files: counts.done, bytes: counts.byteCount,
         others: [(counts.failed, "failed")]))
     if end.isCutShort { return .exit(counts.done == 0 ? .fatal : .outputIncomplete) }
     return .exit(counts.failed > 0 ? .someFailed : .success)

@@ -46,7 +46,7 @@ struct TestCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "tested", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        verb: "tested", files: counts.done, bytes: counts.byteCount,
         others: [(bad, "damaged")] + unchecked.words + [
           (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
         ],

@@ -131,7 +131,6 @@ struct TransformCommand: Command {
       RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
       text: SummaryText(
         verb: compresses ? "compressed" : "decompressed", files: counts.done, bytes: counts.byteCount,
-        elapsed: summary.elapsed / .seconds(1),
         others: [
           (Int(ratio.rounded()), "% of the size"), (tally.upToDate, "up to date"),
           (tally.compressedAlready, "compressed already"), (tally.notSmaller, "would not be smaller"),

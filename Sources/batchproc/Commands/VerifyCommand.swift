@@ -113,7 +113,7 @@ struct VerifyCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "verified", files: counts.done, bytes: counts.byteCount, elapsed: summary.elapsed / .seconds(1),
+        verb: "verified", files: counts.done, bytes: counts.byteCount,
         others: [(tally.damaged, "damaged"), (tally.changed, "changed while read")] + differences
           + [(counts.failed, "failed")],
         tallies: [(tally.damaged, "damaged"), (tally.changed, "changed_while_read")] + differences))

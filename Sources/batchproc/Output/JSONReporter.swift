@@ -32,8 +32,14 @@ final class JSONReporter: Reporter {
   }
 
   /// - Parameter diagnostics: told what ends the run when the stream cannot be told.
-  init(stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics) {
+  private let stopwatch: Stopwatch
+
+  init(
+    stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics,
+    stopwatch: Stopwatch = Stopwatch()
+  ) {
     self.diagnostics = diagnostics
+    self.stopwatch = stopwatch
     self.stream = stream
     self.cancellation = cancellation
   }
@@ -105,7 +111,7 @@ final class JSONReporter: Reporter {
         line.add("bytes", summary.counts.byteCount)
         for (count, word) in text.tallies { line.add(word, count) }
         line.add("complete", summary.stopped == nil)
-        line.add("seconds", summary.elapsed / .seconds(1))
+        line.add("seconds", stopwatch.seconds)
       }
     }
   }

@@ -6,8 +6,6 @@ struct SummaryText: Sendable {
   let verb: String
   let files: Int
   let bytes: Int64
-  /// In seconds.
-  let elapsed: Double
   /// Further counts with their words, such as `(2, "skipped")`; those of zero are left out.
   var others: [(count: Int, word: String)] = []
 
@@ -15,11 +13,13 @@ struct SummaryText: Sendable {
   var tallies: [(count: Int, key: String)] = []
 
   /// `hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed`
-  var line: String {
-    let rate = ByteCount.rate(bytes, seconds: elapsed).map { " (\($0))" } ?? ""
+  ///
+  /// - Parameter seconds: the time of the whole command.
+  func line(seconds: Double) -> String {
+    let rate = ByteCount.rate(bytes, seconds: seconds).map { " (\($0))" } ?? ""
     let done = "\(verb) \(ByteCount.files(files)), \(ByteCount.text(bytes))"
     let rest = others.filter { $0.count != 0 }.map { "\(ByteCount.grouped($0.count)) \($0.word)" }
-    return "\(done) in \(DurationText.text(seconds: elapsed))\(rate)"
+    return "\(done) in \(DurationText.text(seconds: seconds))\(rate)"
       + (rest.isEmpty ? "" : "; " + rest.joined(separator: ", "))
   }
 }

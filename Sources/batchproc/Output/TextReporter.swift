@@ -23,8 +23,12 @@ final class TextReporter: Reporter {
   /// How many messages of a cause there were, in the order in which the causes were met.
   private let causes = Mutex<[(cause: Cause, count: Int)]>([])
 
-  init(diagnostics: Diagnostics, isQuiet: Bool, isVerbose: Bool) {
+  /// Begins with the command, before the first file is opened.
+  private let stopwatch: Stopwatch
+
+  init(diagnostics: Diagnostics, isQuiet: Bool, isVerbose: Bool, stopwatch: Stopwatch = Stopwatch()) {
     self.diagnostics = diagnostics
+    self.stopwatch = stopwatch
     self.isQuiet = isQuiet
     self.isVerbose = isVerbose
   }
@@ -57,7 +61,7 @@ final class TextReporter: Reporter {
 
   func summary(_ summary: RunSummary, text: SummaryText) {
     tellFolded()
-    if !isQuiet { diagnostics.print(text.line) }
+    if !isQuiet { diagnostics.print(text.line(seconds: stopwatch.seconds)) }
   }
 
   private func report(_ error: BatchError, as severity: Diagnostics.Severity) {

@@ -6,11 +6,12 @@ import Testing
 @Suite struct SummaryTextTests {
   @Test func tellsWhatWasDoneInOneLine() {
     let all = SummaryText(
-      verb: "hashed", files: 44_128, bytes: 487_587_840, elapsed: 0.31,
+      verb: "hashed", files: 44_128, bytes: 487_587_840,
       others: [(2, "skipped"), (0, "vanished"), (1, "failed")])
-    #expect(all.line == "hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed")
-    let one = SummaryText(verb: "checked", files: 1, bytes: 0, elapsed: 0)
-    #expect(one.line == "checked 1 file, 0 B in 0.00 s")
+    #expect(
+      all.line(seconds: 0.31) == "hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed")
+    let one = SummaryText(verb: "checked", files: 1, bytes: 0)
+    #expect(one.line(seconds: 0) == "checked 1 file, 0 B in 0.00 s")
   }
 
   @Test func tellsWhatKindsWereSkipped() {

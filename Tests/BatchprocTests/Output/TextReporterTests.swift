@@ -1,6 +1,7 @@
 import BatchCore
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @testable import batchproc
@@ -8,11 +9,12 @@ import Testing
 @Suite struct TextReporterTests {
   /// The lines that a reporter prints of what `body` tells it.
   private func lines(
-    quiet: Bool = false, verbose: Bool = false, _ body: (TextReporter) -> Void
+    quiet: Bool = false, verbose: Bool = false, stopwatch: Stopwatch = Stopwatch(),
+    _ body: (TextReporter) -> Void
   ) throws -> [Substring] {
     let pipe = Pipe()
     let diagnostics = Diagnostics(descriptor: pipe.fileHandleForWriting.fileDescriptor, usesColor: false)
-    body(TextReporter(diagnostics: diagnostics, isQuiet: quiet, isVerbose: verbose))
+    body(TextReporter(diagnostics: diagnostics, isQuiet: quiet, isVerbose: verbose, stopwatch: stopwatch))
     try pipe.fileHandleForWriting.close()
     return String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
       .split(separator: "\n")
@@ -26,6 +28,19 @@ import Testing
       let error = BatchError.syscall(action, errno: number, path: PathBytes("f\(file)"))
       reporter.met(Problem(.unreadable, error), severity: severity)
     }
+  }
+
+  @Test func printsTheTimeOfTheWholeCommand() throws {
+    let start = ContinuousClock.now
+    let times = Mutex([start, start + .seconds(7)])
+    let stopwatch = Stopwatch { times.withLock { $0.removeFirst() } }
+    let counts = Counters.Snapshot()
+    let found = try lines(stopwatch: stopwatch) { reporter in
+      reporter.summary(
+        RunSummary(counts: counts, stopped: nil, elapsed: .seconds(1)),
+        text: SummaryText(verb: "hashed", files: 0, bytes: 0))
+    }
+    #expect(found == ["hashed 0 files, 0 B in 7.00 s"])
   }
 
   @Test(arguments: [EIO, ENOSPC, EDQUOT, EROFS])
