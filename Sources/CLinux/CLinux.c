@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -164,4 +165,10 @@ int clinux_affinity_count(void) {
 int clinux_is_ignored(int number) {
   struct sigaction action;
   return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void clinux_share_heap(void) {
+#ifdef M_ARENA_MAX
+  mallopt(M_ARENA_MAX, 1);
+#endif
 }

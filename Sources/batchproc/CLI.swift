@@ -6,6 +6,7 @@ enum CLI {
   /// Sets the process up, obeys the arguments and ends.
   static func main() -> Never {
     StandardStreams.secure()
+    ProcessHeap.share()
     SignalSources.ignoreFailedWrites()
     switch run(ProcessArguments.current(), environment: ProcessArguments.environment) {
     case .exit(let status): exit(status.rawValue)

@@ -70,4 +70,7 @@ int clinux_affinity_count(void);
 /// Whether this process ignored the signal when it was started (nohup, cron).
 int clinux_is_ignored(int number);
 
+/// Sets the number of heaps of glibc to one; see mallopt(3). Does nothing elsewhere.
+void clinux_share_heap(void);
+
 #endif
