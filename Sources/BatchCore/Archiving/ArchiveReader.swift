@@ -365,7 +365,7 @@ final class ArchiveReader {
       }
       do throws(BatchError) {
         try check(member, entry)
-        if isTar { try applyRecords(to: &member) }
+        if isTar { try readHeaders(of: &member) }
       } catch {
         throw error.at(member.path)
       }
@@ -379,10 +379,6 @@ final class ArchiveReader {
   /// What libarchive does not look at.
   private func check(_ member: ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
     switch base {
-    case ARCHIVE_FORMAT_TAR:
-      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
-        try TarHeaderScan(headers).check()
-      }
     case ARCHIVE_FORMAT_CPIO:
       _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
         try CpioHeader(headers).check()
@@ -397,10 +393,13 @@ final class ArchiveReader {
     if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
   }
 
-  /// Owners and times of extended headers that libarchive does not pass on as they are.
-  private func applyRecords(to member: inout ArchiveEntry) throws(BatchError) {
-    _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
-      try records.apply(TarHeaderScan(headers), to: &member)
+  /// What the headers of a tar hold that libarchive does not look at, or does not pass on as it is.
+  private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
+    _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
+      let headers = TarHeaderScan(bytes)
+      guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
+      try headers.check()
+      try records.apply(headers, to: &member)
     }
     if let remark = records.remark, !remarks.contains(remark) { remarks.append(remark) }
   }

@@ -10,6 +10,9 @@ struct PaxRecords {
   private var globals: [String: [UInt8]] = [:]
   private var ignored: Set<String> = []
 
+  /// Whether headers of one member change the next ones.
+  var hasGlobals: Bool { !globals.isEmpty }
+
   /// What is to be said of global headers; nil when all of them are applied.
   var remark: String? {
     guard !ignored.isEmpty else { return nil }

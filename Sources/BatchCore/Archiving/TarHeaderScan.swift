@@ -30,6 +30,34 @@ struct TarHeaderScan {
   /// Whether there are headers beside the one that each member has.
   var isExtended: Bool { bytes.count > Self.blockSize }
 
+  /// Whether they are one extended header whose records are times in digits, as most members have them.
+  var holdOnlyTimes: Bool {
+    guard bytes.count == 3 * Self.blockSize, bytes[Self.typePlace] == UInt8(ascii: "x") else { return false }
+    var place = Self.blockSize
+    let end = 2 * Self.blockSize
+    while place < end, bytes[place] != 0 {
+      // Lengths of lines with times have two digits.
+      guard place + 10 < end, let tens = digit(at: place), let ones = digit(at: place + 1),
+        place + 10 * tens + ones <= end, 10 * tens + ones > 10, bytes[place + 2] == UInt8(ascii: " "),
+        "mac".utf8.contains(bytes[place + 3]), bytes[(place + 4)..<(place + 9)].elementsEqual("time=".utf8),
+        bytes[place + 10 * tens + ones - 1] == UInt8(ascii: "\n"), digit(at: place + 9) != nil
+      else { return false }
+      var points = 0
+      for index in (place + 9)..<(place + 10 * tens + ones - 1) where digit(at: index) == nil {
+        guard bytes[index] == UInt8(ascii: ".") else { return false }
+        points += 1
+      }
+      guard points <= 1 else { return false }
+      place += 10 * tens + ones
+    }
+    return true
+  }
+
+  private func digit(at place: Int) -> Int? {
+    let value = Int(bytes[place]) - Int(UInt8(ascii: "0"))
+    return 0...9 ~= value ? value : nil
+  }
+
   /// - Throws: `malformed` when a name holds a NUL.
   func check() throws(BatchError) {
     guard isExtended else { return }

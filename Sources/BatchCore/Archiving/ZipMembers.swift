@@ -15,6 +15,9 @@ final class ZipMembers {
   private let file: ArchiveFile
   private let end: ZipEnd
   private let places: [Place]
+  private let directory: FileWindow
+  /// Of headers that stand before members.
+  private let headers: FileWindow
   private var number = 0
   /// How many entries the directory has.
   private let count: Int
@@ -23,7 +26,9 @@ final class ZipMembers {
   init(_ file: ArchiveFile) throws(BatchError) {
     self.file = file
     end = try ZipEnd(file)
-    let window = FileWindow(file)
+    directory = FileWindow(file, size: 64 << 10)
+    headers = FileWindow(file, size: 512)
+    let window = directory
     var places = [Place]()
     var place = end.directory.lowerBound
     while place < end.directory.upperBound {
@@ -61,18 +66,17 @@ final class ZipMembers {
     }
     let place = places[number]
     number += 1
-    let window = FileWindow(file)
     let entry = try ZipEntry(
-      try window.bytes(at: place.entry, count: ZipEntry.fixedSize), at: place.entry, path: file.path)
-    let name = try Array(window.bytes(at: place.entry + UInt64(ZipEntry.fixedSize), count: entry.nameSize))
+      try directory.bytes(at: place.entry, count: ZipEntry.fixedSize), at: place.entry, path: file.path)
+    let name = try Array(directory.bytes(at: place.entry + UInt64(ZipEntry.fixedSize), count: entry.nameSize))
     guard !name.contains(0) else {
       throw BatchError(.malformed, "damaged: a name in its headers holds a NUL")
     }
-    guard let local = ZipLocalHeader(try window.bytes(at: place.local, count: ZipLocalHeader.fixedSize))
+    guard let local = ZipLocalHeader(try headers.bytes(at: place.local, count: ZipLocalHeader.fixedSize))
     else {
       throw BatchError(.malformed, "damaged: no valid header where the directory says that it begins")
     }
-    let localName = try window.bytes(
+    let localName = try headers.bytes(
       at: place.local + UInt64(ZipLocalHeader.fixedSize), count: local.nameSize)
     guard localName.elementsEqual(name) else {
       throw BatchError(.malformed, "damaged: the directory of the archive has another name for it")
