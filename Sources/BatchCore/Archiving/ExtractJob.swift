@@ -206,6 +206,8 @@ public final class ExtractJob: BatchJob {
   }
 
   private func report(_ error: BatchError, in context: ChunkContext) {
+    // Every file that follows would fail in the same way.
+    if error.isOutOfSpace { return extraction.archive.cancellation.cancel(error) }
     if error.code == .malformed { extraction.noteDamage() }
     context.report(Problem(.unreadable, error))
   }

@@ -6,6 +6,11 @@ extension BatchError {
     code == .unwritable && [EROFS, EACCES, EPERM].contains(errno)
   }
 
+  /// Whether the file system of an output, or the share of its owner, is full.
+  public var isOutOfSpace: Bool {
+    code == .unwritable && [ENOSPC, EDQUOT].contains(errno)
+  }
+
   /// Whether the error leaves an output without its bytes: no space, or a device that fails. A place that
   /// may not be written to is none: nothing has begun there.
   public var isOfOutput: Bool {
