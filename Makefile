@@ -55,7 +55,7 @@ campaign: release
 	@scripts/bootstrap.sh build test
 	swift build --build-tests
 	BATCHPROC_CAMPAIGN=1 BATCHPROC_BIN="$(CURDIR)/$(RELEASE)" swift test --skip-build --disable-xctest --no-parallel \
-	  --filter 'ArchiveDamageTests'
+	  --filter 'ArchiveDamageTests|ArchiveFlipTests'
 
 tsan:
 	@scripts/bootstrap.sh build test

@@ -19,7 +19,7 @@ struct ArchiveFlipTests {
       """)
     let run = try t.shell(
       #"""
-      python3 - \#(format) \#(Host.runsLargeTests ? 600 : 60) <<'END'
+      python3 - \#(format) \#(Host.campaign(600)) <<'END'
       import os, random, stat, subprocess, sys
       format, count = sys.argv[1], int(sys.argv[2])
       BP = os.environ['BP']
