@@ -43,7 +43,7 @@ struct DepthTests {
     "calls and the paths that they resolve grow with the depth, not with its square",
     .enabled(if: Host.canTrace && Host.hasPython, "needs strace"),
     arguments: [
-      "hash -j 2 DEPTH", "archive -j 2 --no-fsync -o DEPTH.new.tar.zst DEPTH",
+      "hash -j 1 DEPTH", "archive -j 1 --no-fsync -o DEPTH.new.tar.zst DEPTH",
       "extract -j 2 --no-fsync DEPTH.tar -C outDEPTH",
       "extract -j 2 --no-fsync leaf-DEPTH.tar -C outDEPTH",
       "extract -j 2 --no-fsync DEPTH.tar.zst -C outDEPTH",
