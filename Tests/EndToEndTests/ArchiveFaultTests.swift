@@ -86,7 +86,8 @@ import Testing
       run.status == 3 && run.messages.count == 1
         && run.errorText.contains("t/huge: could not be read wholly"),
       "\(run.errorText)")
-    #expect(try t.shell("$BP verify -q a.tar; echo $?; tar -xOf a.tar t/d/one").text == "3\n1\n")
+    let read = try t.shell("$BP verify -q a.tar; echo $?; tar -xOf a.tar t/d/one")
+    #expect(read.text == "t/huge: COULD NOT BE READ WHOLLY, INCOMPLETE\n3\n1\n")
   }
 
   @Test(

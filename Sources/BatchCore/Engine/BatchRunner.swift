@@ -101,6 +101,7 @@ public final class BatchRunner: Sendable {
       runOnLanes(job, feed, sink)
     }
     sink.flush()
+    descriptors.anchors.closeAll()
     return RunSummary(
       counts: counters.snapshot, stopped: cancellation.reason, elapsed: ContinuousClock.now - start)
   }

@@ -111,6 +111,16 @@ final class FolderAnchors: Sendable {
     _ = dropped
   }
 
+  /// Closes all of them; those that are needed later are opened again.
+  func closeAll() {
+    let dropped = entries.withLock { entries in
+      defer { entries = [] }
+      return entries
+    }
+    // Closed outside the lock.
+    _ = dropped
+  }
+
   /// Gives up an anchor that the walk has left; it stays open while the one above is closed, which is needed next.
   func forget(_ anchor: FolderAnchor) {
     let identifier = ObjectIdentifier(anchor)
