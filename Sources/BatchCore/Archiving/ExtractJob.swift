@@ -116,7 +116,7 @@ public final class ExtractJob: BatchJob {
       guard error.code == .malformed else { throw error }
       // What differs from the index has no member's name, or that of a member that was extracted before.
       if choices.isEmpty || segment.contradiction != nil {
-        context.report(Problem(.unreadable, error.at(plan.archive.file.path)))
+        report(error.at(plan.archive.file.path), in: context)
       }
       guard extraction.options.keepsGoing else {
         extraction.endEarly()

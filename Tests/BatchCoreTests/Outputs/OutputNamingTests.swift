@@ -41,7 +41,7 @@ struct OutputNamingTests {
 
   @Test(
     "is none without a suffix that is known",
-    arguments: ["a", "a.z", "a.GZ", "a.br", ".gz", "d/.gz", ".tgz", "gz", "agz", "a.gz~", "d.gz/a"])
+    arguments: ["a", "a.lzo", "a.GZ", "a.br", ".gz", "d/.gz", ".tgz", "gz", "agz", "a.gz~", "d.gz/a"])
   func unknown(source: PathBytes) {
     #expect(OutputNaming(.removing, directory: nil).target(of: source) == nil)
   }
