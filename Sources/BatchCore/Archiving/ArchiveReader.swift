@@ -92,18 +92,18 @@ final class ArchiveReader {
     let isUnicode =
       content.format == nil && (start.starts(with: Array("PK".utf8)) || start.starts(with: Array("7z".utf8)))
     let format = try Self.format(of: content)
+    let isReadOnDemand = format?.kind == .archive && !content.readsAllFormats
+    let remedy = isReadOnDemand ? "--all-formats reads ar, cab, iso, lha, rar and warc" : nil
     // An ISO image begins with zeros, as a tar without members does.
-    if let format, format.kind == .archive, !content.readsAllFormats {
-      throw BatchError(
-        .unsupported, format.message, path: name,
-        remedy: "--all-formats reads ar, cab, iso, lha, rar and warc")
+    if let format, isReadOnDemand, content.start.first == 0 {
+      throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
     do throws(BatchError) {
       try self.init(
         content, name: name, isUnicode: isUnicode, readsAllFormats: content.readsAllFormats, limits: limits)
     } catch {
       guard error.message == Self.unknownFormat, let format else { throw error }
-      throw BatchError(.unsupported, format.message, path: name)
+      throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
   }
 
