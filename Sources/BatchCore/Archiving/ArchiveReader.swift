@@ -110,7 +110,7 @@ final class ArchiveReader {
   /// What the content is, when it is nothing that is always read.
   private static func format(of content: FileContent) throws(BatchError) -> UnsupportedFormat? {
     if let format = UnsupportedFormat.detect(content.start) { return format }
-    // An ISO image is told by its seventeenth sector.
+    // An ISO image is recognised by its seventeenth sector.
     guard let file = content.file, let size = content.length, size >= UInt64(UnsupportedFormat.isoLength)
     else {
       return nil

@@ -8,7 +8,7 @@ struct SevenZipHeader {
   static let signature: [UInt8] = [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]
   private static let startSize = 32
   /// A header of more than this is not decoded a second time.
-  private static let largest: UInt64 = 256 << 20
+  private static let largest: UInt64 = 64 << 20
 
   /// What follows the archive in the file.
   let trailingByteCount: UInt64
@@ -93,8 +93,12 @@ private struct LZMAHeader {
     var stream = lzma_stream()
     guard lzma_alone_decoder(&stream, UInt64.max) == LZMA_OK else { return nil }
     defer { lzma_end(&stream) }
-    // The header of a .lzma file has the same properties, and then the size.
-    let input = Array(properties) + withUnsafeBytes(of: size.littleEndian) { Array($0) } + packed
+    // The header of a .lzma file has the same properties, and then the size. A dictionary larger than the content is never
+    // used, and a damaged or hostile header may claim one of 4 GiB.
+    let dictionary = min(properties.dropFirst().little(at: 0) as UInt32, UInt32(clamping: max(size, 4096)))
+    let input =
+      Array(properties.prefix(1)) + withUnsafeBytes(of: dictionary.littleEndian) { Array($0) }
+      + withUnsafeBytes(of: size.littleEndian) { Array($0) } + packed
     return input.withUnsafeBufferPointer { input -> [UInt8]? in
       guard let capacity = Int(exactly: size) else { return nil }
       var isWhole = false

@@ -160,7 +160,7 @@ public struct VerifySource: BatchSource {
     case .unusable(let error):
       marks.skip()
       guard error.path != nil || error.code != .malformed else {
-        // Known before the end, of which it can no longer be said that it was reached without damage.
+        // Reported here and not by a worker: the end is judged next, and must not be called complete.
         verification.damaged(error.message)
         return try next(of: reader)
       }

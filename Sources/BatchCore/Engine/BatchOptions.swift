@@ -3,8 +3,9 @@ public struct BatchOptions: Sendable {
   /// Operations at once, 1 or more.
   public var concurrency = 1
   public var stride = ChunkStride.automatic
-  /// File descriptors that the run may have open at once.
-  public var descriptors = 128
+  /// File descriptors that the run may have open at once: by default for 64 reads of two each, and for the 16 folders
+  /// that stay open on the way to deep ones.
+  public var descriptors = 144
   /// Bytes that the buffers of the run may take.
   public var memory = 256 << 20
   public var policy = EventPolicy()

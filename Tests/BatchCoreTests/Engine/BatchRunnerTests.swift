@@ -184,9 +184,7 @@ import Testing
     for number in 0..<64 {
       calls.on(.read, PathBytes("file\(number)"), turns: 1...1, .before { everybody.arrive() })
     }
-    // Two for each read, and those that are kept for the folders of deep trees.
-    let options = Self.options(64) { $0.descriptors = 64 * DescriptorBudget.tokensToRead + 16 }
-    let runner = BatchRunner(options: options, calls: calls)
+    let runner = BatchRunner(options: Self.options(64), calls: calls)
     let job = ReadingJob()
     let summary = try await onThread { runner.run(job, over: runner.tree([fixture.root])) }
     #expect(summary.counts.done == 64)
