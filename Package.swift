@@ -10,6 +10,7 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "batchproc",
   products: [
+    .library(name: "BatchEngine", targets: ["BatchEngine"]),
     .library(name: "BatchCore", targets: ["BatchCore"]),
     .executable(name: "batchproc", targets: ["batchproc"]),
   ],
@@ -24,17 +25,22 @@ let package = Package(
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
+    .target(name: "BatchEngine", dependencies: ["CLinux"], swiftSettings: settings),
     .target(
       name: "BatchCore",
       dependencies: [
-        "CLinux", "CArchive", "CBZip2", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash", "CZlib", "CZstd",
+        "BatchEngine", "CLinux", "CArchive", "CBZip2", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash",
+        "CZlib", "CZstd",
       ],
       swiftSettings: settings
     ),
-    .executableTarget(name: "batchproc", dependencies: ["BatchCore"], swiftSettings: settings),
-    .testTarget(name: "BatchCoreTests", dependencies: ["BatchCore", "CArchive"], swiftSettings: settings),
+    .executableTarget(
+      name: "batchproc", dependencies: ["BatchCore", "BatchEngine"], swiftSettings: settings),
+    .testTarget(
+      name: "BatchCoreTests", dependencies: ["BatchCore", "BatchEngine", "CArchive"], swiftSettings: settings),
     .testTarget(name: "BatchprocTests", dependencies: ["batchproc"], swiftSettings: settings),
-    .testTarget(name: "EndToEndTests", dependencies: ["BatchCore", "batchproc"], swiftSettings: settings),
+    .testTarget(
+      name: "EndToEndTests", dependencies: ["BatchCore", "BatchEngine", "batchproc"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

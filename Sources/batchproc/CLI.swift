@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Glibc
 
 /// The command line from its arguments to the end of the process.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What `--version` prints.
 enum Version {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// `.tar.bz2`, written in streams by all lanes.

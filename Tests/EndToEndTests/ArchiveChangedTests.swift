@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Files that change while they are archived. System calls are held up with strace until the change is made.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Archives whose index, with all digests right, claims something else than stock tools see.

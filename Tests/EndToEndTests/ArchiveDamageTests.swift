@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Damage that libarchive calls a warning, or does not notice: it is named, and never extracted in silence.

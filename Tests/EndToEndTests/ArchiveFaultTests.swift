@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Glibc
 import Testing
 

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Every byte counts: whatever bit is flipped, wrong bytes never come out with exit 0, and verification notices it.

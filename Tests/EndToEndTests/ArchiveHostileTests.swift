@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Archives that mean harm: nothing lands outside of the target, each refusal is named, nothing crashes or hangs.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// The index behind the end of the archive, read as its layout is documented.

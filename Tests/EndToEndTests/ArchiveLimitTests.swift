@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Limits of the process, of disks and of streams: archives are made and read within them, or it is said why not.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// What stock tar makes of our archives, compared with the tree that they were made of.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Runs that archive: options, outputs, and what goes wrong.

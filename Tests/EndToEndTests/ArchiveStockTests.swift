@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Archives that stock tools made: listed, extracted and verified.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// What stands behind the end of compressed data, held against the stock tools.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Trees that change while they are read. System calls are held up with strace until the change is made.

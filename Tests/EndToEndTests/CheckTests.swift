@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// `check` beside `sha256sum --check`: the same rows, the same judgement of each line, but that a row which is not

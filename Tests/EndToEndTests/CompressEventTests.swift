@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// `--json` of compress, decompress and test: rows that parse, and a summary that is their sum.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// The memory of streams and of large files, which is bounded by the lanes and their blocks.

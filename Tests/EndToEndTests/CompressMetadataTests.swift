@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// A tree of any names and contents goes through every format and back, and loses nothing on the way.

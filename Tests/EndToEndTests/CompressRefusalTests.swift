@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// What stands where an output is to go, and sources that are after one output.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Damaged files: refused where the stock tool refuses them, named with the kind of damage, and nothing is

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Compressed files that have several names: decoded once, and linked as they were.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// The same bytes at any concurrency, stride, locale and form of output.

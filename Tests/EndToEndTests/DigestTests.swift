@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Published vectors through the command, and the stock tools for each algorithm.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Owners, modes and times that an archive gives wrongly, or that somebody else would like to have.

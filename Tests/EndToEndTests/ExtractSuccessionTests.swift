@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Archives that have a name more than once, as `tar -r` and `tar -u` make them: the last member of a name wins.

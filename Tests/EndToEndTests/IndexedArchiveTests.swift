@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Archives with an index: listed without being read, extracted and verified by all lanes, damage named exactly.

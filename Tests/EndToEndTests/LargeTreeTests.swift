@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Trees of many entries: bounded memory, few descriptors, rows from the start on.

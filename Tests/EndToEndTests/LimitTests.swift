@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Limits of the process: the run works within them, or says clearly why it cannot.

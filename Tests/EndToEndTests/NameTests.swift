@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Any bytes but `/` and NUL are a name, and come back from the manifest as they were.

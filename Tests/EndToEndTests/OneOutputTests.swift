@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Sources that come to one output by different folders and operands: the second is refused, and nothing

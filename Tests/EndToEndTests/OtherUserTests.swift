@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Root works on a tree that another user may write to, and that user exchanges folders and links of it all the

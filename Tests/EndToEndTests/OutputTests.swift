@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// `-o FILE`: the name holds the old file or the complete new one, at any instant.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// The power fails: what was not brought to the disk is gone, and still every source is there or its whole

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// What is taken and what is left out, beside the tools that define it.

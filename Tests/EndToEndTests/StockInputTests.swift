@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Whatever the stock tools write is read: members, frames, streams and blocks in any number and form.

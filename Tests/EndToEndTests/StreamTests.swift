@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Standard streams that are slow, full, closed, gone, or not there.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a lane needs to compress: a codec, a digest, and two buffers that keep their room.
 final class CompressBench {
   /// Files from this size on are read in pieces, between which a run can be stopped.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a tree comes to for a run that compresses it.
 public enum CompressItem: Sendable {
   /// A file that one operation compresses as a whole.

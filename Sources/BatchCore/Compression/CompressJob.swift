@@ -1,3 +1,4 @@
+import BatchEngine
 import Synchronization
 
 /// Compresses the files of a tree, one output for each.

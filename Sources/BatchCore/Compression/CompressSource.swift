@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Turns the files of a tree into what is to be compressed: small files, blocks of large ones, further
 /// names of files that came before, blocks of standard input.
 public struct CompressSource: BatchSource {

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a lane needs to decompress.
 final class DecompressBench {
   let decoder: FileDecoder

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a tree comes to for a run that decompresses it.
 public enum DecompressItem: Sendable {
   /// Another file beside it may have the same output.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
 public final class DecompressJob: BatchJob {
   /// What the operations of a chunk hand over to be told or linked.

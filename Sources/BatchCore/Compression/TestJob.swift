@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Decodes compressed files and keeps nothing: are they whole?
 public final class TestJob: BatchJob {
   /// What a file turned out to be.

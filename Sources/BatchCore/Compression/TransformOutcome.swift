@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What became of one source.
 public enum TransformOutcome: Sendable, Hashable {
   case written(target: PathBytes, plainSize: Int64, compressedSize: Int64)

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a run says of one source, in tree order.
 public struct TransformReport: Sendable {
   public let source: PathBytes

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Lines of `sha256sum --tag`: the algorithm, the name in parentheses, the digest.
 enum BSDManifest {
   static func append(_ row: ManifestRow, zero: Bool, to output: inout [UInt8]) {

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a list of manifests yields, in the order of their lines.
 public enum CheckItem: Sendable {
   /// A file that an entry names, found.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Verifies the entries of manifests: reads each file once and compares its digests.
 public final class CheckJob: BatchJob {
   private let ignoresMissing: Bool

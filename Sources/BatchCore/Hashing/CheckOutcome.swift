@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What came of one entry of a manifest.
 public enum CheckOutcome: Sendable, Hashable {
   case matches

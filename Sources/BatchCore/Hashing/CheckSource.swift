@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// The entries of manifests as items of a run, each with the status of the file that it names.

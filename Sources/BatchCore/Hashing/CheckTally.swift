@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// How many entries of manifests came to what.
 public struct CheckTally: Sendable, Hashable {
   public var matches = 0

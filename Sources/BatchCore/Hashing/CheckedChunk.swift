@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What the entries of one chunk came to, in the order of the manifest.
 public struct CheckedChunk: Sendable {
   public internal(set) var rows = ResultRows()

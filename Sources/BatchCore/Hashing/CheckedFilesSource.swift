@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// The files that a check would read, without what is known of their digests.
 public struct CheckedFilesSource: BatchSource {
   private var source: CheckSource

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Reads the lines of `sha256sum` and its sisters, tagged or not, and judges them as coreutils does.
 struct ChecksumLineParser: Sendable {
   /// What a line without a tag holds, where its length allows it.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Whole numbers of base 10 as bytes.
 enum DecimalDigits {
   /// The value of a text of digits alone, nil for any other and above 2^64 − 1.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// The value of one file under one algorithm.
 public struct Digest: Sendable {
   public let algorithm: DigestAlgorithm

@@ -1,3 +1,5 @@
+import BatchEngine
+
 extension DigestAlgorithm {
   /// The name in a tagged line, in the spelling of `sha256sum --tag`, `openssl` and `xxhsum`.
   public var bsdTag: String {

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// A function that turns the bytes of a file into a short value to compare files by.
 ///
 /// The raw value is the name that users type and that JSON manifests carry.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// The digest sets of one lane, one for each list of algorithms that manifests have asked for.
 final class DigestPool {
   private var sets: [[DigestAlgorithm]: DigestSet] = [:]

@@ -1,3 +1,4 @@
+import BatchEngine
 import CCrypto
 import CXXHash
 import CZlib

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Names in the lines of coreutils: where one holds a newline, a carriage return or a backslash, a
 /// backslash stands before the whole line and `\n`, `\r`, `\\` for these bytes.
 public enum EscapedName {

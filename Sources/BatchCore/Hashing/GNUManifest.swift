@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Lines of `sha256sum` and its sisters: the digest, a space, a type mark, the name.
 enum GNUManifest {
   /// XXH3 has tagged lines here too: `xxhsum` prints it so, and takes 16 digits alone for XXH64.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Digests every file of a tree: each is read once for all algorithms, and becomes a row.
 public final class HashJob: BatchJob {
   private let algorithms: [DigestAlgorithm]

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Lines of `hashdeep`: size, digests and name between commas, below a header that names the columns.
 ///
 /// The format has no escapes: a name is the rest of the line as it is.

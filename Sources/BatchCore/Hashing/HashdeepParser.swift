@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Reads the lines of `hashdeep` manifests; columns of unknown algorithms are passed over.
 struct HashdeepParser: Sendable {
   let zero: Bool

@@ -1,3 +1,4 @@
+import BatchEngine
 import Foundation
 
 /// Lines of JSON: `path` or `path_b64`, `size`, `mtime` in seconds, and each digest in hexadecimal

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Reads one flat JSON object member by member; nested values are refused.
 struct JSONObjectParser {
   enum Value {

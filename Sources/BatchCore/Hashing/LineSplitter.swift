@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// Cuts a stream of bytes into lines, in memory that does not grow with what it reads.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 extension ManifestEntry {
   /// What else the digest could be, where its length alone chose the algorithm.
   ///

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a manifest claims about one file.
 public struct ManifestEntry: Sendable, Hashable {
   public var path: PathBytes

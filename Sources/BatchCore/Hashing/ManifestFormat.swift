@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// The form of a list of digests.
 public enum ManifestFormat: String, CaseIterable, Sendable {
   /// `digest  name`, as `sha256sum` prints.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Reads a manifest of any format, recognised by its first line that says something, in memory that
 /// does not grow with it.
 ///

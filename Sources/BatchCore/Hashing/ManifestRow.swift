@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a manifest says about one file.
 public struct ManifestRow: Sendable {
   public let path: PathBytes

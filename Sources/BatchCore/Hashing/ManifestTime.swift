@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// A point in time as the kernel stores it.
 public struct ManifestTime: Sendable, Hashable {
   /// Whole seconds since 1970, rounded down.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Writes rows of a manifest into a buffer of bytes.
 ///
 /// A writer is a value without state: rows may be made on any thread and joined in order later.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Lines of mtree(5) as libarchive writes them: the whole path, then keywords with values.
 enum MtreeManifest {
   static func appendHeader(to output: inout [UInt8]) {

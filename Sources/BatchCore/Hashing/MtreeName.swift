@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Names in mtree files: words in which vis(3) has replaced blanks, controls and marks.
 enum MtreeName {
   /// Whether a byte stands for itself. Beyond what libarchive escapes, `*`, `?` and `[` are, which

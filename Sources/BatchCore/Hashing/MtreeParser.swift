@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Reads logical lines of mtree(5): relative entries below the folders around them, whole paths,
 /// and the defaults of `/set` and `/unset`. Only regular files with a digest known here are entries.
 struct MtreeParser: Sendable {

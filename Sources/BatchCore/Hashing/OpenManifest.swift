@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// A manifest that is being read.

@@ -1,3 +1,4 @@
+import BatchEngine
 import Synchronization
 
 /// A file that appears under its name complete or not at all.

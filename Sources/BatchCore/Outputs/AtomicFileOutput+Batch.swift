@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// Reading back, and files with holes.

@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// What a folder of the source tree lets others do.

@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// Makes the folders that outputs are mirrored into.

@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 import Synchronization
 

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Counts and tells what became of outputs outside of the operation that their source belongs to.
 struct OutputAccount: Sendable {
   let counters: Counters

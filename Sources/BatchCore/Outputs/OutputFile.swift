@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// A file as a stream of results: it appears under its name when it is finished.
 ///
 /// A character device that has the name, or an open pipe, takes the results as they come, and is never replaced.

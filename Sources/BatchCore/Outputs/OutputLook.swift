@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a lane finds out about the output of one source before it reads the source.
 struct OutputLook {
   /// Nil when the source's name has no output.

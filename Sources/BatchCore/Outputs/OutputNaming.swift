@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// Where the output of each source goes and what it is called.

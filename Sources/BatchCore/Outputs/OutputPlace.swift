@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Where a source lies and where its output goes: two folders that are open, mostly one and the same.
 struct OutputPlace: Sendable {
   let directory: DirectoryPath

@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// Proves that an output holds what its source held, by reading it back.

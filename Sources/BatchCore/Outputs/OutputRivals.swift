@@ -1,3 +1,4 @@
+import BatchEngine
 import Glibc
 
 /// Sources beside each other whose outputs would have one name: `a.gz` and `a.zst`.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// An output that is written and has not its name yet.
 struct StagedOutput: Sendable {
   let file: AtomicFile

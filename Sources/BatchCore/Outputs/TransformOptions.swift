@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What a run that writes one output for each source is to do beside the work itself.
 public struct TransformOptions: Sendable {
   public var naming: OutputNaming

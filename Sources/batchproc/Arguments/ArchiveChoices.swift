@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What `archive` is asked for, beside the common options.
 struct ArchiveChoices: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Reads options and operands one after the other, as getopt does with the GNU conventions.
 struct ArgumentScanner {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What `check` is asked for, beside the common options (`--quiet` is among those).
 struct CheckOptions: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Turns the arguments of the process into a request.
 struct CommandLineParser {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// The options that every command has which processes files, as plain values.
 struct CommonOptions: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What `hash` is asked for, beside the common options.
 struct HashOptions: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// The value of an option after its syntax was checked.
 enum OptionValue: Sendable, Hashable {

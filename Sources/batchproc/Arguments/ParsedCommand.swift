@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// A command with the options and operands given to it; every value has the syntax of its option.
 struct ParsedCommand: Sendable {

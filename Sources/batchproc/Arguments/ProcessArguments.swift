@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Glibc
 
 /// Arguments and environment of this process as bytes; Swift's own views repair what is not UTF-8.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What the commands that read archives are asked for, beside the common options.
 struct ReadingChoices: Sendable {

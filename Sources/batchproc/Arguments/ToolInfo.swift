@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// All commands and options as JSON in the form of swift-argument-parser's `ToolInfoV0`.
 struct ToolInfo {

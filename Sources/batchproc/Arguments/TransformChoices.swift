@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What `compress`, `decompress` and `test` are asked for, beside the common options.
 struct TransformChoices: Sendable {

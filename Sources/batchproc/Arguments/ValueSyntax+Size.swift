@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 extension ValueSyntax {
   /// Bytes from `512`, `64K`, `10MiB`, `1.5G`, `20MB`: powers of 1024 for a bare letter and for

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 extension ValueSyntax {
   /// Seconds since 1970 from `@1735689600`, `2025-01-01`, `2025-01-01T00:00` and `2025-01-01T00:00:00`, with or

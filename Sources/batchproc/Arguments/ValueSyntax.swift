@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// How the value of an option is written, and what its bytes mean.
 enum ValueSyntax: Sendable, Hashable {

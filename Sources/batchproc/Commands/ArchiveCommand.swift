@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// `batchproc archive`.
 struct ArchiveCommand: Command {

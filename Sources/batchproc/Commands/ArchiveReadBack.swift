@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Synchronization
 
 /// Reads an archive that has no name yet, and compares it with what went into it.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// How many files a run read whose content could not be compared with a check.
 struct CheckGapCounts: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Renders the results of a check, as coreutils prints them or as members of an event.
 struct CheckRows: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What the results of a check come to: the exit status, and the sentences behind the rows.
 struct CheckVerdict {

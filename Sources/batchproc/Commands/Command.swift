@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// A command that processes files.
 protocol Command {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// The common options in the engine's terms.
 extension CommonOptions {
@@ -114,7 +115,7 @@ extension EventClass {
 }
 
 extension PolicyAction {
-  fileprivate var action: BatchCore.EventPolicy.Action {
+  fileprivate var action: BatchEngine.EventPolicy.Action {
     switch self {
     case .ok: .ok
     case .warn: .warn

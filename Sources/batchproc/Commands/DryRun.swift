@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Names what a run would process, and processes nothing.
 struct DryRun {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// `batchproc list`.
 struct ListCommand: Command {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Renders the members of an archive: names, rows as those of `tar tv`, digests, or members of an event.
 struct MemberRows: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Renders the names that a dry run lists: one a line, or as members of an event.
 struct NameRows: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Synchronization
 
 /// The paths of a command line and of the lists that it names, counted as they are taken.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Where the rows of a chunk go: to a stream as they are, or as events of `--json`.
 struct ResultWriter: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Synchronization
 
 /// `batchproc compress` and `batchproc decompress`.

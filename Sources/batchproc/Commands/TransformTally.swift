@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Synchronization
 
 /// Counts what became of the sources of a run, and the failures that spoil an output.

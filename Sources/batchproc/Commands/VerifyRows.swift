@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Renders what a verification found out about members.
 struct VerifyRows: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// How many members of an archive are not as they were, by what is the matter with them.
 struct VerifyTally: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// One event of `--json`: an object on a line of its own.
 struct JSONLine: Sendable {

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Synchronization
 
 /// Events for programs: JSON lines on standard output, numbered from 0 without a gap.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Tells people or programs what happens in a run.
 protocol Reporter: RunObserver {

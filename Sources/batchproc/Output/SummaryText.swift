@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// The line for people at the end of a run.
 struct SummaryText: Sendable {

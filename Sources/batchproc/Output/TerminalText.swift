@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// Makes names safe to show: nothing a file is called can move the cursor, set a title, or turn
 /// the direction of the text.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 
 /// What standard error can show.
 struct TerminalTraits: Sendable {

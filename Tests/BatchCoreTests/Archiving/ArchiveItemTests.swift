@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct ArchiveItemTests {
   private func item(size: Int64, blocks: Int64, mode: mode_t = S_IFREG | 0o644, ranges: Int = 0)

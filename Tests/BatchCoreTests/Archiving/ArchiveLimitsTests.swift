@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("The limits of an archive")
 struct ArchiveLimitsTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct ArchiveTailTests {
   private let index = (0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 9) }

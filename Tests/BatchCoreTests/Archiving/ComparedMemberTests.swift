@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("A member that a file is held against")
 struct ComparedMemberTests {

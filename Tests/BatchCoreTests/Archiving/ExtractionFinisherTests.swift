@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("The end of an extraction")
 struct ExtractionFinisherTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct FrameBuffersTests {
   private let buffers = FrameBuffers(limit: 2)

@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A member index as bytes, right or wrong on purpose.
 struct IndexBytes {

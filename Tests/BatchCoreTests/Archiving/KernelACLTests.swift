@@ -2,6 +2,7 @@ import CArchive
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("An access control list of the kernel")
 struct KernelACLTests {

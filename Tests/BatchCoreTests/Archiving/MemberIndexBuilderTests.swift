@@ -2,6 +2,7 @@ import CZstd
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct MemberIndexBuilderTests {
   /// Reads numbers from the start of bytes.

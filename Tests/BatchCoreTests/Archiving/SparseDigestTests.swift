@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct SparseDigestTests {
   private func digest(_ data: [UInt8], map: [Range<UInt64>]?, size: UInt64, piece: Int) throws -> Digest? {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct UstarHeaderTests {
   private func own(_ entry: ArchiveEntry) throws -> [UInt8]? {

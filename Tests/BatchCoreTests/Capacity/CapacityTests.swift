@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct CapacityTests {
   private func limit(_ resource: CapacityLimit.Resource, _ value: UInt64, _ name: String = "x")

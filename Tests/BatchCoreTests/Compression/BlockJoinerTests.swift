@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("Blocks joined to one file")
 struct BlockJoinerTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("A job that compresses", .timeLimit(.minutes(2)))
 struct CompressJobTests {

@@ -1,6 +1,7 @@
 import Glibc
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// The codecs for tests that hold everything in arrays.
 extension CompressionFormat {

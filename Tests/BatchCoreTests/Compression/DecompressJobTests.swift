@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("A job that decompresses", .timeLimit(.minutes(2)))
 struct DecompressJobTests {

@@ -3,6 +3,7 @@ import CZlib
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("The walk over a DEFLATE stream")
 struct DeflateWalkerTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct NoiseTests {
   private func random(_ count: Int, seed: UInt64 = 7) -> [UInt8] {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("The parts that a run decodes at a time")
 struct PartBudgetTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("The parts of a compressed file")
 struct PartScannerTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Formats that are decoded and never written, held against the tools that write them.
 @Suite("Formats that are only read", .timeLimit(.minutes(3)))

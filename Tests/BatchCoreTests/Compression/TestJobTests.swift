@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("A job that tests", .timeLimit(.minutes(1)))
 struct TestJobTests {

@@ -2,6 +2,7 @@ import CLZMA
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("The layout of an xz stream")
 struct XZLayoutTests {

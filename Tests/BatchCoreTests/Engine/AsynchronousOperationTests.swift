@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct AsynchronousOperationTests {
   /// Runs until it is told to finish.

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// What a run does about files that change, vanish or refuse while it reads them.
 @Suite(.timeLimit(.minutes(3))) struct ChunkContextTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct ChunkPlannerTests {
   /// The chunks of a list whose items are their own weights.

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct DescriptorBudgetTests {
   @Test(arguments: [(0, 2), (1, 2), (2, 2), (64, 64)]) func sufficesForOneFile(asked: Int, capacity: Int) {

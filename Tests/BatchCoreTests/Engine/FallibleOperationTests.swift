@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct FallibleOperationTests {
   private static func isRefused(_ operation: Operation, after other: Operation) -> Bool {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct LanePoolTests {
   /// Tells when it is freed.

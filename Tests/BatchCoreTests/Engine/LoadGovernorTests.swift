@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct LoadGovernorTests {
   /// What the governor does as the load takes these values in turn.

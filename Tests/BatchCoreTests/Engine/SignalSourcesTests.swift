@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Signals of their own number each, since the whole test process gets them.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct SignalSourcesTests {

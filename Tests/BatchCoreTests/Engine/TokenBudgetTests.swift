@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct TokenBudgetTests {
   @Test(arguments: [(-3, 1), (0, 1), (1, 1), (5, 5)]) func hasAtLeastOneToken(asked: Int, capacity: Int) {

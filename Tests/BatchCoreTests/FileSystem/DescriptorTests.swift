@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct DescriptorTests {
   private let fixture: TreeFixture

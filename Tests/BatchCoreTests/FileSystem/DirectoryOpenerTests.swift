@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct DirectoryOpenerTests {
   private let fixture: TreeFixture

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct FileReaderTests {
   private let fixture: TreeFixture

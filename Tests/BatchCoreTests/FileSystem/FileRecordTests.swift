@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct FileRecordTests {
   private static func record(_ directory: DirectoryPath, _ name: [UInt8]) -> FileRecord {

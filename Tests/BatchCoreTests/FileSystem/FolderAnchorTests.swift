@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(5))) struct FolderAnchorTests {
   /// The calls of the kernel; counts how many names they are given to resolve.

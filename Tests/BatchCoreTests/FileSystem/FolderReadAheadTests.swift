@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct FolderReadAheadTests {
   private let fixture: TreeFixture

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 private let gitExecutable = ["/usr/bin/git", "/usr/local/bin/git"].first {
   FileManager.default.isExecutableFile(atPath: $0)

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct IgnoreFileTests {
   private func lines(_ text: String, taking name: String) -> Bool {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct IgnorePatternTests {
   private func matches(_ pattern: String, _ path: String, isDirectory: Bool = false) -> Bool {

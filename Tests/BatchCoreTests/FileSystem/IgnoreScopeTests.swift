@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct IgnoreScopeTests {
   private func isIgnored(_ scope: IgnoreScope, _ path: String, isDirectory: Bool = false) -> Bool? {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct NameArenaTests {
   private static func name(_ arena: NameArena, _ offset: Int) -> [UInt8] {

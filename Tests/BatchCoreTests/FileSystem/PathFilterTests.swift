@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct PathFilterTests {
   private typealias Rule = PathFilter.Rule

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct ScanPaceTests {
   @Test("the average begins where it is told to, and follows what is noted")

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A tmpfs over a folder, for disks that are full or read-only.
 struct SmallMount {

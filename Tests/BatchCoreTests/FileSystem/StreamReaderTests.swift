@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct StreamReaderTests {
   /// Reads a descriptor to its end.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A fresh folder that goes away with all it holds when the test lets go of it.
 final class TemporaryFolder: Sendable {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct TemporaryNameTests {
   @Test("names are short, hidden and never the same")

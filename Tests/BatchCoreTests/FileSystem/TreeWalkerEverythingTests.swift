@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Walks that yield folders, links, FIFOs and devices too.
 @Suite struct TreeWalkerEverythingTests {

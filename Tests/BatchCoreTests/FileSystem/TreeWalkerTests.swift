@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct TreeWalkerTests {
   private let fixture: TreeFixture

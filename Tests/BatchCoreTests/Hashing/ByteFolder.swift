@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A folder of a test, removed with its last reference; names in it may be any bytes.
 final class ByteFolder {

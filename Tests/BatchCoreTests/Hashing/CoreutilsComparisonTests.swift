@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Manifests that coreutils and our reader must judge alike, line by line.
 @Suite struct CoreutilsComparisonTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct DigestTests {
   @Test func readsHexadecimalTextInEitherCase() throws {

@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Digests of the messages of FIPS 180, FIPS 202 and RFC 7693, of RFC 1321, and of xxHash and CRC-32.
 enum DigestVectors {

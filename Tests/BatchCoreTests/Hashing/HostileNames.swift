@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Names that any program that writes lists of names must survive.
 enum HostileNames {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct ManifestFuzzTests {
   /// A generator whose numbers are the same in every run (SplitMix64).

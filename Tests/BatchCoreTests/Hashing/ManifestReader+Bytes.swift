@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 extension ManifestReader {
   /// All findings in these bytes, which arrive in pieces of a given length.

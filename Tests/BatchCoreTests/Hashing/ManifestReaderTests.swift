@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct ManifestReaderTests {
   private let md5 = "900150983cd24fb0d6963f7d28e17f72"

@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// What libarchive makes of the mtree manifests that are written here.
 @Suite struct MtreeLibraryTests {

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Runs a program of the system to compare with, in the C locale and with files for its streams, so
 /// that no pipe can fill up.

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 extension AtomicFile {
   fileprivate func write(_ text: String) throws(BatchError) {

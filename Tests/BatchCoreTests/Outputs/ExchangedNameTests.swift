@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Somebody exchanges folders, links and files of the tree between two calls of a run.
 @Suite("Names that are exchanged during a run", .timeLimit(.minutes(1)))

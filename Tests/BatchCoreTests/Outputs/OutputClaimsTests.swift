@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("Claims of outputs")
 struct OutputClaimsTests {

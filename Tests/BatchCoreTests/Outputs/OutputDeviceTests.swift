@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("An output device") struct OutputDeviceTests {
   private let folder: TemporaryFolder

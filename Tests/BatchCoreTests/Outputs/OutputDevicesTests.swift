@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite("How outputs are brought to the disk")
 struct OutputDevicesTests {

@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct StaleTemporariesTests {
   private let folder: TemporaryFolder

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Outputs that have no name, nor a temporary one, until they are complete.
 @Suite struct UnnamedOutputTests {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BatchCore
+@testable import BatchEngine
 
 @Suite struct JSONTextTests {
   private func literal(_ bytes: [UInt8]) -> String? {

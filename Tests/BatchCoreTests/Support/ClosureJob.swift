@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A job made of closures.
 struct ClosureJob<Item: Sendable, Output: Sendable>: BatchJob {

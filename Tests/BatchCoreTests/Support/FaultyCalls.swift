@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// The calls of the kernel with faults put in their place, by call, name and turn.
 ///

@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// The steps of commits, each recorded as it is taken; those that are named fail instead.
 ///

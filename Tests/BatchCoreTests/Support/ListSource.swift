@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A source over a sequence; it may end in an error.
 struct ListSource<Item: Sendable>: BatchSource {

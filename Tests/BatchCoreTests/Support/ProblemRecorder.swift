@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Records the problems that a run reports.
 final class ProblemRecorder: RunObserver {

@@ -1,4 +1,5 @@
 @testable import BatchCore
+@testable import BatchEngine
 
 /// Reads every file of a tree and records a line for each, in the order of the results.
 struct ReadingJob: BatchJob {

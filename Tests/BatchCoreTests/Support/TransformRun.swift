@@ -1,6 +1,7 @@
 import Synchronization
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A run of a job that writes outputs over a fixture, and everything that it told.
 struct TransformRun {

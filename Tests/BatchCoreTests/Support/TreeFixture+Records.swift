@@ -1,6 +1,7 @@
 import Glibc
 
 @testable import BatchCore
+@testable import BatchEngine
 
 extension TreeFixture {
   /// What a walk of the fixture finds of a file that it holds.

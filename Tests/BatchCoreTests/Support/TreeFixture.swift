@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 
 @testable import BatchCore
+@testable import BatchEngine
 
 /// A tree of files in a fresh folder, removed with all that is in it when the fixture goes.
 ///

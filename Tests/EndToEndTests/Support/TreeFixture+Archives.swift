@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// Trees for archives, archives with an index that no part of the program made, and a judge.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Testing
 
 /// A tree of some thousand files, the same every time, and a judge of what was made of it.

@@ -1,4 +1,5 @@
 import BatchCore
+import BatchEngine
 import Foundation
 import Glibc
 import Testing

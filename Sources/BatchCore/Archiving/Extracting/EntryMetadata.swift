@@ -1,0 +1,153 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// Gives what was unpacked its owner, mode, attributes and time, by descriptor.
+struct EntryMetadata {
+  /// What could not be set, or was not set on purpose.
+  struct Losses: OptionSet, Hashable, Sendable {
+    let rawValue: UInt8
+
+    static let owner = Losses(rawValue: 1)
+    static let mode = Losses(rawValue: 2)
+    static let attributes = Losses(rawValue: 4)
+    static let time = Losses(rawValue: 8)
+    /// Setuid, setgid, capabilities: left out since nobody asked for them.
+    static let privileges = Losses(rawValue: 16)
+    /// The archive has a number for the owner that no owner has.
+    static let ownerNumber = Losses(rawValue: 32)
+    /// The archive has a time that is none, or that the file system has no place for.
+    static let timeRange = Losses(rawValue: 64)
+  }
+
+  private static let privilegeBits: UInt32 = 0o6000
+  /// UTIME_OMIT, a macro that Swift does not import: the time of access stays.
+  private static let timeToLeave = (1 << 30) - 2
+  private static let userNamespace = Array("user.".utf8)
+
+  let entry: ArchiveEntry
+  let options: ExtractionOptions
+  let owners: OwnerNumbers
+
+  /// Sets all of it on an open file or folder: the owner first, because changing it clears bits of the mode;
+  /// attributes before a mode that may forbid to write them; and the time last.
+  ///
+  /// - Parameter given: what it has already, where that is known; it is not set again.
+  func apply(to descriptor: Int32, having given: FileStatus? = nil) -> Losses {
+    var losses = Losses()
+    if let (user, group) = owner(&losses) {
+      let isGiven = given?.owner == user && given?.group == group
+      if !isGiven, fchown(descriptor, user, group) != 0 { losses.insert(.owner) }
+    }
+    if options.restoresAttributes { applyAttributes(to: descriptor, &losses) }
+    let mode = mode(&losses)
+    // An access control list may have changed what was given.
+    let hasMode = entry.attributes.isEmpty && given.map { $0.mode & 0o7777 } == mode
+    if !hasMode, fchmod(descriptor, mode) != 0 { losses.insert(.mode) }
+    let time = timespec(tv_sec: Int(entry.modified.seconds), tv_nsec: Int(entry.modified.nanoseconds))
+    setTime(of: descriptor, &losses) {
+      futimens(descriptor, [timespec(tv_sec: 0, tv_nsec: Self.timeToLeave), time])
+    }
+    return losses
+  }
+
+  /// The same for a symbolic link, a FIFO or a device, which this run just made and nothing can open for writing.
+  ///
+  /// - Throws: `changed` when the name is that of something else by now.
+  func apply(toMade name: PathBytes, in folder: Int32) throws(BatchError) -> Losses {
+    let flags = clinux_o_path | O_NOFOLLOW | O_CLOEXEC
+    let opened = name.withCString { pointer in retrying { Int(clinux_openat(folder, pointer, flags, 0)) } }
+    guard opened >= 0 else { throw Self.replacedMeanwhile }
+    let file = Descriptor(owning: Int32(opened))
+    guard isMade(file.raw) else { throw Self.replacedMeanwhile }
+    var losses = Losses()
+    if let (user, group) = owner(&losses), clinux_chown_path_descriptor(file.raw, user, group) != 0 {
+      losses.insert(.owner)
+    }
+    if entry.kind != .symbolicLink, clinux_chmod_path_descriptor(file.raw, mode(&losses)) != 0 {
+      losses.insert(.mode)
+    }
+    setTime(of: file.raw, &losses) {
+      clinux_set_time_of_path_descriptor(file.raw, entry.modified.seconds, entry.modified.nanoseconds)
+    }
+    return losses
+  }
+
+  private static let replacedMeanwhile = BatchError(
+    .changed, "cannot be given its owner, mode and time: another process replaced it")
+
+  /// Whether an inode is what the entry describes, belongs to this process and has one name, as what was made a moment
+  /// ago: whoever may write to the folder may put something else in its place.
+  private func isMade(_ file: Int32) -> Bool {
+    var raw = stat()
+    guard fstat(file, &raw) == 0 else { return false }
+    let status = FileStatus(raw)
+    guard status.linkCount == 1, status.owner == geteuid() else { return false }
+    switch entry.kind {
+    case .symbolicLink:
+      return status.kind == .symbolicLink && (try? LinkTarget.read("", in: file)) == entry.linkTarget
+    case .fifo: return status.kind == .fifo
+    case .characterDevice, .blockDevice:
+      return status.kind == (entry.kind == .blockDevice ? .blockDevice : .characterDevice)
+        && DeviceNumber.major(status.device) == entry.deviceMajor
+        && DeviceNumber.minor(status.device) == entry.deviceMinor
+    default: return false
+    }
+  }
+
+  /// What of the mode a new file can be asked for with, so that its attributes can be set.
+  var permissions: UInt32 { entry.attributes.isEmpty ? entry.mode & 0o777 : 0o600 }
+
+  /// The numbers to set; nil where owners are not restored, and where these are no numbers of owners.
+  private func owner(_ losses: inout Losses) -> (user: UInt32, group: UInt32)? {
+    guard options.restoresOwner else { return nil }
+    let owner = owners.owner(of: entry, numeric: options.usesNumericOwner)
+    if owner == nil { losses.insert(.ownerNumber) }
+    return owner
+  }
+
+  private func mode(_ losses: inout Losses) -> mode_t {
+    // The bits would be those of whoever extracts.
+    guard !losses.contains(.ownerNumber) else { return mode_t(entry.mode & 0o1777) }
+    guard !options.restoresPrivileges else { return mode_t(entry.mode & 0o7777) }
+    if entry.mode & Self.privilegeBits != 0 { losses.insert(.privileges) }
+    return mode_t(entry.mode & 0o1777)
+  }
+
+  /// Sets the time of modification, and looks whether the file system has taken it, where it may not: it puts the
+  /// nearest time that it can keep in the place of others.
+  private func setTime(of file: Int32, _ losses: inout Losses, _ set: () -> Int32) {
+    guard entry.hasTime else {
+      losses.insert(.timeRange)
+      return
+    }
+    let isOrdinary = Int32(exactly: entry.modified.seconds) != nil
+    guard set() == 0 else {
+      losses.insert(isOrdinary ? .time : .timeRange)
+      return
+    }
+    guard !isOrdinary else { return }
+    var raw = stat()
+    if fstat(file, &raw) != 0 || FileStatus(raw).modified.seconds != entry.modified.seconds {
+      losses.insert(.timeRange)
+    }
+  }
+
+  private func applyAttributes(to descriptor: Int32, _ losses: inout Losses) {
+    for attribute in entry.attributes.listsLast {
+      let isHarmless = attribute.name.starts(with: Self.userNamespace) || attribute.isList
+      guard isHarmless || options.restoresPrivileges else {
+        losses.insert(.privileges)
+        continue
+      }
+      let name = PathBytes(attribute.name)
+      guard !name.containsNUL else { continue }
+      let result = name.withCString { name in
+        attribute.value.withUnsafeBytes { value in
+          clinux_fsetxattr(descriptor, name, value.baseAddress, value.count)
+        }
+      }
+      if result != 0 { losses.insert(.attributes) }
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import BatchEngine
+
+/// What became of one member.
+enum ExtractionVerdict: Sendable {
+  case made(EntryMetadata.Losses)
+  case deferred(DeferredStep, EntryMetadata.Losses = [])
+  /// What is there has the same time or a later one.
+  case kept
+  /// A later member has its name, and nothing was made of this one.
+  case superseded
+  case failed(BatchError)
+}
+
+/// What a run tells about a member, in the order of the archive.
+public struct ExtractionReport: Sendable {
+  public enum Outcome: String, Sendable {
+    case extracted, kept, superseded
+  }
+
+  /// As it stands in the archive.
+  public let path: PathBytes
+  public let outcome: Outcome
+}

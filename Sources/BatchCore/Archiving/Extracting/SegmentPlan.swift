@@ -1,0 +1,24 @@
+import BatchEngine
+
+/// Members of one group of frames that were chosen.
+struct SegmentPlan: Sendable {
+  struct Choice: Sendable {
+    let number: Int
+    let disposition: Disposition
+  }
+
+  /// What is to be done with a member.
+  enum Disposition: Sendable {
+    case make(MemberClaims.Turn)
+    /// A later member has its name.
+    case superseded
+    case refused(BatchError)
+  }
+
+  let archive: IndexedArchive
+  let group: MemberIndex.Group
+  /// All that the group has.
+  let members: IndexSlice
+  /// In the order of the archive.
+  let choices: [Choice]
+}

@@ -1,0 +1,60 @@
+import BatchEngine
+
+/// Goes over an index, group by group, and chooses; groups of which nothing is chosen are not read.
+struct SegmentPlanner {
+  let archive: IndexedArchive
+  let planner: ExtractionPlanner
+  let limits: ArchiveLimits
+  private var groups: ArraySlice<MemberIndex.Group>
+  private var cursor: IndexCursor
+  private var plain: UInt64 = 0
+  private let chosen: ChosenMembers
+  private let claims: Bool
+
+  /// - Parameter claims: whether the members' places are taken; without it nothing is refused or superseded.
+  /// - Throws: why the run is to stop.
+  init(
+    _ archive: IndexedArchive, planner: ExtractionPlanner, limits: ArchiveLimits, claims: Bool
+  ) throws(BatchError) {
+    self.archive = archive
+    self.planner = planner
+    self.limits = limits
+    self.claims = claims
+    groups = archive.index.groups[...]
+    cursor = IndexCursor(archive.index)
+    chosen = try ChosenMembers(archive, planner, findsSuperseded: claims)
+  }
+
+  /// - Throws: `exhausted` when there is too much content.
+  mutating func next() throws(BatchError) -> SegmentPlan? {
+    while let group = groups.popFirst() {
+      try archive.file.cancellation.check()
+      var choices = [SegmentPlan.Choice]()
+      let members = try cursor.slice(group.members)
+      for number in group.members where chosen.isChosen(number) {
+        guard !chosen.isSuperseded(number) else {
+          choices.append(SegmentPlan.Choice(number: number, disposition: .superseded))
+          continue
+        }
+        let member = members[number]
+        plain += min(member.size, UInt64.max - plain)
+        try limits.check(plain: plain, compressed: archive.file.size ?? 0)
+        guard claims else {
+          choices.append(SegmentPlan.Choice(number: number, disposition: .make(.any)))
+          continue
+        }
+        do throws(BatchError) {
+          guard let turn = try planner.claim(member.path, member.kind) else { continue }
+          choices.append(SegmentPlan.Choice(number: number, disposition: .make(turn)))
+        } catch {
+          choices.append(SegmentPlan.Choice(number: number, disposition: .refused(error)))
+        }
+      }
+      // Without patterns all of the archive is held against its index.
+      if !choices.isEmpty || planner.takesEverything {
+        return SegmentPlan(archive: archive, group: group, members: members, choices: choices)
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,19 @@
+import BatchEngine
+import Synchronization
+
+/// How the reading of an archive ended.
+public final class ArchiveEnd: Sendable {
+  private let state = Mutex((isCutShort: false, remarks: [String]()))
+
+  public init() {}
+
+  /// Whether reading ended before the archive did.
+  public var isCutShort: Bool { state.withLock { $0.isCutShort } }
+
+  /// What is odd about the archive, and did not keep a member from being read.
+  public var remarks: [String] { state.withLock { $0.remarks } }
+
+  func cutShort() { state.withLock { $0.isCutShort = true } }
+
+  func note(remarks: [String]) { state.withLock { $0.remarks += remarks } }
+}

@@ -1,0 +1,48 @@
+import BatchEngine
+
+/// Finds the index of a `.tar.bz2`: in a stream of its own, before a short one that tells where it begins.
+struct BZip2IndexLocator: IndexLocator {
+  /// Larger than any stream of one block of zeros with a few numbers in it.
+  private static let longestLocator: UInt64 = 1024
+
+  let file: ArchiveFile
+  let size: UInt64
+  /// What the search and the index may take, in bytes.
+  let memory: UInt64
+
+  func locate() throws(BatchError) -> IndexPlace? {
+    let window = min(size, Self.longestLocator)
+    let end = try file.bytes(at: size - window, count: Int(window))
+    guard let start = Self.lastStream(in: end),
+      let block = try IndexedArchive.decode(Array(end[start...]), of: .bz2, limit: 512),
+      let told = Self.place(in: block)
+    else { return nil }
+    let locatorStart = size - window + UInt64(start)
+    guard told.offset < locatorStart else { return .damaged() }
+    // Both as it is in the file and as it was before.
+    let (needed, isHuge) = told.length.addingReportingOverflow(locatorStart - told.offset)
+    guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
+    let stream = try file.bytes(at: told.offset, count: Int(locatorStart - told.offset))
+    guard let bytes = try IndexedArchive.decode(stream, of: .bz2, limit: told.length + 512),
+      told.length <= UInt64(bytes.count)
+    else { return .damaged(from: told.offset) }
+    return IndexPlace(start: told.offset, index: IndexExtent(bytes[..<Int(told.length)]))
+  }
+
+  /// Where the last stream begins; streams begin on a byte, and end in less than one.
+  private static func lastStream(in bytes: [UInt8]) -> Int? {
+    let start = Array("BZh".utf8)
+    return bytes.indices.last { place in
+      bytes[place...].starts(with: start)
+        && bytes[place...].dropFirst(4).starts(with: CompressionFormat.bzip2Magics[0])
+    }
+  }
+
+  private static func place(in block: [UInt8]) -> (length: UInt64, offset: UInt64)? {
+    var reader = LittleEndianReader(block[...])
+    guard reader.take(ArchiveTail.locatorText.count)?.elementsEqual(ArchiveTail.locatorText) == true,
+      let length = reader.number(UInt64.self), let offset = reader.number(UInt64.self)
+    else { return nil }
+    return (length, offset)
+  }
+}

@@ -1,0 +1,29 @@
+import BatchEngine
+
+/// What an index has of the headers of a member, so that damage to what no digest covers is told by its name: mode,
+/// owner, attributes.
+struct HeaderCheck: Sendable, Hashable {
+  /// From the first header of the member to its content, in bytes; 0 where the container is no tar.
+  let size: UInt32
+  /// The CRC-32 of these bytes.
+  let check: UInt32
+
+  static let empty = HeaderCheck(size: 0, check: 0)
+
+  init(size: UInt32, check: UInt32) {
+    self.size = size
+    self.check = check
+  }
+
+  /// - Parameter headers: all that stands before the content.
+  init(of headers: UnsafeRawBufferPointer) {
+    size = UInt32(clamping: headers.count)
+    check = ArchiveFrame.check(of: headers)
+  }
+
+  /// Whether a member begins with the headers that were written.
+  func holds(for member: UnsafeRawBufferPointer) -> Bool {
+    guard let end = Int(exactly: size), end <= member.count else { return false }
+    return ArchiveFrame.check(of: UnsafeRawBufferPointer(rebasing: member[..<end])) == check
+  }
+}

@@ -1,0 +1,106 @@
+import BatchEngine
+import Glibc
+
+/// An archive with an index that was found and is right.
+struct IndexedArchive: Sendable {
+  let file: ArchiveFile
+  /// Nil where nothing is compressed.
+  let format: CompressionFormat?
+  let index: MemberIndex
+
+  /// What the search for an index came to.
+  enum Finding {
+    case none
+    case found(IndexedArchive, remarks: [String])
+    /// There is one, and it is of no use. What lies behind `from` is no member's.
+    case damaged(BatchError, from: UInt64?)
+    /// There is one, and it needs more memory than may be used.
+    case tooLarge(BatchError, from: UInt64?)
+
+    /// Where reading without the index ends before the file does.
+    var end: UInt64? {
+      switch self {
+      case .none, .found: nil
+      case .damaged(_, let start), .tooLarge(_, let start): start
+      }
+    }
+  }
+
+  /// Looks for an index at the end of a file.
+  ///
+  /// - Parameters:
+  ///   - checks: whether digests and header checks are wanted; they are most of an index.
+  ///   - memory: what the index may take, in bytes.
+  /// - Throws: what reading throws; an index that is damaged, or where the disk is, is a finding.
+  static func find(in file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
+    do throws(BatchError) {
+      return try search(file, checks: checks, memory: memory)
+    } catch {
+      // What the disk still has of the members can be had without the index.
+      guard error.errno == EIO else { throw error }
+      return .damaged(BatchError(.malformed, "the member index cannot be read"), from: nil)
+    }
+  }
+
+  private static func search(_ file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
+    guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
+    let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
+    let format = CompressionFormat.detect(start)
+    let room = UInt64(max(0, memory))
+    let locator: (any IndexLocator)? =
+      switch format {
+      case .zst: ZstdIndexLocator(file: file, size: size, memory: room)
+      case .lz4: LZ4IndexLocator(file: file, size: size, memory: room)
+      case .gz: GzipIndexLocator(file: file, size: size, memory: room)
+      case .xz: XZIndexLocator(file: file, size: size, memory: room)
+      case .bz2: BZip2IndexLocator(file: file, size: size, memory: room)
+      // Never written, so there is none.
+      case .lz, .lzma, .lzw: nil
+      case nil: TarIndexLocator(file: file, size: size)
+      }
+    let place: IndexPlace
+    do throws(BatchError) {
+      guard let found = try locator?.locate() else { return .none }
+      place = found
+    } catch {
+      guard error == StoredIndex.tooLarge else { throw error }
+      return .tooLarge(error, from: nil)
+    }
+    do throws(BatchError) {
+      guard let stored = place.index, let start = place.start else { throw StoredIndex.damaged }
+      let index = try StoredIndex.read(stored, checks: checks, size: size, memory: memory)
+      guard index.frames.last?.compressed.upperBound == start else {
+        return .damaged(BatchError(.malformed, "the member index is that of another archive"), from: nil)
+      }
+      let remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
+      return .found(
+        IndexedArchive(file: file, format: format, index: index), remarks: place.remarks + remarks)
+    } catch {
+      if error == StoredIndex.tooLarge { return .tooLarge(error, from: place.start) }
+      if error.code != .malformed { throw error }
+      return .damaged(error, from: place.start)
+    }
+  }
+
+  /// What a part of the tail holds; nil where it cannot be decoded to its end.
+  ///
+  /// - Throws: `exhausted` when memory is missing.
+  static func decode(
+    _ compressed: [UInt8], of format: CompressionFormat, limit: UInt64
+  ) throws(BatchError) -> [UInt8]? {
+    let decoder = try format.makeDecoder(DecoderOptions(maximumOutput: limit))
+    var bytes = [UInt8]()
+    do throws(BatchError) {
+      let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in
+        try FileDecoder.damage { () throws(DecodingError) in
+          try decoder.decode(raw) { (piece) throws(BatchError) in bytes.append(contentsOf: piece) }
+          try decoder.finish()
+        }
+      }
+      return damage == nil ? bytes : nil
+    } catch {
+      // A window, a dictionary, a filter that nothing of ours has: damage made them up.
+      return nil
+    }
+  }
+}

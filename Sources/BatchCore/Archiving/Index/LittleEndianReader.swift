@@ -1,0 +1,32 @@
+import BatchEngine
+
+/// Reads numbers from bytes that nobody vouches for.
+struct LittleEndianReader {
+  private let bytes: ArraySlice<UInt8>
+  private(set) var position: Int
+
+  init(_ bytes: ArraySlice<UInt8>) {
+    self.bytes = bytes
+    position = bytes.startIndex
+  }
+
+  /// How many bytes are left.
+  var rest: Int { bytes.endIndex - position }
+
+  /// The next number, lowest byte first; nil when the bytes end before.
+  mutating func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
+    let start = position - bytes.startIndex
+    guard MemoryLayout<Number>.size <= rest else { return nil }
+    position += MemoryLayout<Number>.size
+    return bytes.withUnsafeBytes {
+      Number(littleEndian: $0.loadUnaligned(fromByteOffset: start, as: Number.self))
+    }
+  }
+
+  /// The next bytes; nil when there are fewer.
+  mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+    guard count >= 0, count <= rest else { return nil }
+    defer { position += count }
+    return bytes[position..<(position + count)]
+  }
+}

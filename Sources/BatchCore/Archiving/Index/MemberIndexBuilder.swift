@@ -1,0 +1,96 @@
+import BatchEngine
+
+/// The member index of an archive while members are added to it: version 4, as docs/formats.md describes it.
+///
+/// Pages are compressed as they fill, so that little is left to be done at the end, and a million members take little
+/// memory. Digests and checks of headers do not shrink, are more than all the rest, and mostly nobody asks for them:
+/// they stand behind it as they are.
+final class MemberIndexBuilder {
+  private var count: UInt64 = 0
+  private var fileBytes: UInt64 = 0
+  private var page = MemberPageBuilder()
+  /// The pages as they are stored.
+  private var stored: [UInt8] = []
+  /// Of each page: its size as it is stored and as it is, how many members it has, and how many digests.
+  private var pages: [UInt8] = []
+  private var pageCount: UInt64 = 0
+  private var pageDigests: UInt32 = 0
+  private var headerChecks: [UInt8] = []
+  private var digests: [UInt8] = []
+  private let compressor: ZstdContext
+
+  /// - Throws: `exhausted` when memory is missing.
+  init() throws(BatchError) {
+    compressor = try ZstdContext(level: 1)
+  }
+
+  func add(_ member: ArchivedMember, frame: UInt32) throws(BatchError) {
+    count += 1
+    fileBytes &+= member.kind == .file ? member.size : 0
+    page.add(member, frame: frame)
+    headerChecks.appendLittleEndian(member.header.check)
+    if let digest = member.digest {
+      digests += digest.bytes
+      pageDigests += 1
+    }
+    if page.isFull { try storePage() }
+  }
+
+  /// The index as it is stored.
+  func finish(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
+    if page.count > 0 { try storePage() }
+    let pagesLength = stored.count
+    try store(head(frames))
+    var lengths: [UInt8] = []
+    lengths.appendLittleEndian(UInt64(pagesLength))
+    lengths.appendLittleEndian(UInt64(stored.count - pagesLength))
+    let digest = try Self.digest(of: stored, lengths)
+    // Growing would hold the checks twice for a moment.
+    stored.reserveCapacity(stored.count + headerChecks.count + digests.count + MemberIndex.trailerSize)
+    stored += headerChecks
+    stored += digests
+    headerChecks = []
+    digests = []
+    stored += lengths
+    stored += digest.bytes
+    return stored
+  }
+
+  private func head(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
+    var head = MemberIndex.magic
+    for number in [count, fileBytes, UInt64(frames.count), pageCount] { head.appendLittleEndian(number) }
+    for frame in frames {
+      for number in [frame.offset, frame.size, frame.plainOffset, frame.plainSize] {
+        head.appendLittleEndian(number)
+      }
+      head.appendLittleEndian(frame.check)
+    }
+    return head + pages + (try Self.digest(of: headerChecks, digests)).bytes
+  }
+
+  private func storePage() throws(BatchError) {
+    let (count, size, start) = (page.count, page.size, stored.count)
+    try store(page.take())
+    pages.appendLittleEndian(UInt64(stored.count - start))
+    pages.appendLittleEndian(UInt64(size))
+    pages.appendLittleEndian(UInt32(count))
+    pages.appendLittleEndian(pageDigests)
+    pageCount += 1
+    pageDigests = 0
+  }
+
+  private func store(_ plain: [UInt8]) throws(BatchError) {
+    try withBytes(of: plain) { (raw) throws(BatchError) in
+      try compressor.compress(wholeFile: raw, into: &stored)
+    }
+  }
+
+  /// Of two pieces, one behind the other.
+  static func digest(of first: [UInt8], _ second: [UInt8]) throws(BatchError) -> Digest {
+    let digest = try DigestStream(.sha256)
+    for piece in [first, second] {
+      try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
+    }
+    return try digest.finish()
+  }
+}

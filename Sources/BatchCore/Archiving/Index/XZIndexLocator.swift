@@ -1,0 +1,76 @@
+import BatchEngine
+import CLZMA
+
+/// Finds the index of a `.tar.xz`: a last stream that holds it and nothing else.
+struct XZIndexLocator: IndexLocator {
+  private static let headerSize: UInt64 = 12
+  /// The list of blocks of a stream that has one.
+  private static let largestList: UInt64 = 64
+  /// Enough for the first bytes of content.
+  private static let startSize: UInt64 = 4096
+  /// Of four bytes; a name of a member has none of them.
+  private static let fewestEqual = 3
+
+  let file: ArchiveFile
+  let size: UInt64
+  /// What the search and the index may take, in bytes.
+  let memory: UInt64
+
+  private struct Stream {
+    let start: UInt64
+    let plainSize: UInt64
+  }
+
+  func locate() throws(BatchError) -> IndexPlace? {
+    guard let stream = try lastStream(), try holdsIndex(stream) else { return nil }
+    let length = size - stream.start
+    let (needed, isHuge) = length.addingReportingOverflow(stream.plainSize)
+    guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
+    guard
+      let content = try IndexedArchive.decode(
+        try file.bytes(at: stream.start, count: Int(length)), of: .xz, limit: stream.plainSize),
+      let block = TailBlock(Array(content.suffix(TailBlock.size))),
+      block.tailLength == UInt64(content.count)
+    else { return .damaged(from: stream.start) }
+    return IndexPlace(
+      start: stream.start, index: IndexExtent(content.prefix(Int(block.indexLength))))
+  }
+
+  /// The stream that ends the file, if it has a single block; nil also when its end is damaged.
+  private func lastStream() throws(BatchError) -> Stream? {
+    guard size >= 2 * Self.headerSize else { return nil }
+    let footer = try file.bytes(at: size - Self.headerSize, count: Int(Self.headerSize))
+    var flags = lzma_stream_flags()
+    guard lzma_stream_footer_decode(&flags, footer) == LZMA_OK, flags.backward_size <= Self.largestList,
+      flags.backward_size <= size - Self.headerSize
+    else { return nil }
+    let listStart = size - Self.headerSize - flags.backward_size
+    let list = try file.bytes(at: listStart, count: Int(flags.backward_size))
+    var limit = UInt64(1) << 20
+    var index: OpaquePointer?
+    var position = 0
+    guard lzma_index_buffer_decode(&index, &limit, nil, list, &position, list.count) == LZMA_OK,
+      let index
+    else { return nil }
+    defer { lzma_index_end(index, nil) }
+    let length = lzma_index_stream_size(index)
+    guard lzma_index_block_count(index) == 1, length <= size else { return nil }
+    return Stream(start: size - length, plainSize: lzma_index_uncompressed_size(index))
+  }
+
+  /// Whether a stream is more than a part of an archive: it begins as an index does.
+  private func holdsIndex(_ stream: Stream) throws(BatchError) -> Bool {
+    let bytes = try file.bytes(at: stream.start, count: Int(min(Self.startSize, size - stream.start)))
+    let decoder = try CompressionFormat.xz.makeDecoder()
+    var start = [UInt8]()
+    bytes.withUnsafeBytes { raw in
+      // Of a damaged stream as much as there is.
+      try? decoder.decode(raw) { (piece) throws(BatchError) in
+        start.append(contentsOf: piece.prefix(4 - min(4, start.count)))
+      }
+    }
+    var magic = [UInt8]()
+    magic.appendLittleEndian(CompressionFormat.zstdMagic)
+    return zip(start, magic).count(where: ==) >= Self.fewestEqual
+  }
+}

@@ -1,0 +1,109 @@
+import BatchEngine
+import CArchive
+import Glibc
+
+extension ArchiveEntry {
+  /// What libarchive read of a member.
+  ///
+  /// - Throws: `malformed` when the member has no name or is of no known kind.
+  init(libarchive entry: OpaquePointer) throws(BatchError) {
+    guard let name = bytes(archive_entry_pathname(entry)) ?? bytes(archive_entry_pathname_utf8(entry)) else {
+      throw BatchError(.malformed, "a member whose name cannot be read")
+    }
+    guard !name.isEmpty else { throw BatchError(.malformed, "damaged: a member has no name") }
+    let path = PathBytes(Self.withoutSlashes(name))
+    let hardLink = bytes(archive_entry_hardlink(entry))
+    guard let kind = Self.kind(of: entry, isHardLink: hardLink != nil) else {
+      throw BatchError(.special, "is of a kind that cannot be extracted", path: path)
+    }
+    let seconds = Int64(archive_entry_mtime(entry))
+    let nanoseconds = Int64(archive_entry_mtime_nsec(entry))
+    let attributes = Self.attributes(of: entry)
+    self.init(
+      path: path, kind: kind, size: UInt64(max(0, archive_entry_size(entry))),
+      mode: Self.mode(of: entry, attributes),
+      owner: UInt32(exactly: archive_entry_uid(entry)) ?? .max,
+      group: UInt32(exactly: archive_entry_gid(entry)) ?? .max,
+      ownerName: bytes(archive_entry_uname(entry)) ?? [], groupName: bytes(archive_entry_gname(entry)) ?? [],
+      modified: FileStatus.Time(
+        seconds: seconds, nanoseconds: (0..<1_000_000_000).contains(nanoseconds) ? Int32(nanoseconds) : 0),
+      linkTarget: (hardLink ?? (kind == .symbolicLink ? bytes(archive_entry_symlink(entry)) ?? [] : nil))
+        .map { PathBytes($0) },
+      deviceMajor: UInt32(truncatingIfNeeded: archive_entry_rdevmajor(entry)),
+      deviceMinor: UInt32(truncatingIfNeeded: archive_entry_rdevminor(entry)),
+      attributes: attributes, dataMap: Self.dataMap(of: entry))
+    // libarchive puts the ends of the range in the place of what is beyond them.
+    hasTime = -Int64.max < seconds && seconds < .max
+  }
+
+  /// With an access control list libarchive has the rights of the owning group where those of the mask belong.
+  private static func mode(of entry: OpaquePointer, _ attributes: [ExtendedAttribute]) -> UInt32 {
+    let mode = UInt32(archive_entry_perm(entry)) & 0o7777
+    let list = attributes.first { KernelACL.type(of: $0) == ARCHIVE_ENTRY_ACL_TYPE_ACCESS }
+    guard let mask = list.flatMap({ KernelACL.mask(of: $0.value) }) else { return mode }
+    return mode & ~0o070 | mask << 3
+  }
+
+  private static func withoutSlashes(_ name: [UInt8]) -> ArraySlice<UInt8> {
+    var name = name[...]
+    while name.count > 1, name.last == UInt8(ascii: "/") { name.removeLast() }
+    return name
+  }
+
+  private static func kind(of entry: OpaquePointer, isHardLink: Bool) -> Kind? {
+    if isHardLink { return .hardLink }
+    return switch mode_t(archive_entry_filetype(entry)) & S_IFMT {
+    // Archives of other systems may tell nothing of the kind.
+    case S_IFREG, 0: .file
+    case S_IFDIR: .directory
+    case S_IFLNK: .symbolicLink
+    case S_IFIFO: .fifo
+    case S_IFCHR: .characterDevice
+    case S_IFBLK: .blockDevice
+    default: nil
+    }
+  }
+
+  private static func attributes(of entry: OpaquePointer) -> [ExtendedAttribute] {
+    var attributes = [ExtendedAttribute]()
+    archive_entry_xattr_reset(entry)
+    var name: UnsafePointer<CChar>?
+    var value: UnsafeRawPointer?
+    var size = 0
+    while archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK {
+      guard let name = bytes(name) else { continue }
+      attributes.append(
+        ExtendedAttribute(name: name, value: Array(UnsafeRawBufferPointer(start: value, count: size))))
+    }
+    for (type, name) in [
+      (ARCHIVE_ENTRY_ACL_TYPE_ACCESS, "system.posix_acl_access"),
+      (ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, "system.posix_acl_default"),
+    ] {
+      let name = Array(name.utf8)
+      guard !attributes.contains(where: { $0.name == name }), let list = PosixACL(entry, type: type) else {
+        continue
+      }
+      attributes.append(ExtendedAttribute(name: name, value: list.kernelBytes))
+    }
+    return attributes
+  }
+
+  private static func dataMap(of entry: OpaquePointer) -> [Range<UInt64>]? {
+    guard archive_entry_sparse_reset(entry) > 0 else { return nil }
+    var map = [Range<UInt64>]()
+    var offset: Int64 = 0
+    var length: Int64 = 0
+    while archive_entry_sparse_next(entry, &offset, &length) == ARCHIVE_OK {
+      guard let start = UInt64(exactly: offset), let count = UInt64(exactly: length) else { continue }
+      let (end, isHuge) = start.addingReportingOverflow(count)
+      if !isHuge { map.append(start..<end) }
+    }
+    return map
+  }
+}
+
+/// The bytes of a C string; nil where there is none.
+private func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
+  guard let text else { return nil }
+  return Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+}

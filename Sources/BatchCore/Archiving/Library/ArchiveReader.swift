@@ -1,0 +1,423 @@
+import BatchEngine
+import CArchive
+import Glibc
+
+/// Reads the members of an archive one after the other, in any format that stock tools write: tar in its
+/// dialects, cpio, zip, 7z.
+///
+/// libarchive parses; it is given formats by name, never runs a program, and writes nothing. Its warnings are
+/// kept, members that it cannot make sense of are passed on as such, and what it cannot go on from ends the
+/// reading. One thread at a time uses a reader.
+final class ArchiveReader {
+  /// One step of the reading.
+  enum Member {
+    case entry(ArchiveEntry)
+    /// A member that is damaged or unsupported, or a part of the archive in which no header is valid. Reading can go on
+    /// behind it. The code of the error tells which: `malformed` is damage. It has no path where it is about no member.
+    case unusable(BatchError)
+  }
+
+  /// A tool that is asked the same again and again without an answer would run for ever.
+  private static let mostIdleSteps = 1000
+  private static let blockSize: UInt64 = 512
+  private static let unknownFormat = "in no known archive format"
+  private static let noProgress = "damaged: reading makes no progress"
+
+  static let moreRemark = "there is more behind the end of the archive, which is not read"
+  static let loneBlockRemark = "of the two blocks that end the archive one is missing"
+
+  /// Remarks that do not keep a member from being read, each once.
+  private(set) var remarks: [String] = []
+  /// Bytes of content that were handed out.
+  private(set) var plainCount: UInt64 = 0
+
+  private let name: PathBytes
+  private let archive: OpaquePointer
+  private let feed: ArchiveFeed
+  private let locale: ArchiveLocale
+  private let requiresEnd: Bool
+  private let limits: ArchiveLimits
+  /// Where the content of the last member that was passed ends, its padding included.
+  private(set) var boundary: UInt64 = 0
+  private var isInside = false
+  private var records = PaxRecords()
+  private var isEncrypted = false
+  /// What was found behind damage that is reported before it; nil for the end of the archive.
+  private var found: [Member?] = []
+  /// The directory of a zip archive in a file, once its first member is known; nil when there is none that is valid.
+  private var zip: ZipMembers?
+  private var areHeadersKnown = false
+  private var streamedZip = StreamedZip()
+
+  /// - Parameters:
+  ///   - name: of the archive, for messages.
+  ///   - isUnicode: whether names are in UTF-16 or marked as UTF-8, as in 7z and zip.
+  ///   - requiresEnd: whether a tar has to have the blocks that end it; a part of one has none.
+  ///   - readsAllFormats: whether formats count that are read on demand only.
+  /// - Throws: `malformed` when it is in no known format.
+  init(
+    _ content: any ArchiveContent, name: PathBytes, isUnicode: Bool = false, requiresEnd: Bool = true,
+    readsAllFormats: Bool = false, limits: ArchiveLimits = ArchiveLimits()
+  ) throws(BatchError) {
+    self.name = name
+    self.requiresEnd = requiresEnd
+    self.limits = limits
+    locale = isUnicode ? .unicode : .bytes
+    feed = ArchiveFeed(content)
+    guard let archive = archive_read_new() else { throw .noCodecMemory }
+    self.archive = archive
+    archive_read_support_format_tar(archive)
+    if requiresEnd {
+      archive_read_support_format_cpio(archive)
+      archive_read_support_format_zip_streamable(archive)
+      archive_read_support_format_7zip(archive)
+      if content.length != nil { archive_read_support_format_zip_seekable(archive) }
+    }
+    if readsAllFormats {
+      // Not xar, whose reader brings along an XML library with a library for Unicode.
+      archive_read_support_format_ar(archive)
+      archive_read_support_format_cab(archive)
+      archive_read_support_format_iso9660(archive)
+      archive_read_support_format_lha(archive)
+      archive_read_support_format_rar(archive)
+      archive_read_support_format_rar5(archive)
+      archive_read_support_format_warc(archive)
+    }
+    let result = locale.use { feed.open(archive) }
+    guard result >= ARCHIVE_WARN else { throw failure() }
+  }
+
+  /// Opens an archive from its beginning, whatever it is compressed with.
+  convenience init(_ content: FileContent, name: PathBytes, limits: ArchiveLimits) throws(BatchError) {
+    let start = content.start
+    let isUnicode =
+      content.format == nil && (start.starts(with: Array("PK".utf8)) || start.starts(with: Array("7z".utf8)))
+    let format = try Self.format(of: content)
+    let isReadOnDemand = format?.kind == .archive && !content.readsAllFormats
+    let remedy = isReadOnDemand ? "--all-formats reads ar, cab, iso, lha, rar and warc" : nil
+    // An ISO image begins with zeros, as a tar without members does.
+    if let format, isReadOnDemand, content.start.first == 0 {
+      throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
+    }
+    do throws(BatchError) {
+      try self.init(
+        content, name: name, isUnicode: isUnicode, readsAllFormats: content.readsAllFormats, limits: limits)
+    } catch {
+      guard error.message == Self.unknownFormat, let format else { throw error }
+      throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
+    }
+  }
+
+  /// What the content is, when it is nothing that is always read.
+  private static func format(of content: FileContent) throws(BatchError) -> UnsupportedFormat? {
+    if let format = UnsupportedFormat.detect(content.start) { return format }
+    // An ISO image is recognised by its seventeenth sector.
+    guard let file = content.file, let size = content.length, size >= UInt64(UnsupportedFormat.isoLength)
+    else {
+      return nil
+    }
+    return UnsupportedFormat.detect(try file.bytes(at: 0, count: UnsupportedFormat.isoLength))
+  }
+
+  deinit {
+    archive_read_free(archive)
+  }
+
+  /// The format as libarchive calls it, known from the first member on.
+  var formatName: String {
+    guard let text = archive_format_name(archive) else { return "unknown" }
+    return String(cString: text)
+  }
+
+  /// Where the headers of the last member begin in the content.
+  var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
+
+  /// What was compared beside the checksums of the compression, and what the format has no checksum for; a sentence.
+  var checksFact: String {
+    switch base {
+    case ARCHIVE_FORMAT_ZIP:
+      "compared the CRC-32 of each member, and the directory of the zip with its members"
+    case ARCHIVE_FORMAT_7ZIP: "compared the CRC-32 of each member, and those of the headers of 7z"
+    case ARCHIVE_FORMAT_TAR: "compared the checksum of each header; tar has none for contents"
+    case ARCHIVE_FORMAT_CPIO:
+      "cpio has no checksums, so damage to contents cannot be detected; tar.zst has them"
+    case ARCHIVE_FORMAT_RAR, ARCHIVE_FORMAT_RAR_V5, ARCHIVE_FORMAT_LHA, ARCHIVE_FORMAT_CAB:
+      "compared the checksums of each member"
+    default: "the format has no checksums, so damage to contents cannot be detected"
+    }
+  }
+
+  /// Whether members stand in a tar.
+  private var isTar: Bool { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR }
+
+  /// Whether members have owners; formats that keep none give all files to root.
+  func tellsOwner(of entry: ArchiveEntry) -> Bool {
+    switch archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK {
+    case ARCHIVE_FORMAT_7ZIP: false
+    case ARCHIVE_FORMAT_ZIP: entry.owner != 0 || entry.group != 0
+    default: true
+    }
+  }
+
+  /// The next member; nil behind the last one, when the archive ends as its format demands.
+  ///
+  /// - Throws: `malformed` where it cannot be read further.
+  func next() throws(BatchError) -> Member? {
+    if !found.isEmpty { return found.removeFirst() }
+    // So the place is known behind which only the end may come.
+    if isInside { try skipContent() }
+    let start = position
+    var headerStart = start
+    while true {
+      feed.keep(from: headerStart)
+      var entry: OpaquePointer?
+      let result = locale.use { archive_read_next_header(archive, &entry) }
+      guard result == ARCHIVE_RETRY else {
+        let member = try step(result, entry)
+        feed.stopKeeping()
+        guard headerStart > start else { return member }
+        found.insert(member, at: 0)
+        return .unusable(
+          BatchError(.malformed, "damaged: no valid header in bytes \(start) to \(headerStart)"))
+      }
+      // libarchive has passed over one block of a tar, and looks for a header in the next one.
+      guard position > headerStart else { throw BatchError(.malformed, Self.noProgress, path: name) }
+      headerStart = position
+      boundary = position
+    }
+  }
+
+  private func step(_ result: Int32, _ entry: OpaquePointer?) throws(BatchError) -> Member? {
+    if result == ARCHIVE_EOF {
+      try checkEnd()
+      guard let loss = try checkZipDirectory() else { return nil }
+      found = [nil]
+      return .unusable(loss)
+    }
+    guard result >= ARCHIVE_FAILED, let entry else { throw failure() }
+    // A format that gives a header up stands behind it, and has no content to skip.
+    isInside = result != ARCHIVE_FAILED
+    // Some formats note what is wrong with a member and return ARCHIVE_OK.
+    let message = message
+    archive_clear_error(archive)
+    let damage = try lookAtHeaders()
+    let member = try step(of: entry, message, hasFailed: result == ARCHIVE_FAILED)
+    guard let damage else { return member }
+    found.insert(member, at: 0)
+    return .unusable(damage)
+  }
+
+  private func step(
+    of entry: OpaquePointer, _ message: LibraryMessage?, hasFailed: Bool
+  ) throws(BatchError) -> Member {
+    let member = try member(of: entry)
+    guard let message else { return member }
+    if message.meaning == .harmless, !hasFailed { return member }
+    if message.isGap {
+      found = [member]
+      return .unusable(message.error)
+    }
+    if message.meaning == .noMemory { throw message.error }
+    guard case .entry(let described) = member else { return .unusable(message.error) }
+    return .unusable(message.error.at(described.path))
+  }
+
+  /// Hands out the content of the last member: pieces in order, with their places; what lies between is holes.
+  ///
+  /// - Throws: `malformed` when the content is not to be had, what `body` throws, and `exhausted` at a limit.
+  func readContent(
+    _ body: (UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    guard !isEncrypted else { throw Self.encrypted }
+    var idle = 0
+    var end: UInt64 = 0
+    while true {
+      var start: UnsafeRawPointer?
+      var count = 0
+      var offset: Int64 = 0
+      let result = archive_read_data_block(archive, &start, &count, &offset)
+      switch result {
+      case ARCHIVE_EOF:
+        guard archive_error_string(archive) == nil else { throw failure() }
+        return
+      case ARCHIVE_OK:
+        guard let place = UInt64(exactly: offset), place >= end else {
+          throw BatchError(.malformed, "damaged: its parts overlap")
+        }
+        guard count > 0 else {
+          idle += 1
+          guard idle < Self.mostIdleSteps else {
+            throw BatchError(.malformed, Self.noProgress)
+          }
+          continue
+        }
+        idle = 0
+        let (next, isHuge) = place.addingReportingOverflow(UInt64(count))
+        guard !isHuge else { throw BatchError(.malformed, "damaged: no file is as large") }
+        end = next
+        plainCount += UInt64(count)
+        try limits.check(plain: plainCount, compressed: feed.content.bytesRead)
+        try body(UnsafeRawBufferPointer(start: start, count: count), place)
+      // A warning about content is damage: so libarchive calls a checksum that is wrong.
+      default: throw failure()
+      }
+    }
+  }
+
+  /// Reads what follows the archive, so that the checksums of the compression are compared to the last one, and
+  /// nothing is passed over without a word.
+  func drain() throws(BatchError) {
+    if let failure = feed.failure { throw failure }
+    let isFile = feed.content.length != nil
+    // Of zip and 7z the directory says where the end is.
+    let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
+    guard !isFile || endsWithZeros else { return }
+    var trailing = TrailingBytes()
+    if endsWithZeros { feed.rest(from: position).withUnsafeBytes { trailing.add($0) } }
+    // What is not compressed has no checksums, and may go on for long.
+    while !isFile || !trailing.isSurelyMore {
+      let piece = try feed.content.next()
+      if piece.isEmpty { break }
+      if endsWithZeros { trailing.add(piece) }
+    }
+    if trailing.isMore || feed.content.hasGarbage { remarks.append(Self.moreRemark) }
+  }
+
+  // MARK: Steps
+
+  /// Behind the last byte that libarchive took, in the content without compression.
+  private var position: UInt64 { UInt64(clamping: archive_filter_bytes(archive, 0)) }
+
+  private var base: Int32 { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK }
+
+  private func skipContent() throws(BatchError) {
+    let result = archive_read_data_skip(archive)
+    isInside = false
+    guard result == ARCHIVE_OK else { throw failure() }
+    boundary = position
+  }
+
+  /// A tar that was cut off between two members reads as one that ends there, and a cpio ends at a name.
+  private func checkEnd() throws(BatchError) {
+    if let failure = feed.failure { throw failure }
+    if base == ARCHIVE_FORMAT_CPIO {
+      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+        do throws(BatchError) { try CpioHeader(headers).checkEnd() } catch { throw error.at(name) }
+      }
+    }
+    let isBare = archive_format(archive) == 0 || isTar || feed.delivered == 0
+    guard requiresEnd, isBare else { return }
+    let end = position
+    guard end >= boundary + Self.blockSize else {
+      throw BatchError(.malformed, "truncated: the blocks that end the archive are missing", path: name)
+    }
+    if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
+  }
+
+  /// Reads what a zip or a 7z in a file says of itself as a whole, once.
+  ///
+  /// - Returns: what is wrong with it.
+  private func lookAtHeaders() throws(BatchError) -> BatchError? {
+    guard !areHeadersKnown, let file = feed.content.file else { return nil }
+    areHeadersKnown = true
+    do throws(BatchError) {
+      switch base {
+      case ARCHIVE_FORMAT_ZIP: zip = try ZipMembers(file)
+      case ARCHIVE_FORMAT_7ZIP:
+        if let header = try SevenZipHeader(file), header.trailingByteCount > 0 {
+          remarks.append(Self.moreRemark)
+        }
+      default: break
+      }
+      return nil
+    } catch {
+      guard error.code == .malformed || error.code == .unsupported else { throw error }
+      return BatchError(error.code, error.message)
+    }
+  }
+
+  /// Compares the members that were read with those that the directory of a zip names.
+  ///
+  /// - Returns: what could not be read of them.
+  private func checkZipDirectory() throws(BatchError) -> BatchError? {
+    // An archive without members has headers as well.
+    if let damage = try lookAtHeaders() { return damage }
+    guard base == ARCHIVE_FORMAT_ZIP else { return nil }
+    guard feed.content.file == nil else {
+      try zip?.checkEnd()
+      return nil
+    }
+    let links = try streamedZip.checkEnd(of: feed, from: position, name: name)
+    guard links > 0 else { return nil }
+    return BatchError(
+      .unsupported,
+      "unsupported: symbolic links in a zip that is read as a stream (\(links)), they come out as files",
+      remedy: "give the archive as a file")
+  }
+
+  private func member(of entry: OpaquePointer) throws(BatchError) -> Member {
+    do throws(BatchError) {
+      var member = try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
+      // libarchive takes the minus of a time for one of its seconds alone.
+      let time = member.modified
+      if isTar, time.seconds < 0, time.nanoseconds > 0 {
+        member.modified = FileStatus.Time(
+          seconds: time.seconds - 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
+      }
+      do throws(BatchError) {
+        try check(member, entry)
+        if isTar { try readHeaders(of: &member) }
+      } catch {
+        throw error.at(member.path)
+      }
+      return .entry(member)
+    } catch {
+      guard [.malformed, .unsupported, .special].contains(error.code) else { throw error }
+      return .unusable(error)
+    }
+  }
+
+  /// What libarchive does not look at.
+  private func check(_ member: ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
+    switch base {
+    case ARCHIVE_FORMAT_CPIO:
+      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+        try CpioHeader(headers).check()
+      }
+    case ARCHIVE_FORMAT_ZIP:
+      try zip?.check(member)
+      if feed.content.file == nil { try streamedZip.add(feed, upTo: position) }
+    default: break
+    }
+    isEncrypted = archive_entry_is_encrypted(entry) != 0
+    // The target of a link stands where other members have their content.
+    if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
+  }
+
+  /// What the headers of a tar hold that libarchive does not look at, or does not pass on as it is.
+  private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
+    _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
+      let headers = TarHeaderScan(bytes)
+      guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
+      try headers.check()
+      try records.apply(headers, to: &member)
+    }
+    if let remark = records.remark, !remarks.contains(remark) { remarks.append(remark) }
+  }
+
+  private static let encrypted = BatchError(.unsupported, "unsupported: encrypted")
+
+  /// What libarchive says of the last call; nil when it says nothing.
+  private var message: LibraryMessage? {
+    archive_error_string(archive).map { LibraryMessage(String(cString: $0)) }
+  }
+
+  private func failure() -> BatchError {
+    if let failure = feed.failure { return failure }
+    guard let message else { return BatchError(.malformed, "damaged", path: name) }
+    if message.text.hasPrefix("Unrecognized archive format") {
+      return BatchError(.malformed, Self.unknownFormat, path: name)
+    }
+    return message.error.at(name)
+  }
+}

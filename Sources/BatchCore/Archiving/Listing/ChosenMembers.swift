@@ -1,0 +1,74 @@
+import BatchEngine
+
+/// Which members of an index are meant, and which of these have a name that a later one has too.
+///
+/// It takes a byte for each member and, while it is made, some 16 for its name.
+struct ChosenMembers {
+  private typealias Candidate = (number: Int, kind: ArchiveEntry.Kind, place: [UInt8]?)
+
+  /// Empty when all are meant.
+  private var chosen: [Bool] = []
+  private var superseded: Set<Int> = []
+
+  /// - Parameter findsSuperseded: whether members that a later one supersedes are looked for.
+  /// - Throws: `malformed` for a damaged index; why the run is to stop.
+  init(
+    _ archive: IndexedArchive, _ planner: ExtractionPlanner, findsSuperseded: Bool
+  ) throws(BatchError) {
+    guard findsSuperseded || !planner.takesEverything else { return }
+    if !planner.takesEverything { chosen = [Bool](repeating: false, count: archive.index.count) }
+    var seen: Set<Int> = []
+    var repeated: Set<Int> = []
+    var cursor = IndexCursor(archive.index)
+    for group in archive.index.groups {
+      try archive.file.cancellation.check()
+      let members = try cursor.slice(group.members)
+      for number in group.members {
+        let member = members[number]
+        if !chosen.isEmpty {
+          chosen[number] = planner.chooses(member.path, isDirectory: member.kind == .directory)
+        }
+        guard findsSuperseded, isChosen(number), let place = planner.place(of: member.path) else { continue }
+        if !seen.insert(place.bytes.hashValue).inserted { repeated.insert(place.bytes.hashValue) }
+      }
+    }
+    guard !repeated.isEmpty else { return }
+    var candidates: [Candidate] = []
+    cursor = IndexCursor(archive.index)
+    for group in archive.index.groups {
+      try archive.file.cancellation.check()
+      let members = try cursor.slice(group.members)
+      for number in group.members where isChosen(number) {
+        let member = members[number]
+        guard let place = planner.place(of: member.path) else { continue }
+        let isRepeated = repeated.contains(place.bytes.hashValue)
+        if isRepeated || member.kind == .hardLink {
+          candidates.append((number, member.kind, isRepeated ? place.bytes : nil))
+        }
+      }
+    }
+    findSuperseded(among: candidates)
+  }
+
+  func isChosen(_ number: Int) -> Bool { chosen.isEmpty || chosen[number] }
+
+  /// Whether nothing is to be made of a member that is meant.
+  func isSuperseded(_ number: Int) -> Bool { !superseded.isEmpty && superseded.contains(number) }
+
+  /// Goes from the last member to the first. A member stays where a hard link behind it, up to the later one, may be a
+  /// further name of it: an index does not say what links lead to, and some lead to their own names.
+  private mutating func findSuperseded(among candidates: [Candidate]) {
+    var later: [[UInt8]: Int] = [:]
+    var link: Int?
+    for (number, kind, place) in candidates.reversed() {
+      // Of folders each description holds until the next one.
+      if let place, let next = later.updateValue(number, forKey: place), kind != .directory,
+        link.map({ $0 > next }) ?? true
+      {
+        superseded.insert(number)
+      } else if kind == .hardLink {
+        link = number
+      }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import BatchEngine
+
+/// What an archive says of one member, in types that depend neither on the format nor on the platform.
+public struct ArchiveEntry: Sendable, Hashable {
+  /// The kind of a member.
+  public enum Kind: UInt8, Sendable, CaseIterable {
+    case file, directory, symbolicLink, hardLink, fifo, characterDevice, blockDevice
+  }
+
+  /// As it stands in the archive, any bytes; without a slash at its end.
+  public var path: PathBytes
+  public var kind: Kind
+  /// Bytes of content, holes included; 0 for what has none.
+  public var size: UInt64
+  /// The 12 permission bits.
+  public var mode: UInt32
+  /// `UInt32.max` where the archive does not tell, or tells what cannot be.
+  public var owner: UInt32
+  public var group: UInt32
+  /// Empty where the archive has only numbers.
+  public var ownerName: [UInt8]
+  public var groupName: [UInt8]
+  public var modified: FileStatus.Time
+  /// False where the archive has a time that is none: not a number, or beyond all numbers.
+  public var hasTime = true
+  /// What a symbolic link holds, or the member that a hard link is one more name of.
+  public var linkTarget: PathBytes?
+  public var deviceMajor: UInt32
+  public var deviceMinor: UInt32
+  /// POSIX access control lists are among them, as the kernel's own bytes, and so are capabilities.
+  public var attributes: [ExtendedAttribute]
+  /// Where a sparse file has data; nil when it is not sparse.
+  public var dataMap: [Range<UInt64>]?
+
+  public init(
+    path: PathBytes, kind: Kind, size: UInt64 = 0, mode: UInt32 = 0o644, owner: UInt32 = 0, group: UInt32 = 0,
+    ownerName: [UInt8] = [], groupName: [UInt8] = [],
+    modified: FileStatus.Time = FileStatus.Time(seconds: 0, nanoseconds: 0), linkTarget: PathBytes? = nil,
+    deviceMajor: UInt32 = 0, deviceMinor: UInt32 = 0, attributes: [ExtendedAttribute] = [],
+    dataMap: [Range<UInt64>]? = nil
+  ) {
+    self.path = path
+    self.kind = kind
+    self.size = size
+    self.mode = mode
+    self.owner = owner
+    self.group = group
+    self.ownerName = ownerName
+    self.groupName = groupName
+    self.modified = modified
+    self.linkTarget = linkTarget
+    self.deviceMajor = deviceMajor
+    self.deviceMinor = deviceMinor
+    self.attributes = attributes
+    self.dataMap = dataMap
+  }
+}

@@ -1,0 +1,96 @@
+import BatchEngine
+
+/// A kind of archive that can be written.
+public struct ArchiveFormat: Sendable, Hashable {
+  /// How members stand one behind the other.
+  public enum Container: Sendable, Hashable {
+    /// Pax interchange, POSIX.1-2001.
+    case tar
+    /// The portable ASCII format of SVR4, `newc`.
+    case cpio
+    case zip
+    case sevenZip
+  }
+
+  /// As on the command line, which is also the suffix without its dot.
+  public let name: String
+  public let container: Container
+  /// Nil where nothing is compressed, or the container does it by itself.
+  public let compression: CompressionFormat?
+  /// Further suffixes, without their dot.
+  let shortSuffixes: [String]
+
+  /// All formats, the one for any name first.
+  public static let all: [ArchiveFormat] = [
+    ArchiveFormat(name: "tar", container: .tar, compression: nil, shortSuffixes: []),
+    ArchiveFormat(name: "tar.zst", container: .tar, compression: .zst, shortSuffixes: ["tzst", "tar.zstd"]),
+    ArchiveFormat(name: "tar.gz", container: .tar, compression: .gz, shortSuffixes: ["tgz", "taz"]),
+    ArchiveFormat(name: "tar.xz", container: .tar, compression: .xz, shortSuffixes: ["txz"]),
+    ArchiveFormat(name: "tar.lz4", container: .tar, compression: .lz4, shortSuffixes: ["tlz4"]),
+    ArchiveFormat(name: "tar.bz2", container: .tar, compression: .bz2, shortSuffixes: ["tbz2", "tbz"]),
+    ArchiveFormat(name: "cpio", container: .cpio, compression: nil, shortSuffixes: []),
+    ArchiveFormat(name: "zip", container: .zip, compression: nil, shortSuffixes: []),
+    ArchiveFormat(name: "7z", container: .sevenZip, compression: nil, shortSuffixes: []),
+  ]
+
+  /// The format of this name; nil for every other one.
+  public init?(named name: String) {
+    guard let format = Self.all.first(where: { $0.name == name }) else { return nil }
+    self = format
+  }
+
+  /// The format that the name of a file asks for by its suffix; ASCII case is ignored.
+  public init?(suffixOf path: PathBytes) {
+    let name = path.lastComponent.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    let found = Self.all.first { format in
+      ([format.name] + format.shortSuffixes).contains { suffix in
+        name.count > suffix.utf8.count + 1 && name.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+          && name.dropLast(suffix.utf8.count).last == UInt8(ascii: ".")
+      }
+    }
+    guard let found else { return nil }
+    self = found
+  }
+
+  private init(
+    name: String, container: Container, compression: CompressionFormat?, shortSuffixes: [String]
+  ) {
+    self.name = name
+    self.container = container
+    self.compression = compression
+    self.shortSuffixes = shortSuffixes
+  }
+
+  /// The levels that can be asked for; nil where there is nothing to choose.
+  public var levels: ClosedRange<Int>? {
+    switch container {
+    case .tar: compression?.levels
+    case .cpio: nil
+    case .zip, .sevenZip: 0...9
+    }
+  }
+
+  /// Bytes of members that make a segment, one frame of the archive: what a reader decodes for one of them.
+  var segmentSize: Int64 {
+    // xz looks back further than others, and loses more where it has nothing to look at.
+    compression == .xz ? 16 << 20 : 4 << 20
+  }
+
+  /// How much of a large file goes into one frame.
+  ///
+  /// - Throws: `invalid` for a level that the format has not.
+  func blockSize(level: Int?) throws(BatchError) -> Int {
+    guard let compression else { return 8 << 20 }
+    return try BlockPlan(compression, level: level, fileSize: nil).blockSize
+  }
+
+  /// How many members one operation takes.
+  ///
+  /// - Parameter count: at most so many, where that was asked for.
+  public func stride(count: Int?) -> ChunkStride {
+    .segments(count: count, byteCount: segmentSize)
+  }
+
+  /// Whether members can be links to others, FIFOs and devices.
+  var takesSpecialMembers: Bool { container == .tar || container == .cpio }
+}

@@ -1,0 +1,30 @@
+import BatchEngine
+
+/// How much an archive may become when it is unpacked.
+public struct ArchiveLimits: Sendable, Hashable {
+  /// Content below this is never too much for what it came from.
+  private static let harmless: UInt64 = 1 << 20
+
+  /// Bytes of content at most; nil for no limit.
+  public var maximumOutput: UInt64?
+  /// How many times as large as the archive the content may be; nil for no limit.
+  public var maximumRatio: UInt64?
+
+  public init(maximumOutput: UInt64? = nil, maximumRatio: UInt64? = nil) {
+    self.maximumOutput = maximumOutput
+    self.maximumRatio = maximumRatio
+  }
+
+  /// - Throws: `exhausted` when there is too much content.
+  func check(plain: UInt64, compressed: UInt64) throws(BatchError) {
+    if let maximumOutput, plain > maximumOutput {
+      throw BatchError(
+        .exhausted, "the content is larger than \(maximumOutput) bytes", remedy: "see --max-output")
+    }
+    if let maximumRatio, plain > Self.harmless, plain / max(1, compressed) >= maximumRatio {
+      throw BatchError(
+        .exhausted, "the content is more than \(maximumRatio) times as large as the archive",
+        remedy: "see --max-ratio")
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import BatchEngine
+
+/// What is written into an archive, and how.
+public struct ArchiveOptions: Sendable {
+  public var format: ArchiveFormat
+  /// Nil for the default of the format.
+  public var level: Int?
+  /// Makes equal trees into equal archives: owner and group 0 without names, no later time than ``latestTime``.
+  public var isReproducible = false
+  /// Later times are set back to this one; seconds since 1970.
+  public var latestTime: Int64?
+  /// Remembers what was written, so that the archive can be read back and compared.
+  public var isRemembered = false
+
+  public init(format: ArchiveFormat) {
+    self.format = format
+  }
+
+  /// The time that a member gets.
+  func time(of status: FileStatus) -> FileStatus.Time {
+    var time = status.modified
+    // Headers have no -0: the last second before 1970 loses its fraction.
+    if time.seconds == -1 { time = FileStatus.Time(seconds: -1, nanoseconds: 0) }
+    guard let latestTime else { return time }
+    let isLater = time.seconds > latestTime || (time.seconds == latestTime && time.nanoseconds > 0)
+    return isLater ? FileStatus.Time(seconds: latestTime, nanoseconds: 0) : time
+  }
+}

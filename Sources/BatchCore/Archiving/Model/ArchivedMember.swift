@@ -1,0 +1,61 @@
+import BatchEngine
+
+/// A member that was written: what the index and the report have to say of it.
+public struct ArchivedMember: Sendable, Hashable {
+  /// Its name in the archive.
+  public let path: PathBytes
+  public let kind: ArchiveEntry.Kind
+  /// Bytes of content, holes included.
+  public let size: UInt64
+  public let modified: FileStatus.Time
+  /// Of the whole content; nil for what has none, and where it was not computed.
+  public var digest: Digest?
+  public var flags: MemberFlags = []
+  /// Where its first header begins in the plain bytes of its frame.
+  let offset: UInt64
+  let header: HeaderCheck
+  /// The file that a hard link was made to, or of which this is the first name.
+  let identity: FileIdentity?
+
+  init(
+    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderCheck = .empty, digest: Digest? = nil,
+    identity: FileIdentity? = nil
+  ) {
+    path = entry.path
+    kind = entry.kind
+    size = entry.size
+    modified = entry.modified
+    self.digest = digest
+    self.offset = UInt64(offset)
+    self.header = header
+    self.identity = identity
+  }
+}
+
+extension ArchiveEntry.Kind {
+  /// The type flag of tar, which the index has too.
+  var typeFlag: UInt8 {
+    switch self {
+    case .file: UInt8(ascii: "0")
+    case .hardLink: UInt8(ascii: "1")
+    case .symbolicLink: UInt8(ascii: "2")
+    case .characterDevice: UInt8(ascii: "3")
+    case .blockDevice: UInt8(ascii: "4")
+    case .directory: UInt8(ascii: "5")
+    case .fifo: UInt8(ascii: "6")
+    }
+  }
+
+  /// What programs know the kind by.
+  public var word: String {
+    switch self {
+    case .file: "file"
+    case .hardLink: "hard_link"
+    case .symbolicLink: "symbolic_link"
+    case .characterDevice: "character_device"
+    case .blockDevice: "block_device"
+    case .directory: "directory"
+    case .fifo: "fifo"
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import BatchEngine
+
+/// The digest of a content that comes in pieces with holes between them.
+struct ContentDigest: ~Copyable {
+  private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
+
+  /// The largest file that a hole is hashed for; whoever claims more wants to waste our time.
+  private static let largest: UInt64 = 1 << 44
+
+  private let digests: DigestStream
+  private let cancellation: Cancellation
+  private let count = Counter()
+
+  /// What was added so far, holes included.
+  private final class Counter {
+    var value: UInt64 = 0
+  }
+
+  init(_ digests: DigestStream, cancellation: Cancellation) {
+    self.digests = digests
+    self.cancellation = cancellation
+    digests.reset()
+  }
+
+  func add(_ piece: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    try addZeros(upTo: offset)
+    try digests.update(piece)
+    count.value += UInt64(piece.count)
+  }
+
+  /// - Throws: `malformed` when there was more content than the size says.
+  func finish(size: UInt64) throws(BatchError) -> Digest {
+    guard count.value <= size else {
+      throw BatchError(.malformed, "damaged: there is more content than its size says")
+    }
+    try addZeros(upTo: size)
+    return try digests.finish()
+  }
+
+  private func addZeros(upTo offset: UInt64) throws(BatchError) {
+    guard offset <= Self.largest else {
+      throw BatchError(.malformed, "damaged: no file is as large")
+    }
+    while count.value < offset {
+      try cancellation.check()
+      let piece = Int(min(offset - count.value, UInt64(Self.zeros.count)))
+      try withBytes(of: Self.zeros) { (raw) throws(BatchError) in
+        try digests.update(UnsafeRawBufferPointer(rebasing: raw[..<piece]))
+      }
+      count.value += UInt64(piece)
+    }
+  }
+}

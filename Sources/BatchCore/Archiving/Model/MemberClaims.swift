@@ -1,0 +1,86 @@
+import BatchEngine
+
+/// The names that the members of an archive take, in its order.
+///
+/// A name costs some 16 bytes: of each only a hash of 64 bits is kept, whose key is this process's own. That two of a
+/// million names have the same one has a chance of 3 in 100 million.
+struct MemberClaims {
+  /// What a member has to wait for.
+  enum Turn: Sendable {
+    /// Nothing: no other member before it has to do with its name.
+    case any
+    /// All members before it, since one of them had the name of a folder above it.
+    case afterAll
+    /// All members before it, one of which had its name and gives way.
+    case replaces
+  }
+
+  private static let slash = UInt8(ascii: "/")
+
+  /// Places of files, FIFOs and devices, which are made as they come.
+  private var files: Set<Int> = []
+  /// Places of links, which are made at the end.
+  private var links: Set<Int> = []
+  /// Places of folders, also of those that are no members and hold one.
+  private var folders: Set<Int> = []
+  /// Places that were those of files, and then of folders.
+  private var contested: Set<Int> = []
+  /// The folder of the member before, whose own folders are known.
+  private var lastParent: ArraySlice<UInt8>?
+
+  /// Whether a member that is no folder and no link had the place.
+  func hasFile(at place: MemberPath) -> Bool { files.contains(place.bytes.hashValue) }
+
+  /// Takes a place for the next member.
+  ///
+  /// - Throws: `invalid` when an earlier member, which is no folder, has the name of a folder above.
+  mutating func claim(_ place: MemberPath, _ kind: ArchiveEntry.Kind, path: PathBytes) throws(BatchError)
+    -> Turn
+  {
+    let isBelowContested = try claimFolders(above: place, path: path)
+    let hash = place.bytes.hashValue
+    let others: Turn = isBelowContested ? .afterAll : .any
+    switch kind {
+    case .directory:
+      guard !place.bytes.isEmpty else { return .any }
+      let wasFile = files.remove(hash) != nil
+      if wasFile { contested.insert(hash) }
+      let wasLink = links.remove(hash) != nil
+      folders.insert(hash)
+      return wasFile || wasLink ? .replaces : others
+    case .symbolicLink, .hardLink:
+      // Of the two a folder stays, and the link is refused.
+      guard !folders.contains(hash) || contested.contains(hash) else { return others }
+      let wasFile = files.remove(hash) != nil
+      return !links.insert(hash).inserted || wasFile ? .replaces : others
+    case .file, .fifo, .characterDevice, .blockDevice:
+      let wasLink = links.remove(hash) != nil
+      let wasFolder = folders.contains(hash)
+      // A member in that folder is refused from now on.
+      if wasFolder { lastParent = nil }
+      return !files.insert(hash).inserted || wasLink || wasFolder ? .replaces : others
+    }
+  }
+
+  /// - Returns: whether one of them was a file before.
+  private mutating func claimFolders(above place: MemberPath, path: PathBytes) throws(BatchError) -> Bool {
+    var parent = place.parent
+    if contested.isEmpty, parent == lastParent { return false }
+    var isBelowContested = false
+    var isKnown = false
+    let first = parent
+    while !parent.isEmpty, !isKnown || !contested.isEmpty {
+      let hash = Array(parent).hashValue
+      if contested.contains(hash) {
+        isBelowContested = true
+      } else if files.contains(hash) {
+        throw BatchError(
+          .invalid, "refused: an earlier member, which is no folder, has the name of its folder", path: path)
+      }
+      isKnown = !folders.insert(hash).inserted
+      parent = parent[..<(parent.lastIndex(of: Self.slash) ?? parent.startIndex)]
+    }
+    lastParent = first
+    return isBelowContested
+  }
+}

@@ -1,0 +1,74 @@
+import BatchEngine
+
+/// Where a member goes below the target folder: names without `.` and `..`, with single slashes between them.
+struct MemberPath: Sendable, Hashable {
+  /// Empty for the target folder itself.
+  let bytes: [UInt8]
+  /// Whether the archive had it absolute.
+  let wasAbsolute: Bool
+
+  private static let slash = UInt8(ascii: "/")
+
+  /// - Throws: `invalid` for a path that leads out, or that no file can have.
+  init(_ path: PathBytes) throws(BatchError) {
+    guard !path.containsNUL else { throw BatchError(.invalid, "refused: the name holds a NUL", path: path) }
+    wasAbsolute = path.isAbsolute
+    if Self.isPlain(path.bytes[...]) {
+      bytes = path.bytes
+      return
+    }
+    // So begin all paths in the archive of a folder that was given as `.`.
+    if path.bytes.count > 2, path.bytes[0] == UInt8(ascii: "."), path.bytes[1] == Self.slash,
+      Self.isPlain(path.bytes[2...])
+    {
+      bytes = Array(path.bytes[2...])
+      return
+    }
+    var result = [UInt8]()
+    result.reserveCapacity(path.bytes.count)
+    for name in path.bytes.split(separator: Self.slash) {
+      if name.elementsEqual(".".utf8) { continue }
+      guard !name.elementsEqual("..".utf8) else {
+        throw BatchError(.invalid, "refused: the path has '..' in it, which leads elsewhere", path: path)
+      }
+      if !result.isEmpty { result.append(Self.slash) }
+      result += name
+    }
+    bytes = result
+  }
+
+  /// Whether a path is in its final form: no dot begins a name, and each slash stands between two names.
+  private static func isPlain(_ bytes: ArraySlice<UInt8>) -> Bool {
+    var last = slash
+    for byte in bytes {
+      if last == slash, byte == slash || byte == UInt8(ascii: ".") { return false }
+      last = byte
+    }
+    return last != slash
+  }
+
+  private init(bytes: [UInt8], wasAbsolute: Bool) {
+    self.bytes = bytes
+    self.wasAbsolute = wasAbsolute
+  }
+
+  /// The path without its first names; nil when nothing is left.
+  func dropping(_ count: Int) -> MemberPath? {
+    guard count > 0 else { return self }
+    var rest = bytes[...]
+    for _ in 0..<count {
+      guard let slash = rest.firstIndex(of: Self.slash) else { return nil }
+      rest = rest[(slash + 1)...]
+    }
+    return MemberPath(bytes: Array(rest), wasAbsolute: wasAbsolute)
+  }
+
+  /// Where the last name begins.
+  var nameStart: Int { (bytes.lastIndex(of: Self.slash) ?? -1) + 1 }
+
+  /// The last name; empty for the target folder itself.
+  var name: PathBytes { PathBytes(bytes[nameStart...]) }
+
+  /// The folder that holds it; empty for the target folder.
+  var parent: ArraySlice<UInt8> { bytes[..<max(0, nameStart - 1)] }
+}

@@ -1,0 +1,60 @@
+import BatchEngine
+
+/// Which members of an archive are meant, and where they go.
+public struct MemberSelection: Sendable {
+  private let globs: [IgnorePattern]
+  private let strip: Int
+
+  /// - Parameters:
+  ///   - globs: patterns of gitignore(5); a folder that matches stands for all that is in it. None means all.
+  ///   - strip: how many leading names of each path are dropped.
+  /// - Throws: `invalid` for a pattern that can never match.
+  public init(globs: [PathBytes] = [], strip: Int = 0) throws(BatchError) {
+    self.strip = strip
+    var compiled = [IgnorePattern]()
+    for glob in globs {
+      // A member may be named as it is listed, with the slash of a folder at its end.
+      guard let pattern = IgnorePattern(Self.anchored(glob.bytes)), !pattern.isNegated else {
+        throw BatchError(.invalid, "the pattern can never match", path: glob)
+      }
+      compiled.append(pattern)
+    }
+    self.globs = compiled
+  }
+
+  /// A pattern for the paths of members, which never begin with `./`, though archives may list them so.
+  private static func anchored(_ glob: [UInt8]) -> [UInt8] {
+    let (dot, slash) = (UInt8(ascii: "."), UInt8(ascii: "/"))
+    guard glob.first == dot, glob.count == 1 || glob[1] == slash else { return glob }
+    var rest = glob.dropFirst()
+    while rest.starts(with: [slash, dot, slash]) { rest = rest.dropFirst(2) }
+    // The folder itself stands for all that is in it.
+    return rest.allSatisfy { $0 == slash } ? [UInt8(ascii: "*")] : Array(rest)
+  }
+
+  /// How many patterns there are.
+  var count: Int { globs.count }
+
+  /// The numbers of the patterns that take a path, each also by a folder that the path is in.
+  func matches(_ path: MemberPath, isDirectory: Bool) -> [Int] {
+    globs.indices.filter { takes(path, $0, isDirectory: isDirectory) }
+  }
+
+  private func takes(_ path: MemberPath, _ index: Int, isDirectory: Bool) -> Bool {
+    let span = path.bytes.span
+    var start = 0
+    for end in 0...span.count where end == span.count || span[end] == UInt8(ascii: "/") {
+      let isFolder = end < span.count || isDirectory
+      if globs[index].matches(
+        path: span.extracting(0..<end), nameStart: start, base: 0, isDirectory: isFolder)
+      {
+        return true
+      }
+      start = end + 1
+    }
+    return false
+  }
+
+  /// The place of a member that was chosen; nil when nothing of its path is left.
+  func place(of path: MemberPath) -> MemberPath? { path.dropping(strip) }
+}

@@ -1,0 +1,106 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// An archive that is open: a file that all lanes read from, or a stream that one reads to its end.
+public final class ArchiveFile: Sendable {
+  public let path: PathBytes
+  /// In bytes; nil for a stream.
+  public let size: UInt64?
+  /// Whether it may be in one of the formats that are read on demand only.
+  let readsAllFormats: Bool
+  let cancellation: Cancellation
+  private let raw: Int32
+
+  /// - Parameters:
+  ///   - path: `-` is standard input.
+  ///   - readsAllFormats: whether it may be an ar, cab, ISO 9660, lha, rar or warc archive. Their readers are less tested,
+  ///     so they are for archives that are known to be of such a format.
+  /// - Throws: the error of opening it; `special` for what is neither a file nor a stream.
+  public init(
+    _ path: PathBytes, readsAllFormats: Bool = false, cancellation: Cancellation
+  ) throws(BatchError) {
+    self.path = path
+    self.readsAllFormats = readsAllFormats
+    self.cancellation = cancellation
+    if path == "-" {
+      size = nil
+      raw = STDIN_FILENO
+      return
+    }
+    let opened = path.withCString { pointer in
+      // A FIFO that nobody writes to would not open; whoever reads waits for bytes anyway.
+      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0)) }
+    }
+    guard opened >= 0 else { throw .syscall("open", errno: Int32(-opened), path: path) }
+    let file = Descriptor(owning: Int32(opened))
+    let status = try LinuxCalls().status(of: file)
+    guard status.kind != .directory else {
+      throw BatchError(.special, "is a directory, and no archive", path: path)
+    }
+    size = status.kind == .regular ? UInt64(max(0, status.size)) : nil
+    raw = file.release()
+  }
+
+  /// An output that is being written, from its beginning to where it is now.
+  ///
+  /// - Parameter isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
+  /// - Throws: `unwritable` when that cannot be done.
+  public init(
+    _ output: OutputFile, isSynced: Bool, cancellation: Cancellation
+  ) throws(BatchError) {
+    path = output.path
+    readsAllFormats = false
+    self.cancellation = cancellation
+    let file = Descriptor(owning: try output.openForReading(syncing: isSynced))
+    size = UInt64(max(0, try LinuxCalls().status(of: file).size))
+    raw = file.release()
+  }
+
+  deinit {
+    if raw != STDIN_FILENO { _ = Glibc.close(raw) }
+  }
+
+  /// For walks that leave the archive out; nil for standard input.
+  public var identity: FileIdentity? {
+    var status = stat()
+    return raw != STDIN_FILENO && fstat(raw, &status) == 0 ? FileStatus(status).identity : nil
+  }
+
+  /// The content of a stream from its beginning on.
+  var stream: StreamReader {
+    StreamReader(descriptor: raw, cancellation: cancellation)
+  }
+
+  /// Fills the buffer from an offset on; fewer bytes only at the end of the file.
+  func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
+    try cancellation.check()
+    var filled = 0
+    while filled < buffer.count {
+      guard let place = off_t(exactly: offset + UInt64(filled)) else { return filled }
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+      let count = LinuxCalls().read(raw, into: rest, at: place)
+      guard count >= 0 else {
+        throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path)
+      }
+      if count == 0 { return filled }
+      filled += count
+    }
+    return filled
+  }
+
+  /// The bytes of a range, which the caller has held against ``size``.
+  ///
+  /// - Throws: `malformed` when the file ends before.
+  func bytes(at offset: UInt64, count: Int) throws(BatchError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var failure: BatchError?
+    var filled = 0
+    bytes.withUnsafeMutableBytes { buffer in
+      do throws(BatchError) { filled = try read(at: offset, into: buffer) } catch { failure = error }
+    }
+    if let failure { throw failure }
+    guard filled == count else { throw BatchError(.malformed, "truncated", path: path) }
+    return bytes
+  }
+}

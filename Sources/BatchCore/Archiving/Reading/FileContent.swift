@@ -1,0 +1,132 @@
+import BatchEngine
+
+/// The content of an archive file from its beginning on: decoded here where it is compressed, so that every checksum
+/// of those formats is compared.
+final class FileContent: ArchiveContent {
+  private static let pieceSize = 256 << 10
+
+  /// How the file is compressed; nil where it is not, or in another way.
+  private(set) var format: CompressionFormat?
+  /// What ended the decoding.
+  private(set) var damage: CompressionDamage?
+  private(set) var bytesRead: UInt64 = 0
+  private(set) var hasGarbage = false
+  let length: UInt64?
+
+  private let source: ArchiveFile
+  private let end: UInt64
+  private let stream: StreamReader?
+  private let buffer: ScratchBuffer
+  private var rest: UnsafeRawBufferPointer
+  private var position: UInt64 = 0
+  private var decoder: StreamDecoder?
+  private var isAtEnd = false
+
+  /// Reads as much as tells the format.
+  ///
+  /// - Parameter end: what stands from here on is not looked at.
+  init(_ file: ArchiveFile, upTo end: UInt64? = nil) throws(BatchError) {
+    source = file
+    self.end = end ?? .max
+    buffer = try ScratchBuffer(capacity: Self.pieceSize)
+    rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<0])
+    let stream = file.size == nil ? file.stream : nil
+    self.stream = stream
+    var filled = 0
+    while filled < CompressionFormat.detectionLength {
+      let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[filled...])
+      let count = try Self.read(file, stream, at: UInt64(filled), upTo: self.end, into: room)
+      if count == 0 { break }
+      filled += count
+    }
+    let start = UnsafeRawBufferPointer(rebasing: buffer.room[..<filled])
+    guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
+    if let format = CompressionFormat.detect(start, named: file.path) {
+      self.format = format
+      decoder = try format.makeDecoder()
+      length = nil
+    } else {
+      length = file.size.map { min($0, end ?? $0) }
+    }
+    rest = start
+    position = UInt64(filled)
+    bytesRead = UInt64(filled)
+  }
+
+  var readsAllFormats: Bool { source.readsAllFormats }
+
+  var file: ArchiveFile? { length == nil ? nil : source }
+
+  /// The first bytes of the file as it lies on the disk; to be asked before ``next()``.
+  var start: UnsafeRawBufferPointer { rest }
+
+  func next() throws(BatchError) -> UnsafeRawBufferPointer {
+    guard let decoder else {
+      if rest.isEmpty { try refill() }
+      defer { rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...]) }
+      return rest
+    }
+    while true {
+      try source.cancellation.check()
+      if let content = try step(decoder), !content.isEmpty { return content }
+      guard rest.isEmpty else { continue }
+      if isAtEnd { return rest }
+      try refill()
+      if rest.isEmpty {
+        isAtEnd = true
+        try noting { () throws(DecodingError) in try decoder.finish() }
+      }
+    }
+  }
+
+  func seek(to offset: UInt64) {
+    position = offset
+    rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
+  }
+
+  private func step(_ decoder: StreamDecoder) throws(BatchError) -> UnsafeRawBufferPointer? {
+    var content: UnsafeRawBufferPointer?
+    // Also without input: full room may have left content inside the decoder.
+    try noting { () throws(DecodingError) in
+      let step = try decoder.step(rest)
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
+      content = step.content
+    }
+    return content
+  }
+
+  private func noting(_ body: () throws(DecodingError) -> Void) throws(BatchError) {
+    guard let damage = try FileDecoder.damage(body) else { return }
+    // What gunzip and bunzip2 pass over with a word does not spoil what came before it.
+    if damage.kind == .garbageAfterEnd, format?.mayHaveGarbage == true {
+      isAtEnd = true
+      hasGarbage = true
+      rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
+      return
+    }
+    self.damage = damage
+    throw BatchError(.malformed, damage.message, path: source.path)
+  }
+
+  private static func read(
+    _ file: ArchiveFile, _ stream: StreamReader?, at offset: UInt64, upTo end: UInt64,
+    into room: UnsafeMutableRawBufferPointer
+  ) throws(BatchError) -> Int {
+    guard let stream else {
+      let count = Int(clamping: end - min(offset, end))
+      return try file.read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(count)))
+    }
+    do throws(BatchError) {
+      return try stream.read(into: room)
+    } catch {
+      throw error.path == nil && error.errno != 0 ? error.at(file.path) : error
+    }
+  }
+
+  private func refill() throws(BatchError) {
+    let count = try Self.read(source, stream, at: position, upTo: end, into: buffer.room)
+    rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
+    position += UInt64(count)
+    bytesRead += UInt64(count)
+  }
+}

@@ -1,0 +1,138 @@
+import BatchEngine
+
+/// Reads and decodes the frames of an archive that has an index, on one lane.
+final class FrameLoader {
+  /// More content than a frame of ours ever has; the index is not believed beyond it.
+  private static let largestFrame: UInt64 = 256 << 20
+  /// What a damaged frame is fed by, so that little is lost before the damage.
+  private static let slice = 256
+
+  private let file: ArchiveFile
+  /// Nil where nothing is compressed.
+  private let decoder: StreamDecoder?
+  private let input: ScratchBuffer
+  private let output: ScratchBuffer
+  private var altered: [MemberIndex.Frame] = []
+
+  init(_ file: ArchiveFile, _ format: CompressionFormat?) throws(BatchError) {
+    self.file = file
+    decoder = try format?.makeDecoder()
+    input = try ScratchBuffer(capacity: 1 << 20)
+    output = try ScratchBuffer(capacity: 4 << 20)
+  }
+
+  /// The content of a frame, whose checks are right; valid until the next call.
+  ///
+  /// - Throws: `malformed` when it is damaged.
+  func load(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
+    let bytes = try read(frame)
+    let isAsWritten = ArchiveFrame.check(of: bytes) == frame.check
+    guard let decoder else {
+      guard isAsWritten else { throw BatchError(.malformed, "its checksum is another") }
+      guard frame.plainSize == frame.compressedSize else { throw Self.hasOtherSize }
+      return bytes
+    }
+    var count = 0
+    if let whole = decoder.decode(wholeFrame: bytes, into: output, largest: Int(frame.plainSize)) {
+      count = whole
+    } else {
+      decoder.reset()
+      do throws(BatchError) {
+        let damage = try FileDecoder.damage { () throws(DecodingError) in
+          count = try decode(bytes, from: 0, decoder)
+          try decoder.finish()
+        }
+        if let damage { throw BatchError(.malformed, damage.message) }
+        // Behind a member of gzip other readers take zeros for the end of the file.
+        if decoder.format == .gz, decoder.hasPadding {
+          throw BatchError(.malformed, "zeros behind a gzip member")
+        }
+      } catch {
+        // A window, a dictionary, a filter that is not to be had: damage made it up.
+        throw isAsWritten ? error : BatchError(.malformed, error.message)
+      }
+    }
+    guard UInt64(count) == frame.plainSize else { throw Self.hasOtherSize }
+    // The format has bytes that it does not check, and its content was found to be right.
+    if !isAsWritten { altered.append(frame) }
+    return UnsafeRawBufferPointer(rebasing: output.room[..<count])
+  }
+
+  /// Frames among those that were loaded since the last call that are not as they were written, and whose
+  /// content is.
+  func takeAltered() -> [MemberIndex.Frame] {
+    defer { altered = [] }
+    return altered
+  }
+
+  /// What can be had of a damaged frame: content from its beginning on, which nothing vouches for.
+  func salvage(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
+    let bytes = try read(frame)
+    guard let decoder else { return bytes }
+    decoder.reset()
+    var count = 0
+    // Content that came together with a wrong checksum would be lost with it.
+    let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(Self.trailerSize(of: bytes, decoder.format)))
+    var rest = body
+    while !rest.isEmpty {
+      let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
+      guard let end = try? decode(piece, from: count, decoder) else { break }
+      count = end
+    }
+    return UnsafeRawBufferPointer(rebasing: output.room[..<Int(min(UInt64(count), frame.plainSize))])
+  }
+
+  private static let hasOtherSize = BatchError(.malformed, "a frame has another size than the index says")
+
+  /// What stands behind the content, from its checksum on.
+  private static func trailerSize(of frame: UnsafeRawBufferPointer, _ format: CompressionFormat) -> Int {
+    switch format {
+    case .zst, .lz4: return 4
+    // The CRC-32 and the length.
+    case .gz: return 8
+    // The mark of the end and a CRC, which need not begin on a byte.
+    case .bz2: return 10
+    // No archive of theirs has an index.
+    case .lz, .lzma, .lzw: return 0
+    case .xz:
+      // A CRC-64, the list of blocks, and the footer, which tells the size of that list.
+      let footer = 12
+      guard frame.count >= footer else { return 0 }
+      let words = frame.loadUnaligned(fromByteOffset: frame.count - footer + 4, as: UInt32.self).littleEndian
+      return 8 + (words < 16 ? Int(words) + 1 : 1) * 4 + footer
+    }
+  }
+
+  private func read(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
+    // Nothing that is compressed gets larger than a little.
+    guard frame.plainSize <= Self.largestFrame, frame.compressedSize <= Self.largestFrame * 2 else {
+      throw BatchError(.malformed, "a frame of more than \(Self.largestFrame) bytes")
+    }
+    let size = Int(frame.compressedSize)
+    guard input.reserve(size), output.reserve(Int(frame.plainSize)) else { throw .noCodecMemory }
+    let room = UnsafeMutableRawBufferPointer(rebasing: input.room[..<size])
+    guard try file.read(at: frame.compressed.lowerBound, into: room) == size else {
+      throw BatchError(.malformed, "truncated")
+    }
+    return UnsafeRawBufferPointer(room)
+  }
+
+  /// - Returns: where the content ends in the output.
+  private func decode(
+    _ bytes: UnsafeRawBufferPointer, from start: Int, _ decoder: StreamDecoder
+  ) throws(DecodingError) -> Int {
+    var count = start
+    var rest = bytes
+    while true {
+      let step = try decoder.step(rest)
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
+      guard step.content.count <= output.room.count - count else {
+        throw .failed(Self.hasOtherSize)
+      }
+      UnsafeMutableRawBufferPointer(rebasing: output.room[count...]).copyMemory(from: step.content)
+      count += step.content.count
+      if rest.isEmpty, step.content.count < StreamDecoder.pieceSize { return count }
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import BatchEngine
+
+/// The content of some frames, one after the other; each one's checks are right before any of it is handed out.
+final class SegmentContent: ArchiveContent {
+  /// The type flag and the size in a header of ustar.
+  private static let typeOffset = 156
+  private static let sizeField = 124..<136
+
+  let length: UInt64? = nil
+  private(set) var bytesRead: UInt64 = 0
+  private let loader: FrameLoader
+  private let index: MemberIndex
+  private var frames: Range<Int>
+  private var current = UnsafeRawBufferPointer(start: nil, count: 0)
+  /// Where that begins in the content.
+  private var start: UInt64 = 0
+
+  init(_ loader: FrameLoader, _ index: MemberIndex, frames: Range<Int>) {
+    self.loader = loader
+    self.index = index
+    self.frames = frames
+  }
+
+  func next() throws(BatchError) -> UnsafeRawBufferPointer {
+    start += UInt64(current.count)
+    guard let number = frames.popFirst() else {
+      current = UnsafeRawBufferPointer(start: nil, count: 0)
+      return current
+    }
+    let frame = index.frames[number]
+    bytesRead += frame.compressedSize
+    current = try loader.load(frame)
+    return current
+  }
+
+  func seek(to offset: UInt64) {}
+
+  /// Whether a member whose headers begin here, in the frame that was handed out last, has no header that other
+  /// readers apply to more members than itself, or that they treat in another way.
+  ///
+  /// Types of ustar and pax, and those in which GNU tar writes long names and sparse files.
+  func hasOwnHeader(at offset: UInt64) -> Bool {
+    let block = UInt64(TarHeaders.blockSize)
+    var place = offset
+    while place >= start, place - start <= UInt64(current.count),
+      UInt64(current.count) - (place - start) >= block
+    {
+      let header = UnsafeRawBufferPointer(
+        rebasing: current[Int(place - start)..<Int(place - start + block)])
+      switch header[Self.typeOffset] {
+      case 0, UInt8(ascii: "0")...UInt8(ascii: "7"), UInt8(ascii: "S"): return true
+      case UInt8(ascii: "x"), UInt8(ascii: "L"), UInt8(ascii: "K"):
+        guard let size = Self.size(in: header) else { return false }
+        place += block + (size + block - 1) / block * block
+      default: return false
+      }
+    }
+    return false
+  }
+
+  /// The size that a header says, in octal digits; nil for another form, which no header before another one has.
+  private static func size(in header: UnsafeRawBufferPointer) -> UInt64? {
+    let digits = header[sizeField].prefix { $0 != 0 && $0 != UInt8(ascii: " ") }
+    guard !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }) else {
+      return nil
+    }
+    return digits.reduce(0) { $0 << 3 | UInt64($1 & 7) }
+  }
+
+  /// Whether all that is left from a place on is zeros.
+  func isZero(from offset: UInt64) throws(BatchError) -> Bool {
+    // A block before what was handed out last was found to be zero when it was passed.
+    var skipped = Int(min(max(offset, start) - start, UInt64(current.count)))
+    while !current.isEmpty {
+      guard current[skipped...].allSatisfy({ $0 == 0 }) else { return false }
+      skipped = 0
+      _ = try next()
+    }
+    return true
+  }
+}

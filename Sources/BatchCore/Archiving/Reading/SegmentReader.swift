@@ -1,0 +1,157 @@
+import BatchEngine
+import Glibc
+
+/// A member that was found in a damaged frame.
+struct SalvagedMember {
+  let entry: ArchiveEntry
+  /// The content, whose digest is right; between its pieces are holes.
+  let pieces: [(offset: UInt64, bytes: [UInt8])]
+}
+
+/// Reads the members of one group of frames, and those that can be had of a damaged one.
+struct SegmentReader {
+  let archive: IndexedArchive
+  let loader: FrameLoader
+  /// How the last group that was read differs from what the index says, where all of it could be decoded.
+  private(set) var contradiction: BatchError?
+
+  init(archive: IndexedArchive, loader: FrameLoader) {
+    self.archive = archive
+    self.loader = loader
+  }
+
+  /// Goes over the members of a group until something is damaged.
+  ///
+  /// - Parameters:
+  ///   - members: those of the group.
+  ///   - visit: gets each member with a reader that stands before its content.
+  /// - Throws: `malformed` when a frame is damaged, or is not what the index says; what `visit` throws.
+  mutating func read(
+    _ group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
+    visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    contradiction = nil
+    do throws(BatchError) {
+      try readAll(of: group, members, limits: limits, visit: visit)
+    } catch {
+      // A part of the disk that cannot be read is damage like any other, and no end of the run.
+      guard error.code == .unreadable, error.errno == EIO else { throw error }
+      throw BatchError(.malformed, "\(error.message): \(error.systemMessage ?? "")", path: archive.file.path)
+    }
+  }
+
+  private mutating func readAll(
+    of group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
+    visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    let content = SegmentContent(loader, archive.index, frames: group.frames)
+    let reader = try ArchiveReader(content, name: archive.file.path, requiresEnd: false, limits: limits)
+    for number in group.members {
+      try archive.file.cancellation.check()
+      let member = members[number]
+      let start = archive.index.start(of: member, in: group)
+      guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry),
+        reader.headerStart == start
+      else { throw contradicted("the archive is not what its index says") }
+      guard content.hasOwnHeader(at: start) else {
+        throw contradicted("headers that belong to no single member")
+      }
+      try visit(number, member, entry, reader)
+    }
+    guard try reader.next() == nil else {
+      throw contradicted("the archive has members that its index does not know")
+    }
+    try checkEnd(of: group, content, after: reader.boundary)
+  }
+
+  /// Stock readers stop at two blocks of zeros, and take what is in front of a header for a part of it: behind the
+  /// members of a group nothing may stand but the end of the archive.
+  private mutating func checkEnd(
+    of group: MemberIndex.Group, _ content: SegmentContent, after end: UInt64
+  ) throws(BatchError) {
+    let frames = archive.index.frames
+    let size =
+      frames[group.frames.upperBound - 1].plain.upperBound - frames[group.frames.lowerBound].plain.lowerBound
+    guard group.frames.upperBound == frames.count else {
+      if end == size { return }
+      throw contradicted("bytes behind its members that belong to none: other readers end or go on here")
+    }
+    guard end <= size, size - end >= 2 * UInt64(TarHeaders.blockSize) else {
+      throw contradicted("the blocks that end the archive are missing")
+    }
+    guard try content.isZero(from: end) else {
+      throw contradicted("behind its members stands something else than the blocks that end the archive")
+    }
+  }
+
+  private mutating func contradicted(_ text: String) -> BatchError {
+    let error = BatchError(.malformed, text)
+    contradiction = error
+    return error
+  }
+
+  /// Tries the members of a damaged frame one by one; headers and content count only where they are as recorded.
+  ///
+  /// - Parameter visit: gets each member with what was found of it; nil where it cannot be had.
+  func salvage(
+    _ group: MemberIndex.Group, _ members: IndexSlice, digests: DigestStream,
+    visit: (Int, MemberIndex.Member, SalvagedMember?) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+    if holdsAllInOneFrame(group, members) {
+      do throws(BatchError) {
+        bytes = try loader.salvage(archive.index.frames[group.frames.lowerBound])
+      } catch {
+        guard error.code == .unreadable, error.errno == EIO else { throw error }
+      }
+    }
+    for number in group.members {
+      let member = members[number]
+      let place = archive.index.place(of: number, in: group, members)
+      guard place.upperBound <= UInt64(bytes.count) || isWithin(member, place, bytes.count) else {
+        try visit(number, member, nil)
+        continue
+      }
+      let end = min(place.upperBound, UInt64(bytes.count))
+      let part = UnsafeRawBufferPointer(rebasing: bytes[Int(place.lowerBound)..<Int(end)])
+      try visit(number, member, content(of: member, in: part, digests))
+    }
+  }
+
+  /// Whether all members lie in the first frame: behind it may be the blocks that end the archive.
+  private func holdsAllInOneFrame(_ group: MemberIndex.Group, _ members: IndexSlice) -> Bool {
+    guard group.frames.count > 1 else { return true }
+    guard group.frames.count == 2, let last = group.members.last else { return false }
+    let place = archive.index.place(of: last, in: group, members)
+    let (end, isHuge) = place.lowerBound.addingReportingOverflow(members[last].size)
+    return !isHuge && end < archive.index.frames[group.frames.lowerBound].plainSize
+  }
+
+  /// Whether a member's header and content may be there although the padding behind it is not.
+  private func isWithin(_ member: MemberIndex.Member, _ place: Range<UInt64>, _ count: Int) -> Bool {
+    let (end, isHuge) = place.lowerBound.addingReportingOverflow(member.size)
+    return !isHuge && end < UInt64(count)
+  }
+
+  private func content(
+    of member: MemberIndex.Member, in bytes: UnsafeRawBufferPointer, _ digests: DigestStream
+  ) -> SalvagedMember? {
+    guard let header = member.header, header.holds(for: bytes) else { return nil }
+    do throws(BatchError) {
+      let reader = try ArchiveReader(
+        MemoryContent(bytes), name: archive.file.path, requiresEnd: false)
+      guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry) else { return nil }
+      guard entry.kind == .file else { return SalvagedMember(entry: entry, pieces: []) }
+      var pieces = [(offset: UInt64, bytes: [UInt8])]()
+      let digest = ContentDigest(digests, cancellation: archive.file.cancellation)
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        try digest.add(piece, at: offset)
+        pieces.append((offset, Array(piece)))
+      }
+      guard let recorded = member.digest, try digest.finish(size: entry.size) == recorded else { return nil }
+      return SalvagedMember(entry: entry, pieces: pieces)
+    } catch {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import BatchEngine
+
+/// What a lane needs to read segments, kept from one to the next.
+final class SegmentTools {
+  let loader: FrameLoader
+  let digests: DigestStream
+
+  init(_ archive: IndexedArchive) throws(BatchError) {
+    loader = try FrameLoader(archive.file, archive.format)
+    digests = try DigestStream(.sha256)
+  }
+}

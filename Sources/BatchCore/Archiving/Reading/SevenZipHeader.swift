@@ -1,0 +1,138 @@
+import BatchEngine
+import CLZMA
+
+/// The headers of a 7z archive in a file, for the checks that libarchive reads and does not compare (7zFormat.txt of the
+/// LZMA SDK): those of the start header, of the header at the end, and of what a compressed header holds.
+///
+/// Names, times, attributes and the CRC-32 of every content stand in that header, so damage to it goes unnoticed otherwise.
+struct SevenZipHeader {
+  static let signature: [UInt8] = [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]
+  private static let startSize = 32
+  /// A header of more than this is not decoded a second time.
+  private static let largest: UInt64 = 64 << 20
+
+  /// What follows the archive in the file.
+  let trailingByteCount: UInt64
+
+  /// - Returns: nil for a file that begins with something else, as archives that unpack themselves do.
+  /// - Throws: `malformed` when a check is wrong or the archive is cut off.
+  init?(_ file: ArchiveFile) throws(BatchError) {
+    guard let size = file.size, size >= UInt64(Self.startSize) else { return nil }
+    let start = try file.bytes(at: 0, count: Self.startSize)[...]
+    guard start.starts(with: Self.signature) else { return nil }
+    let offset: UInt64 = start.little(at: 12)
+    let length: UInt64 = start.little(at: 20)
+    guard start[6] == 0, Self.check(of: start[12...]) == start.little(at: 8) else {
+      throw BatchError(.malformed, "damaged: the check of its start header is wrong", path: file.path)
+    }
+    let room = size - UInt64(Self.startSize)
+    guard length <= room, offset <= room - length else {
+      throw BatchError(.malformed, "truncated: its header is missing", path: file.path)
+    }
+    trailingByteCount = room - length - offset
+    guard length > 0, length <= Self.largest else { return }
+    let header = try file.bytes(at: UInt64(Self.startSize) + offset, count: Int(length))[...]
+    guard Self.check(of: header) == start.little(at: 28) else {
+      throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
+    }
+    try Self.checkCompressed(header, in: file, behind: offset)
+  }
+
+  /// A compressed header says where it is, how it is decoded, and the CRC-32 of what comes out.
+  private static func checkCompressed(
+    _ header: ArraySlice<UInt8>, in file: ArchiveFile, behind end: UInt64
+  ) throws(BatchError) {
+    guard let stream = LZMAHeader(header), stream.offset <= end, stream.packedSize <= end - stream.offset,
+      stream.packedSize <= largest, stream.size <= largest
+    else { return }
+    let packed = try file.bytes(
+      at: UInt64(startSize) + stream.offset, count: Int(stream.packedSize))
+    guard let plain = stream.decode(packed), check(of: plain[...]) == stream.check else {
+      throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
+    }
+  }
+
+  private static func check(of bytes: ArraySlice<UInt8>) -> UInt32 {
+    bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
+  }
+}
+
+/// A header that is one LZMA stream, as all common programs write it; other forms are left to libarchive.
+private struct LZMAHeader {
+  let offset: UInt64
+  let packedSize: UInt64
+  let size: UInt64
+  let check: UInt32
+  private let properties: ArraySlice<UInt8>
+
+  /// - Returns: nil for another form.
+  init?(_ header: ArraySlice<UInt8>) {
+    var rest = header
+    // Compressed header; one packed stream; one folder with one coder.
+    guard Self.take(&rest, [0x17, 0x06]), let offset = Self.number(&rest), Self.take(&rest, [1, 0x09]),
+      let packedSize = Self.number(&rest)
+    else { return nil }
+    // The packed stream may have a check as well.
+    if Self.take(&rest, [0x0A, 1]) {
+      guard rest.count >= 4 else { return nil }
+      rest = rest.dropFirst(4)
+    }
+    guard Self.take(&rest, [0x00, 0x07, 0x0B, 1, 0, 1, 0x23, 3, 1, 1, 5]), rest.count >= 5 else { return nil }
+    properties = rest.prefix(5)
+    rest = rest.dropFirst(5)
+    guard Self.take(&rest, [0x0C]), let size = Self.number(&rest), Self.take(&rest, [0x0A, 1]),
+      rest.count >= 4
+    else { return nil }
+    self.offset = offset
+    self.packedSize = packedSize
+    self.size = size
+    check = rest.little(at: 0)
+  }
+
+  /// What comes out; nil when it cannot be decoded.
+  func decode(_ packed: [UInt8]) -> [UInt8]? {
+    var stream = lzma_stream()
+    guard lzma_alone_decoder(&stream, UInt64.max) == LZMA_OK else { return nil }
+    defer { lzma_end(&stream) }
+    // The header of a .lzma file has the same properties, and then the size. A dictionary larger than the content is never
+    // used, and a damaged or hostile header may claim one of 4 GiB.
+    let dictionary = min(properties.dropFirst().little(at: 0) as UInt32, UInt32(clamping: max(size, 4096)))
+    let input =
+      Array(properties.prefix(1)) + withUnsafeBytes(of: dictionary.littleEndian) { Array($0) }
+      + withUnsafeBytes(of: size.littleEndian) { Array($0) } + packed
+    return input.withUnsafeBufferPointer { input -> [UInt8]? in
+      guard let capacity = Int(exactly: size) else { return nil }
+      var isWhole = false
+      let plain = [UInt8](unsafeUninitializedCapacity: capacity) { output, count in
+        stream.next_in = input.baseAddress
+        stream.avail_in = input.count
+        stream.next_out = output.baseAddress
+        stream.avail_out = capacity
+        var result = LZMA_OK
+        while result == LZMA_OK { result = lzma_code(&stream, LZMA_FINISH) }
+        count = capacity - stream.avail_out
+        isWhole = result == LZMA_STREAM_END && count == capacity
+      }
+      return isWhole ? plain : nil
+    }
+  }
+
+  private static func take(_ rest: inout ArraySlice<UInt8>, _ bytes: [UInt8]) -> Bool {
+    guard rest.starts(with: bytes) else { return false }
+    rest = rest.dropFirst(bytes.count)
+    return true
+  }
+
+  /// A number of 1 to 9 bytes, whose first byte tells how many follow.
+  private static func number(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
+    guard let first = rest.popFirst() else { return nil }
+    var value: UInt64 = 0
+    for index in 0..<8 {
+      let mask = UInt8(0x80) >> UInt8(index)
+      if first & mask == 0 { return value | UInt64(first & (mask - 1)) << UInt64(8 * index) }
+      guard let byte = rest.popFirst() else { return nil }
+      value |= UInt64(byte) << UInt64(8 * index)
+    }
+    return value
+  }
+}

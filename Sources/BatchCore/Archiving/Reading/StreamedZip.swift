@@ -1,0 +1,121 @@
+import BatchEngine
+
+/// The members of a zip that comes as a stream, held against the directory that follows them.
+///
+/// libarchive stops where the directory begins. Of each member a number made of its name, method and CRC-32 is added up, in
+/// any order, and the sum over the directory has to be the same.
+struct StreamedZip {
+  /// The longest data descriptor, which may stand before a header.
+  private static let mostBefore = 24
+
+  private var count = 0
+  private var sum: UInt64 = 0
+
+  /// Adds the member whose header was read last.
+  ///
+  /// - Throws: `malformed` when bytes were passed over before it.
+  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) {
+    count += 1
+    let number = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
+      try Self.number(of: headers)
+    }
+    sum &+= number ?? 0
+  }
+
+  /// Reads the directory to the end of the stream.
+  ///
+  /// - Returns: how many members are symbolic links, which only the directory says.
+  /// - Throws: `malformed` when it is missing, or names other members than those that were read.
+  func checkEnd(of feed: ArchiveFeed, from position: UInt64, name: PathBytes) throws(BatchError) -> Int {
+    var rest = RestOfStream(feed, from: position)
+    var entries = 0
+    var entrySum: UInt64 = 0
+    var links = 0
+    while try rest.begins(with: ZipEntry.signature) {
+      let place = rest.position
+      let entry = try ZipEntry(try rest.take(ZipEntry.fixedSize, name), at: place, path: name)
+      entrySum &+= entry.fields.number(named: try rest.take(entry.nameSize, name))
+      _ = try rest.take(Int(entry.byteCount) - ZipEntry.fixedSize - entry.nameSize, name)
+      entries += 1
+      if entry.isSymbolicLink { links += 1 }
+    }
+    guard entries == count, entrySum == sum else {
+      throw BatchError(
+        .malformed,
+        entries == count
+          ? "damaged: its directory describes other members than the \(count) that were read"
+          : "damaged: its directory names \(entries) members, and \(count) were read", path: name)
+    }
+    try rest.checkZipEnd(entries, name)
+    return links
+  }
+
+  private static func number(of headers: UnsafeRawBufferPointer) throws(BatchError) -> UInt64 {
+    // The data descriptor of the member before, or the mark of an archive in parts, has one of these sizes.
+    for start in [0, 4, 12, 16, 20, mostBefore] where start + ZipLocalHeader.fixedSize <= headers.count {
+      let fixed = Array(headers[start..<(start + ZipLocalHeader.fixedSize)])
+      guard let header = ZipLocalHeader(fixed[...]) else { continue }
+      let nameStart = start + ZipLocalHeader.fixedSize
+      guard nameStart + header.nameSize <= headers.count else { break }
+      return header.fields.number(named: Array(headers[nameStart..<(nameStart + header.nameSize)])[...])
+    }
+    throw BatchError(.malformed, "damaged: no valid header where a member begins")
+  }
+}
+
+/// What a stream holds behind the place where libarchive stopped.
+private struct RestOfStream {
+  private let feed: ArchiveFeed
+  private var bytes: [UInt8]
+  private var start = 0
+  private(set) var position: UInt64
+
+  init(_ feed: ArchiveFeed, from position: UInt64) {
+    self.feed = feed
+    self.position = position
+    bytes = feed.rest(from: position)
+  }
+
+  mutating func begins(with signature: UInt32) throws(BatchError) -> Bool {
+    guard try fill(4) else { return false }
+    return bytes[start..<(start + 4)].little(at: 0) == signature
+  }
+
+  mutating func take(_ count: Int, _ name: PathBytes) throws(BatchError) -> ArraySlice<UInt8> {
+    guard count >= 0, try fill(count) else {
+      throw BatchError(.malformed, "truncated: its directory is not complete", path: name)
+    }
+    defer {
+      start += count
+      position += UInt64(count)
+    }
+    return bytes[start..<(start + count)]
+  }
+
+  /// - Throws: `malformed` unless nothing but the records that end a zip follows.
+  mutating func checkZipEnd(_ entries: Int, _ name: PathBytes) throws(BatchError) {
+    if try begins(with: ZipEnd.largeSignature) { _ = try take(ZipEnd.largeSize, name) }
+    if try begins(with: ZipEnd.locatorSignature) { _ = try take(ZipEnd.locatorSize, name) }
+    let end = try take(ZipEnd.fixedSize, name)
+    let count = end.little(at: 10) as UInt16
+    guard end.little(at: 0) == ZipEnd.signature, count == .max || Int(count) == entries & 0xFFFF else {
+      throw BatchError(.malformed, "damaged: the record that ends the zip is not valid", path: name)
+    }
+    _ = try take(Int(end.little(at: 20) as UInt16), name)
+    guard try !fill(1) else {
+      throw BatchError(.malformed, "damaged: there are bytes behind the end of the archive", path: name)
+    }
+  }
+
+  /// - Returns: false when the stream ends before.
+  private mutating func fill(_ count: Int) throws(BatchError) -> Bool {
+    while bytes.count - start < count {
+      bytes.removeFirst(start)
+      start = 0
+      let piece = try feed.content.next()
+      if piece.isEmpty { return false }
+      bytes.append(contentsOf: piece)
+    }
+    return true
+  }
+}

@@ -1,0 +1,103 @@
+import BatchEngine
+
+/// Finds the members of an archive that a later member of the same name supersedes.
+///
+/// Of each name a hash of 64 bits and a number are kept, some 24 bytes while the archive is gone over.
+struct SupersededMembers {
+  /// What a list or a verification says of a member.
+  enum Mark: Sendable {
+    case none
+    /// A later member has its name.
+    case superseded
+    /// An earlier member has its name; said where that one was reported before this one was known.
+    case supersedes
+  }
+
+  /// Numbers of members; nil where they come out only while the archive is read.
+  private var superseded: Set<Int>?
+  private var last: [Int: UInt32] = [:]
+  private var number = 0
+  /// How many were found.
+  private(set) var count = 0
+
+  /// For an archive that is read once.
+  init() {}
+
+  /// The members of an index.
+  init(_ index: MemberIndex, _ cancellation: Cancellation) throws(BatchError) {
+    var names = SupersededMembers()
+    var found: Set<Int> = []
+    var cursor = IndexCursor(index)
+    for group in index.groups {
+      try cancellation.check()
+      let members = try cursor.slice(group.members)
+      for number in group.members {
+        if let earlier = names.add(members[number].path) { found.insert(earlier) }
+      }
+    }
+    superseded = found
+    count = found.count
+  }
+
+  /// The members of an archive that is read here for its names, where it can be read again.
+  ///
+  /// - Parameters:
+  ///   - end: behind it there are no members.
+  ///   - decodes: whether an archive is also read that has to be decompressed for this.
+  init(_ archive: ArchiveFile, upTo end: UInt64?, decodes: Bool) throws(BatchError) {
+    guard archive.size != nil else { return }
+    let content = try FileContent(archive, upTo: end)
+    guard decodes || content.format == nil else { return }
+    var names = SupersededMembers()
+    var found: Set<Int> = []
+    do throws(BatchError) {
+      let reader = try ArchiveReader(content, name: archive.path, limits: ArchiveLimits())
+      while let member = try reader.next() {
+        try archive.cancellation.check()
+        guard case .entry(let entry) = member else {
+          names.skip()
+          continue
+        }
+        if let earlier = names.add(entry.path) { found.insert(earlier) }
+      }
+    } catch {
+      // The reading that follows reports what is wrong.
+      try archive.cancellation.check()
+    }
+    superseded = found
+    count = found.count
+  }
+
+  /// Takes the next member.
+  mutating func mark(_ path: PathBytes) -> Mark {
+    guard let superseded else {
+      guard add(path) != nil else { return .none }
+      count += 1
+      return .supersedes
+    }
+    defer { number += 1 }
+    return superseded.contains(number) ? .superseded : .none
+  }
+
+  /// Takes a member that cannot be read.
+  mutating func skip() { number += 1 }
+
+  /// Whether a member of an index is superseded.
+  func mark(of number: Int) -> Mark { superseded?.contains(number) == true ? .superseded : .none }
+
+  /// What is to be said of all of them; nil when there are none.
+  var fact: String? {
+    switch count {
+    case 0: nil
+    case 1: "1 member is superseded by a later one of its name"
+    default: "\(count) members are superseded by later ones of their names"
+    }
+  }
+
+  /// - Returns: the number of the member before that has the name.
+  private mutating func add(_ path: PathBytes) -> Int? {
+    let place = (try? MemberPath(path))?.bytes ?? path.bytes
+    defer { number += 1 }
+    return last.updateValue(UInt32(truncatingIfNeeded: number), forKey: place.hashValue).map { Int($0) }
+  }
+}

@@ -1,0 +1,124 @@
+import BatchEngine
+
+/// The directory of a zip archive in a file, held against the headers of the members (PKWARE APPNOTE, sections 4.3.7,
+/// 4.3.12 and 4.3.16).
+///
+/// libarchive reads the members that it finds and does not ask whether these are all, whether both headers of a member
+/// say the same, and whether the target of a symbolic link has its CRC-32. It goes through the members in the order
+/// of their places in the file, so the next member it returns is the next one here.
+final class ZipMembers {
+  private struct Place {
+    /// Of the local header, in bytes from the beginning of the file.
+    let local: UInt64
+    /// Of the entry in the directory.
+    let entry: UInt64
+  }
+
+  private let file: ArchiveFile
+  private let end: ZipEnd
+  private let places: [Place]
+  private let directory: FileWindow
+  /// Of headers that stand before members.
+  private let headers: FileWindow
+  private var number = 0
+  /// How many entries the directory has.
+  private let count: Int
+
+  /// - Throws: `malformed` when there is no directory, or when it has another number of entries than it says.
+  init(_ file: ArchiveFile) throws(BatchError) {
+    self.file = file
+    end = try ZipEnd(file)
+    directory = FileWindow(file, size: 64 << 10)
+    headers = FileWindow(file, size: 512)
+    let window = directory
+    var places = [Place]()
+    var place = end.directory.lowerBound
+    while place < end.directory.upperBound {
+      try file.cancellation.check()
+      let entry = try ZipEntry(
+        try window.bytes(at: place, count: ZipEntry.fixedSize), at: place, path: file.path)
+      let (local, isHuge) = entry.localOffset(try Self.extra(of: entry, at: place, window))
+        .addingReportingOverflow(end.shift)
+      guard !isHuge, local < end.directory.lowerBound else { throw Self.damaged(file) }
+      places.append(Place(local: local, entry: place))
+      place += entry.byteCount
+    }
+    guard place == end.directory.upperBound, end.agrees(withCount: places.count) else {
+      throw BatchError(
+        .malformed, "damaged: its directory has \(places.count) entries and counts \(end.count)",
+        path: file.path)
+    }
+    count = places.count
+    places.sort { $0.local < $1.local }
+    // libarchive has one member for entries that lead to one place.
+    var last: UInt64?
+    places.removeAll { place in
+      defer { last = place.local }
+      return place.local == last
+    }
+    self.places = places
+  }
+
+  /// Compares the next member with its entry in the directory.
+  ///
+  /// - Throws: `malformed` when they differ.
+  func check(_ member: ArchiveEntry) throws(BatchError) {
+    guard number < places.count else {
+      throw BatchError(.malformed, "damaged: the directory of the archive does not name it")
+    }
+    let place = places[number]
+    number += 1
+    let entry = try ZipEntry(
+      try directory.bytes(at: place.entry, count: ZipEntry.fixedSize), at: place.entry, path: file.path)
+    let name = try Array(directory.bytes(at: place.entry + UInt64(ZipEntry.fixedSize), count: entry.nameSize))
+    guard !name.contains(0) else {
+      throw BatchError(.malformed, "damaged: a name in its headers holds a NUL")
+    }
+    guard let local = ZipLocalHeader(try headers.bytes(at: place.local, count: ZipLocalHeader.fixedSize))
+    else {
+      throw BatchError(.malformed, "damaged: no valid header where the directory says that it begins")
+    }
+    let localName = try headers.bytes(
+      at: place.local + UInt64(ZipLocalHeader.fixedSize), count: local.nameSize)
+    guard localName.elementsEqual(name) else {
+      throw BatchError(.malformed, "damaged: the directory of the archive has another name for it")
+    }
+    guard local.agrees(with: entry) else {
+      throw BatchError(.malformed, "damaged: the directory of the archive describes it in another way")
+    }
+    let next = number < places.count ? places[number].local : end.directory.lowerBound
+    let (behind, isHuge) = place.local.addingReportingOverflow(
+      local.byteCount + (entry.isLarge ? 0 : UInt64(entry.compressedSize)))
+    guard !isHuge, behind <= next else {
+      throw BatchError(.malformed, "damaged: it overlaps the member behind it")
+    }
+    if member.kind == .symbolicLink, !entry.isEncrypted, let target = member.linkTarget {
+      let check = target.bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
+      guard check == entry.check else { throw BatchError(.malformed, "damaged: its CRC-32 is another") }
+    }
+  }
+
+  /// - Throws: `malformed` when the directory names members that were not found.
+  func checkEnd() throws(BatchError) {
+    guard number == count else {
+      throw BatchError(
+        .malformed, "damaged: its directory names \(count) members, and \(number) of them can be read",
+        path: file.path)
+    }
+    guard end.isLast else {
+      throw BatchError(.malformed, "damaged: there are bytes behind the end of the archive", path: file.path)
+    }
+  }
+
+  private static func extra(of entry: ZipEntry, at place: UInt64, _ window: FileWindow) throws(BatchError)
+    -> [UInt8]
+  {
+    guard entry.isLarge else { return [] }
+    return try Array(
+      window.bytes(at: place + UInt64(ZipEntry.fixedSize + entry.nameSize), count: entry.extraSize))
+  }
+
+  private static func damaged(_ file: ArchiveFile) -> BatchError {
+    BatchError(.malformed, "damaged: its directory leads outside of the archive", path: file.path)
+  }
+}

@@ -1,0 +1,225 @@
+import BatchEngine
+import CXXHash
+import Glibc
+
+/// The fields of zip that both headers of a member have (PKWARE APPNOTE 4.4).
+struct ZipFields {
+  static let size = 26
+  /// The bits of the flags that say that content or headers are encrypted.
+  static let encryption: UInt16 = 1 | 1 << 6 | 1 << 13
+
+  let flags: UInt16
+  let method: UInt16
+  let check: UInt32
+  let compressedSize: UInt32
+  let size: UInt32
+  let nameSize: Int
+  let extraSize: Int
+
+  /// - Parameter bytes: from the version that is needed to read the member on.
+  init?(_ bytes: ArraySlice<UInt8>) {
+    guard bytes.count >= Self.size else { return nil }
+    flags = bytes.little(at: 2)
+    method = bytes.little(at: 4)
+    check = bytes.little(at: 10)
+    compressedSize = bytes.little(at: 14)
+    size = bytes.little(at: 18)
+    nameSize = Int(bytes.little(at: 22) as UInt16)
+    extraSize = Int(bytes.little(at: 24) as UInt16)
+  }
+
+  /// Whether the sizes and the check stand behind the content.
+  var isSizedAtEnd: Bool { flags & 1 << 3 != 0 }
+
+  /// A number made of what both headers of a member have to say alike.
+  func number(named name: ArraySlice<UInt8>) -> UInt64 {
+    let facts =
+      UInt64(isSizedAtEnd ? 0 : check) | UInt64(method) << 32 | UInt64(flags & (Self.encryption | 1 << 3))
+      << 48
+    return name.withUnsafeBytes { XXH3_64bits_withSeed($0.baseAddress, $0.count, facts) }
+  }
+}
+
+/// One entry of the directory of a zip.
+struct ZipEntry {
+  static let fixedSize = 46
+  static let signature: UInt32 = 0x0201_4b50
+  /// In the place of a number that stands in the extra field (zip64).
+  private static let large = UInt32.max
+
+  let fields: ZipFields
+  private let system: UInt8
+  private let attributes: UInt32
+  private let commentSize: Int
+  private let offset: UInt32
+
+  /// - Parameter place: where it stands, for the message.
+  /// - Throws: `malformed` for bytes that are no entry.
+  init(_ bytes: ArraySlice<UInt8>, at place: UInt64, path: PathBytes) throws(BatchError) {
+    guard bytes.count >= Self.fixedSize, bytes.little(at: 0) == Self.signature,
+      let fields = ZipFields(bytes.dropFirst(6))
+    else {
+      throw BatchError(.malformed, "damaged: no valid entry of its directory at byte \(place)", path: path)
+    }
+    self.fields = fields
+    system = bytes.little(at: 5)
+    commentSize = Int(bytes.little(at: 32) as UInt16)
+    attributes = bytes.little(at: 38)
+    offset = bytes.little(at: 42)
+  }
+
+  var nameSize: Int { fields.nameSize }
+  var extraSize: Int { fields.extraSize }
+  /// The CRC-32 of the content.
+  var check: UInt32 { fields.check }
+  var compressedSize: UInt32 { fields.compressedSize }
+  var isEncrypted: Bool { fields.flags & 1 != 0 }
+  /// Whether it was made on a Unix system, and is a symbolic link there.
+  var isSymbolicLink: Bool { system == 3 && mode_t(attributes >> 16) & S_IFMT == S_IFLNK }
+  /// Whether one of its numbers is too large for its field, and stands in the extra field.
+  var isLarge: Bool {
+    fields.size == Self.large || fields.compressedSize == Self.large || offset == Self.large
+  }
+  /// With name, extra field and comment.
+  var byteCount: UInt64 { UInt64(Self.fixedSize + nameSize + extraSize + commentSize) }
+
+  /// Where the member begins, before the shift of ``ZipEnd/shift``.
+  func localOffset(_ extra: [UInt8]) -> UInt64 {
+    guard offset == Self.large else { return UInt64(offset) }
+    var reader = LittleEndianReader(extra[...])
+    while let kind = reader.number(UInt16.self), let size = reader.number(UInt16.self),
+      let content = reader.take(Int(size))
+    {
+      guard kind == 1 else { continue }
+      var numbers = LittleEndianReader(content)
+      if fields.size == Self.large { _ = numbers.number(UInt64.self) }
+      if fields.compressedSize == Self.large { _ = numbers.number(UInt64.self) }
+      return numbers.number(UInt64.self) ?? UInt64(offset)
+    }
+    return UInt64(offset)
+  }
+}
+
+/// The header that stands before the content of a member of a zip.
+struct ZipLocalHeader {
+  static let fixedSize = 30
+  private static let signature: UInt32 = 0x0403_4b50
+
+  let fields: ZipFields
+
+  /// Nil for bytes that are no header.
+  init?(_ bytes: ArraySlice<UInt8>) {
+    guard bytes.count >= Self.fixedSize, bytes.little(at: 0) == Self.signature,
+      let fields = ZipFields(bytes.dropFirst(4))
+    else { return nil }
+    self.fields = fields
+  }
+
+  var nameSize: Int { fields.nameSize }
+  /// With name and extra field.
+  var byteCount: UInt64 { UInt64(Self.fixedSize + fields.nameSize + fields.extraSize) }
+
+  /// Whether it describes the member of this entry: the same method, and the same check and sizes where it has them.
+  func agrees(with entry: ZipEntry) -> Bool {
+    let other = entry.fields
+    guard fields.method == other.method, (fields.flags ^ other.flags) & ZipFields.encryption == 0 else {
+      return false
+    }
+    if fields.isSizedAtEnd, fields.check == 0 || fields.check == other.check { return true }
+    return fields.check == other.check
+      && (fields.compressedSize == other.compressedSize || fields.compressedSize == .max || entry.isLarge)
+      && (fields.size == other.size || fields.size == .max || entry.isLarge)
+  }
+}
+
+/// The record that ends a zip, and where it says that the directory is.
+struct ZipEnd {
+  static let fixedSize = 22
+  private static let farthest = 16 << 10
+  static let signature: UInt32 = 0x0605_4b50
+  static let locatorSize = 20
+  static let locatorSignature: UInt32 = 0x0706_4b50
+  static let largeSignature: UInt32 = 0x0606_4b50
+  static let largeSize = 56
+  private static let mostComment = 0xFFFF
+
+  /// How many entries it counts.
+  let count: UInt64
+  private let isLarge: Bool
+  /// In bytes from the beginning of the file.
+  let directory: Range<UInt64>
+  /// What stands before the archive, in bytes: a program that unpacks it, for example.
+  let shift: UInt64
+  /// Whether the file ends with it and its comment.
+  let isLast: Bool
+
+  /// - Throws: `malformed` when there is none, or when it is not that of a whole archive.
+  init(_ file: ArchiveFile) throws(BatchError) {
+    let size = file.size ?? 0
+    let start = size - min(size, UInt64(Self.fixedSize + Self.mostComment + Self.locatorSize))
+    let tail = try file.bytes(at: start, count: Int(size - start))[...]
+    func find(_ isEnd: (Int, Int) -> Bool) -> Int? {
+      guard tail.count >= Self.fixedSize else { return nil }
+      return (0...(tail.count - Self.fixedSize)).last { place in
+        tail[place] == UInt8(ascii: "P") && tail.little(at: place) == Self.signature
+          && isEnd(place + Self.fixedSize, Int(tail.little(at: place + 20) as UInt16))
+      }
+    }
+    // One whose comment ends with the file goes before one that may be a part of a comment.
+    guard let place = find({ $0 + $1 == tail.count }) ?? find({ _, _ in true }) else {
+      throw BatchError(.malformed, "damaged: the directory that ends a zip is missing", path: file.path)
+    }
+    // libarchive looks for the record in the last 16 KiB.
+    guard tail.count - place <= Self.farthest else {
+      throw BatchError(.unsupported, "unsupported: its comment is too long", path: file.path)
+    }
+    let disks = [tail.little(at: place + 4) as UInt16, tail.little(at: place + 6) as UInt16]
+    guard disks == [0, 0], tail.little(at: place + 8) as UInt16 == tail.little(at: place + 10) as UInt16
+    else {
+      throw Self.unusable(file)
+    }
+    isLast = place + Self.fixedSize + Int(tail.little(at: place + 20) as UInt16) == tail.count
+    var count = UInt64(tail.little(at: place + 10) as UInt16)
+    var length = UInt64(tail.little(at: place + 12) as UInt32)
+    var offset = UInt64(tail.little(at: place + 16) as UInt32)
+    var end = start + UInt64(place)
+    var isLarge = false
+    if place >= Self.locatorSize, tail.little(at: place - Self.locatorSize) == Self.locatorSignature {
+      let locator = start + UInt64(place - Self.locatorSize)
+      let recorded: UInt64 = tail.little(at: place - Self.locatorSize + 8)
+      // The record stands right before its locator; what stands before the archive shifts it.
+      let large = locator - min(locator, UInt64(Self.largeSize))
+      let record = try file.bytes(at: large, count: Int(min(UInt64(Self.largeSize), size - large)))[...]
+      guard record.count == Self.largeSize, record.little(at: 0) == Self.largeSignature, recorded <= large
+      else {
+        throw Self.unusable(file)
+      }
+      isLarge = true
+      count = record.little(at: 32)
+      length = record.little(at: 40)
+      offset = record.little(at: 48)
+      end = large
+    }
+    guard length <= end, offset <= end - length else { throw Self.unusable(file) }
+    self.count = count
+    self.isLarge = isLarge
+    directory = (end - length)..<end
+    shift = end - length - offset
+  }
+
+  /// Whether it counts this many entries; without zip64 the count has 16 bits.
+  func agrees(withCount entries: Int) -> Bool {
+    isLarge ? UInt64(entries) == count : UInt64(entries) & 0xFFFF == count
+  }
+
+  private static func unusable(_ file: ArchiveFile) -> BatchError {
+    BatchError(.malformed, "damaged: the record that ends the zip is not valid", path: file.path)
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// The number at a place from the first byte on, lowest byte first; the caller has compared the place with the count.
+  func little<Number: FixedWidthInteger>(at place: Int) -> Number {
+    withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: place, as: Number.self)) }
+  }
+}

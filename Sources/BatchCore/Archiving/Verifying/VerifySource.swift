@@ -1,0 +1,226 @@
+import BatchEngine
+
+/// What a verification goes over: the segments of an archive that has an index, else its members in turn.
+public struct VerifySource: BatchSource {
+  /// One step of a verification.
+  public struct Item: Sendable {
+    enum Step: Sendable {
+      case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
+      /// What lies between the members and the index.
+      case end(IndexedArchive)
+      /// A member whose content was read to its end.
+      case read(PathBytes)
+      case unreadable(PathBytes?, BatchError)
+      /// What no checksum vouches for in an archive that was just written.
+      case stretch(ArchiveFile, WrittenArchive.Stretch)
+      /// A member whose content was read, to be compared with the folder.
+      case compare(ComparedMember)
+      /// Something in the folder that the archive has not.
+      case new(PathBytes)
+      case problem(Problem)
+    }
+
+    let step: Step
+    /// What is to be said of other members of its name.
+    var mark = SupersededMembers.Mark.none
+  }
+
+  private enum Way {
+    case segments(IndexCursor, IndexedArchive, ArraySlice<MemberIndex.Group>)
+    case members(ArchiveReader)
+    case written(WrittenMembers)
+  }
+
+  private let archive: ArchiveFile
+  private let verification: Verification
+  private var way: Way
+  private let live: LiveTree?
+  private let digests: DigestStream?
+  private var stretch: WrittenArchive.Stretch?
+  private var newFiles: NewFiles?
+  private var marks = SupersededMembers()
+  private var isAtEnd = false
+
+  /// - Parameters:
+  ///   - live: a folder to compare the members with.
+  ///   - memory: what the index of the archive may take, in bytes.
+  ///   - marks: whether members that a later one supersedes are to be marked, and not only counted.
+  /// - Throws: `malformed` when the file is no archive.
+  public init(
+    _ archive: ArchiveFile, _ verification: Verification, live: LiveTree? = nil,
+    memory: Int = BatchOptions().memory, marks: Bool = false
+  ) throws(BatchError) {
+    self.archive = archive
+    self.verification = verification
+    self.live = live
+    digests = live == nil ? nil : try DigestStream(.sha256)
+    let finding = try IndexedArchive.find(in: archive, checks: true, memory: memory)
+    switch finding {
+    case .found(let indexed, let remarks):
+      way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
+      verification.begin(indexed)
+      remarks.forEach { verification.damaged($0) }
+      let found = try SupersededMembers(indexed.index, archive.cancellation)
+      verification.marks = found
+      if let fact = found.fact { verification.note(fact) }
+      return
+    case .damaged(let error, _): verification.damaged(error.message)
+    case .tooLarge(let error, _): verification.note(error.message)
+    case .none: break
+    }
+    let content = try FileContent(archive, upTo: finding.end)
+    let start = Array(content.start.prefix(CompressionFormat.detectionLength))
+    way = .members(try ArchiveReader(content, name: archive.path, limits: ArchiveLimits()))
+    verification.begin(format: content.format, start: start)
+    if marks || live != nil {
+      self.marks = try SupersededMembers(archive, upTo: finding.end, decodes: live != nil)
+    }
+  }
+
+  /// What was just written, to be held against what it was made of.
+  ///
+  /// - Throws: `malformed` when the file is no archive.
+  public init(
+    _ archive: ArchiveFile, madeOf written: WrittenArchive, _ verification: Verification
+  ) throws(BatchError) {
+    self.archive = archive
+    self.verification = verification
+    live = nil
+    digests = nil
+    stretch = written.stretch
+    if archive.size != written.stretch.bytes.upperBound {
+      verification.damaged(
+        "it has \(archive.size ?? 0) bytes in the place of \(written.stretch.bytes.upperBound)")
+    }
+    guard written.format.container == .tar else {
+      way = .written(try WrittenMembers(archive, written))
+      return
+    }
+    let indexed = IndexedArchive(
+      file: archive, format: written.format.compression, index: written.index)
+    way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
+    verification.begin(indexed)
+  }
+
+  public mutating func next() throws(BatchError) -> Item? {
+    if isAtEnd { return try nextBehindMembers() }
+    do throws(BatchError) {
+      try archive.cancellation.check()
+      switch way {
+      case .segments(var cursor, let indexed, var groups):
+        if let group = groups.popFirst() {
+          let members = try cursor.slice(group.members)
+          way = .segments(cursor, indexed, groups)
+          register(members)
+          return Item(step: .segment(indexed, group, members))
+        }
+        isAtEnd = true
+        newFiles = live.map { NewFiles($0) }
+        return Item(step: .end(indexed))
+      case .members(let reader):
+        if let item = try next(of: reader) { return item }
+        isAtEnd = true
+        newFiles = live.map { NewFiles($0) }
+        return try nextBehindMembers()
+      case .written(let members):
+        if let item = try members.next() { return item }
+        isAtEnd = true
+        return nil
+      }
+    } catch {
+      isAtEnd = true
+      try archive.cancellation.check()
+      if live != nil { verification.note("what is new cannot be told: the archive was not read to its end") }
+      return Item(step: .unreadable(nil, error))
+    }
+  }
+
+  private mutating func nextBehindMembers() throws(BatchError) -> Item? {
+    try archive.cancellation.check()
+    if let stretch {
+      self.stretch = nil
+      return Item(step: .stretch(archive, stretch))
+    }
+    return newFiles?.next()
+  }
+
+  private func register(_ members: IndexSlice) {
+    guard let live else { return }
+    for number in members.numbers {
+      let member = members[number]
+      live.register(member.path, member.kind, member.digest)
+    }
+  }
+
+  private mutating func next(of reader: ArchiveReader) throws(BatchError) -> Item? {
+    switch try reader.next() {
+    case nil:
+      try reader.drain()
+      verification.end(reader)
+      if let fact = marks.fact { verification.note(fact) }
+      return nil
+    case .unusable(let error):
+      marks.skip()
+      guard error.path != nil || error.code != .malformed else {
+        // Reported here and not by a worker: the end is judged next, and must not be called complete.
+        verification.damaged(error.message)
+        return try next(of: reader)
+      }
+      if let path = error.path { live?.register(path, .file) }
+      return Item(step: .unreadable(error.path, error))
+    case .entry(let entry):
+      live?.register(entry.path, entry.kind)
+      let mark = marks.mark(entry.path)
+      do throws(BatchError) {
+        if let live, mark != .superseded {
+          return Item(step: try compared(entry, reader, live).step, mark: mark)
+        }
+        try reader.readContent { _, _ in }
+      } catch {
+        try archive.cancellation.check()
+        return Item(step: .unreadable(entry.path, error.at(entry.path)), mark: mark)
+      }
+      return Item(step: .read(entry.path), mark: mark)
+    }
+  }
+
+  private func compared(
+    _ entry: ArchiveEntry, _ reader: ArchiveReader, _ live: LiveTree
+  ) throws(BatchError) -> Item {
+    var entry = entry
+    var digest: Digest?
+    if let digests, entry.kind == .file {
+      let content = ContentDigest(digests, cancellation: archive.cancellation)
+      var end: UInt64 = 0
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        try content.add(piece, at: offset)
+        end = offset + UInt64(piece.count)
+      }
+      // Streams of zip tell the size behind the content.
+      entry.size = max(entry.size, end)
+      digest = try content.finish(size: entry.size)
+      live.register(entry.path, entry.kind, digest)
+    }
+    return Item(step: .compare(ComparedMember(entry, digest, tellsOwner: reader.tellsOwner(of: entry))))
+  }
+
+  public func weight(of item: Item) -> Int64 {
+    switch item.step {
+    case .segment(let indexed, let group, _): indexed.index.weight(of: group)
+    case .compare(let member): member.kind == .file ? Int64(clamping: member.size) : 0
+    case .end, .stretch, .read, .unreadable, .new, .problem: 0
+    }
+  }
+
+  public func count(of item: Item) -> Int {
+    switch item.step {
+    case .segment(_, let group, _): group.members.count
+    case .end, .stretch, .new, .unreadable(nil, _): 0
+    case .read, .unreadable, .compare, .problem: 1
+    }
+  }
+
+  public func retained(by item: Item) -> Int64 {
+    if case .segment(_, _, let members) = item.step { Int64(members.memory) + 512 } else { 512 }
+  }
+}

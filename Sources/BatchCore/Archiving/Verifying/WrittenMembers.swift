@@ -1,0 +1,104 @@
+import BatchEngine
+
+/// Reads a container of one piece, and compares each member with the one that was written.
+///
+/// Compared are name, kind, size and digest: of what else there is each format keeps something else.
+final class WrittenMembers {
+  private let reader: ArchiveReader
+  private var cursor: IndexCursor
+  private let container: ArchiveFormat.Container
+  private let digests: DigestStream
+  private let cancellation: Cancellation
+  /// What stands in the order in which it was written.
+  private var order: ArraySlice<Int>
+  /// What stands behind that in an order of its own, by name; whether it was there.
+  private var others: [String: (number: Int, isFound: Bool)] = [:]
+
+  /// - Throws: `malformed` when the file is no archive.
+  init(_ archive: ArchiveFile, _ written: WrittenArchive) throws(BatchError) {
+    let index = written.index
+    cursor = IndexCursor(index)
+    container = written.format.container
+    cancellation = archive.cancellation
+    digests = try DigestStream(.sha256)
+    reader = try ArchiveReader(try FileContent(archive), name: archive.path, limits: ArchiveLimits())
+    order = [][...]
+    guard container == .sevenZip else {
+      order = Array(0..<index.count)[...]
+      return
+    }
+    // 7z has what is empty behind what is not, and of folders each one once.
+    for number in 0..<index.count {
+      let member = try member(number)
+      if member.kind == .symbolicLink || member.size > 0 {
+        order.append(number)
+      } else {
+        others[member.path.description] = (number, false)
+      }
+    }
+  }
+
+  /// The next member that was read, or what is wrong with it; nil behind the last one.
+  ///
+  /// - Throws: `malformed` where the archive cannot be read further, or ends too early or too late.
+  func next() throws(BatchError) -> VerifySource.Item? {
+    guard let member = try reader.next() else {
+      try reader.drain()
+      guard let missing = order.first ?? others.values.filter({ !$0.isFound }).map(\.number).min() else {
+        return nil
+      }
+      throw BatchError(.malformed, "it ends before a member", path: try member(missing).path)
+    }
+    guard let number = number(of: member) else {
+      throw BatchError(.malformed, "it has more members than were archived")
+    }
+    let expected = try self.member(number)
+    do throws(BatchError) {
+      guard case .entry(let entry) = member else { throw BatchError(.malformed, "it cannot be read") }
+      try compare(entry, with: expected)
+    } catch {
+      try cancellation.check()
+      return VerifySource.Item(step: .unreadable(expected.path, error.at(expected.path)))
+    }
+    return VerifySource.Item(step: .read(expected.path))
+  }
+
+  private func member(_ number: Int) throws(BatchError) -> MemberIndex.Member {
+    try cursor.slice(number..<(number + 1))[number]
+  }
+
+  private func number(of member: ArchiveReader.Member) -> Int? {
+    if let number = order.popFirst() { return number }
+    guard case .entry(let entry) = member, let found = others[entry.path.description] else { return nil }
+    others[entry.path.description] = (found.number, true)
+    return found.number
+  }
+
+  private func compare(_ entry: ArchiveEntry, with expected: MemberIndex.Member) throws(BatchError) {
+    guard Self.isSame(entry.path, expected.path, in: container) else {
+      throw BatchError(.malformed, "another member is in its place")
+    }
+    guard entry.kind == expected.kind else { throw BatchError(.malformed, "it is of another kind") }
+    guard entry.kind == .file else { return }
+    let digest = ContentDigest(digests, cancellation: cancellation)
+    var count: UInt64 = 0
+    try reader.readContent { (piece, offset) throws(BatchError) in
+      try digest.add(piece, at: offset)
+      count = offset + UInt64(piece.count)
+    }
+    guard count == expected.size else { throw BatchError(.malformed, "its size is another") }
+    guard try digest.finish(size: count) == expected.digest else {
+      throw BatchError(.malformed, "its SHA-256 is another")
+    }
+  }
+
+  /// Names of zip and 7z are text, which is read in normal form C.
+  private static func isSame(
+    _ path: PathBytes, _ expected: PathBytes, in container: ArchiveFormat.Container
+  ) -> Bool {
+    if path == expected { return true }
+    guard container == .zip || container == .sevenZip else { return false }
+    guard let text = path.text, let other = expected.text else { return false }
+    return text == other
+  }
+}

@@ -1,0 +1,114 @@
+import BatchEngine
+
+/// The archive as it grows: frames one behind the other, and what the index says of them.
+final class ArchiveAssembler {
+  /// A large file whose blocks come one after the other.
+  private final class Large {
+    let member: LargeMember
+    var entry: ArchivedMember
+    let frame: UInt32
+    let digest: SparseDigest
+    var failure: BatchError?
+    var isStable = true
+
+    init(_ member: LargeMember, _ entry: ArchivedMember, frame: UInt32) throws(BatchError) {
+      self.member = member
+      self.entry = entry
+      self.frame = frame
+      digest = SparseDigest(try DigestStream(.sha256), map: member.dataMap, size: member.size)
+    }
+  }
+
+  private let options: ArchiveOptions
+  private let stream: any ResultStream
+  /// The stream itself, where it has to take a digest of all that frames without checksums are.
+  private let measured: MeasuredStream?
+  private let account: OutputAccount
+  private let buffers: FrameBuffers
+  private let index: MemberIndexBuilder
+  private var frames: [FramePlace] = []
+  private var offset: UInt64 = 0
+  private var plainOffset: UInt64 = 0
+  private var large: Large?
+
+  init(
+    _ options: ArchiveOptions, stream: any ResultStream, account: OutputAccount, buffers: FrameBuffers
+  ) throws(BatchError) {
+    self.options = options
+    measured =
+      options.isRemembered && options.format.compression == nil ? try MeasuredStream(stream, .xxh128) : nil
+    self.stream = measured ?? stream
+    self.account = account
+    self.buffers = buffers
+    index = try MemberIndexBuilder()
+  }
+
+  func append(_ frame: ArchiveFrame, _ members: [ArchivedMember]) throws(BatchError) {
+    let number = try append(frame)
+    for member in members { try index.add(member, frame: number) }
+  }
+
+  /// Takes the header of a large file, whose blocks follow.
+  func begin(_ member: LargeMember, _ frame: ArchiveFrame, _ entry: ArchivedMember) throws(BatchError) {
+    let number = try append(frame)
+    large = try Large(member, entry, frame: number)
+  }
+
+  /// Takes the next block of a large file.
+  ///
+  /// - Returns: the member when this was its last block.
+  func append(_ block: LargeBlock, _ position: Int, of member: LargeMember) throws(BatchError)
+    -> ArchivedMember?
+  {
+    // Without its header a block is of no use.
+    guard let large, large.member === member else { return nil }
+    try withBytes(of: block.plain ?? block.frame.bytes) { (raw) throws(BatchError) in
+      try large.digest.update(UnsafeRawBufferPointer(rebasing: raw[..<block.count]))
+    }
+    if let plain = block.plain { buffers.give(plain) }
+    _ = try append(block.frame)
+    large.failure = large.failure ?? block.failure
+    large.isStable = large.isStable && block.isStable
+    guard position == member.blockCount - 1 else { return nil }
+    self.large = nil
+    large.entry.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
+    large.entry.digest = try large.digest.finish()
+    try index.add(large.entry, frame: large.frame)
+    account.tell(of: member.record.path, failure: large.failure, isStable: large.isStable)
+    return large.entry
+  }
+
+  /// Writes the end of the archive and the index.
+  ///
+  /// - Returns: what was written; nil where nobody asked for that.
+  func finish() throws(BatchError) -> WrittenArchive? {
+    let codec = try options.format.compression?.makeContext(level: options.level)
+    let blocks = [UInt8](repeating: 0, count: 2 * TarHeaders.blockSize)
+    _ = try append(
+      ArchiveFrame(bytes: try codec?.compressed(blocks) ?? blocks, plainSize: UInt64(blocks.count)))
+    let tail = ArchiveTail(
+      format: options.format, index: try index.finish(frames), offset: offset, frames: frames)
+    let behind = options.isRemembered && measured == nil ? try MeasuredStream(stream, .sha256) : nil
+    try tail.write(codec) { (bytes) throws(BatchError) in try (behind ?? stream).write(bytes) }
+    guard let source = behind ?? measured else { return nil }
+    return WrittenArchive(
+      format: options.format,
+      index: try StoredIndex.read(IndexExtent(tail.index), checks: true, size: offset, memory: .max),
+      stretch: try source.stretch(from: behind == nil ? 0 : offset))
+  }
+
+  private func append(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 {
+    try stream.write(frame.bytes)
+    buffers.give(frame.bytes)
+    let size = UInt64(frame.bytes.count)
+    frames.append(
+      FramePlace(
+        offset: offset, size: size, plainOffset: plainOffset, plainSize: frame.plainSize, check: frame.check))
+    offset += size
+    plainOffset += frame.plainSize
+    guard let number = UInt32(exactly: frames.count - 1) else {
+      throw BatchError(.invalid, "the archive would have more frames than its index can count")
+    }
+    return number
+  }
+}

@@ -1,0 +1,41 @@
+import BatchEngine
+
+/// What one step of a run that archives is about.
+public enum ArchiveItem: Sendable {
+  /// A file that one operation writes, or something without content; where it has data when that is known.
+  case member(FileRecord, dataMap: [Range<UInt64>]?)
+  /// One more name of a file that came before.
+  case link(FileRecord, first: PathBytes)
+  /// The header of a file that all lanes write.
+  case header(LargeMember)
+  case block(LargeMember, index: Int)
+  case problem(Problem)
+}
+
+extension ArchiveItem {
+  /// Bytes that a tar archive will hold of it before compression, headers included, roughly.
+  var plainSize: Int {
+    switch self {
+    case .member(let record, let map):
+      let headers = Self.headersSize + (map?.count ?? 0) * Self.rangeSize
+      return headers + Int(min(Self.storedSize(of: record), Self.largestContent))
+    case .link, .header: return Self.headersSize
+    case .block(let member, _): return member.blockSize
+    case .problem: return 0
+    }
+  }
+
+  /// Bytes of a file that are read for the archive, holes left out, as far as its status tells.
+  static func storedSize(of record: FileRecord) -> Int64 {
+    guard record.status.kind == .regular else { return 0 }
+    return max(0, min(record.status.size, record.status.allocated))
+  }
+
+  /// Of a pax header with its records, a header, and half a block at the end of the content.
+  private static let headersSize = 4 * TarHeaders.blockSize
+  /// Two blocks of the hardest level: what is larger goes into the archive block by block. A file system may tell
+  /// any size.
+  private static let largestContent: Int64 = 256 << 20
+  /// Of an entry in a map of data, as text.
+  private static let rangeSize = 24
+}

@@ -1,0 +1,85 @@
+import BatchEngine
+import Glibc
+
+/// Turns a tree into what is to be archived: members, further names of files that came before, and large
+/// files block by block.
+///
+/// Which name of a file is the first one is decided here, where all of the tree comes by, and not in chunks.
+public struct ArchiveSource: BatchSource {
+  private var tree: TreeSource
+  private let format: ArchiveFormat
+  private let blockSize: Int
+  private let threshold: Int64
+  private var large: LargeMember?
+  private var nextBlock = 0
+  private var firstNames: [FileIdentity: PathBytes] = [:]
+
+  /// - Parameter tree: of a walk that takes everything.
+  /// - Throws: `invalid` for a level that the format has not.
+  public init(_ tree: TreeSource, options: ArchiveOptions) throws(BatchError) {
+    self.tree = tree
+    format = options.format
+    blockSize = try format.blockSize(level: options.level)
+    threshold = Int64(blockSize) * 2
+  }
+
+  public mutating func next() -> ArchiveItem? {
+    if let member = large {
+      if nextBlock < member.blockCount, !member.isGivenUp {
+        defer { nextBlock += 1 }
+        return .block(member, index: nextBlock)
+      }
+      large = nil
+    }
+    switch tree.next() {
+    case nil: return nil
+    case .problem(let problem): return .problem(problem)
+    case .standardInput:
+      return .problem(
+        Problem(
+          .unreadable,
+          BatchError(.invalid, "standard input has no name and no size to archive it under", path: "-")))
+    case .file(let record): return item(for: record)
+    }
+  }
+
+  private mutating func item(for record: FileRecord) -> ArchiveItem {
+    guard record.status.kind == .regular else { return .member(record, dataMap: nil) }
+    if record.status.linkCount > 1, format.takesSpecialMembers {
+      if let first = firstNames[record.status.identity] { return .link(record, first: first) }
+      let path = record.path
+      // What cannot be read under this name has no content that a link could lead to. Of a path that is too
+      // long for the call, the job tells later.
+      if path.withCString({ faccessat(AT_FDCWD, $0, R_OK, AT_EACCESS) }) == 0 || errno == ENAMETOOLONG {
+        firstNames[record.status.identity] = path
+      }
+    }
+    guard record.status.size >= threshold else { return .member(record, dataMap: nil) }
+    let mayHaveHoles = record.status.allocated < record.status.size && format.container == .tar
+    let map = mayHaveHoles ? tree.dataMap(of: record) : nil
+    let member = LargeMember(record, dataMap: map, blockSize: blockSize)
+    guard member.storedSize >= UInt64(clamping: threshold) else { return .member(record, dataMap: map) }
+    large = member
+    nextBlock = 0
+    return .header(member)
+  }
+
+  public func weight(of item: ArchiveItem) -> Int64 {
+    switch item {
+    case .member(let record, _): ArchiveItem.storedSize(of: record)
+    // Headers and blocks are frames of their own.
+    case .header, .block: .max
+    case .link, .problem: 0
+    }
+  }
+
+  public func count(of item: ArchiveItem) -> Int {
+    if case .block = item { 0 } else { 1 }
+  }
+
+  public func retained(by item: ArchiveItem) -> Int64 {
+    // Compressed it is no more, and what a lane fills belongs to the other half of the memory. The bytes of a block
+    // go with it, for the digest.
+    if case .block = item { Int64(item.plainSize) * 2 } else { Int64(item.plainSize) }
+  }
+}

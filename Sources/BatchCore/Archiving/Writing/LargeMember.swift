@@ -1,0 +1,51 @@
+import BatchEngine
+import Synchronization
+
+/// A file that spans frames: its header has one, its content the following ones, which all lanes make.
+public final class LargeMember: Sendable {
+  let record: FileRecord
+  /// Where the file has data; nil when all of it is.
+  let dataMap: [Range<UInt64>]?
+  let blockSize: Int
+  /// Bytes that the archive holds of it.
+  let storedSize: UInt64
+  let blockCount: Int
+  private let isAbandoned = Atomic<Bool>(false)
+
+  init(_ record: FileRecord, dataMap: [Range<UInt64>]?, blockSize: Int) {
+    self.record = record
+    self.dataMap = dataMap
+    self.blockSize = blockSize
+    let size = UInt64(clamping: record.status.size)
+    storedSize = dataMap.map { $0.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } } ?? size
+    let (whole, rest) = storedSize.quotientAndRemainder(dividingBy: UInt64(blockSize))
+    blockCount = Int(clamping: rest == 0 ? whole : whole + 1)
+  }
+
+  /// The file's size, holes included.
+  var size: UInt64 { UInt64(clamping: record.status.size) }
+
+  /// Whether the blocks that are left need not be made.
+  var isGivenUp: Bool { isAbandoned.load(ordering: .relaxed) }
+
+  func giveUp() { isAbandoned.store(true, ordering: .relaxed) }
+
+  /// The parts of the file that make up a block, in order.
+  func ranges(ofBlock index: Int) -> [Range<UInt64>] {
+    var skipped = UInt64(clamping: index) * UInt64(blockSize)
+    var wanted = min(UInt64(blockSize), storedSize - min(skipped, storedSize))
+    var ranges = [Range<UInt64>]()
+    for range in dataMap ?? [0..<size] where wanted > 0 {
+      let length = range.upperBound - range.lowerBound
+      guard skipped < length else {
+        skipped -= length
+        continue
+      }
+      let count = min(length - skipped, wanted)
+      ranges.append((range.lowerBound + skipped)..<(range.lowerBound + skipped + count))
+      wanted -= count
+      skipped = 0
+    }
+    return ranges
+  }
+}

@@ -1,0 +1,40 @@
+import BatchEngine
+
+/// Passes bytes on, and knows afterwards how many there were and what they were.
+final class MeasuredStream: ResultStream {
+  private final class Measure {
+    let digest: DigestStream
+    var count: UInt64 = 0
+
+    init(_ algorithm: DigestAlgorithm) throws(BatchError) {
+      digest = try DigestStream(algorithm)
+    }
+  }
+
+  private let stream: any ResultStream
+  private let measure: Locked<Measure>
+
+  /// - Parameter algorithm: of the digest of all bytes.
+  init(_ stream: any ResultStream, _ algorithm: DigestAlgorithm) throws(BatchError) {
+    self.stream = stream
+    measure = Locked(try Measure(algorithm))
+  }
+
+  func write(_ bytes: [UInt8]) throws(BatchError) {
+    try measure.use { (measure) throws(BatchError) in
+      try withBytes(of: bytes) { (raw) throws(BatchError) in try measure.digest.update(raw) }
+      measure.count += UInt64(bytes.count)
+    }
+    try stream.write(bytes)
+  }
+
+  func finish() throws(BatchError) { try stream.finish() }
+
+  /// All that was written up to now, as a stretch that begins at an offset.
+  func stretch(from start: UInt64) throws(BatchError) -> WrittenArchive.Stretch {
+    try measure.use { (measure) throws(BatchError) in
+      WrittenArchive.Stretch(
+        bytes: start..<(start + measure.count), digest: try measure.digest.finish())
+    }
+  }
+}

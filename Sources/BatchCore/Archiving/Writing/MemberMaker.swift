@@ -1,0 +1,88 @@
+import BatchEngine
+
+/// Makes the entries of members from what a walk found: names, owners, attributes, targets of links.
+struct MemberMaker: Sendable {
+  let options: ArchiveOptions
+  private let owners = OwnerNames()
+
+  init(_ options: ArchiveOptions) {
+    self.options = options
+  }
+
+  /// An entry with all that it takes a look at the file itself to know.
+  ///
+  /// - Throws: when it is not there any more, or cannot be looked at.
+  func entry(for record: FileRecord, in context: ChunkContext) throws(BatchError) -> ArchiveEntry {
+    var entry = try bareEntry(for: record)
+    let details = try context.withFolder(of: record) { (folder) throws(BatchError) in
+      let target = try entry.kind == .symbolicLink ? Self.target(of: record, in: folder) : nil
+      let attributes = record.withName {
+        AttributeReader.attributes(of: $0, in: folder, followingLinks: record.followsLinks)
+      }
+      return (target: target, attributes: attributes)
+    }
+    entry.linkTarget = details.target
+    entry.attributes = details.attributes
+    return entry
+  }
+
+  /// What the walk knows: no attributes, and no target of a link.
+  ///
+  /// - Throws: `special` for what no archive has a place for.
+  func bareEntry(for record: FileRecord) throws(BatchError) -> ArchiveEntry {
+    let status = record.status
+    let kind: ArchiveEntry.Kind =
+      switch status.kind {
+      case .regular: .file
+      case .directory: .directory
+      case .symbolicLink: .symbolicLink
+      case .fifo: .fifo
+      case .characterDevice: .characterDevice
+      case .blockDevice: .blockDevice
+      case .socket, .unknown:
+        throw BatchError(.special, "is \(status.kind.text), passed over", path: record.path)
+      }
+    var entry = ArchiveEntry(path: MemberNaming.name(of: record.path), kind: kind)
+    describe(status, in: &entry)
+    if kind == .characterDevice || kind == .blockDevice {
+      entry.deviceMajor = DeviceNumber.major(status.device)
+      entry.deviceMinor = DeviceNumber.minor(status.device)
+    }
+    return entry
+  }
+
+  /// A further name of a file.
+  func link(for record: FileRecord, to first: PathBytes) -> ArchiveEntry {
+    var entry = ArchiveEntry(
+      path: MemberNaming.name(of: record.path), kind: .hardLink, linkTarget: MemberNaming.name(of: first))
+    describe(record.status, in: &entry)
+    entry.size = 0
+    return entry
+  }
+
+  /// What `stat(2)` tells.
+  func describe(_ status: FileStatus, in entry: inout ArchiveEntry) {
+    entry.size = entry.kind == .file ? UInt64(clamping: status.size) : 0
+    entry.mode = status.mode & 0o7777
+    entry.modified = options.time(of: status)
+    guard !options.isReproducible else { return }
+    entry.owner = status.owner
+    entry.group = status.group
+    entry.ownerName = owners.user(status.owner)
+    entry.groupName = owners.group(status.group)
+  }
+
+  private static func target(of record: FileRecord, in folder: Int32) throws(BatchError) -> PathBytes {
+    var failure: BatchError?
+    let target = record.withName { name -> PathBytes? in
+      do throws(BatchError) {
+        return try LinkTarget.read(name, in: folder)
+      } catch {
+        failure = error
+        return nil
+      }
+    }
+    if let failure { throw failure }
+    return target ?? ""
+  }
+}

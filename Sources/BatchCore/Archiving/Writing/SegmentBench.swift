@@ -1,0 +1,201 @@
+import BatchEngine
+
+/// What a lane needs to make segments: headers, a codec, a digest, and room for the members.
+final class SegmentBench {
+  private let codec: (any CodecContext)?
+  private let headers: TarHeaders
+  private let digest: DigestStream
+  private let buffers: FrameBuffers
+  /// The plain bytes of the segment.
+  private(set) var plain: [UInt8] = []
+  private(set) var members: [ArchivedMember] = []
+  /// Where the content of the member that is being added begins.
+  private var contentStart = 0
+
+  init(
+    _ options: ArchiveOptions, _ buffers: FrameBuffers,
+    checking check: @escaping () throws(BatchError) -> Void
+  ) throws(BatchError) {
+    codec = try options.format.compression?.makeContext(level: options.level, checking: check)
+    self.buffers = buffers
+    headers = try TarHeaders()
+    digest = try DigestStream(.sha256)
+  }
+
+  /// Forgets the segment before.
+  ///
+  /// - Parameter byteCount: what the segment is going to have, roughly.
+  func begin(expecting byteCount: Int) {
+    plain.removeAll(keepingCapacity: true)
+    if plain.capacity < byteCount {
+      // First, so that there are never both.
+      plain = []
+      plain = buffers.take(room: byteCount)
+    }
+    members.removeAll(keepingCapacity: true)
+    contentStart = 0
+  }
+
+  /// The frame of the segment; nil when nothing is in it.
+  func frame() throws(BatchError) -> ArchiveFrame? {
+    guard !plain.isEmpty else { return nil }
+    guard let codec else {
+      let bytes = takePlain()
+      return ArchiveFrame(bytes: bytes, plainSize: UInt64(bytes.count))
+    }
+    return ArchiveFrame(
+      bytes: try codec.compressed(plain, in: buffers.take()), plainSize: UInt64(plain.count))
+  }
+
+  /// The SHA-256 of content that goes into no segment.
+  func digest(of content: [UInt8]) throws(BatchError) -> Digest {
+    try withBytes(of: content) { (raw) throws(BatchError) in try digest.digest(of: raw) }
+  }
+
+  /// Gives the plain bytes away.
+  func takePlain() -> [UInt8] {
+    defer { plain = [] }
+    return plain
+  }
+
+  // MARK: Members
+
+  /// Adds what has no content, or the header of what gets its content in other frames.
+  ///
+  /// - Throws: `invalid` for what the format has no place for; the segment is as it was.
+  func add(_ entry: ArchiveEntry, identity: FileIdentity? = nil) throws(BatchError) {
+    let start = plain.count
+    try addHeader(entry)
+    members.append(
+      ArchivedMember(entry, offset: start, header: headerCheck(from: start), identity: identity))
+  }
+
+  /// Adds a file.
+  ///
+  /// The header is made first, of what the walk saw, and again where the content turns out to be another: the
+  /// archive says what it holds, whatever happens to the file.
+  ///
+  /// - Parameters:
+  ///   - expected: the status that the entry was made of.
+  ///   - read: puts the content here by ``append(_:)`` and tells what it was; nil when it is not to be used. Each
+  ///     time that it starts, it hands over the entry first.
+  ///   - describe: gives an entry what another status says.
+  /// - Returns: whether it is in the archive.
+  func add(
+    of expected: FileStatus,
+    reading read: (_ begin: (ArchiveEntry) throws(BatchError) -> Void) throws(BatchError) -> ReadOutcome?,
+    describing describe: (FileStatus, inout ArchiveEntry) -> Void
+  ) throws(BatchError) -> Bool {
+    let start = plain.count
+    var isAdded = false
+    defer { if !isAdded { plain.removeSubrange(min(start, plain.count)...) } }
+    var begun: ArchiveEntry?
+    let outcome = try read { (entry) throws(BatchError) in
+      plain.removeSubrange(start...)
+      begun = entry
+      try addHeader(entry)
+    }
+    guard let outcome, let entry = begun else { return false }
+    // Files of /proc say 0, those of /sys a page; and a file may change while it is read.
+    let size = UInt64(plain.count - contentStart)
+    var final = entry
+    if size != entry.size || !outcome.status.hasSameContent(as: expected) {
+      describe(outcome.status, &final)
+      final.size = size
+      var header: [UInt8] = []
+      try headers.append(final, to: &header)
+      plain.replaceSubrange(start..<contentStart, with: header)
+      contentStart = start + header.count
+    }
+    let digest = try withBytes(of: plain) { (raw) throws(BatchError) in
+      try self.digest.digest(of: UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
+    }
+    var member = ArchivedMember(
+      final, offset: start, header: headerCheck(from: start), digest: digest, identity: expected.identity)
+    member.flags = MemberFlags(outcome)
+    members.append(member)
+    TarHeaders.pad(&plain, from: contentStart)
+    isAdded = true
+    return true
+  }
+
+  /// Adds a sparse file; its digest is that of the file with its holes.
+  ///
+  /// - Parameters:
+  ///   - map: where the file has data.
+  ///   - read: puts that data here, and tells how it was read; nil when it is not to be used.
+  func addSparse(
+    _ entry: ArchiveEntry, map: [Range<UInt64>], of expected: FileStatus,
+    reading read: () throws(BatchError) -> MemberFlags?
+  ) throws(BatchError) -> Bool {
+    let start = plain.count
+    var isAdded = false
+    defer { if !isAdded { plain.removeSubrange(min(start, plain.count)...) } }
+    var entry = entry
+    entry.dataMap = map
+    try addHeader(entry)
+    guard let flags = try read() else { return false }
+    let sparse = SparseDigest(digest, map: map, size: entry.size)
+    try withBytes(of: plain) { (raw) throws(BatchError) in
+      try sparse.update(UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
+    }
+    var member = ArchivedMember(
+      entry, offset: start, header: headerCheck(from: start), digest: try sparse.finish(),
+      identity: expected.identity)
+    member.flags = flags
+    members.append(member)
+    TarHeaders.pad(&plain, from: contentStart)
+    isAdded = true
+    return true
+  }
+
+  private func addHeader(_ entry: ArchiveEntry) throws(BatchError) {
+    let start = plain.count
+    do throws(BatchError) {
+      try headers.append(entry, to: &plain)
+    } catch {
+      plain.removeSubrange(min(start, plain.count)...)
+      throw error
+    }
+    contentStart = plain.count
+  }
+
+  /// Of what stands between an offset and the content.
+  private func headerCheck(from start: Int) -> HeaderCheck {
+    plain.withUnsafeBytes { HeaderCheck(of: UnsafeRawBufferPointer(rebasing: $0[start..<contentStart])) }
+  }
+
+  // MARK: Content
+
+  func append(_ piece: UnsafeRawBufferPointer) {
+    plain.append(contentsOf: piece)
+  }
+
+  /// Appends `count` bytes: those that `fill` puts there and counts, then zeros.
+  func append(
+    _ count: Int, filling fill: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
+  ) throws(BatchError) {
+    try plain.append(upTo: count) { (base) throws(BatchError) in
+      let room = UnsafeMutableRawBufferPointer(start: base, count: count)
+      let filled = try fill(room)
+      UnsafeMutableRawBufferPointer(rebasing: room[filled...]).initializeMemory(as: UInt8.self, repeating: 0)
+      return count
+    }
+  }
+
+  /// Fills the last block of a member whose content began with the segment.
+  func pad() {
+    TarHeaders.pad(&plain, from: 0)
+  }
+}
+
+extension CodecContext {
+  /// One complete frame of these bytes.
+  ///
+  /// - Parameter buffer: an empty one, whose room is used.
+  func compressed(_ plain: [UInt8], in buffer: consuming [UInt8] = []) throws(BatchError) -> [UInt8] {
+    var bytes = buffer
+    try withBytes(of: plain) { (raw) throws(BatchError) in try compress(wholeFile: raw, into: &bytes) }
+    return bytes
+  }
+}

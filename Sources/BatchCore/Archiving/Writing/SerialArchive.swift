@@ -1,0 +1,180 @@
+import BatchEngine
+import CArchive
+
+/// An archive in a container that one writer makes from its first member to its last: cpio, zip, 7z.
+final class SerialArchive {
+  /// A large file that gets its content in blocks.
+  private struct Large {
+    let member: LargeMember
+    var written: ArchivedMember
+    let digest: DigestStream?
+    var failure: BatchError?
+    var isStable = true
+  }
+
+  private let format: ArchiveFormat
+  /// Of what was written; nil where nobody asks for that.
+  private let index: MemberIndexBuilder?
+  private let measured: MeasuredStream?
+  private var writtenCount = 0
+  private let archive: OpaquePointer
+  private let collector: ByteCollector
+  private let entry: LibraryEntry
+  private var large: Large?
+  /// The numbers of files with several names.
+  private var numbers: [FileIdentity: Int64] = [:]
+  private var count: Int64 = 0
+
+  /// - Throws: `invalid` for a level that the format has not.
+  init(_ options: ArchiveOptions, stream: any ResultStream) throws(BatchError) {
+    guard let archive = archive_write_new() else { throw .noCodecMemory }
+    self.archive = archive
+    format = options.format
+    index = options.isRemembered ? try MemberIndexBuilder() : nil
+    entry = try LibraryEntry()
+    measured = options.isRemembered ? try MeasuredStream(stream, .xxh128) : nil
+    collector = ByteCollector(stream: measured ?? stream)
+    let isSet =
+      switch format.container {
+      case .cpio: archive_write_set_format_cpio_newc(archive)
+      case .zip: archive_write_set_format_zip(archive)
+      case .sevenZip: archive_write_set_format_7zip(archive)
+      case .tar: archive_write_set_format_pax(archive)
+      }
+    guard isSet == ARCHIVE_OK else { throw .library(archive, "write this format") }
+    if let level = options.level {
+      guard archive_write_set_format_option(archive, nil, "compression-level", "\(level)") == ARCHIVE_OK
+      else {
+        throw .library(archive, "use level \(level)")
+      }
+    }
+    // A block of zeros at the end is for tapes.
+    archive_write_set_bytes_in_last_block(archive, 1)
+    guard collector.open(archive) == ARCHIVE_OK else { throw .library(archive, "write this format") }
+  }
+
+  deinit {
+    // Otherwise freeing would finish the archive.
+    archive_write_fail(archive)
+    archive_write_free(archive)
+  }
+
+  /// Adds members with their content.
+  ///
+  /// - Returns: those that are in the archive.
+  func append(_ members: [SerialMember], _ account: OutputAccount) throws(BatchError) -> [ArchivedMember] {
+    var written = [ArchivedMember]()
+    for member in members {
+      let isNameable = isNameable(member.entry)
+      guard isNameable, begin(member) else {
+        try collector.check()
+        let path = member.entry.path
+        account.failed(
+          Problem(
+            .unreadable,
+            isNameable
+              ? .library(archive, "archive", path: path)
+              : BatchError(
+                .invalid, "cannot archive: 7z has no place for a name that is not UTF-8", path: path)))
+        member.large?.giveUp()
+        continue
+      }
+      var added = ArchivedMember(
+        member.entry, offset: writtenCount, digest: member.digest, identity: member.identity)
+      added.flags = member.flags
+      writtenCount += 1
+      if let large = member.large {
+        self.large = Large(
+          member: large, written: added, digest: index == nil ? nil : try DigestStream(.sha256))
+        continue
+      }
+      try write(member.content)
+      if !member.flags.contains(.incomplete) { account.done() }
+      try index?.add(added, frame: 0)
+      written.append(added)
+    }
+    return written
+  }
+
+  /// Adds the next block of a large file.
+  ///
+  /// - Returns: the member when this was its last block.
+  func append(
+    _ block: LargeBlock, _ position: Int, of member: LargeMember, _ account: OutputAccount
+  ) throws(BatchError) -> ArchivedMember? {
+    guard var large, large.member === member else { return nil }
+    try write(block.frame.bytes)
+    try withBytes(of: block.frame.bytes) { (raw) throws(BatchError) in try large.digest?.update(raw) }
+    large.failure = large.failure ?? block.failure
+    large.isStable = large.isStable && block.isStable
+    self.large = large
+    guard position == member.blockCount - 1 else { return nil }
+    self.large = nil
+    large.written.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
+    large.written.digest = try large.digest?.finish()
+    try index?.add(large.written, frame: 0)
+    account.tell(of: member.record.path, failure: large.failure, isStable: large.isStable)
+    return large.written
+  }
+
+  /// - Returns: what was written; nil where nobody asked for that.
+  func finish() throws(BatchError) -> WrittenArchive? {
+    let closed = ArchiveLocale.unicode.use { archive_write_close(archive) }
+    try collector.check()
+    guard closed == ARCHIVE_OK else {
+      throw BatchError.library(archive, "finish the archive").recoded(.unwritable)
+    }
+    try collector.drain()
+    guard let index, let stretch = try measured?.stretch(from: 0) else { return nil }
+    let place = FramePlace(
+      offset: 0, size: 1, plainOffset: 0, plainSize: UInt64(max(1, writtenCount)), check: 0)
+    return WrittenArchive(
+      format: format,
+      index: try StoredIndex.read(
+        IndexExtent(try index.finish([place])), checks: true, size: 1, memory: .max),
+      stretch: stretch)
+  }
+
+  /// - Returns: whether the format takes the member.
+  private func begin(_ member: SerialMember) -> Bool {
+    count += 1
+    var header = member.entry
+    header.dataMap = nil
+    var number = count
+    var linkCount: UInt32 = 1
+    if format.container == .cpio, member.linkCount > 1, let identity = member.identity,
+      header.kind == .file || header.kind == .hardLink
+    {
+      number = numbers[identity] ?? count
+      numbers[identity] = number
+      linkCount = UInt32(clamping: member.linkCount)
+      // A further name has the number of the first one, and no content of its own.
+      header.kind = .file
+    }
+    entry.fill(header, number: number, linkCount: linkCount, hasLists: false)
+    // In a UTF-8 locale zip marks names as UTF-8 also where they are not, and nobody could read them.
+    let locale: ArchiveLocale = Self.isText(header) ? .unicode : .bytes
+    return locale.use { archive_write_header(archive, entry.pointer) } >= ARCHIVE_WARN
+  }
+
+  /// 7z keeps names in UTF-16, and would get another one.
+  private func isNameable(_ entry: ArchiveEntry) -> Bool {
+    format.container != .sevenZip || Self.isText(entry)
+  }
+
+  private static func isText(_ entry: ArchiveEntry) -> Bool {
+    entry.path.text != nil && (entry.linkTarget.map { $0.text != nil } ?? true)
+  }
+
+  private func write(_ content: [UInt8]) throws(BatchError) {
+    var rest = content[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { archive_write_data(archive, $0.baseAddress, $0.count) }
+      try collector.check()
+      guard count > 0 else {
+        throw BatchError.library(archive, "write the archive").recoded(.unwritable)
+      }
+      rest = rest.dropFirst(count)
+    }
+  }
+}

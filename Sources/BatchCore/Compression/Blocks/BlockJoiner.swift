@@ -1,0 +1,61 @@
+import BatchEngine
+
+/// Makes one file of blocks: what goes before the first, between and behind the last.
+///
+/// Write ``header``, then for each block in order ``append(_:)`` it and write its bytes, then write what
+/// ``finish()`` gives. The file is
+/// - gz: one member, see ``DeflateSegment``;
+/// - zst: one frame for each block, with content size and checksum, so that any zstd reads it and lanes can
+///   decode it side by side;
+/// - xz: one stream with one block for each, and its index;
+/// - lz4: one frame of independent blocks, each with a checksum. The checksum of the whole content that the
+///   format also knows would have to be computed by one thread over all bytes, so that it is left out; the
+///   content size is there, when the plan knows it.
+public final class BlockJoiner {
+  public let plan: BlockPlan
+  /// The first bytes of the file.
+  public let header: [UInt8]
+  /// How many bytes of the source are in the blocks so far.
+  public private(set) var plainCount: UInt64 = 0
+  private var blockCount = 0
+  private var framing: any BlockFraming
+
+  /// - Throws: `.exhausted` when memory is missing.
+  public init(_ plan: BlockPlan) throws(BatchError) {
+    self.plan = plan
+    framing =
+      switch plan.format {
+      case .gz: GzipFraming(level: plan.level)
+      case .zst: ZstdFraming(level: plan.level)
+      case .bz2, .lz, .lzma, .lzw:
+        throw BatchError(.invalid, "\(plan.format.toolName) data is not made of blocks of one file")
+      case .xz: try XZFraming()
+      case .lz4: LZ4Framing(contentSize: plan.fileSize)
+      }
+    header = try framing.header()
+  }
+
+  /// Takes account of the next block.
+  ///
+  /// - Throws: `.invalid` for a block out of order or behind one that was short.
+  public func append(_ block: CompressedBlock) throws(BatchError) {
+    guard block.index == blockCount, block.plainCount <= plan.blockSize,
+      plainCount == UInt64(blockCount) * UInt64(plan.blockSize)
+    else {
+      throw BatchError(.invalid, "block \(block.index) is not the next one of its file")
+    }
+    try framing.append(block)
+    blockCount += 1
+    plainCount += UInt64(block.plainCount)
+  }
+
+  /// The last bytes of the file.
+  ///
+  /// - Throws: `.changed` when the blocks have not the size of the plan: the file grew or shrank.
+  public func finish() throws(BatchError) -> [UInt8] {
+    if let size = plan.fileSize, size != plainCount {
+      throw BatchError(.changed, "changed while it was read: \(plainCount) bytes instead of \(size)")
+    }
+    return try framing.trailer(plainCount: plainCount)
+  }
+}

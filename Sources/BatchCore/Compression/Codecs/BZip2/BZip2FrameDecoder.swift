@@ -1,0 +1,50 @@
+import BatchEngine
+import CBZip2
+
+/// bzip2 streams. The library compares the CRC of each block and of each stream, and has one number for a wrong
+/// one and for data that cannot be decoded.
+final class BZip2FrameDecoder: FrameDecoder {
+  let startLength = 4
+  let padding = FramePadding.none
+  private var stream = bz_stream()
+  private var isOpen = false
+
+  deinit { close() }
+
+  func canStart(with bytes: [UInt8]) -> Bool {
+    guard Array("BZh".utf8).starts(with: bytes.prefix(3)) else { return false }
+    return bytes.count < 4 || (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(bytes[3])
+  }
+
+  func begin() throws(FrameFailure) {
+    close()
+    stream = bz_stream()
+    guard BZ2_bzDecompressInit(&stream, 0, 0) == BZ_OK else { throw .failed(.noCodecMemory) }
+    isOpen = true
+  }
+
+  func step(
+    _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(FrameFailure) -> FrameStep {
+    let given = UInt32(clamping: input.count)
+    let room = UInt32(clamping: output.count)
+    stream.next_in = UnsafeMutableRawPointer(mutating: input.baseAddress)?.assumingMemoryBound(to: CChar.self)
+    stream.avail_in = given
+    stream.next_out = output.baseAddress?.assumingMemoryBound(to: CChar.self)
+    stream.avail_out = room
+    let result = BZ2_bzDecompress(&stream)
+    switch result {
+    case BZ_OK, BZ_STREAM_END: break
+    case BZ_MEM_ERROR: throw .failed(.noCodecMemory)
+    default: throw .corrupt
+    }
+    return FrameStep(
+      consumed: Int(given - stream.avail_in), produced: Int(room - stream.avail_out),
+      isEnd: result == BZ_STREAM_END)
+  }
+
+  private func close() {
+    if isOpen { BZ2_bzDecompressEnd(&stream) }
+    isOpen = false
+  }
+}

@@ -1,0 +1,48 @@
+import BatchEngine
+
+/// A compressor of one format at one level with the memory it works in, kept from file to file.
+///
+/// One thread at a time uses it: each lane has its own. What it writes depends on the bytes alone, never on
+/// what it did before, so that any lane gives the same result.
+public protocol CodecContext: AnyObject {
+  var format: CompressionFormat { get }
+  var level: Int { get }
+
+  /// Appends one complete gzip member, zstd frame, xz stream or lz4 frame with the whole content.
+  ///
+  /// Nothing of the file's name or time goes into it. All have a check of the content: CRC-32 and length
+  /// for gzip, length and XXH64 for zstd, CRC-64 for xz, length and XXH32 for lz4.
+  /// - Throws: `.exhausted` when memory is missing.
+  func compress(wholeFile: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(BatchError)
+
+  /// One block of a file that many contexts compress together, as a ``BlockPlan`` cuts it.
+  ///
+  /// - Parameters:
+  ///   - bytes: all of the block: ``BlockPlan/blockSize`` bytes, fewer only in the last block.
+  ///   - index: the number of the block in its file, from 0.
+  /// - Throws: `.exhausted` when memory is missing.
+  func compress(block bytes: UnsafeRawBufferPointer, index: Int) throws(BatchError) -> CompressedBlock
+}
+
+extension [UInt8] {
+  /// Lets a C library write behind the last byte, without clearing the room first.
+  ///
+  /// - Parameters:
+  ///   - capacity: how much room it gets.
+  ///   - fill: returns how many bytes it has written.
+  mutating func append(
+    upTo capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) throws(BatchError) -> Int
+  ) throws(BatchError) {
+    try append(addingCapacity: capacity) { (span: inout OutputSpan<UInt8>) throws(BatchError) in
+      try span.withUnsafeMutableBufferPointer { (buffer, count) throws(BatchError) in
+        guard let base = buffer.baseAddress else { return }
+        count = try fill(base)
+      }
+    }
+  }
+
+  /// Appends a number as formats on disk want it, lowest byte first.
+  mutating func appendLittleEndian(_ value: some FixedWidthInteger) {
+    Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+  }
+}

@@ -1,0 +1,85 @@
+import BatchEngine
+import CDeflate
+import CZlib
+
+/// gzip members by zlib, and single members that are in memory by libdeflate.
+final class GzipFrameDecoder: FrameDecoder {
+  // The magic number alone: a method that is not deflate is an error of a member, as gzip has it.
+  let startLength = 2
+  // gzip judges two bytes: a single one is the beginning of something that ends early.
+  let shortestGarbage = 2
+  let padding = FramePadding.untilEnd
+  // zlib's state points back at the stream, which therefore must stay in its place.
+  private let stream: UnsafeMutablePointer<z_stream>
+  private let whole: OpaquePointer
+
+  init() throws(BatchError) {
+    guard let whole = libdeflate_alloc_decompressor() else { throw .noCodecMemory }
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    self.whole = whole
+    // The largest window, and nothing but gzip.
+    let result = inflateInit2_(
+      stream, MAX_WBITS + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    guard result == Z_OK else { throw .noCodecMemory }
+  }
+
+  deinit {
+    inflateEnd(stream)
+    stream.deallocate()
+    libdeflate_free_decompressor(whole)
+  }
+
+  func canStart(with bytes: [UInt8]) -> Bool {
+    ([0x1F, 0x8B] as [UInt8]).starts(with: bytes)
+  }
+
+  func begin() {
+    inflateReset(stream)
+  }
+
+  func step(
+    _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(FrameFailure) -> FrameStep {
+    let inputSize = UInt32(clamping: input.count)
+    let outputSize = UInt32(clamping: output.count)
+    stream.pointee.next_in = UnsafeMutablePointer(mutating: input.bytes)
+    stream.pointee.avail_in = inputSize
+    stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    stream.pointee.avail_out = outputSize
+    let result = inflate(stream, Z_NO_FLUSH)
+    switch result {
+    // No progress is no error: the input may be used up.
+    case Z_OK, Z_STREAM_END, Z_BUF_ERROR: break
+    case Z_MEM_ERROR: throw .failed(.noCodecMemory)
+    case Z_DATA_ERROR where isCheckError: throw .checksum
+    default: throw .corrupt
+    }
+    return FrameStep(
+      consumed: Int(inputSize - stream.pointee.avail_in),
+      produced: Int(outputSize - stream.pointee.avail_out), isEnd: result == Z_STREAM_END)
+  }
+
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
+    let trailer = 8
+    guard wholeFile.count >= 18 else { return nil }
+    let size = Int(
+      wholeFile.loadUnaligned(fromByteOffset: wholeFile.count - trailer / 2, as: UInt32.self).littleEndian)
+    // DEFLATE makes at most 1,032 bytes of one; a larger length belongs to something else.
+    guard size <= largest, size / 1032 <= wholeFile.count, buffer.reserve(size) else {
+      return nil
+    }
+    var consumed = 0
+    var produced = 0
+    let result = libdeflate_gzip_decompress_ex(
+      whole, wholeFile.baseAddress, wholeFile.count, buffer.room.baseAddress, size, &consumed, &produced)
+    return result == LIBDEFLATE_SUCCESS && consumed == wholeFile.count ? produced : nil
+  }
+
+  /// Whether the data could be decoded and its CRC-32 or length is another. zlib tells by words alone.
+  private var isCheckError: Bool {
+    guard let message = stream.pointee.msg else { return false }
+    let text = String(cString: message)
+    return text == "incorrect data check" || text == "incorrect length check"
+  }
+}

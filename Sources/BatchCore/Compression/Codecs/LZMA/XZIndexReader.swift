@@ -1,0 +1,69 @@
+import BatchEngine
+import CLZMA
+
+/// Reads the indexes of an xz file from its end, streams and padding included.
+struct XZIndexReader {
+  /// How much memory the index of a file may take, in bytes: some two million blocks.
+  private static let memoryLimit: UInt64 = 64 << 20
+
+  let size: UInt64
+
+  /// - Returns: one part for each block, nil when the indexes cannot be read or are wrong.
+  func parts(_ read: PartScanner.Reader) throws(BatchError) -> [CompressedPart]? {
+    var stream = lzma_stream()
+    defer { lzma_end(&stream) }
+    var index: OpaquePointer?
+    defer { lzma_index_end(index, nil) }
+    // liblzma keeps the place of the index until it is done.
+    return try withUnsafeMutablePointer(to: &index) { place throws(BatchError) in
+      guard
+        lzma_file_info_decoder(&stream, place, Self.memoryLimit, size) == LZMA_OK,
+        try decode(&stream, read), let index = place.pointee
+      else { return nil }
+      return blocks(of: index)
+    }
+  }
+
+  /// Gives liblzma the bytes of the places it asks for.
+  private func decode(_ stream: inout lzma_stream, _ read: PartScanner.Reader) throws(BatchError) -> Bool {
+    try withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 1) { buffer throws(BatchError) in
+      var offset: UInt64 = 0
+      while true {
+        if stream.avail_in == 0 {
+          let count = try read(offset, buffer)
+          guard count > 0 else { return false }
+          offset += UInt64(count)
+          stream.next_in = UnsafeRawBufferPointer(buffer).bytes
+          stream.avail_in = count
+        }
+        switch lzma_code(&stream, LZMA_RUN) {
+        case LZMA_OK: continue
+        case LZMA_STREAM_END: return true
+        case LZMA_SEEK_NEEDED:
+          guard stream.seek_pos <= size else { return false }
+          offset = stream.seek_pos
+          stream.avail_in = 0
+        default: return false
+        }
+      }
+    }
+  }
+
+  private func blocks(of index: OpaquePointer) -> [CompressedPart]? {
+    var parts: [CompressedPart] = []
+    var place = lzma_index_iter()
+    lzma_index_iter_init(&place, index)
+    while lzma_index_iter_next(&place, LZMA_INDEX_ITER_NONEMPTY_BLOCK) == 0 {
+      let block = place.block
+      let (compressedEnd, isLong) = block.compressed_file_offset.addingReportingOverflow(block.total_size)
+      let plainStart = block.uncompressed_file_offset
+      let (plainEnd, isLarge) = plainStart.addingReportingOverflow(block.uncompressed_size)
+      guard !isLong, !isLarge, compressedEnd <= size, let flags = place.stream.flags else { return nil }
+      parts.append(
+        CompressedPart(
+          compressed: block.compressed_file_offset..<compressedEnd,
+          plain: plainStart..<plainEnd, check: flags.pointee.check.rawValue))
+    }
+    return parts
+  }
+}

@@ -1,0 +1,103 @@
+import BatchEngine
+
+/// A compressed format or a form of archive that is recognised by its first bytes, so that it can be called by its
+/// name; most of them are not read.
+///
+/// Whoever reads one of them asks its own detection first. Formats that are read everywhere (gzip, zstd, xz, lz4,
+/// bzip2, compress(1), lzip; tar, cpio, zip, 7z) are not among these.
+public struct UnsupportedFormat: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
+    /// One stream of compressed bytes.
+    case compressed
+    /// Members with names.
+    case archive
+  }
+
+  /// How people call it.
+  public let name: String
+  public let kind: Kind
+
+  private init(_ name: String, _ kind: Kind) {
+    self.name = name
+    self.kind = kind
+  }
+
+  /// The format of a file by its first bytes; nil when they are of none in the table.
+  ///
+  /// - Parameter start: the first ``CompressionFormat/detectionLength`` bytes, or all of a shorter file. ISO images
+  ///   are recognised when ``isoLength`` bytes are there.
+  public static func detect(_ start: UnsafeRawBufferPointer) -> UnsupportedFormat? {
+    table.first { row in start.dropFirst(row.offset).starts(with: row.magic) }?.format
+  }
+
+  /// The same for bytes in an array.
+  public static func detect(_ start: [UInt8]) -> UnsupportedFormat? {
+    start.withUnsafeBytes { detect($0) }
+  }
+
+  /// How many bytes of the start tell an ISO 9660 image: 16 sectors and the first six bytes of the next one.
+  public static let isoLength = 16 * 2048 + 6
+
+  /// The format that a name claims where no magic number exists; nil for all other names.
+  public static func claimed(by path: PathBytes) -> UnsupportedFormat? {
+    path.bytes.suffix(3).elementsEqual(".br".utf8) ? UnsupportedFormat("Brotli", .compressed) : nil
+  }
+
+  /// For people, to follow the name of the file.
+  public var message: String {
+    switch kind {
+    case .compressed: "unsupported: \(name) data"
+    case .archive: "unsupported: \(name) archive"
+    }
+  }
+
+  private struct Row {
+    let format: UnsupportedFormat
+    let offset: Int
+    let magic: [UInt8]
+
+    init(_ format: UnsupportedFormat, at offset: Int = 0, _ magic: [UInt8]) {
+      self.format = format
+      self.offset = offset
+      self.magic = magic
+    }
+  }
+
+  private static let table: [Row] =
+    compressedRows + archiveRows
+    // The magic numbers of zstd 0.1 to 0.7, which libzstd reads only where it was built for that.
+    + [0x1E, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27].map { Row(legacyZstd, [$0, 0xB5, 0x2F, 0xFD]) }
+
+  private static let legacyZstd = UnsupportedFormat("zstd before version 0.8", .compressed)
+
+  private static let compressedRows = [
+    Row(UnsupportedFormat("lzop", .compressed), [0x89] + Array("LZO".utf8) + [0x00, 0x0D, 0x0A, 0x1A, 0x0A]),
+    Row(UnsupportedFormat("legacy lz4", .compressed), [0x02, 0x21, 0x4C, 0x18]),
+    Row(UnsupportedFormat("zstd dictionary", .compressed), [0x37, 0xA4, 0x30, 0xEC]),
+    Row(UnsupportedFormat("lrzip", .compressed), Array("LRZI".utf8)),
+    Row(UnsupportedFormat("rzip", .compressed), Array("RZIP".utf8)),
+    Row(UnsupportedFormat("pack(1)", .compressed), [0x1F, 0x1E]),
+    Row(UnsupportedFormat("compress -H", .compressed), [0x1F, 0xA0]),
+    Row(UnsupportedFormat("bzip 1", .compressed), Array("BZ0".utf8)),
+    Row(
+      UnsupportedFormat("Snappy", .compressed), [0xFF, 0x06, 0x00, 0x00] + Array("sNaPpY".utf8)),
+    Row(UnsupportedFormat("LZFSE", .compressed), Array("bvx2".utf8)),
+  ]
+
+  private static let archiveRows =
+    [
+      Row(UnsupportedFormat("RAR 5", .archive), Array("Rar!".utf8) + [0x1A, 0x07, 0x01, 0x00]),
+      Row(UnsupportedFormat("RAR", .archive), Array("Rar!".utf8) + [0x1A, 0x07, 0x00]),
+      Row(UnsupportedFormat("cab", .archive), Array("MSCF".utf8) + [0, 0, 0, 0]),
+      Row(UnsupportedFormat("ar", .archive), Array("!<arch>\n".utf8)),
+      Row(UnsupportedFormat("xar", .archive), Array("xar!".utf8)),
+      Row(UnsupportedFormat("WARC", .archive), Array("WARC/".utf8)),
+      Row(UnsupportedFormat("SquashFS", .archive), Array("hsqs".utf8)),
+      Row(UnsupportedFormat("ACE", .archive), at: 7, Array("**ACE**".utf8)),
+      Row(UnsupportedFormat("Zoo", .archive), at: 20, [0xDC, 0xA7, 0xC4, 0xFD]),
+      Row(UnsupportedFormat("ISO 9660", .archive), at: 16 * 2048 + 1, Array("CD001".utf8)),
+    ]
+    + ["lh0", "lh1", "lh4", "lh5", "lh6", "lh7", "lhd", "lz4", "lz5", "lzs"].map {
+      Row(UnsupportedFormat("LHA", .archive), at: 2, Array("-\($0)-".utf8))
+    }
+}

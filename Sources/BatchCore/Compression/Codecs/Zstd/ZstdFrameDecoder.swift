@@ -1,0 +1,93 @@
+import BatchEngine
+import CZstd
+
+/// Zstandard and skippable frames.
+final class ZstdFrameDecoder: FrameDecoder {
+  let startLength = 4
+  let padding = FramePadding.none
+  private let context: OpaquePointer
+  private let windowLog: Int
+  private var start = FrameStart()
+
+  /// - Throws: `.invalid` for a window that libzstd does not know.
+  init(windowLog: Int) throws(BatchError) {
+    guard let context = ZSTD_createDCtx() else { throw .noCodecMemory }
+    self.context = context
+    self.windowLog = windowLog
+    let result = ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, Int32(clamping: windowLog))
+    guard ZSTD_isError(result) == 0 else {
+      throw BatchError(
+        .invalid, "a window of 2^\(windowLog) bytes is not one of zstd's", remedy: "use 10 to 31")
+    }
+  }
+
+  deinit {
+    ZSTD_freeDCtx(context)
+  }
+
+  func canStart(with bytes: [UInt8]) -> Bool {
+    ([0x28, 0xB5, 0x2F, 0xFD] as [UInt8]).starts(with: bytes) || CompressionFormat.canSkip(bytes)
+  }
+
+  var checkGap: CheckGap? {
+    guard let flags = start.flags(of: CompressionFormat.zstdMagic) else { return nil }
+    return flags & 0x04 == 0 ? .noChecksum : nil
+  }
+
+  func begin() {
+    ZSTD_DCtx_reset(context, ZSTD_reset_session_only)
+    start = FrameStart()
+  }
+
+  func step(
+    _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(FrameFailure) -> FrameStep {
+    var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
+    var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
+    let result = ZSTD_decompressStream(context, &target, &source)
+    switch ZSTD_getErrorCode(result) {
+    case ZSTD_error_no_error: break
+    case ZSTD_error_checksum_wrong: throw .checksum
+    case ZSTD_error_memory_allocation: throw .failed(.noCodecMemory)
+    case ZSTD_error_frameParameter_windowTooLarge:
+      throw .failed(
+        BatchError(.exhausted, "the zstd frame needs a window of more than 2^\(windowLog) bytes"))
+    case ZSTD_error_dictionary_wrong:
+      throw .failed(BatchError(.invalid, "the zstd frame needs the dictionary that it was made with"))
+    default: throw .corrupt
+    }
+    start.pass(UnsafeRawBufferPointer(rebasing: input.prefix(source.pos)))
+    return FrameStep(consumed: source.pos, produced: target.pos, isEnd: result == 0)
+  }
+
+  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
+    // The two numbers above all sizes say that the size is unknown or the frame is none.
+    let size = ZSTD_getFrameContentSize(wholeFile.baseAddress, wholeFile.count)
+    guard size <= UInt64(largest),
+      ZSTD_findFrameCompressedSize(wholeFile.baseAddress, wholeFile.count) == wholeFile.count,
+      buffer.reserve(Int(size))
+    else { return nil }
+    let count = ZSTD_decompressDCtx(
+      context, buffer.room.baseAddress, Int(size), wholeFile.baseAddress, wholeFile.count)
+    return ZSTD_isError(count) == 0 ? count : nil
+  }
+
+  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? {
+    guard ZSTD_findFrameCompressedSize(wholeFrame.baseAddress, wholeFrame.count) == wholeFrame.count else {
+      return nil
+    }
+    let count = ZSTD_decompressDCtx(
+      context, room.baseAddress, room.count, wholeFrame.baseAddress, wholeFrame.count)
+    start = FrameStart()
+    start.pass(UnsafeRawBufferPointer(rebasing: wholeFrame.prefix(5)))
+    return ZSTD_isError(count) == 0 ? count : nil
+  }
+}
+
+extension CompressionFormat {
+  /// Whether a skippable frame may begin with these bytes, four or fewer.
+  static func canSkip(_ bytes: [UInt8]) -> Bool {
+    guard let first = bytes.first, first & 0xF0 == 0x50 else { return false }
+    return ([0x2A, 0x4D, 0x18] as [UInt8]).starts(with: bytes.dropFirst())
+  }
+}

@@ -1,0 +1,103 @@
+import BatchEngine
+
+/// Follows the frames of a zstd file by their headers and those of their blocks, RFC 8878.
+struct ZstdFrameScanner {
+  /// The longest header of a frame in bytes, its magic number included.
+  private static let longestHeader = 18
+  private static let magicLength: UInt64 = 4
+  /// Frames of a few bytes each could take more memory than the file has room on the disk.
+  private static let mostFrames = 1 << 16
+
+  let size: UInt64
+
+  /// - Returns: one part for each frame, nil when a frame does not tell its content's size or is damaged, and
+  ///   when there are too many.
+  func parts(_ read: PartScanner.Reader) throws(BatchError) -> [CompressedPart]? {
+    var parts: [CompressedPart] = []
+    var offset: UInt64 = 0
+    var plain: UInt64 = 0
+    while offset < size {
+      guard parts.count < Self.mostFrames else { return nil }
+      guard let frame = try frame(at: offset, read) else { return nil }
+      let (end, isHuge) = plain.addingReportingOverflow(frame.content)
+      guard !isHuge else { return nil }
+      parts.append(CompressedPart(compressed: offset..<frame.end, plain: plain..<end))
+      offset = frame.end
+      plain = end
+    }
+    return parts
+  }
+
+  /// Where a frame with content ends; nil when it is none, or is damaged.
+  func end(ofFrameAt offset: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> UInt64? {
+    try frame(at: offset, read, needsContentSize: false)?.end
+  }
+
+  private func frame(
+    at offset: UInt64, _ read: PartScanner.Reader, needsContentSize: Bool = true
+  ) throws(BatchError) -> (end: UInt64, content: UInt64)? {
+    let start = try bytes(Self.longestHeader, at: offset, read)
+    guard start.count >= 8 else { return nil }
+    let magic = number(start[..<4])
+    if CompressionFormat.isSkippable(UInt32(magic)) {
+      return checked(offset + 8 + number(start[4..<8])).map { ($0, 0) }
+    }
+    guard magic == UInt64(CompressionFormat.zstdMagic),
+      let header = Header(start, needsContentSize: needsContentSize)
+    else { return nil }
+    var offset = offset + UInt64(header.length)
+    while true {
+      let start = try bytes(3, at: offset, read)
+      guard start.count == 3 else { return nil }
+      let block = number(start[...])
+      let length: UInt64
+      switch block >> 1 & 3 {
+      case 0, 2: length = block >> 3
+      case 1: length = 1
+      default: return nil
+      }
+      guard let end = checked(offset + 3 + length) else { return nil }
+      offset = end
+      if block & 1 == 1 { break }
+    }
+    return checked(offset + (header.hasChecksum ? 4 : 0)).map { ($0, header.contentSize) }
+  }
+
+  /// What a frame's header says.
+  private struct Header {
+    let length: Int
+    let contentSize: UInt64
+    let hasChecksum: Bool
+
+    /// - Returns: nil when it is cut off or does not tell the size.
+    init?(_ bytes: [UInt8], needsContentSize: Bool) {
+      let descriptor = bytes[4]
+      let isSingleSegment = descriptor >> 5 & 1 == 1
+      let sizeLength = [isSingleSegment ? 1 : 0, 2, 4, 8][Int(descriptor >> 6)]
+      let dictionaryLength = [0, 1, 2, 4][Int(descriptor & 3)]
+      let start = 5 + (isSingleSegment ? 0 : 1) + dictionaryLength
+      guard sizeLength > 0 || !needsContentSize, bytes.count >= start + sizeLength else { return nil }
+      let size = number(bytes[start..<(start + sizeLength)])
+      length = start + sizeLength
+      contentSize = sizeLength == 2 ? size + 256 : size
+      hasChecksum = descriptor >> 2 & 1 == 1
+    }
+  }
+
+  private func checked(_ end: UInt64) -> UInt64? { end <= size ? end : nil }
+
+  private func bytes(
+    _ count: Int, at offset: UInt64, _ read: PartScanner.Reader
+  ) throws(BatchError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    try bytes.append(upTo: count) { room throws(BatchError) in
+      try read(offset, UnsafeMutableRawBufferPointer(start: room, count: count))
+    }
+    return bytes
+  }
+}
+
+/// A number as it stands in a file, lowest byte first, of at most eight bytes.
+private func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+  bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+}

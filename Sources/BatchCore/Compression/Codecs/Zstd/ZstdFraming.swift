@@ -1,0 +1,27 @@
+import BatchEngine
+
+/// Zstandard frames one behind the other: nothing around them.
+struct ZstdFraming: BlockFraming {
+  private let level: Int
+  private var isEmpty = true
+
+  init(level: Int) {
+    self.level = level
+  }
+
+  func header() -> [UInt8] { [] }
+
+  mutating func append(_ block: CompressedBlock) {
+    isEmpty = false
+  }
+
+  func trailer(plainCount: UInt64) throws(BatchError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    // No bytes at all would be no zstd file.
+    if isEmpty {
+      let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+      try ZstdContext(level: level).compress(wholeFile: nothing, into: &bytes)
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,36 @@
+import BatchEngine
+import Synchronization
+
+/// How many parts of large files the lanes of a run decode at a time: two for each lane where there is one file, one
+/// for each where there are several, which keep the lanes busy by themselves.
+final class PartBudget: Sendable {
+  private static let partsPerLane = 2
+
+  private let files = Atomic<Int>(0)
+  private let tokens = Mutex<TokenBudget?>(nil)
+
+  /// Counts a file that begins to be decoded by parts; ``end()`` follows.
+  func begin() { files.add(1, ordering: .relaxed) }
+
+  func end() { files.subtract(1, ordering: .relaxed) }
+
+  /// How many parts one file may have in memory now, 1 or more.
+  func share(concurrency: Int) -> Int {
+    let files = files.load(ordering: .relaxed)
+    return files > 1 ? max(1, concurrency / files) : Self.capacity(concurrency)
+  }
+
+  /// Waits until so many parts may be in memory, and runs `body`.
+  func with<Result>(
+    _ count: Int, concurrency: Int, _ body: () throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    let budget = tokens.withLock { tokens in
+      let budget = tokens ?? TokenBudget(capacity: Self.capacity(concurrency))
+      tokens = budget
+      return budget
+    }
+    return try budget.withTokens(count, body)
+  }
+
+  private static func capacity(_ concurrency: Int) -> Int { partsPerLane * max(1, min(concurrency, 1 << 16)) }
+}

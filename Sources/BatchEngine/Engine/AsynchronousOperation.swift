@@ -1,0 +1,82 @@
+import Foundation
+import Synchronization
+
+/// An operation that runs on after `start` has returned and says itself when it is finished.
+///
+/// It keeps the rules that the queue relies on: it finishes also when it was cancelled before it began,
+/// and it gives notice after its state has changed, outside the lock.
+open class AsynchronousOperation: Operation, @unchecked Sendable {
+  private enum Phase {
+    case ready, executing, finished
+  }
+
+  private let phase = Mutex(Phase.ready)
+
+  override public final var isAsynchronous: Bool { true }
+  override public final var isExecuting: Bool { phase.withLock { $0 == .executing } }
+  override public final var isFinished: Bool { phase.withLock { $0 == .finished } }
+
+  /// Begins the work; called by the queue. A second call does nothing.
+  override public final func start() {
+    if begin() { run(execute) }
+  }
+
+  /// Begins the work by hand, outside any queue.
+  ///
+  /// - Throws: `invalid` when a dependency is not finished or the operation has been started before.
+  public final func startByHand() throws(BatchError) {
+    try startByHand(doing: execute)
+  }
+
+  /// The same with other work in the place of ``execute()``.
+  ///
+  /// - Parameter work: calls ``finish()`` as that does.
+  package final func startByHand(doing work: () -> Void) throws(BatchError) {
+    guard isReady || isCancelled else {
+      throw BatchError(.invalid, "an operation cannot start before those it depends on are finished")
+    }
+    guard begin() else {
+      throw BatchError(.invalid, "an operation can be started once only")
+    }
+    run(work)
+  }
+
+  /// The work. An override calls ``finish()`` once, at any later time, on any thread.
+  open func execute() {
+    finish()
+  }
+
+  /// Called in place of ``execute()`` when the operation was cancelled while it waited.
+  open func cancelledBeforeStart() {}
+
+  /// Marks the operation as finished, which lets the queue go on. Calls after the first do nothing.
+  public final func finish() {
+    let ends = phase.withLock { phase in
+      guard phase == .executing else { return false }
+      phase = .finished
+      return true
+    }
+    guard ends else { return }
+    didChangeValue(forKey: "isExecuting")
+    didChangeValue(forKey: "isFinished")
+  }
+
+  /// Whether this call, of all that try, is the one that begins.
+  private func begin() -> Bool {
+    phase.withLock { phase in
+      guard phase == .ready else { return false }
+      phase = .executing
+      return true
+    }
+  }
+
+  private func run(_ work: () -> Void) {
+    didChangeValue(forKey: "isExecuting")
+    if isCancelled {
+      cancelledBeforeStart()
+      finish()
+    } else {
+      work()
+    }
+  }
+}

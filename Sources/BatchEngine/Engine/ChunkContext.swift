@@ -1,0 +1,281 @@
+import Glibc
+
+/// What a job has at hand while it processes one chunk: reading, reporting, and the lane's own tools.
+///
+/// It belongs to one call of ``BatchJob/process(_:in:)`` and must not leave it.
+public final class ChunkContext {
+  private let bench: Workbench
+  private let policy: EventPolicy
+  private let counters: Counters
+  private let cancellation: Cancellation
+  /// Operations of the run at once. What one of them shares out by itself keeps to it as well.
+  package let concurrency: Int
+  private(set) var problems: [MetProblem] = []
+  /// How many results the chunk has so far. A job that keeps it up has problems told between its results.
+  public var resultCount = 0
+
+  init(
+    bench: Workbench, policy: EventPolicy, concurrency: Int, counters: Counters, cancellation: Cancellation
+  ) {
+    self.bench = bench
+    self.policy = policy
+    self.concurrency = concurrency
+    self.counters = counters
+    self.cancellation = cancellation
+  }
+
+  /// - Throws: why the run is to stop, when it is. To be asked before each item that takes a while.
+  public func checkCancellation() throws(BatchError) {
+    try cancellation.check()
+  }
+
+  /// The tool of this lane for an owner, such as the digests of a hash job; made once for each lane.
+  public func tool<Tool: AnyObject>(
+    of owner: AnyObject, _ make: () throws(BatchError) -> Tool
+  ) throws(BatchError) -> Tool {
+    try bench.tool(owner: owner, make)
+  }
+
+  /// Reads a file to its end, again where the policies say so, and counts it.
+  ///
+  /// - Parameters:
+  ///   - isCounted: whether the file counts as done when it is read; otherwise ``finish()``, ``skip()`` or
+  ///     ``report(_:)`` follows.
+  ///   - restart: called before the content comes, and again when reading starts over.
+  ///   - consume: called with each piece of the content, in order.
+  /// - Returns: nil when the content is not to be used; the reason has been reported.
+  /// - Throws: only what ends the run: its cancellation, or an error that `restart` or `consume` throws.
+  public func read(
+    _ record: FileRecord, isCounted: Bool = true, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
+    try read(
+      record, isCounted: isCounted,
+      opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
+  }
+
+  /// The same for a reader that wants to know more of the open file, each time that reading starts.
+  ///
+  /// - Parameters:
+  ///   - keepsShort: whether what there was of a file that became shorter is used; the file counts as failed, also
+  ///     where `isCounted` is false.
+  ///   - room: as in ``FileReader/read(_:into:opened:consume:)``.
+  package func read(
+    _ record: FileRecord, isCounted: Bool = true, keepsShort: Bool = false,
+    into room: UnsafeMutableRawBufferPointer? = nil,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
+    var attempt = 0
+    while true {
+      try checkCancellation()
+      var fatal: BatchError?
+      do throws(BatchError) {
+        let outcome = try bench.reader.read(record, into: room) {
+          (file: borrowing Descriptor, status) throws(BatchError) in
+          do throws(BatchError) {
+            try opened(file, status)
+          } catch {
+            fatal = error
+            throw error
+          }
+        } consume: { (piece) throws(BatchError) in
+          do throws(BatchError) {
+            try checkCancellation()
+            try consume(piece)
+            counters.addBytes(piece.count)
+          } catch {
+            fatal = error
+            throw error
+          }
+        }
+        if outcome.isStable { return finished(outcome, isCounted) }
+        if attempt < policy.retries(after: .changed) {
+          attempt += 1
+          continue
+        }
+        return changed(outcome, record, isCounted, keepsShort: keepsShort)
+      } catch {
+        if let fatal { throw fatal }
+        let problem = Problem(error)
+        if attempt < policy.retries(after: problem.event) {
+          attempt += 1
+          continue
+        }
+        report(problem)
+        return nil
+      }
+    }
+  }
+
+  /// Reads a file that has been read and counted before, to look at its content in another way.
+  ///
+  /// - Returns: nil when it cannot be read as it was; nothing is reported.
+  public func reread(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
+    do throws(BatchError) {
+      return try bench.reader.read(record, restart: restart) { (piece) throws(BatchError) in
+        try checkCancellation()
+        try consume(piece)
+      }
+    } catch {
+      try checkCancellation()
+      return nil
+    }
+  }
+
+  /// Reads a part of a file that has not changed since the walk saw it.
+  ///
+  /// - Parameters:
+  ///   - range: within the size that the walk saw.
+  ///   - buffer: as many bytes as the range.
+  /// - Throws: `changed` when the file is not what it was, or another error with its path.
+  public func read(
+    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(BatchError) {
+    try checkCancellation()
+    try bench.reader.read(record, range: range, into: buffer)
+    counters.addBytes(buffer.count)
+  }
+
+  /// Opens a file and lends its descriptor, as ``FileReader/withFile(_:_:)``.
+  package func withFile<Result>(
+    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try bench.reader.withFile(record, body)
+  }
+
+  /// Lends the descriptor of the folder that something lies in, as ``FileReader/withFolder(of:_:)``.
+  package func withFolder<Result>(
+    of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try bench.reader.withFolder(of: record, body)
+  }
+
+  /// Has the files of a folder read through a descriptor, as ``FileReader/useFolder(_:for:of:)``.
+  package func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
+    bench.reader.useFolder(descriptor, for: directory, of: owner)
+  }
+
+  /// Lets go of the folder that the last file was read from.
+  package func closeFolder() { bench.reader.closeFolder() }
+
+  /// Counts a file that was read although it changed meanwhile, as the policy says.
+  ///
+  /// - Returns: whether what was read is to be used.
+  package func finishChanged(_ path: PathBytes) -> Bool {
+    let error = BatchError(.changed, "changed while it was read", path: path)
+    let severity = policy.severity(of: .changed)
+    note(Problem(.changed, error), severity)
+    if severity == .failure {
+      counters.addFailed()
+      return false
+    }
+    counters.addChanged()
+    counters.addDone()
+    return true
+  }
+
+  /// Counts an item that was processed without being read.
+  public func finish() {
+    counters.addDone()
+  }
+
+  /// Counts bytes that were read otherwise than through the context.
+  package func count(bytes: Int) {
+    counters.addBytes(bytes)
+  }
+
+  /// Counts an item that asks for nothing.
+  public func skip() {
+    counters.addSkipped()
+  }
+
+  /// Reads standard input to its end and counts it as a file.
+  ///
+  /// - Returns: whether it could be read; the reason has been reported when not.
+  public func readStandardInput(
+    isCounted: Bool = true, consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Bool {
+    try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FileReader.bufferSize) {
+      buffer throws(BatchError) in
+      let reader = StreamReader(descriptor: STDIN_FILENO, cancellation: cancellation)
+      while true {
+        let count: Int
+        do throws(BatchError) {
+          count = try reader.read(into: UnsafeMutableRawBufferPointer(buffer))
+        } catch {
+          try checkCancellation()
+          report(Problem(.unreadable, error.at("-")))
+          return false
+        }
+        if count == 0 { break }
+        try consume(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[..<count])))
+        counters.addBytes(count)
+      }
+      if isCounted { counters.addDone() }
+      return true
+    }
+  }
+
+  /// Reports that a path could not be processed, and counts it as the policy says.
+  ///
+  /// - Returns: how loud that is.
+  @discardableResult
+  public func report(_ problem: Problem) -> Severity {
+    let severity = policy.severity(of: problem.event)
+    note(problem, severity)
+    if severity == .failure { counters.addFailed() } else { counters.addSkipped(problem.kind) }
+    if problem.event == .missing { counters.addMissing() }
+    return severity
+  }
+
+  /// Reports that a path could not be processed, and counts it as failed whatever the policy.
+  package func fail(_ problem: Problem) {
+    note(problem, .failure)
+    counters.addFailed()
+  }
+
+  /// Says something about a path without an effect on its count.
+  public func warn(_ problem: Problem) {
+    note(problem, .warning)
+  }
+
+  /// Reports that a file which was read could not be used after all; it counts as failed and not as done.
+  public func withdraw(_ problem: Problem) {
+    note(problem, .failure)
+    counters.withdrawDone()
+  }
+
+  private func note(_ problem: Problem, _ severity: Severity) {
+    problems.append(MetProblem(problem: problem, severity: severity, position: resultCount))
+  }
+
+  private func finished(_ outcome: ReadOutcome, _ isCounted: Bool) -> ReadOutcome {
+    if isCounted { counters.addDone() }
+    return outcome
+  }
+
+  private func changed(
+    _ outcome: ReadOutcome, _ record: FileRecord, _ isCounted: Bool, keepsShort: Bool
+  ) -> ReadOutcome? {
+    let severity = policy.severity(of: .changed)
+    if keepsShort, outcome.becameShorter, severity != .failure {
+      let error = BatchError(
+        .changed, "became shorter while it was read; what there was of it is kept", path: record.path)
+      note(Problem(.changed, error), .failure)
+      counters.addFailed()
+      return outcome
+    }
+    let error = BatchError(.changed, "changed while it was read", path: record.path)
+    note(Problem(.changed, error), severity)
+    if severity == .failure {
+      counters.addFailed()
+      return nil
+    }
+    counters.addChanged()
+    return finished(outcome, isCounted)
+  }
+}

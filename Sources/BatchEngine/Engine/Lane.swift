@@ -1,0 +1,21 @@
+import Dispatch
+import Synchronization
+
+/// One serial queue that runs one operation at a time, with the buffers that belong to it.
+///
+/// A serial queue has a thread at once, where a concurrent queue gets one a second beyond the cores.
+final class Lane: Sendable {
+  // A key is an address and nothing else; Dispatch does not say so in its types.
+  private nonisolated(unsafe) static let key = DispatchSpecificKey<Workbench>()
+
+  package let queue: DispatchQueue
+
+  init(number: Int, calls: any FileSystemCalls) {
+    queue = DispatchQueue(label: "batchproc.lane.\(number)")
+    // The queue owns the bench: it is freed with the queue.
+    queue.setSpecific(key: Self.key, value: Workbench(calls: calls))
+  }
+
+  /// The bench of the lane that this code runs on; nil elsewhere.
+  static var workbench: Workbench? { DispatchQueue.getSpecific(key: key) }
+}

@@ -1,0 +1,25 @@
+/// The files below some operands, in tree order.
+public struct TreeSource: BatchSource {
+  private var walker: TreeWalker
+
+  init(walker: TreeWalker) {
+    self.walker = walker
+  }
+
+  public mutating func next() -> WalkItem? { walker.next() }
+
+  /// Where a file has data; nil when it has no holes or cannot be asked.
+  package func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
+
+  /// The calls that the tree is read by.
+  package var calls: any FileSystemCalls { walker.calls }
+
+  /// Takes descriptors from the budget of the run.
+  package func withDescriptors<Result>(_ count: Int, _ body: () -> Result) -> Result {
+    walker.descriptors.withDescriptors(count, body)
+  }
+
+  public func weight(of item: WalkItem) -> Int64 {
+    if case .file(let record) = item, record.status.kind == .regular { record.status.size } else { 0 }
+  }
+}

@@ -1,0 +1,43 @@
+import Glibc
+
+extension BatchError {
+  /// The error of a failed system call, with the class and the remedy that its number implies.
+  ///
+  /// - Parameters:
+  ///   - action: what was tried, for people: "open", "read", "rename".
+  ///   - number: the value of `errno` right after the call.
+  public static func syscall(_ action: String, errno number: Int32, path: PathBytes? = nil) -> BatchError {
+    let (code, remedy) = classify(number)
+    return BatchError(code, "cannot \(action)", path: path, errno: number, remedy: remedy)
+  }
+
+  private static func classify(_ number: Int32) -> (Code, String?) {
+    switch number {
+    case ENOENT: (.missing, nil)
+    case EMFILE: (.exhausted, "raise `ulimit -n`, or lower --max-open-files")
+    case ENFILE: (.exhausted, "the system has no file descriptors left; raise fs.file-max")
+    case ENOMEM, EAGAIN: (.exhausted, "lower --max-concurrency or --max-memory")
+    case ENOSPC: (.unwritable, "free some space and run again")
+    case EDQUOT: (.unwritable, "the disk quota is used up")
+    case EROFS: (.unwritable, "the file system is mounted read-only")
+    case EFBIG: (.unwritable, "the file size limit is reached; see `ulimit -f`")
+    case EPIPE: (.closedOutput, nil)
+    case ENAMETOOLONG: (.invalid, nil)
+    default: (.unreadable, nil)
+    }
+  }
+
+  /// What the system calls its error number, in the C locale's words.
+  public var systemMessage: String? {
+    guard errno != 0 else { return nil }
+    return BatchError.systemMessage(for: errno)
+  }
+
+  package static func systemMessage(for number: Int32) -> String {
+    var buffer = [CChar](repeating: 0, count: 256)
+    // The XSI variant fills the buffer; the number is always known to glibc.
+    guard strerror_r(number, &buffer, buffer.count) == 0 else { return "error \(number)" }
+    let text = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    return String(decoding: text, as: UTF8.self)
+  }
+}

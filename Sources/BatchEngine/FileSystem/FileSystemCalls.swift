@@ -1,0 +1,77 @@
+import CLinux
+import Glibc
+
+/// The system calls by which trees are read, so that a test can put faults in their place.
+///
+/// Every call returns what the kernel returns, or the negative error number; none is interrupted by
+/// a signal (`EINTR` is retried here and nowhere else).
+package protocol FileSystemCalls: Sendable {
+  func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
+  /// Opens a path below a folder without passing a symbolic link (`openat2(2)`); `-ENOSYS` where there is no such call.
+  func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
+  func status(of descriptor: Int32, into status: inout stat) -> Int32
+  func status(
+    of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
+  ) -> Int32
+  func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
+  func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
+  func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
+}
+
+extension FileSystemCalls {
+  package func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: retrying { Int(clinux_open_beneath(directory, path, flags)) })
+  }
+
+  package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
+  {
+    retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) }
+  }
+}
+
+/// The calls of this kernel.
+package struct LinuxCalls: FileSystemCalls {
+  package init() {}
+
+  package func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: retrying { Int(clinux_openat(directory, path, flags | O_CLOEXEC, 0)) })
+  }
+
+  package func status(of descriptor: Int32, into status: inout stat) -> Int32 {
+    fstat(descriptor, &status) == 0 ? 0 : -errno
+  }
+
+  package func status(
+    of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
+  ) -> Int32 {
+    fstatat(directory, path, &status, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno
+  }
+
+  package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    retrying { Glibc.read(descriptor, buffer.baseAddress, buffer.count) }
+  }
+
+  package func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    retrying { clinux_getdents64(descriptor, buffer.baseAddress, buffer.count) }
+  }
+}
+
+/// Repeats a system call that a signal interrupted; failures come back as the negative error number.
+@inline(__always)
+package func retrying(_ call: () -> Int) -> Int {
+  while true {
+    let result = call()
+    if result >= 0 { return result }
+    let number = errno
+    if number != EINTR { return -Int(number) }
+  }
+}
+
+extension FileSystemCalls {
+  package func status(of descriptor: borrowing Descriptor) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = status(of: descriptor.raw, into: &raw)
+    guard result == 0 else { throw .syscall("read the status", errno: -result) }
+    return FileStatus(raw)
+  }
+}

@@ -1,0 +1,71 @@
+import CLinux
+import Glibc
+
+/// The access control list of a file in the form that the kernel keeps it in: `system.posix_acl_access`, `acl(5)`.
+package struct AccessList {
+  package static let accessName = Array("system.posix_acl_access".utf8)
+  package static let defaultName = Array("system.posix_acl_default".utf8)
+
+  private struct Entry {
+    let tag: UInt16
+    let rights: UInt32
+  }
+
+  // The kernel's numbers.
+  private static let user: UInt16 = 0x02
+  private static let owningGroup: UInt16 = 0x04
+  private static let group: UInt16 = 0x08
+  private static let mask: UInt16 = 0x10
+
+  private let entries: [Entry]
+
+  /// Nil for bytes that are no list of version 2.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.starts(with: [2, 0, 0, 0]), bytes.count % 8 == 4 else { return nil }
+    entries = stride(from: 4, to: bytes.count, by: 8).map { place in
+      Entry(
+        tag: UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8, rights: UInt32(bytes[place + 2]) & 7)
+    }
+  }
+
+  /// The permissions of a file that loses its list: nobody gets more than with it.
+  ///
+  /// With a list the group bits of a mode are its mask. Without it the owning group gets its own entry, and neither
+  /// it nor others keep what an entry denies to one of them.
+  ///
+  /// - Parameter mode: that the file has with the list.
+  func permissionsWithoutIt(_ mode: UInt32) -> UInt32 {
+    let mask = entries.first { $0.tag == Self.mask }?.rights ?? 7
+    var groupRights = entries.first { $0.tag == Self.owningGroup }?.rights ?? 0
+    groupRights &= mask & mode >> 3
+    var otherRights = mode & 7
+    for entry in entries where entry.tag == Self.user || entry.tag == Self.group {
+      otherRights &= entry.rights & mask
+      // Whoever is in the owning group and in a named one has the rights of both.
+      if entry.tag == Self.user { groupRights &= entry.rights & mask }
+    }
+    return mode & 0o700 | groupRights << 3 | otherRights
+  }
+
+  /// Removes a list from an open file or folder.
+  ///
+  /// - Parameter name: ``accessName`` or ``defaultName``.
+  /// - Returns: whether there was one; and 0 or the error number.
+  package static func remove(_ name: [UInt8], from descriptor: Int32) -> (isRemoved: Bool, failed: Int32) {
+    PathBytes(name).withCString { name in
+      // The kernel removes a list that is not there without an error.
+      guard clinux_fgetxattr(descriptor, name, nil, 0) >= 0 else {
+        return (false, [ENODATA, ENOTSUP].contains(errno) ? 0 : errno)
+      }
+      return clinux_fremovexattr(descriptor, name) == 0 ? (true, 0) : (false, errno)
+    }
+  }
+
+  /// The permissions that a mode comes to where the list beside it cannot be kept.
+  ///
+  /// - Parameter list: nil where there is none.
+  package static func permissions(_ mode: UInt32, without list: [UInt8]?) -> UInt32 {
+    guard let list else { return mode & 0o777 }
+    return AccessList(list)?.permissionsWithoutIt(mode) ?? mode & 0o700
+  }
+}

@@ -1,0 +1,21 @@
+/// One extended attribute of a file, `xattr(7)`.
+public struct ExtendedAttribute: Sendable, Hashable {
+  /// With its namespace: `user.note`.
+  public var name: [UInt8]
+  public var value: [UInt8]
+
+  public init(name: [UInt8], value: [UInt8]) {
+    self.name = name
+    self.value = value
+  }
+
+  /// Whether it is an access control list, which may forbid to set other attributes.
+  package var isList: Bool { name.starts(with: Self.listNamespace) }
+
+  private static let listNamespace = Array("system.posix_acl_".utf8)
+}
+
+extension [ExtendedAttribute] {
+  /// In the order in which they can be set.
+  package var listsLast: [ExtendedAttribute] { filter { !$0.isList } + filter(\.isList) }
+}

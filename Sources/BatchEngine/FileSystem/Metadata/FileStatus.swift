@@ -1,0 +1,115 @@
+import CLinux
+import Glibc
+
+/// What `stat(2)` tells of a file, in types that do not depend on the platform.
+public struct FileStatus: Sendable, Hashable {
+  /// The kind of a file system object.
+  public enum Kind: UInt8, Sendable {
+    case regular, directory, symbolicLink, fifo, socket, characterDevice, blockDevice, unknown
+  }
+
+  /// A moment as the file system keeps it; seconds may be negative.
+  public struct Time: Sendable, Hashable {
+    public let seconds: Int64
+    /// 0 to 999,999,999.
+    public let nanoseconds: Int32
+
+    public init(seconds: Int64, nanoseconds: Int32) {
+      self.seconds = seconds
+      self.nanoseconds = nanoseconds
+    }
+  }
+
+  public let identity: FileIdentity
+  public let mode: UInt32
+  public let linkCount: UInt64
+  public let owner: UInt32
+  public let group: UInt32
+  /// In bytes; 0 or too large for the files of /proc and /sys.
+  public let size: Int64
+  public let modified: Time
+  /// When content, owner, mode, names or attributes changed last.
+  public let statusChanged: Time
+  /// Bytes that the file takes on its device; fewer than ``size`` where it has holes or is compressed.
+  public let allocated: Int64
+  /// The number of the device that a character or block device stands for.
+  public let device: UInt64
+
+  public init(_ raw: stat) {
+    identity = FileIdentity(device: UInt64(raw.st_dev), inode: UInt64(raw.st_ino))
+    mode = raw.st_mode
+    linkCount = UInt64(raw.st_nlink)
+    owner = raw.st_uid
+    group = raw.st_gid
+    size = Int64(raw.st_size)
+    modified = Time(
+      seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
+    statusChanged = Time(
+      seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_ctim.tv_nsec))
+    // A file system in user space may tell any number.
+    let (bytes, isTooMany) = Int64(raw.st_blocks).multipliedReportingOverflow(by: 512)
+    allocated = isTooMany ? .max : bytes
+    device = UInt64(raw.st_rdev)
+  }
+
+  public var kind: Kind {
+    switch mode & S_IFMT {
+    case S_IFREG: .regular
+    case S_IFDIR: .directory
+    case S_IFLNK: .symbolicLink
+    case S_IFIFO: .fifo
+    case S_IFSOCK: .socket
+    case S_IFCHR: .characterDevice
+    case S_IFBLK: .blockDevice
+    default: .unknown
+    }
+  }
+
+  /// Whether the same file still has the content that it had: same inode, size and mtime.
+  ///
+  /// The change time is left out on purpose: a link, an unlink or a chmod moves it and leaves the bytes.
+  package func hasSameContent(as other: FileStatus) -> Bool {
+    identity == other.identity && size == other.size && modified == other.modified && kind == other.kind
+  }
+
+  /// - Throws: `changed` when this is not the status of what a walk saw.
+  package func requireContent(of record: FileRecord) throws(BatchError) {
+    guard !hasSameContent(as: record.status) else { return }
+    throw BatchError(.changed, "changed while it was read", path: record.path)
+  }
+}
+
+extension FileStatus.Kind {
+  /// Without an article: "FIFO".
+  public var noun: String {
+    switch self {
+    case .regular: "regular file"
+    case .directory: "directory"
+    case .symbolicLink: "symbolic link"
+    case .fifo: "FIFO"
+    case .socket: "socket"
+    case .characterDevice: "character device"
+    case .blockDevice: "block device"
+    case .unknown: "unknown object"
+    }
+  }
+
+  /// For messages: "a FIFO".
+  public var text: String {
+    self == .unknown ? "an object of unknown kind" : "a \(noun)"
+  }
+
+  /// The kind that a directory entry claims; nil when the file system does not say.
+  package init?(entryType: UInt8) {
+    switch Int32(entryType) {
+    case Int32(DT_REG): self = .regular
+    case Int32(DT_DIR): self = .directory
+    case Int32(DT_LNK): self = .symbolicLink
+    case Int32(DT_FIFO): self = .fifo
+    case Int32(DT_SOCK): self = .socket
+    case Int32(DT_CHR): self = .characterDevice
+    case Int32(DT_BLK): self = .blockDevice
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,310 @@
+import CLinux
+import Glibc
+
+/// Reads files for one lane: a buffer, and the folder that the last file was in.
+///
+/// A small file costs four system calls: open, read, status, close. The status afterwards is compared
+/// with what the walk saw; when they are the same nothing changed in between, and when they are not the
+/// file is read again between two looks of its own.
+package final class FileReader {
+  /// Bytes read at a time; files below this size are handed over in one piece.
+  static let bufferSize = 256 << 10
+  /// Files from this size on are read by a second thread while the first one works on what it has.
+  static let overlapThreshold: Int64 = 8 << 20
+  /// Bytes of all buffers that reading one large file takes.
+  static let largeMemory = bufferSize + 2 * OverlappedReader.bufferSize
+
+  private let calls: any FileSystemCalls
+  private let buffer: UnsafeMutableRawBufferPointer
+  private var folder: (directory: DirectoryPath, descriptor: Int32)?
+  /// Who closes the folder's descriptor in place of this reader.
+  private var folderOwner: AnyObject?
+  private lazy var overlapped = OverlappedReader(calls: calls)
+
+  package init(calls: any FileSystemCalls) {
+    self.calls = calls
+    buffer = .allocate(byteCount: Self.bufferSize, alignment: 4096)
+  }
+
+  deinit {
+    closeFolder()
+    buffer.deallocate()
+  }
+
+  /// Closes the folder that is kept open from file to file.
+  package func closeFolder() {
+    if let folder, folderOwner == nil { _ = Glibc.close(folder.descriptor) }
+    folder = nil
+    folderOwner = nil
+  }
+
+  /// Reads files of a folder through a descriptor that was opened below the operand, and through no other one.
+  ///
+  /// A file that is not the one that the walk saw then counts as changed.
+  ///
+  /// - Parameter owner: keeps the descriptor open; let go of with the folder.
+  package func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
+    if folderOwner === owner, folder?.directory === directory { return }
+    closeFolder()
+    folder = (directory, descriptor)
+    folderOwner = owner
+  }
+
+  /// Reads a file from its beginning to its end.
+  ///
+  /// - Parameters:
+  ///   - restart: called before the first buffer, again whenever reading starts over.
+  ///   - consume: called with each piece of the content in order; what it throws ends the reading.
+  /// - Returns: the status that belongs to what was read, and whether the file stood still meanwhile.
+  /// - Throws: `vanished`, `special` or `unreadable`, with the file's path.
+  package func read(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    try read(
+      record, opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
+  }
+
+  /// The same for a reader that wants to know more of the file: it gets it, with its status, each time that reading
+  /// starts.
+  ///
+  /// - Parameter room: where a file that is smaller than it and stands still is read to, as one piece.
+  package func read(
+    _ record: FileRecord, into room: UnsafeMutableRawBufferPointer? = nil,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    do throws(BatchError) {
+      let room = room ?? buffer
+      // A file system may tell any size, also a negative one.
+      if (0..<Int64(room.count)).contains(record.status.size) {
+        let outcome = try readAtOnce(record, into: room, opened: opened, consume: consume)
+        if let outcome { return outcome }
+      }
+      return try readBetweenLooks(record, opened: opened, consume: consume)
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
+  /// Reads a part of a file that is still the one that the walk saw, before and after.
+  ///
+  /// - Throws: `changed` when it is not, and the errors of ``read(_:restart:consume:)``.
+  package func read(
+    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(BatchError) {
+    do throws(BatchError) {
+      let file = try openExactly(record)
+      var count = 0
+      while count < range.count, count < buffer.count {
+        let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<min(range.count, buffer.count)])
+        let offset = off_t(clamping: range.lowerBound + UInt64(count))
+        let result = calls.read(file.raw, into: rest, at: offset)
+        guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
+        if result == 0 { break }
+        count += result
+      }
+      guard count == range.count, try calls.status(of: file).hasSameContent(as: record.status) else {
+        throw BatchError(.changed, "changed while it was read")
+      }
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
+  /// Opens a file and lends its descriptor, with the status that it has now.
+  ///
+  /// - Throws: `vanished`, `special` or `unreadable`, or what `body` throws, with the file's path.
+  package func withFile<Result>(
+    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    do throws(BatchError) {
+      let file = try openExactly(record)
+      let status = try calls.status(of: file)
+      guard status.kind == .regular else {
+        throw BatchError(.special, "is \(status.kind.text) now, passed over")
+      }
+      return try body(file.raw, status)
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
+  /// Lends the descriptor of the folder that something lies in, when it still lies there; of a folder its own.
+  ///
+  /// - Throws: `vanished` when it does not, or what `body` throws, with the path.
+  package func withFolder<Result>(
+    of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    do throws(BatchError) {
+      let folder = try descriptor(of: record.directory)
+      if record.followsLinks || isThere(record, in: folder) { return try body(folder) }
+      closeFolder()
+      let exact = try openFolderExactly(of: record)
+      guard isThere(record, in: exact.raw) else {
+        throw BatchError(.vanished, "is not there any more")
+      }
+      return try body(exact.raw)
+    } catch {
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
+  private func isThere(_ record: FileRecord, in folder: Int32) -> Bool {
+    var raw = stat()
+    let result = record.withName { name in
+      name.pointee == 0
+        ? calls.status(of: folder, into: &raw)
+        : calls.status(of: name, at: folder, followingLinks: false, into: &raw)
+    }
+    return result == 0 && FileStatus(raw).identity == record.status.identity
+  }
+
+  // MARK: The two ways
+
+  /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.
+  private func readAtOnce(
+    _ record: FileRecord, into buffer: UnsafeMutableRawBufferPointer,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome? {
+    let file = try open(record)
+    let size = Int(record.status.size)
+    var count = 0
+    // One byte more is asked for than the size: what comes back then tells the end of the file.
+    repeat {
+      let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<(size + 1)])
+      let result = calls.read(file.raw, into: room)
+      // A FIFO or a folder has taken the file's place.
+      if result == -Int(EAGAIN) || result == -Int(EISDIR) { return nil }
+      guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
+      if result == 0 { break }
+      count += result
+    } while count < size
+    let status = try calls.status(of: file)
+    // Where a source may be removed later, a change time that moved is looked into: before the reading, not after it.
+    guard count == size, status.hasSameContent(as: record.status),
+      folderOwner == nil || status.statusChanged == record.status.statusChanged
+    else { return nil }
+    try opened(file, status)
+    if count > 0 { try consume(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+    return ReadOutcome(status: status, isStable: true)
+  }
+
+  private func readBetweenLooks(
+    _ record: FileRecord, opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    let file = try openExactly(record)
+    let before = try calls.status(of: file)
+    guard before.kind == .regular else {
+      throw BatchError(.special, "is \(before.kind.text) now, passed over")
+    }
+    try opened(file, before)
+    // A file that grows as fast as it is read would never end: its size now is where reading stops.
+    // The files of /proc say 0 and are read to their end.
+    let limit = before.size > 0 ? before.size : Int64.max
+    var count: Int64 = 0
+    let counting: (UnsafeRawBufferPointer) throws(BatchError) -> Void = { (piece) throws(BatchError) in
+      count += Int64(piece.count)
+      try consume(piece)
+    }
+    if before.size >= Self.overlapThreshold {
+      try overlapped.read(file, limit: limit, consume: counting)
+    } else {
+      try readInTurn(file, limit: limit, consume: counting)
+    }
+    let after = try calls.status(of: file)
+    let isListed = folderOwner == nil || before.identity == record.status.identity
+    let isStable = after.hasSameContent(as: before)
+    // Files of /sys say a size that they never have, and stand still.
+    return ReadOutcome(
+      status: before, isStable: isListed && isStable,
+      becameShorter: !isStable && min(count, after.size) < before.size)
+  }
+
+  private func readInTurn(
+    _ file: borrowing Descriptor, limit: Int64,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    var remaining = limit
+    while remaining > 0 {
+      let wanted = Int(min(remaining, Int64(buffer.count)))
+      let count = calls.read(file.raw, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
+      if count == 0 { return }
+      try consume(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      remaining -= Int64(count)
+    }
+  }
+
+  // MARK: Opening
+
+  private static func flags(for record: FileRecord) -> Int32 {
+    // Without O_NONBLOCK a FIFO that took the file's place would hold the lane for ever.
+    O_RDONLY | O_NONBLOCK | O_NOCTTY | (record.followsLinks ? 0 : O_NOFOLLOW)
+  }
+
+  private func open(_ record: FileRecord) throws(BatchError) -> Descriptor {
+    let directory = try descriptor(of: record.directory)
+    let result = record.withName { calls.open($0, at: directory, flags: Self.flags(for: record)) }
+    guard result >= 0 else { throw Self.failure(of: -result, record) }
+    return Descriptor(owning: result)
+  }
+
+  /// Opens a file when the inode has to be the one that the walk saw, or one that was reached from the
+  /// operand without passing a link.
+  private func openExactly(_ record: FileRecord) throws(BatchError) -> Descriptor {
+    if record.followsLinks { return try open(record) }
+    let number = try open(record).release()
+    var raw = stat()
+    let looked = calls.status(of: number, into: &raw)
+    if looked == 0, FileStatus(raw).identity == record.status.identity || folderOwner != nil {
+      return Descriptor(owning: number)
+    }
+    _ = Glibc.close(number)
+    closeFolder()
+    let folder = try openFolderExactly(of: record)
+    let result = record.withName { calls.open($0, at: folder.raw, flags: Self.flags(for: record)) }
+    guard result >= 0 else { throw Self.failure(of: -result, record) }
+    return Descriptor(owning: result)
+  }
+
+  private func openFolderExactly(of record: FileRecord) throws(BatchError) -> Descriptor {
+    do throws(BatchError) {
+      return try DirectoryOpener(calls: calls).openBelowOperand(record.directory)
+    } catch {
+      throw Self.failure(of: error.errno, record)
+    }
+  }
+
+  private func descriptor(of directory: DirectoryPath) throws(BatchError) -> Int32 {
+    if let folder, folder.directory === directory { return folder.descriptor }
+    if directory.isWorkingFolder { return AT_FDCWD }
+    closeFolder()
+    let opener = DirectoryOpener(calls: calls)
+    do throws(BatchError) {
+      let number = try opener.open(directory, followingLast: true).release()
+      folder = (directory, number)
+      return number
+    } catch {
+      throw Self.isGone(error.errno, directory) ? error.recoded(.vanished) : error
+    }
+  }
+
+  private static func failure(of number: Int32, _ record: FileRecord) -> BatchError {
+    let error = BatchError.syscall("open", errno: number)
+    if number == ELOOP, !record.followsLinks {
+      return BatchError(.special, "is a symbolic link now, passed over")
+    }
+    if number == ENXIO {
+      return BatchError(.special, "is a socket or a device now, passed over")
+    }
+    return isGone(number, record.directory) ? error.recoded(.vanished) : error
+  }
+
+  /// Whether something that the walk listed is there no more; what was named as an operand is missing then.
+  private static func isGone(_ number: Int32, _ directory: DirectoryPath) -> Bool {
+    directory.identity != nil && (number == ENOENT || number == ENOTDIR)
+  }
+}

@@ -1,0 +1,33 @@
+/// Decides which entries of one folder a walk takes.
+struct EntryChooser {
+  private let names: NameArena
+  private let filter: PathFilter?
+  private let scope: IgnoreScope?
+  private let isCache: Bool
+  private let nameStart: Int
+  /// The folder's path below the operand, with the name that is being judged behind it.
+  private var path: [UInt8]
+
+  init(directory: DirectoryPath, names: NameArena, filter: PathFilter?, isCache: Bool) {
+    self.names = names
+    self.isCache = isCache
+    scope = directory.scope
+    // Ignore files are judged by the filter, so they need one even where no rule was given.
+    self.filter = filter ?? (directory.scope == nil ? nil : PathFilter())
+    // Without a filter nothing looks at it.
+    path = self.filter == nil ? [] : Array(directory.relativePrefix)
+    nameStart = path.count
+  }
+
+  package mutating func takes(_ entry: DirectoryEntry, isDirectory: Bool) -> Bool {
+    if isCache {
+      return names.withName(at: entry.nameOffset) { $0.elementsEqual(PathFilter.cacheTagName.bytes) }
+    }
+    guard let filter else { return true }
+    path.removeSubrange(nameStart...)
+    names.withName(at: entry.nameOffset) { path.append(contentsOf: $0) }
+    let decision = filter.decision(
+      relativePath: path.span, nameStart: nameStart, isDirectory: isDirectory, scope: scope)
+    return decision == .take
+  }
+}

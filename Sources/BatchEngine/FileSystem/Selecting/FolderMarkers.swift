@@ -1,0 +1,52 @@
+import Glibc
+
+/// Reads the small files in a folder that tell how the rest of it is to be treated.
+struct FolderMarkers: Sendable {
+  /// An ignore file of more bytes is taken for something else.
+  private static let largestIgnoreFile: Int64 = 4 << 20
+
+  package let calls: any FileSystemCalls
+
+  /// The ignore files that hold in a folder: those above it, and its own.
+  func scope(of directory: DirectoryPath, at folder: borrowing Descriptor) -> IgnoreScope {
+    let content = read(".gitignore", at: folder, atMost: Self.largestIgnoreFile)
+    let outer = directory.scope ?? IgnoreScope()
+    guard let content else { return outer }
+    return outer.entering(Array(directory.relativePrefix.dropLast()), gitignore: content)
+  }
+
+  /// Whether the folder is tagged as a cache (bford.info/cachedir).
+  func hasCacheTag(at folder: borrowing Descriptor) -> Bool {
+    let start = read(PathFilter.cacheTagName, at: folder, atMost: .max, length: PathFilter.cacheTagLength)
+    return start.map { PathFilter.isCacheTag($0) } ?? false
+  }
+
+  /// The first bytes of a regular file; nil when there is none of this name or it is too large.
+  private func read(
+    _ name: PathBytes, at folder: borrowing Descriptor, atMost limit: Int64, length: Int = .max
+  ) -> [UInt8]? {
+    let directory = folder.raw
+    let number = name.withCString {
+      calls.open($0, at: directory, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+    }
+    guard number >= 0 else { return nil }
+    let file = Descriptor(owning: number)
+    guard let status = try? calls.status(of: file), status.kind == .regular, status.size <= limit else {
+      return nil
+    }
+    let wanted = Int(min(status.size, Int64(length)))
+    var isComplete = true
+    let content = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+      while count < wanted {
+        let rest = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[count...]))
+        let result = calls.read(file.raw, into: rest)
+        if result <= 0 {
+          isComplete = result == 0
+          return
+        }
+        count += result
+      }
+    }
+    return isComplete ? content : nil
+  }
+}

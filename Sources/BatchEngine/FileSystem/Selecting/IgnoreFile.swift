@@ -1,0 +1,21 @@
+/// A file of patterns: `.gitignore`, or what `--exclude-from` names.
+enum IgnoreFile {
+  /// Larger files are no pattern files, but a device or a mistake.
+  private static let longest = 16 << 20
+
+  /// The patterns of a file's bytes, in order; lines that can never match are left out.
+  ///
+  /// A byte order mark at the start and a carriage return at the end of a line do not count, as in git.
+  package static func patterns(in bytes: [UInt8]) -> [IgnorePattern] {
+    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+    let text = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
+    return text.split(separator: UInt8(ascii: "\n")).compactMap { line in
+      IgnorePattern(line: line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+    }
+  }
+
+  /// Reads a file of patterns; pipes are read to their end.
+  package static func load(_ path: PathBytes) throws(BatchError) -> [IgnorePattern] {
+    patterns(in: try SmallFile.read(path, limit: longest))
+  }
+}

@@ -1,0 +1,100 @@
+import Glibc
+
+/// Judges names that stand in a list as a walk of the folder that they begin in would judge them.
+///
+/// What was found out about the folders of the last name is kept, so that neighbours in a list cost one look.
+package struct ListedNameChooser {
+  private struct Level {
+    let name: ArraySlice<UInt8>
+    let directory: DirectoryPath
+    let isTaken: Bool
+    let isCache: Bool
+  }
+
+  private let options: WalkOptions
+  private let base: PathBytes
+  private let calls: any FileSystemCalls
+  /// Rules, ignore files and cache tags need the names; sizes and file systems do not.
+  private let judgesNames: Bool
+  private let device: UInt64?
+  private var isBelowRoot = false
+  private var levels: [Level] = []
+
+  /// - Parameter base: the folder that relative names begin in; its file system is the one to stay on.
+  package init(options: WalkOptions, base: PathBytes, calls: any FileSystemCalls) {
+    self.options = options
+    self.base = base
+    self.calls = calls
+    judgesNames = options.filter != nil || options.readsIgnoreFiles || options.skipsCaches
+    var raw = stat()
+    let isKnown =
+      options.staysOnFileSystem && DirectoryOpener(calls: calls).status(of: base, into: &raw) == 0
+    device = isKnown ? FileStatus(raw).identity.device : nil
+  }
+
+  /// - Parameter status: nil for a file that cannot be looked at; then the name alone decides.
+  package mutating func takes(_ path: PathBytes, status: FileStatus?) -> Bool {
+    if let status {
+      guard options.takes(status) else { return false }
+      if let device, status.identity.device != device { return false }
+    }
+    guard judgesNames else { return true }
+    var names = path.bytes.split(separator: UInt8(ascii: "/")).filter { $0 != [UInt8(ascii: ".")] }
+    guard let last = names.popLast() else { return true }
+    let folder = enter(names, fromRoot: path.isAbsolute)
+    return folder.isTaken && takes(last, isDirectory: false, in: folder)
+  }
+
+  // MARK: Folders
+
+  private mutating func enter(_ names: [ArraySlice<UInt8>], fromRoot: Bool) -> Level {
+    if fromRoot != isBelowRoot { levels = [] }
+    isBelowRoot = fromRoot
+    var top =
+      levels.first
+      ?? look(
+        at: DirectoryPath(operand: fromRoot ? "/" : base), named: [], isTaken: true)
+    if levels.isEmpty { levels = [top] }
+    for (index, name) in names.enumerated() {
+      if index + 1 < levels.count {
+        if levels[index + 1].name == name {
+          top = levels[index + 1]
+          continue
+        }
+        levels.removeSubrange((index + 1)...)
+      }
+      let entry = DirectoryEntry(nameOffset: 0, kind: .directory, inode: 0)
+      let directory = top.directory.subdirectory(of: entry, names: NameArena(name: name), device: 0)
+      top = look(at: directory, named: name, isTaken: top.isTaken && takes(name, isDirectory: true, in: top))
+      levels.append(top)
+    }
+    levels.removeSubrange((names.count + 1)...)
+    return top
+  }
+
+  /// Reads the ignore file and the cache tag of a folder, where they count.
+  private func look(at directory: DirectoryPath, named name: ArraySlice<UInt8>, isTaken: Bool) -> Level {
+    var scope = directory.scope
+    var isCache = false
+    if isTaken, options.readsIgnoreFiles || options.skipsCaches {
+      let markers = FolderMarkers(calls: calls)
+      if options.readsIgnoreFiles { scope = scope ?? IgnoreScope() }
+      // What cannot be opened has no markers; its files will be reported.
+      if let folder = try? DirectoryOpener(calls: calls).open(directory, followingLast: true) {
+        if options.readsIgnoreFiles { scope = markers.scope(of: directory, at: folder) }
+        isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
+      }
+    }
+    return Level(
+      name: name, directory: scope.map(directory.scoped) ?? directory, isTaken: isTaken, isCache: isCache)
+  }
+
+  private func takes(_ name: ArraySlice<UInt8>, isDirectory: Bool, in folder: Level) -> Bool {
+    var chooser = EntryChooser(
+      directory: folder.directory, names: NameArena(name: name), filter: options.filter,
+      isCache: folder.isCache)
+    return chooser.takes(
+      DirectoryEntry(nameOffset: 0, kind: isDirectory ? .directory : .regular, inode: 0),
+      isDirectory: isDirectory)
+  }
+}

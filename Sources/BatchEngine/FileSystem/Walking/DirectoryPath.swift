@@ -1,0 +1,122 @@
+/// A folder that a walk goes through, shared by the records of the files in it.
+public final class DirectoryPath: Sendable {
+  private static let slash = UInt8(ascii: "/")
+
+  /// The nearest anchor above, or the folder itself where it is one; nil near the operand.
+  let anchor: FolderAnchor?
+  /// The path from the anchor, or with the operand where there is none: empty, or ending in `/`.
+  package let tail: [UInt8]
+  /// How much of the prefix is the operand that led here; the rest is relative to it.
+  package let operandLength: Int
+  /// The inode that the folder above lists; nil for an operand, whatever it is.
+  package let identity: FileIdentity?
+  /// How many folders lie between the operand and this one, 0 for the operand itself.
+  package let depth: Int
+  /// The ignore files that hold for what is in it, where such files are read.
+  let scope: IgnoreScope?
+
+  init(
+    anchor: FolderAnchor? = nil, tail: [UInt8], operandLength: Int, identity: FileIdentity?, depth: Int,
+    scope: IgnoreScope? = nil
+  ) {
+    self.anchor = anchor
+    self.tail = tail
+    self.operandLength = operandLength
+    self.identity = identity
+    self.depth = depth
+    self.scope = scope
+  }
+
+  /// A folder that was opened below an operand; `prefix` begins with the operand and ends in `/`.
+  package convenience init(prefix: [UInt8], operandLength: Int, identity: FileIdentity, depth: Int) {
+    self.init(tail: prefix, operandLength: operandLength, identity: identity, depth: depth)
+  }
+
+  /// A folder that was given as an operand.
+  package convenience init(operand: PathBytes) {
+    let prefix = operand.bytes.last == Self.slash ? operand.bytes : operand.bytes + [Self.slash]
+    self.init(tail: prefix, operandLength: prefix.count, identity: nil, depth: 0)
+  }
+
+  /// The folder of a file that was given as an operand: what stands before its name.
+  package convenience init(ofFileOperand operand: PathBytes) {
+    let start = operand.lastComponent.startIndex
+    self.init(tail: Array(operand.bytes[..<start]), operandLength: start, identity: nil, depth: 0)
+  }
+
+  /// What stands before a file's name when its path is shown: empty, or ending in `/`.
+  ///
+  /// It is put together at each call: its length is in proportion to the depth.
+  public var prefix: PathBytes {
+    guard anchor != nil else { return PathBytes(tail) }
+    var bytes = [UInt8]()
+    appendPrefix(to: &bytes)
+    return PathBytes(bytes)
+  }
+
+  /// Appends the bytes of ``prefix``.
+  func appendPrefix(to bytes: inout [UInt8]) {
+    if let anchor {
+      for anchor in anchor.chain { bytes += anchor.names }
+    }
+    bytes += tail
+  }
+
+  /// Whether it is what stands before the name of a file in the working folder.
+  var isWorkingFolder: Bool { anchor == nil && tail.isEmpty }
+
+  /// The prefix below the operand: empty, or names that each end in `/`.
+  package var relativePrefix: ArraySlice<UInt8> { prefix.bytes[operandLength...] }
+
+  /// The prefix without the slash that would make the kernel follow a link; `.` for the empty one.
+  package var openPath: PathBytes {
+    let shown = shownPath
+    return shown.isEmpty ? PathBytes(".") : shown
+  }
+
+  /// The path of the folder as messages name it.
+  package var shownPath: PathBytes {
+    let bytes = prefix.bytes
+    var end = bytes.count
+    while end > 1, bytes[end - 1] == Self.slash { end -= 1 }
+    return PathBytes(bytes[..<end])
+  }
+
+  func path(of entry: DirectoryEntry, names: NameArena) -> PathBytes {
+    names.withName(at: entry.nameOffset) { PathBytes(prefix.bytes + $0) }
+  }
+
+  func subdirectory(of entry: DirectoryEntry, names: NameArena, device: UInt64) -> DirectoryPath {
+    var bytes = tail
+    names.withName(at: entry.nameOffset) { bytes.append(contentsOf: $0) }
+    bytes.append(Self.slash)
+    return DirectoryPath(
+      anchor: anchor, tail: bytes, operandLength: operandLength,
+      identity: FileIdentity(device: device, inode: entry.inode), depth: depth + 1, scope: scope)
+  }
+
+  /// The same folder with the inode that was really opened.
+  func identified(as identity: FileIdentity) -> DirectoryPath {
+    if identity == self.identity { return self }
+    return DirectoryPath(
+      anchor: anchor, tail: tail, operandLength: operandLength, identity: identity, depth: depth, scope: scope
+    )
+  }
+
+  /// The same folder with the ignore files that hold in it.
+  func scoped(_ scope: IgnoreScope) -> DirectoryPath {
+    DirectoryPath(
+      anchor: anchor, tail: tail, operandLength: operandLength, identity: identity, depth: depth, scope: scope
+    )
+  }
+
+  /// The same folder as an anchor, when it lies far enough below the last one.
+  func anchored(in pool: FolderAnchors) -> DirectoryPath {
+    let length = anchor == nil ? tail.count - operandLength : tail.count
+    let isFar = depth - (anchor?.depth ?? 0) >= FolderAnchor.levels || length >= FolderAnchor.pathLength
+    guard isFar, pool.limit > 0, let identity else { return self }
+    let own = FolderAnchor(outer: anchor, names: tail, identity: identity, depth: depth, pool: pool)
+    return DirectoryPath(
+      anchor: own, tail: [], operandLength: operandLength, identity: identity, depth: depth, scope: scope)
+  }
+}

@@ -1,0 +1,63 @@
+import CLinux
+import Glibc
+
+/// Reads the entries of an open folder.
+struct DirectoryReader: Sendable {
+  private static let bufferSize = 64 << 10
+
+  package let calls: any FileSystemCalls
+
+  /// The entries of a folder without `.` and `..`, sorted by the bytes of their names.
+  ///
+  /// - Returns: the arena, the entries, and the error that ended the reading early, if one did.
+  package func read(
+    _ folder: borrowing Descriptor
+  ) -> (names: [UInt8], entries: [DirectoryEntry], error: BatchError?) {
+    var names = [UInt8]()
+    var entries = [DirectoryEntry]()
+    var failure: BatchError?
+    withUnsafeTemporaryAllocation(byteCount: Self.bufferSize, alignment: 8) { buffer in
+      while true {
+        let count = calls.readEntries(folder.raw, into: buffer)
+        if count < 0 {
+          failure = .syscall("read the folder", errno: Int32(truncatingIfNeeded: -count))
+          return
+        }
+        if count == 0 { return }
+        Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count]), names: &names, entries: &entries)
+      }
+    }
+    Self.sort(&entries, by: names)
+    return (names, entries, failure)
+  }
+
+  private static func parse(
+    _ records: UnsafeRawBufferPointer, names: inout [UInt8], entries: inout [DirectoryEntry]
+  ) {
+    let nameStart = Int(clinux_dirent64_name_offset)
+    var position = 0
+    while position + nameStart < records.count {
+      let inode = records.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+      let length = Int(records.loadUnaligned(fromByteOffset: position + 16, as: UInt16.self))
+      let type = records[position + 18]
+      guard length > nameStart, position + length <= records.count else { return }
+      let name = UnsafeRawBufferPointer(rebasing: records[(position + nameStart)..<(position + length)])
+      position += length
+      let end = name.firstIndex(of: 0) ?? name.count
+      let isDot = name[0] == UInt8(ascii: ".") && (end == 1 || (end == 2 && name[1] == UInt8(ascii: ".")))
+      if isDot || end == 0 { continue }
+      entries.append(
+        DirectoryEntry(
+          nameOffset: names.count, kind: FileStatus.Kind(entryType: type), inode: inode))
+      names.append(contentsOf: name[..<end])
+      names.append(0)
+    }
+  }
+
+  private static func sort(_ entries: inout [DirectoryEntry], by names: [UInt8]) {
+    names.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      entries.sort { strcmp(base + $0.nameOffset, base + $1.nameOffset) < 0 }
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/// One regular file that a walk found: where it is, what it is called, what `stat(2)` said.
+public struct FileRecord: Sendable {
+  public let directory: DirectoryPath
+  /// What the walk saw; the file may have changed since.
+  public let status: FileStatus
+  /// Whether links may be followed to reach the file: it was named as an operand, or the walk follows links.
+  package let followsLinks: Bool
+  /// The names of all that the folder holds; of an operand its own alone.
+  package let names: NameArena
+  private let nameOffset: Int
+
+  package init(
+    directory: DirectoryPath, names: NameArena, nameOffset: Int, status: FileStatus, followsLinks: Bool
+  ) {
+    self.directory = directory
+    self.names = names
+    self.nameOffset = nameOffset
+    self.status = status
+    self.followsLinks = followsLinks
+  }
+
+  /// The path as it is shown and stored: the operand as it was given, then the names below it.
+  public var path: PathBytes {
+    var bytes = [UInt8]()
+    appendPath(to: &bytes)
+    return PathBytes(bytes)
+  }
+
+  /// Whether the file was named as an operand, and not found in a folder.
+  package var isOperand: Bool { directory.identity == nil }
+
+  /// Appends the bytes of ``path`` without making a copy of them.
+  public func appendPath(to bytes: inout [UInt8]) {
+    directory.appendPrefix(to: &bytes)
+    names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
+  }
+
+  package func withName<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    names.withCString(at: nameOffset, body)
+  }
+}

@@ -1,0 +1,180 @@
+import Glibc
+
+/// Opens one folder, makes sure that it is the one that was listed, and reads what is in it.
+struct FolderScanner: Sendable {
+  /// How many files have their status read with the listing, and in each later block.
+  package static let blockSize = 4096
+
+  package let calls: any FileSystemCalls
+  package let options: WalkOptions
+  package let descriptors: DescriptorBudget
+
+  /// Everything that the walk needs to know of a folder; what went wrong is among the items.
+  package func scan(_ directory: DirectoryPath) -> ScannedFolder {
+    descriptors.withDescriptors(DescriptorBudget.tokensToList) {
+      do throws(BatchError) {
+        let folder = try open(directory)
+        return scan(
+          folder.descriptor, of: folder.directory.anchored(in: descriptors.anchors), status: folder.status)
+      } catch {
+        return Self.failed(directory, error)
+      }
+    }
+  }
+
+  /// The next files of a folder that has more than one block of them.
+  package func block(_ entries: ArraySlice<DirectoryEntry>, of folder: ScannedFolder) -> [WalkItem] {
+    descriptors.withDescriptors(DescriptorBudget.tokensToList) {
+      do throws(BatchError) {
+        let opened = try open(folder.directory)
+        return entries.compactMap {
+          item(for: $0, in: folder.directory, names: folder.names, at: opened.descriptor)
+        }
+      } catch {
+        return Self.failed(folder.directory, error).items
+      }
+    }
+  }
+
+  // MARK: Opening
+
+  private struct OpenFolder: ~Copyable {
+    let descriptor: Descriptor
+    let directory: DirectoryPath
+    let status: FileStatus
+  }
+
+  private func open(_ directory: DirectoryPath) throws(BatchError) -> OpenFolder {
+    let opener = DirectoryOpener(calls: calls)
+    let mayFollow = options.followsLinks || directory.depth == 0
+    do throws(BatchError) {
+      let descriptor = try opener.open(directory, followingLast: mayFollow)
+      let status = try calls.status(of: descriptor)
+      if mayFollow || status.identity == directory.identity {
+        return OpenFolder(
+          descriptor: descriptor, directory: directory.identified(as: status.identity), status: status)
+      }
+    } catch {
+      throw classify(error, of: directory)
+    }
+    do throws(BatchError) {
+      // A mount point, or a name on the way that was swapped for a link: only the strict way tells.
+      let descriptor = try opener.openBelowOperand(directory)
+      let status = try calls.status(of: descriptor)
+      return OpenFolder(
+        descriptor: descriptor, directory: directory.identified(as: status.identity), status: status)
+    } catch {
+      throw classify(error, of: directory)
+    }
+  }
+
+  private func classify(_ error: BatchError, of directory: DirectoryPath) -> BatchError {
+    let located = error.at(directory.shownPath)
+    guard directory.depth > 0 else { return located }
+    return switch error.errno {
+    case ENOENT, ENOTDIR, ELOOP: located.recoded(.vanished)
+    default: located
+    }
+  }
+
+  private static func failed(_ directory: DirectoryPath, _ error: BatchError) -> ScannedFolder {
+    ScannedFolder(
+      directory: directory, status: nil, names: NameArena([]), items: [.problem(Problem(error))], rest: [],
+      subdirectories: [])
+  }
+
+  // MARK: Reading
+
+  private func scan(
+    _ folder: borrowing Descriptor, of opened: DirectoryPath, status: FileStatus
+  ) -> ScannedFolder {
+    let markers = FolderMarkers(calls: calls)
+    let directory = options.readsIgnoreFiles ? opened.scoped(markers.scope(of: opened, at: folder)) : opened
+    let isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
+    let listing = DirectoryReader(calls: calls).read(folder)
+    let names = NameArena(listing.names)
+    var chooser = EntryChooser(directory: directory, names: names, filter: options.filter, isCache: isCache)
+    var subdirectories = [DirectoryEntry]()
+    var files = [DirectoryEntry]()
+    for entry in listing.entries {
+      let isFolder = kind(of: entry, names: names, at: folder) == .directory
+      guard chooser.takes(entry, isDirectory: isFolder) else { continue }
+      if options.skipsTemporaries, names.withName(at: entry.nameOffset, { TemporaryName($0) != nil }) {
+        continue
+      }
+      if isFolder { subdirectories.append(entry) } else { files.append(entry) }
+    }
+    var items = files.prefix(Self.blockSize).compactMap {
+      item(for: $0, in: directory, names: names, at: folder)
+    }
+    if let error = listing.error {
+      items.append(.problem(Problem(classify(error, of: directory))))
+    }
+    return ScannedFolder(
+      directory: directory, status: status, names: names, items: items, rest: files.dropFirst(Self.blockSize),
+      subdirectories: subdirectories)
+  }
+
+  private func kind(
+    of entry: DirectoryEntry, names: NameArena, at folder: borrowing Descriptor
+  ) -> FileStatus.Kind? {
+    let isLink = entry.kind == .symbolicLink
+    guard entry.kind == nil || (isLink && options.followsLinks) else { return entry.kind }
+    var raw = stat()
+    let result = status(of: entry, names: names, at: folder, into: &raw)
+    return result == 0 ? FileStatus(raw).kind : entry.kind
+  }
+
+  private func item(
+    for entry: DirectoryEntry, in directory: DirectoryPath, names: NameArena,
+    at folder: borrowing Descriptor
+  ) -> WalkItem? {
+    if let kind = entry.kind, kind != .regular, !(kind == .symbolicLink && options.followsLinks),
+      !options.takesEverything || kind == .socket
+    {
+      return .problem(.special(kind, at: directory.path(of: entry, names: names)))
+    }
+    var raw = stat()
+    var followsLinks = options.followsLinks
+    var result = status(of: entry, names: names, at: folder, into: &raw)
+    if result != 0, followsLinks, options.takesEverything, entry.kind != .regular {
+      // A link that leads nowhere is still a link.
+      followsLinks = false
+      let descriptor = folder.raw
+      result = names.withCString(at: entry.nameOffset) {
+        calls.status(of: $0, at: descriptor, followingLinks: false, into: &raw)
+      }
+    }
+    guard result == 0 else {
+      let path = directory.path(of: entry, names: names)
+      if entry.kind == .symbolicLink { return .problem(.special(.symbolicLink, at: path)) }
+      let error = BatchError.syscall("read the status", errno: -result, path: path)
+      return .problem(Problem(result == -ENOENT ? error.recoded(.vanished) : error))
+    }
+    let status = FileStatus(raw)
+    guard options.yields(status.kind) else {
+      return .problem(.special(status.kind, at: directory.path(of: entry, names: names)))
+    }
+    guard status.kind != .regular || options.takes(status) else { return nil }
+    return .file(
+      FileRecord(
+        directory: directory, names: names, nameOffset: entry.nameOffset, status: status,
+        followsLinks: followsLinks))
+  }
+
+  private func status(
+    of entry: DirectoryEntry, names: NameArena, at folder: borrowing Descriptor, into raw: inout stat
+  ) -> Int32 {
+    let descriptor = folder.raw
+    return names.withCString(at: entry.nameOffset) {
+      calls.status(of: $0, at: descriptor, followingLinks: options.followsLinks, into: &raw)
+    }
+  }
+}
+
+extension Problem {
+  /// A path that is passed over because there is nothing to read in it.
+  package static func special(_ kind: FileStatus.Kind, at path: PathBytes) -> Problem {
+    Problem(.special, BatchError(.special, "is \(kind.text), passed over", path: path), kind: kind)
+  }
+}

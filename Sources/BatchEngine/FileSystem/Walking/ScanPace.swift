@@ -1,0 +1,27 @@
+import Synchronization
+
+/// How long folders lately took to be scanned.
+final class ScanPace: Sendable {
+  /// One of so many parts of the average is the last folder's.
+  private static let memory: Int64 = 8
+
+  private let average: Atomic<Int64>
+
+  /// - Parameter start: what is supposed before any folder has been scanned.
+  init(_ start: Duration) {
+    average = Atomic(Self.nanoseconds(start))
+  }
+
+  var recent: Duration { .nanoseconds(average.load(ordering: .relaxed)) }
+
+  /// Counts one more folder in. Of two that come at once one may be lost, which no average minds.
+  package func note(_ duration: Duration) {
+    let old = average.load(ordering: .relaxed)
+    average.store(old + (Self.nanoseconds(duration) - old) / Self.memory, ordering: .relaxed)
+  }
+
+  /// A folder that takes longer than this is as slow as any.
+  private static func nanoseconds(_ duration: Duration) -> Int64 {
+    Int64(min(max(duration, .zero), .seconds(1)) / .nanoseconds(1))
+  }
+}

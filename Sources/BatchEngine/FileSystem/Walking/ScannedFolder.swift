@@ -1,0 +1,13 @@
+/// One folder as the walk holds it: what is in it, in order, and what is still to be looked at.
+struct ScannedFolder: Sendable {
+  package let directory: DirectoryPath
+  /// Of the folder itself; nil when it could not be opened.
+  package let status: FileStatus?
+  package let names: NameArena
+  /// The first files, or all of them in a folder of ordinary size.
+  package let items: [WalkItem]
+  /// Entries whose status is read in blocks when the walk gets there.
+  package let rest: ArraySlice<DirectoryEntry>
+  /// The folders in it, in the order of their names.
+  let subdirectories: [DirectoryEntry]
+}

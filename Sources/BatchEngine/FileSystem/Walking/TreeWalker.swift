@@ -1,0 +1,210 @@
+import Glibc
+
+/// Walks operands in a fixed order: the files of a folder by the bytes of their names, then its
+/// folders likewise, each with all that is below it.
+///
+/// The order depends on names alone. Folders that come next are read ahead in parallel. Depth costs
+/// neither stack nor descriptors: a folder is open only while it is read.
+package struct TreeWalker {
+  /// A folder on the way from the operand to the current place.
+  private struct Level {
+    let folder: ScannedFolder
+    var position = 0
+    var block: [WalkItem]
+    var rest: ArraySlice<DirectoryEntry>
+    var unoffered: ArraySlice<DirectoryEntry>
+    var ahead: [(task: FolderTask, isReadAhead: Bool)] = []
+
+    init(_ folder: ScannedFolder) {
+      self.folder = folder
+      block = folder.items
+      rest = folder.rest
+      unoffered = folder.subdirectories[...]
+    }
+  }
+
+  private let scanner: FolderScanner
+  private let readAhead: FolderReadAhead
+  private let pace: ScanPace
+  private var operands: AnyIterator<PathBytes>
+  private var levels: [Level] = []
+  private var ancestors: Set<FileIdentity> = []
+  private var rootDevice: UInt64 = 0
+
+  /// - Parameter operands: the paths to walk; `-` is standard input. The next one is asked for when
+  ///   the walk gets there.
+  init(
+    operands: some Sequence<PathBytes>, options: WalkOptions, descriptors: DescriptorBudget,
+    calls: any FileSystemCalls = LinuxCalls()
+  ) {
+    scanner = FolderScanner(calls: calls, options: options, descriptors: descriptors)
+    readAhead = FolderReadAhead(width: options.readAhead)
+    pace = ScanPace(options.readAheadThreshold * 2)
+    self.operands = AnyIterator(operands.makeIterator())
+  }
+
+  /// The next item, or nil at the end.
+  package mutating func next() -> WalkItem? {
+    while true {
+      if let item = nextInTree() { return item }
+      guard let operand = operands.next() else {
+        readAhead.close()
+        return nil
+      }
+      if let item = begin(operand) { return item }
+    }
+  }
+
+  package var calls: any FileSystemCalls { scanner.calls }
+
+  package var descriptors: DescriptorBudget { scanner.descriptors }
+
+  /// Where a file has data, asked beside the walk; nil when it has no holes or cannot be asked.
+  package func dataMap(of record: FileRecord) -> [Range<UInt64>]? {
+    scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) {
+      let reader = FileReader(calls: scanner.calls)
+      return try? reader.withFile(record) { (descriptor, _) throws(BatchError) in
+        DataMap.read(descriptor, size: UInt64(clamping: record.status.size))
+      }
+    }
+  }
+
+  // MARK: Operands
+
+  private mutating func begin(_ operand: PathBytes) -> WalkItem? {
+    if operand == "-" { return .standardInput }
+    guard !operand.isEmpty, !operand.containsNUL else {
+      let message = operand.isEmpty ? "an operand is the empty name" : "an operand holds a NUL byte"
+      return .problem(Problem(.missing, BatchError(.missing, message, path: operand)))
+    }
+    if let link = linkOperand(operand) { return link }
+    var raw = stat()
+    let result = DirectoryOpener(calls: scanner.calls).status(of: operand, into: &raw)
+    guard result == 0 else {
+      return .problem(Problem(BatchError.syscall("find", errno: -result, path: operand)))
+    }
+    let status = FileStatus(raw)
+    if status.kind != .directory { return fileOperand(operand, status, followsLinks: true) }
+    let folder = scanner.scan(DirectoryPath(operand: operand))
+    rootDevice = folder.directory.identity?.device ?? 0
+    descend(into: folder)
+    return itself(folder)
+  }
+
+  /// An operand that is a symbolic link, where those are taken as they are.
+  private func linkOperand(_ operand: PathBytes) -> WalkItem? {
+    guard scanner.options.takesEverything, !scanner.options.followsLinks else { return nil }
+    var raw = stat()
+    let result = operand.withCString {
+      scanner.calls.status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw)
+    }
+    let status = FileStatus(raw)
+    guard result == 0, status.kind == .symbolicLink else { return nil }
+    return fileOperand(operand, status, followsLinks: false)
+  }
+
+  private func fileOperand(_ operand: PathBytes, _ status: FileStatus, followsLinks: Bool) -> WalkItem? {
+    guard scanner.options.yields(status.kind) else {
+      return .problem(
+        Problem(
+          .unreadable,
+          BatchError(
+            .special, "is \(status.kind.text), not a file", path: operand,
+            remedy: "give - to read a stream from standard input")))
+    }
+    let directory = DirectoryPath(ofFileOperand: operand)
+    let names = NameArena(name: operand.lastComponent)
+    var chooser = EntryChooser(
+      directory: directory, names: names, filter: scanner.options.filter, isCache: false)
+    let entry = DirectoryEntry(nameOffset: 0, kind: .regular, inode: status.identity.inode)
+    guard chooser.takes(entry, isDirectory: false) else { return nil }
+    guard status.kind != .regular || scanner.options.takes(status) else { return nil }
+    return .file(
+      FileRecord(
+        directory: directory, names: names, nameOffset: 0, status: status, followsLinks: followsLinks))
+  }
+
+  /// A folder as an item of its own, where those are yielded.
+  private func itself(_ folder: ScannedFolder) -> WalkItem? {
+    guard scanner.options.takesEverything, let status = folder.status else { return nil }
+    return .file(
+      FileRecord(
+        directory: folder.directory, names: NameArena([]), nameOffset: 0, status: status,
+        followsLinks: scanner.options.followsLinks))
+  }
+
+  // MARK: Folders
+
+  private mutating func nextInTree() -> WalkItem? {
+    while let top = levels.indices.last {
+      if levels[top].position < levels[top].block.count {
+        defer { levels[top].position += 1 }
+        return levels[top].block[levels[top].position]
+      }
+      if !levels[top].rest.isEmpty {
+        let entries = levels[top].rest.prefix(FolderScanner.blockSize)
+        levels[top].rest = levels[top].rest.dropFirst(entries.count)
+        levels[top].block = scanner.block(entries, of: levels[top].folder)
+        levels[top].position = 0
+        continue
+      }
+      levels[top].block = []
+      levels[top].position = 0
+      guard let next = nextFolder(of: top) else {
+        if let identity = levels[top].folder.directory.identity { ancestors.remove(identity) }
+        levels.removeLast()
+        continue
+      }
+      let folder = next.value()
+      if let problem = refusal(of: folder) { return .problem(problem) }
+      if scanner.options.staysOnFileSystem, let identity = folder.directory.identity,
+        identity.device != rootDevice
+      {
+        // The mount point belongs to the tree, what is mounted there does not.
+        if let item = itself(folder) { return item }
+        continue
+      }
+      if let identity = folder.directory.identity, scanner.options.excluded.contains(identity) { continue }
+      descend(into: folder)
+      if let item = itself(folder) { return item }
+    }
+    return nil
+  }
+
+  private func refusal(of folder: ScannedFolder) -> Problem? {
+    guard let identity = folder.directory.identity, ancestors.contains(identity) else { return nil }
+    return Problem(
+      .unreadable,
+      BatchError(
+        .unreadable, "leads back to a folder that it lies in, passed over",
+        path: folder.directory.shownPath, errno: ELOOP))
+  }
+
+  private mutating func descend(into folder: ScannedFolder) {
+    if let identity = folder.directory.identity { ancestors.insert(identity) }
+    levels.append(Level(folder))
+    offerAhead(levels.count - 1)
+  }
+
+  /// The next folder of a level; the ones behind it are offered to be read ahead.
+  private mutating func nextFolder(of level: Int) -> FolderTask? {
+    offerAhead(level)
+    guard !levels[level].ahead.isEmpty else { return nil }
+    let next = levels[level].ahead.removeFirst()
+    if next.isReadAhead { readAhead.retire() }
+    offerAhead(level)
+    return next.task
+  }
+
+  private mutating func offerAhead(_ level: Int) {
+    let width = max(1, scanner.options.readAhead * 2)
+    while levels[level].ahead.count < width, let entry = levels[level].unoffered.popFirst() {
+      let folder = levels[level].folder
+      let directory = folder.directory.subdirectory(
+        of: entry, names: folder.names, device: folder.directory.identity?.device ?? 0)
+      let task = FolderTask(directory, scanner: scanner, pace: pace)
+      let isWorthIt = pace.recent >= scanner.options.readAheadThreshold
+      levels[level].ahead.append((task, isWorthIt && readAhead.offer(task)))
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/// What a walk takes from a tree.
+public struct WalkOptions: Sendable {
+  /// Goes through symbolic links below the operands; a link back to a folder on the way is reported once.
+  public var followsLinks = false
+  /// Stays on the file system of each operand.
+  public var staysOnFileSystem = false
+  /// Leaves out regular files smaller than this many bytes.
+  public var minimumSize: Int64?
+  /// Leaves out regular files larger than this many bytes.
+  public var maximumSize: Int64?
+  /// Which names to take; nil for all.
+  public var filter: PathFilter?
+  /// Heeds the `.gitignore` files below each operand, and leaves out `.git`.
+  public var readsIgnoreFiles = false
+  /// Of a folder that is tagged as a cache (CACHEDIR.TAG) takes the tag and nothing else.
+  public var skipsCaches = false
+  /// Files that are never taken, and folders below the operands that are not gone into: the outputs of the
+  /// run itself.
+  public var excluded: Set<FileIdentity> = []
+  /// Leaves out the temporary files of runs that write outputs, below the operands.
+  public var skipsTemporaries = false
+  /// Yields everything that a tree is made of: folders before what is in them, symbolic links, FIFOs and
+  /// devices. Sockets stay special. An operand that is a symbolic link is yielded as one.
+  public var takesEverything = false
+  /// How many folders may be read ahead at once; 0 reads each one when it is needed.
+  public var readAhead = 4
+  /// While folders take less time than this to read, handing them to another thread costs more than it brings.
+  public var readAheadThreshold = Duration.zero
+
+  public init() {}
+
+  /// Whether what is of this kind is yielded, folders aside.
+  package func yields(_ kind: FileStatus.Kind) -> Bool {
+    switch kind {
+    case .regular: true
+    case .symbolicLink, .fifo, .characterDevice, .blockDevice: takesEverything
+    case .directory, .socket, .unknown: false
+    }
+  }
+
+  /// Whether a file is within the bounds and no output of the run.
+  package func takes(_ file: FileStatus) -> Bool {
+    file.size >= minimumSize ?? .min && file.size <= maximumSize ?? .max && !excluded.contains(file.identity)
+  }
+}

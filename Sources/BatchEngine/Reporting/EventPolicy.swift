@@ -1,0 +1,46 @@
+/// What a run does about each class of event (`--on EVENT=ACTION`).
+public struct EventPolicy: Sendable, Hashable {
+  /// What is done about one event.
+  public enum Action: Sendable, Hashable {
+    /// Noted under `-v` only; the path counts as skipped, or as done where it could be processed.
+    case ok
+    /// Said on stderr, without an effect on the exit status.
+    case warn
+    /// Said on stderr; the path counts as failed.
+    case fail
+    /// Tried again up to this many times (1 or more), then ``fail``.
+    case retry(Int)
+  }
+
+  private var actions: [Problem.Event: Action]
+
+  /// Vanished and special paths are ok, changed ones a warning, unreadable and missing ones a failure.
+  public init() {
+    actions = [.vanished: .ok, .changed: .warn, .unreadable: .fail, .special: .ok]
+  }
+
+  /// The action for an event. Those of `missing` and `malformed` cannot be changed: both are failures.
+  public subscript(event: Problem.Event) -> Action {
+    get { actions[event] ?? .fail }
+    set { if event != .missing, event != .malformed { actions[event] = newValue } }
+  }
+
+  /// How often reading is tried again after an event.
+  func retries(after event: Problem.Event) -> Int {
+    if case .retry(let count) = self[event] { max(0, count) } else { 0 }
+  }
+
+  /// How loud the event is once it stands.
+  package func severity(of event: Problem.Event) -> Severity {
+    switch self[event] {
+    case .ok: .note
+    case .warn: .warning
+    case .fail, .retry: .failure
+    }
+  }
+}
+
+/// How loud a problem is reported, and whether its path counts as failed.
+public enum Severity: String, Sendable, Hashable {
+  case note, warning, failure
+}

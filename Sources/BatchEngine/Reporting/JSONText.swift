@@ -1,0 +1,100 @@
+import Foundation
+
+/// Writes JSON (RFC 8259) as bytes, without values or strings in between.
+public enum JSONText {
+  /// Appends `"path":"…"`, or `"path_b64":"…"` when the bytes are not UTF-8.
+  public static func append(path: PathBytes, to output: inout [UInt8]) {
+    append(bytes: path.bytes, key: "path", to: &output)
+  }
+
+  /// Appends `"key":"…"`, or `"key_b64":"…"` with base64 (RFC 4648) when the bytes are not UTF-8.
+  ///
+  /// - Parameter key: a name that needs no escape.
+  public static func append(bytes: [UInt8], key: StaticString, to output: inout [UInt8]) {
+    output.append(quote)
+    output.append(literal: key)
+    let start = output.count
+    output.append(literal: "\":")
+    if append(bytes, to: &output) { return }
+    output.removeSubrange(start...)
+    output.append(literal: "_b64\":\"")
+    output.append(contentsOf: Data(bytes).base64EncodedString().utf8)
+    output.append(quote)
+  }
+
+  /// Appends a string literal with its quotes.
+  public static func append(_ text: String, to output: inout [UInt8]) {
+    output.append(quote)
+    var text = text
+    text.withUTF8 { appendEscaped($0, to: &output) }
+    output.append(quote)
+  }
+
+  /// Appends a string literal with its quotes; appends nothing and says no when the bytes are not UTF-8.
+  public static func append(_ bytes: [UInt8], to output: inout [UInt8]) -> Bool {
+    guard (try? UTF8Span(validating: bytes.span)) != nil else { return false }
+    output.append(quote)
+    bytes.withUnsafeBufferPointer { appendEscaped($0, to: &output) }
+    output.append(quote)
+    return true
+  }
+
+  private static let quote = UInt8(ascii: "\"")
+  private static let backslash = UInt8(ascii: "\\")
+
+  /// Appends UTF-8 with escapes for what JSON demands, and for all that could steer the terminal that the
+  /// line is shown on.
+  private static func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>, to output: inout [UInt8]) {
+    var copied = 0
+    var index = 0
+    while index < bytes.count {
+      let (scalar, length) = escaped(UnsafeBufferPointer(rebasing: bytes[index...]))
+      if let scalar {
+        output.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[copied..<index]))
+        appendEscape(of: scalar, to: &output)
+        copied = index + length
+      }
+      index += length
+    }
+    output.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[copied...]))
+  }
+
+  /// The character that the bytes begin with, nil where it stays as it is, and how many bytes are past it.
+  private static func escaped(_ bytes: UnsafeBufferPointer<UInt8>) -> (UInt16?, length: Int) {
+    let scalar: UInt16
+    let length: Int
+    switch bytes[0] {
+    case quote, backslash, 0x7f, 0x00..<0x20: return (UInt16(bytes[0]), 1)
+    // The first bytes of every control beyond ASCII.
+    case 0xc2 where bytes.count > 1, 0xd8 where bytes.count > 1:
+      scalar = UInt16(bytes[0] & 0x1f) << 6 | UInt16(bytes[1] & 0x3f)
+      length = 2
+    case 0xe2 where bytes.count > 2:
+      scalar = UInt16(bytes[0] & 0x0f) << 12 | UInt16(bytes[1] & 0x3f) << 6 | UInt16(bytes[2] & 0x3f)
+      length = 3
+    default: return (nil, 1)
+    }
+    let isControl = Unicode.Scalar(scalar).map(TerminalControl.contains) ?? false
+    return (isControl ? scalar : nil, length)
+  }
+
+  private static func appendEscape(of character: UInt16, to output: inout [UInt8]) {
+    switch UInt8(exactly: character) {
+    case .some(quote), .some(backslash): output += [backslash, UInt8(truncatingIfNeeded: character)]
+    case .some(UInt8(ascii: "\n")): output.append(literal: "\\n")
+    case .some(UInt8(ascii: "\r")): output.append(literal: "\\r")
+    case .some(UInt8(ascii: "\t")): output.append(literal: "\\t")
+    default:
+      output.append(literal: "\\u")
+      for shift in [12, 8, 4, 0] {
+        output.append(Hexadecimal.digit(UInt8(character >> UInt16(shift) & 15)))
+      }
+    }
+  }
+}
+
+extension [UInt8] {
+  package mutating func append(literal text: StaticString) {
+    text.withUTF8Buffer { append(contentsOf: $0) }
+  }
+}

@@ -1,0 +1,30 @@
+/// What a chunk has to say about its items, rendered, in their order.
+public struct ResultRows: Sendable {
+  /// The rows, one behind the other.
+  public private(set) var bytes: [UInt8] = []
+  private var ends: [Int] = []
+
+  public init() {}
+
+  /// How many items have a row, which may be empty.
+  public var count: Int { ends.count }
+
+  /// The bytes of each item's row.
+  public var slices: some Sequence<ArraySlice<UInt8>> {
+    zip([0] + ends, ends).lazy.map { [bytes] in bytes[$0..<$1] }
+  }
+
+  /// Adds the row of one more item; what `render` appended before it threw is taken back.
+  package mutating func append<Failure: Error>(
+    _ render: (inout [UInt8]) throws(Failure) -> Void
+  ) throws(Failure) {
+    let start = bytes.count
+    do throws(Failure) {
+      try render(&bytes)
+    } catch {
+      bytes.removeSubrange(start...)
+      throw error
+    }
+    ends.append(bytes.count)
+  }
+}
