@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A small file is one output of one operation. The blocks of a large one are compressed by all lanes and
 /// joined here in order. Outputs get their names by an ``OutputCommitter``.
-public final class CompressJob: BatchJob {
+public final class CompressJob: ChunkJob {
   /// What the operations of a chunk hand over to be told or joined.
   public enum Part: Sendable {
     case report(TransformReport)
@@ -30,13 +30,13 @@ public final class CompressJob: BatchJob {
   private let report: @Sendable (TransformReport) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - runner: whose counters and policies the job uses.
+  ///   - run: whose counters and policies the job uses.
   ///   - observer: told of outputs that fail when they get their names.
   ///   - output: takes the blocks of standard input.
   ///   - report: told of every source, in tree order, before its output is safe.
   /// - Throws: `invalid` for a level that the format has not.
   public init(
-    _ format: CompressionFormat, level: Int?, options: TransformOptions, runner: BatchRunner,
+    _ format: CompressionFormat, level: Int?, options: TransformOptions, run runner: RunContext,
     observer: any RunObserver, output: any ResultStream,
     report: @escaping @Sendable (TransformReport) throws(BatchError) -> Void
   ) throws(BatchError) {

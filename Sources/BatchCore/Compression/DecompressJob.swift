@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
-public final class DecompressJob: BatchJob {
+public final class DecompressJob: ChunkJob {
   /// What the operations of a chunk hand over to be told or linked.
   public enum Part: Sendable {
     case report(TransformReport)
@@ -19,12 +19,12 @@ public final class DecompressJob: BatchJob {
   private let report: @Sendable (TransformReport) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - runner: whose counters the job uses.
+  ///   - run: whose counters the job uses.
   ///   - observer: told of outputs that fail when they get their names.
   ///   - output: takes the content of standard input.
   ///   - report: told of every source, in tree order, before its output is safe.
   public init(
-    _ options: TransformOptions, decoding: DecoderOptions, runner: BatchRunner, observer: any RunObserver,
+    _ options: TransformOptions, decoding: DecoderOptions, run runner: RunContext, observer: any RunObserver,
     output: any ResultStream, report: @escaping @Sendable (TransformReport) throws(BatchError) -> Void
   ) {
     self.options = options

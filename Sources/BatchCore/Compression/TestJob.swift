@@ -1,7 +1,9 @@
 import BatchEngine
 
 /// Decodes compressed files and keeps nothing: are they whole?
-public final class TestJob: BatchJob {
+public struct TestJob: BatchJob {
+  public typealias Item = WalkItem
+
   /// What a file turned out to be.
   public struct Finding: Sendable {
     public let path: PathBytes
@@ -23,50 +25,70 @@ public final class TestJob: BatchJob {
     self.output = output
   }
 
-  public func process(
-    _ chunk: Chunk<WalkItem>, in context: ChunkContext
-  ) throws(BatchError) -> [Finding] {
-    let decoder = try context.tool(of: self) { () throws(BatchError) in FileDecoder(options, parts) }
-    var findings = [Finding]()
-    for item in chunk.items {
-      context.resultCount = findings.count
+  public func makeWorker(in run: RunContext) -> Worker { Worker(FileDecoder(options, parts)) }
+
+  public func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+
+  /// Hands findings on as they come.
+  public final class Collector: BatchCollector {
+    public typealias Summary = Void
+
+    private let output: @Sendable ([Finding]) throws(BatchError) -> Void
+
+    init(_ output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void) {
+      self.output = output
+    }
+
+    public func collect(_ findings: [Finding]) throws(BatchError) { try output(findings) }
+  }
+
+  /// Decodes files.
+  public final class Worker: BatchWorker {
+    private let decoder: FileDecoder
+
+    init(_ decoder: FileDecoder) {
+      self.decoder = decoder
+    }
+
+    public func process(
+      _ item: WalkItem, in context: ChunkContext, into findings: inout [Finding]
+    ) throws(BatchError) {
       switch item {
       case .file(let record):
         let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in
           try decoder.decode(record, in: context, restart: { _, _ in }, sink: { _ in })
         }
-        if Self.isOther(record, outcome) {
+        if TestJob.isOther(record, outcome) {
           context.skip()
-        } else if let finding = Self.finding(record.path, outcome, context) {
+        } else if let finding = TestJob.finding(record.path, outcome, context) {
           findings.append(finding)
         }
       case .standardInput:
         let outcome = try outcome(of: "-", in: context) { () throws(BatchError) in
           try decoder.decodeStandardInput(in: context, sink: { _ in })
         }
-        if let finding = Self.finding("-", outcome, context) { findings.append(finding) }
+        if let finding = TestJob.finding("-", outcome, context) { findings.append(finding) }
       case .problem(let problem):
         context.report(problem)
       }
     }
-    return findings
-  }
 
-  private func outcome(
-    of path: PathBytes, in context: ChunkContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
-  ) throws(BatchError) -> FileDecoder.Outcome {
-    do throws(BatchError) {
-      return try decode()
-    } catch {
-      // What one file asks for, such as a window of gigabytes, is no reason to leave out the others.
-      guard error.code != .cancelled else { throw error }
-      context.report(Problem(.unreadable, error.at(path)))
-      return .unreadable
+    private func outcome(
+      of path: PathBytes, in context: ChunkContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
+    ) throws(BatchError) -> FileDecoder.Outcome {
+      do throws(BatchError) {
+        return try decode()
+      } catch {
+        // What one file asks for, such as a window of gigabytes, is no reason to leave out the others.
+        guard error.code != .cancelled else { throw error }
+        context.report(Problem(.unreadable, error.at(path)))
+        return .unreadable
+      }
     }
   }
 
   /// Counts a file; nil when it could not be decoded for a reason that has been reported.
-  private static func finding(
+  fileprivate static func finding(
     _ path: PathBytes, _ outcome: FileDecoder.Outcome, _ context: ChunkContext
   ) -> Finding? {
     let finding: Finding
@@ -83,16 +105,12 @@ public final class TestJob: BatchJob {
   }
 
   /// Whether a file that was found in a folder claims to be compressed neither by name nor by content.
-  private static func isOther(_ record: FileRecord, _ outcome: FileDecoder.Outcome) -> Bool {
+  fileprivate static func isOther(_ record: FileRecord, _ outcome: FileDecoder.Outcome) -> Bool {
     guard !record.isOperand, OutputNaming.knownSuffix(of: record.path) == nil else { return false }
     return switch outcome {
     case .unsupported: true
     case .damaged(let damage, _): damage.kind == .notCompressed || record.status.size == 0
     case .decoded, .unreadable: false
     }
-  }
-
-  public func collect(_ findings: [Finding]) throws(BatchError) {
-    try output(findings)
   }
 }

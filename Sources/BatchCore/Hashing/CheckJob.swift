@@ -1,7 +1,9 @@
 import BatchEngine
 
 /// Verifies the entries of manifests: reads each file once and compares its digests.
-public final class CheckJob: BatchJob {
+public struct CheckJob: BatchJob {
+  public typealias Item = CheckItem
+
   private let ignoresMissing: Bool
   private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
   private let output: @Sendable (CheckedChunk) throws(BatchError) -> Void
@@ -9,7 +11,7 @@ public final class CheckJob: BatchJob {
   /// - Parameters:
   ///   - ignoresMissing: files that are not there are neither reported nor counted as missing.
   ///   - render: appends what is to be shown of an entry; on many threads at once.
-  ///   - output: takes the results of a chunk; one call at a time, in the manifest's order.
+  ///   - output: takes results; one call at a time, in the manifest's order.
   public init(
     ignoresMissing: Bool,
     render: @escaping @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void,
@@ -20,85 +22,113 @@ public final class CheckJob: BatchJob {
     self.output = output
   }
 
-  public func process(
-    _ chunk: Chunk<CheckItem>, in context: ChunkContext
-  ) throws(BatchError) -> CheckedChunk {
-    let digests = try context.tool(of: self) { () throws(BatchError) in DigestPool() }
-    var result = CheckedChunk()
-    for item in chunk.items {
-      context.resultCount = result.rows.count
+  public func makeWorker(in run: RunContext) -> Worker {
+    Worker(DigestPool(concurrency: run.concurrency), ignoresMissing: ignoresMissing, render)
+  }
+
+  public func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+
+  /// Reads files and compares digests.
+  public final class Worker: BatchWorker {
+    private let digests: DigestPool
+    private let ignoresMissing: Bool
+    private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
+
+    init(
+      _ digests: DigestPool, ignoresMissing: Bool,
+      _ render: @escaping @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
+    ) {
+      self.digests = digests
+      self.ignoresMissing = ignoresMissing
+      self.render = render
+    }
+
+    public func process(
+      _ item: CheckItem, in context: ChunkContext, into output: inout CheckedChunk
+    ) throws(BatchError) {
       switch item {
-      case .file(let entry, let record):
-        settle(entry, try check(entry, record, with: digests, in: context), in: &result)
+      case .file(let entry, let record): add(entry, try check(entry, record, in: context), to: &output)
       case .standardInput(let entry):
-        settle(entry, try checkStandardInput(entry, with: digests, in: context), in: &result)
+        add(entry, try checkStandardInput(entry, in: context), to: &output)
       case .unavailable(let entry, let error):
         let isMissing = error.code == .missing
         if isMissing, ignoresMissing {
           context.skip()
-          result.tally.ignored += 1
+          output.append(.ignored)
         } else {
           context.report(Problem(isMissing ? .missing : .unreadable, error))
-          settle(entry, isMissing ? .missing : .unreadable, in: &result)
+          add(entry, isMissing ? .missing : .unreadable, to: &output)
         }
       case .malformed(let error):
         context.report(Problem(.malformed, error))
-        result.tally.malformed += 1
+        output.append(.malformed)
       case .text(let error):
         context.skip()
-        result.tally.text += 1
-        result.text.append(error)
+        output.append(.text(error))
       case .unreadable(let problem):
         context.report(problem)
-        result.tally.unreadableManifests += 1
+        output.append(.unreadableManifest)
       }
     }
-    return result
-  }
 
-  public func collect(_ results: CheckedChunk) throws(BatchError) {
-    try output(results)
-  }
-
-  private func settle(_ entry: ManifestEntry, _ outcome: CheckOutcome, in result: inout CheckedChunk) {
-    result.tally.count(outcome)
-    result.rows.append { render(entry, outcome, &$0) }
-  }
-
-  private func check(
-    _ entry: ManifestEntry, _ record: FileRecord, with digests: DigestPool, in context: ChunkContext
-  ) throws(BatchError) -> CheckOutcome {
-    let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
-      try context.read(record) {
-        set.reset()
-      } consume: { (piece) throws(BatchError) in
-        try set.update(piece)
-      }
+    private func add(_ entry: ManifestEntry, _ outcome: CheckOutcome, to output: inout CheckedChunk) {
+      output.append(.entry(outcome)) { render(entry, outcome, &$0) }
     }
-    guard let found else { return .unreadable }
-    if found == entry.digests { return .matches }
-    for guess in entry.otherReadings {
-      let other = try digests.read([guess.algorithm]) { (set) throws(BatchError) in
-        try context.reread(record) {
+
+    private func check(
+      _ entry: ManifestEntry, _ record: FileRecord, in context: ChunkContext
+    ) throws(BatchError) -> CheckOutcome {
+      let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
+        try context.read(record) {
           set.reset()
         } consume: { (piece) throws(BatchError) in
           try set.update(piece)
         }
       }
-      if other == [guess] { return .matches }
+      guard let found else { return .unreadable }
+      if found == entry.digests { return .matches }
+      for guess in entry.otherReadings {
+        let other = try digests.read([guess.algorithm]) { (set) throws(BatchError) in
+          try context.reread(record) {
+            set.reset()
+          } consume: { (piece) throws(BatchError) in
+            try set.update(piece)
+          }
+        }
+        if other == [guess] { return .matches }
+      }
+      return .differs
     }
-    return .differs
+
+    private func checkStandardInput(
+      _ entry: ManifestEntry, in context: ChunkContext
+    ) throws(BatchError) -> CheckOutcome {
+      let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
+        set.reset()
+        let isRead = try context.readStandardInput { (piece) throws(BatchError) in try set.update(piece) }
+        return isRead ? true : nil
+      }
+      guard let found else { return .unreadable }
+      return found == entry.digests ? .matches : .differs
+    }
   }
 
-  private func checkStandardInput(
-    _ entry: ManifestEntry, with digests: DigestPool, in context: ChunkContext
-  ) throws(BatchError) -> CheckOutcome {
-    let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
-      set.reset()
-      let isRead = try context.readStandardInput { (piece) throws(BatchError) in try set.update(piece) }
-      return isRead ? true : nil
+  /// Counts outcomes and hands rows on.
+  public final class Collector: BatchCollector {
+    public typealias Summary = CheckTally
+
+    private let output: @Sendable (CheckedChunk) throws(BatchError) -> Void
+    private var tally = CheckTally()
+
+    init(_ output: @escaping @Sendable (CheckedChunk) throws(BatchError) -> Void) {
+      self.output = output
     }
-    guard let found else { return .unreadable }
-    return found == entry.digests ? .matches : .differs
+
+    public func collect(_ chunk: CheckedChunk) throws(BatchError) {
+      for finding in chunk.findings { tally.count(finding) }
+      try output(chunk)
+    }
+
+    public func finish() -> CheckTally { tally }
   }
 }

@@ -19,24 +19,4 @@ public struct CheckTally: Sendable, Hashable {
 
   /// Entries that named a file, found or not.
   public var entries: Int { matches + differs + missing + unreadable + ignored }
-
-  mutating func count(_ outcome: CheckOutcome) {
-    switch outcome {
-    case .matches: matches += 1
-    case .differs: differs += 1
-    case .missing: missing += 1
-    case .unreadable: unreadable += 1
-    }
-  }
-
-  public static func += (left: inout CheckTally, right: CheckTally) {
-    left.matches += right.matches
-    left.differs += right.differs
-    left.missing += right.missing
-    left.unreadable += right.unreadable
-    left.ignored += right.ignored
-    left.malformed += right.malformed
-    left.text += right.text
-    left.unreadableManifests += right.unreadableManifests
-  }
 }

@@ -1,9 +1,66 @@
 import BatchEngine
 
+/// What came of one entry of a manifest.
+public enum CheckOutcome: Sendable, Hashable {
+  case matches
+  case differs
+  /// The file is not there.
+  case missing
+  /// The file is there, or was, and could not be read.
+  case unreadable
+}
+
 /// What the entries of one chunk came to, in the order of the manifest.
-public struct CheckedChunk: Sendable {
-  public internal(set) var rows = ResultRows()
-  public internal(set) var tally = CheckTally()
+public struct CheckedChunk: ChunkOutput, Sendable {
+  enum Finding: Sendable {
+    case entry(CheckOutcome)
+    /// A file that is not there, and need not be.
+    case ignored
+    /// A row that is not valid.
+    case malformed
+    /// A line of a manifest that is no row: why, with its number and the manifest's path.
+    case text(BatchError)
+    /// A manifest that could not be opened or read to its end.
+    case unreadableManifest
+  }
+
+  /// A row for each finding; one that shows nothing is empty.
+  public private(set) var rows = ResultRows()
+  private(set) var findings: [Finding] = []
+
+  public init() {}
+
+  public var count: Int { findings.count }
+
+  public func part(_ range: Range<Int>) -> CheckedChunk {
+    var part = CheckedChunk()
+    part.rows = rows.part(range)
+    part.findings = findings.part(range)
+    return part
+  }
+
   /// Lines of manifests that are no rows: why, with the number of the line and the manifest's path.
-  public internal(set) var text: [BatchError] = []
+  public var text: [BatchError] {
+    findings.compactMap { if case .text(let error) = $0 { error } else { nil } }
+  }
+
+  mutating func append(_ finding: Finding, row: (inout [UInt8]) -> Void = { _ in }) {
+    findings.append(finding)
+    rows.append(row)
+  }
+}
+
+extension CheckTally {
+  mutating func count(_ finding: CheckedChunk.Finding) {
+    switch finding {
+    case .entry(.matches): matches += 1
+    case .entry(.differs): differs += 1
+    case .entry(.missing): missing += 1
+    case .entry(.unreadable): unreadable += 1
+    case .ignored: ignored += 1
+    case .malformed: malformed += 1
+    case .text: text += 1
+    case .unreadableManifest: unreadableManifests += 1
+    }
+  }
 }

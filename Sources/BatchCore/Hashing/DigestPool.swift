@@ -2,7 +2,12 @@ import BatchEngine
 
 /// The digest sets of one lane, one for each list of algorithms that manifests have asked for.
 final class DigestPool {
+  private let concurrency: ConcurrencyLimit
   private var sets: [[DigestAlgorithm]: DigestSet] = [:]
+
+  init(concurrency: ConcurrencyLimit) {
+    self.concurrency = concurrency
+  }
 
   /// Lets `body` feed the set of these algorithms.
   ///
@@ -14,7 +19,7 @@ final class DigestPool {
     if let known = sets[algorithms] {
       set = known
     } else {
-      set = try DigestSet(algorithms)
+      set = try DigestSet(algorithms, concurrency: concurrency)
       sets[algorithms] = set
     }
     guard try body(set) != nil else {

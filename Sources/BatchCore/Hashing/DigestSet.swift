@@ -6,9 +6,12 @@ import Synchronization
 public final class DigestSet {
   /// One stream for each algorithm that was asked, in that order.
   public let streams: [DigestStream]
+  private let concurrency: ConcurrencyLimit
 
+  /// - Parameter concurrency: how many digests of a piece may be computed at once.
   /// - Throws: as ``DigestStream/init(_:)``.
-  public init(_ algorithms: [DigestAlgorithm]) throws(BatchError) {
+  public init(_ algorithms: [DigestAlgorithm], concurrency: ConcurrencyLimit) throws(BatchError) {
+    self.concurrency = concurrency
     var streams = [DigestStream]()
     streams.reserveCapacity(algorithms.count)
     for algorithm in algorithms { streams.append(try DigestStream(algorithm)) }
@@ -20,17 +23,18 @@ public final class DigestSet {
 
   /// Adds the next bytes of the file to every digest; of large pieces several digests at once.
   public func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    guard streams.count > 1, bytes.count >= Self.sharedPiece else {
+    let width = min(concurrency.current, streams.count)
+    guard width > 1, bytes.count >= Self.sharedPiece else {
       for stream in streams { try stream.update(bytes) }
       return
     }
-    // Each iteration touches a stream of its own, and all are done before the call returns.
+    // Each iteration touches streams of its own, a stride apart, and all are done before the call returns.
     nonisolated(unsafe) let streams = streams
     nonisolated(unsafe) let bytes = bytes
     let failure = Mutex<BatchError?>(nil)
-    DispatchQueue.concurrentPerform(iterations: streams.count) { index in
+    DispatchQueue.concurrentPerform(iterations: width) { first in
       do throws(BatchError) {
-        try streams[index].update(bytes)
+        for index in stride(from: first, to: streams.count, by: width) { try streams[index].update(bytes) }
       } catch {
         failure.withLock { $0 = error }
       }

@@ -1,7 +1,9 @@
 import BatchEngine
 
 /// Digests every file of a tree: each is read once for all algorithms, and becomes a row.
-public final class HashJob: BatchJob {
+public struct HashJob: BatchJob {
+  public typealias Item = WalkItem
+
   private let algorithms: [DigestAlgorithm]
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
@@ -10,7 +12,7 @@ public final class HashJob: BatchJob {
   ///   - algorithms: one or more; the digests of a row have their order.
   ///   - render: appends a file's row or rows; on many threads at once. An error it throws with a path
   ///     is that file's.
-  ///   - output: takes the rows of a chunk; one call at a time, in tree order.
+  ///   - output: takes rows; one call at a time, in tree order.
   public init(
     algorithms: [DigestAlgorithm],
     render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
@@ -21,63 +23,74 @@ public final class HashJob: BatchJob {
     self.output = output
   }
 
-  public func process(
-    _ chunk: Chunk<WalkItem>, in context: ChunkContext
-  ) throws(BatchError) -> ResultRows {
-    let digests = try context.tool(of: self) { () throws(BatchError) in try DigestSet(algorithms) }
-    var result = ResultRows()
-    for item in chunk.items {
-      context.resultCount = result.count
+  public func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+    Worker(try DigestSet(algorithms, concurrency: run.concurrency), render)
+  }
+
+  public func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+
+  /// Reads files and renders their rows.
+  public final class Worker: BatchWorker {
+    private let digests: DigestSet
+    private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
+
+    init(
+      _ digests: DigestSet,
+      _ render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
+    ) {
+      self.digests = digests
+      self.render = render
+    }
+
+    public func process(
+      _ item: WalkItem, in context: ChunkContext, into output: inout ResultRows
+    ) throws(BatchError) {
       switch item {
-      case .file(let record):
-        try hash(record, with: digests, in: context, into: &result)
-      case .standardInput:
-        digests.reset()
-        var size: UInt64 = 0
-        let isRead = try context.readStandardInput { (piece) throws(BatchError) in
-          size += UInt64(piece.count)
-          try digests.update(piece)
-        }
-        if isRead {
-          try append(
-            ManifestRow(path: "-", digests: digests.finish(), size: size, modified: nil), to: &result)
-        }
-      case .problem(let problem):
-        context.report(problem)
+      case .file(let record): try hash(record, in: context, into: &output)
+      case .standardInput: try hashStandardInput(in: context, into: &output)
+      case .problem(let problem): context.report(problem)
       }
     }
-    return result
-  }
 
-  public func collect(_ rows: ResultRows) throws(BatchError) {
-    try output(rows)
-  }
+    private func hash(
+      _ record: FileRecord, in context: ChunkContext, into output: inout ResultRows
+    ) throws(BatchError) {
+      var size: UInt64 = 0
+      let outcome = try context.read(record) {
+        digests.reset()
+        size = 0
+      } consume: { (piece) throws(BatchError) in
+        size += UInt64(piece.count)
+        try digests.update(piece)
+      }
+      guard let outcome else { return }
+      let modified = ManifestTime(
+        seconds: outcome.status.modified.seconds, nanoseconds: UInt32(outcome.status.modified.nanoseconds))
+      do throws(BatchError) {
+        try append(
+          ManifestRow(path: record.path, digests: digests.finish(), size: size, modified: modified),
+          to: &output)
+      } catch {
+        guard error.path != nil else { throw error }
+        context.withdraw(Problem(.unreadable, error))
+      }
+    }
 
-  private func hash(
-    _ record: FileRecord, with digests: DigestSet, in context: ChunkContext, into result: inout ResultRows
-  ) throws(BatchError) {
-    var size: UInt64 = 0
-    let outcome = try context.read(record) {
+    private func hashStandardInput(
+      in context: ChunkContext, into output: inout ResultRows
+    ) throws(BatchError) {
       digests.reset()
-      size = 0
-    } consume: { (piece) throws(BatchError) in
-      size += UInt64(piece.count)
-      try digests.update(piece)
+      var size: UInt64 = 0
+      let isRead = try context.readStandardInput { (piece) throws(BatchError) in
+        size += UInt64(piece.count)
+        try digests.update(piece)
+      }
+      guard isRead else { return }
+      try append(ManifestRow(path: "-", digests: digests.finish(), size: size, modified: nil), to: &output)
     }
-    guard let outcome else { return }
-    let modified = ManifestTime(
-      seconds: outcome.status.modified.seconds, nanoseconds: UInt32(outcome.status.modified.nanoseconds))
-    do throws(BatchError) {
-      try append(
-        ManifestRow(path: record.path, digests: digests.finish(), size: size, modified: modified), to: &result
-      )
-    } catch {
-      guard error.path != nil else { throw error }
-      context.withdraw(Problem(.unreadable, error))
-    }
-  }
 
-  private func append(_ row: ManifestRow, to result: inout ResultRows) throws(BatchError) {
-    try result.append { (bytes) throws(BatchError) in try render(row, &bytes) }
+    private func append(_ row: ManifestRow, to output: inout ResultRows) throws(BatchError) {
+      try output.append { (bytes) throws(BatchError) in try render(row, &bytes) }
+    }
   }
 }

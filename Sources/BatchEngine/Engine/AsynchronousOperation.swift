@@ -59,7 +59,12 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     guard ends else { return }
     didChangeValue(forKey: "isExecuting")
     didChangeValue(forKey: "isFinished")
+    didFinish()
   }
+
+  /// Called once on the thread that finished the operation, after the queue was told: where a completion block would
+  /// take a thread of its own.
+  open func didFinish() {}
 
   /// Whether this call, of all that try, is the one that begins.
   private func begin() -> Bool {

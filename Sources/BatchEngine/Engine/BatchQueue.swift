@@ -2,20 +2,28 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Runs operations in bounded batches: the completion of operations admits the next ones.
+/// Runs operations in bounded batches: the completion of a batch admits the next one.
 ///
 /// Only a bounded number of operations exists at a time, whatever the length of the source. Operations
-/// are added in arrays and from one serial queue. Between batches a barrier can run a checkpoint, when
-/// everything before it is finished and nothing after it has been admitted.
+/// are added in arrays and from one serial queue. One operation of each batch has a completion block that admits the
+/// next batch; a completion block takes a thread of its own, so the others are counted where they finish, and admit
+/// only when half of the depth is gone. Between batches a barrier can run a checkpoint, when everything before it is
+/// finished and nothing after it has been admitted.
 final class BatchQueue: Sendable {
   /// How much may be admitted at once.
   struct Depth: Sendable {
     /// Operations that wait or run.
     package var operations: Int
     /// Items in them, which bounds memory where strides are long; never less than two operations a lane.
-    package var items = 32 << 10
+    package var items: Int
     /// Operations from one checkpoint to the next; nil for none.
     var perCheckpoint: Int?
+
+    init(operations: Int = 64, items: Int = 32 << 10, perCheckpoint: Int? = nil) {
+      self.operations = operations
+      self.items = items
+      self.perCheckpoint = perCheckpoint
+    }
   }
 
   private struct State {
@@ -24,16 +32,21 @@ final class BatchQueue: Sendable {
     var sinceCheckpoint = 0
     var isExhausted = false
     var isAtBarrier = false
+    /// Whether an admission is on its way, so that none needs to be asked for.
+    var isAdmitting = false
     /// Whether the run is kept alive until there is room behind the operations.
     var isWaitingForRoom = false
   }
 
   /// Those that were admitted and are not finished; for tests to look at.
   package let operations = OperationQueue()
+  /// Hands operations over to lanes: one thread does that with fewer switches than many.
+  private let handover = DispatchQueue(label: "batchproc.handover")
   private let admission = DispatchQueue(label: "batchproc.admission")
   private let group = DispatchGroup()
   private let state = Mutex(State())
   private let depth: Depth
+  private let concurrency: ConcurrencyLimit
   private let cancellation: Cancellation
   private let next: @Sendable () -> ChunkOperation?
   private let hasRoom: @Sendable () -> Bool
@@ -45,45 +58,40 @@ final class BatchQueue: Sendable {
   ///     for ``roomAppeared()``.
   ///   - checkpoint: runs at the barrier after each ``Depth/perCheckpoint`` operations.
   init(
-    concurrency: Int, depth: Depth, cancellation: Cancellation,
+    concurrency: ConcurrencyLimit, depth: Depth = Depth(), cancellation: Cancellation,
     next: @escaping @Sendable () -> ChunkOperation?,
     hasRoom: @escaping @Sendable () -> Bool = { true },
     checkpoint: @escaping @Sendable () -> Void = {}
   ) {
     self.depth = depth
+    self.concurrency = concurrency
     self.cancellation = cancellation
     self.next = next
     self.hasRoom = hasRoom
     self.checkpoint = checkpoint
     operations.name = "batchproc.chunks"
-    operations.maxConcurrentOperationCount = max(1, concurrency)
+    operations.underlyingQueue = handover
+    followConcurrency()
   }
 
-  /// How many operations run at once; a change holds from the next operation on.
-  package var concurrency: Int {
-    get { operations.maxConcurrentOperationCount }
-    set { operations.maxConcurrentOperationCount = max(1, newValue) }
-  }
-
-  /// While true no operation begins; those that run go on.
-  var isSuspended: Bool {
-    get { operations.isSuspended }
-    set {
-      operations.isSuspended = newValue
-      // After the change, so that a cancellation at the same moment never leaves the queue suspended.
-      if cancellation.isCancelled { operations.isSuspended = false }
-    }
+  /// Takes over the number of operations and whether they are held back, and admits more where there is room now.
+  private func followConcurrency() {
+    operations.maxConcurrentOperationCount = concurrency.current + LanePool.standby
+    // A cancelled queue never stays suspended: its operations have to come to their end.
+    operations.isSuspended = concurrency.isSuspended && !cancellation.isCancelled
+    if cancellation.isCancelled { operations.isSuspended = false }
   }
 
   /// Runs the source to its end, or to where the cancellation stops it. Blocks the caller.
   package func run() {
-    cancellation.onCancel { [weak self] in self?.stop() }
-    group.enter()
-    admission.async {
-      self.admit()
-      self.group.leave()
+    let changes = concurrency.onChange { [weak self] in
+      self?.followConcurrency()
+      self?.requestAdmission()
     }
+    cancellation.onCancel { [weak self] in self?.stop() }
+    requestAdmission()
     group.wait()
+    concurrency.forget(changes)
   }
 
   /// To be called each time that `hasRoom` may have turned true again; costs little when nobody waits.
@@ -106,26 +114,28 @@ final class BatchQueue: Sendable {
     var batch = [ChunkOperation]()
     while mayAdmit(), let operation = pull() {
       group.enter()
-      // The operation must not be captured: its completion block would keep it for ever.
-      let items = operation.itemCount
-      operation.completionBlock = { [weak self] in self?.completed(items: items) }
       batch.append(operation)
       // A source may take its time, as a list that comes through a pipe: lanes that could run what is
       // there already must not wait for more.
-      if isHungry(without: batch.count) {
-        operations.addOperations(batch, waitUntilFinished: false)
-        batch = []
-      }
+      if isHungry(without: batch.count) { add(&batch) }
     }
-    if !batch.isEmpty { operations.addOperations(batch, waitUntilFinished: false) }
+    add(&batch)
     addBarrierIfDue()
+  }
+
+  private func add(_ batch: inout [ChunkOperation]) {
+    guard let last = batch.last else { return }
+    // The operation must not be captured: its completion block would keep it for ever.
+    if batch.count > 1 { last.completionBlock = { [weak self] in self?.requestAdmission() } }
+    operations.addOperations(batch, waitUntilFinished: false)
+    batch = []
   }
 
   /// Whether the lanes may soon have nothing to do.
   ///
   /// - Parameter held: operations that exist and have not been handed to the queue.
   private func isHungry(without held: Int) -> Bool {
-    let concurrency = operations.maxConcurrentOperationCount
+    let concurrency = concurrency.current
     return state.withLock { $0.operations - held < concurrency * 2 }
   }
 
@@ -135,11 +145,11 @@ final class BatchQueue: Sendable {
       waitForRoom()
       return false
     }
-    let concurrency = operations.maxConcurrentOperationCount
+    let concurrency = concurrency.current
     return state.withLock { state in
       guard !state.isExhausted, !state.isAtBarrier else { return false }
       if let limit = depth.perCheckpoint, state.sinceCheckpoint >= limit { return false }
-      guard state.operations < max(depth.operations, concurrency) else { return false }
+      guard state.operations < Self.most(depth, concurrency) else { return false }
       return state.items < depth.items || state.operations < concurrency * 2
     }
   }
@@ -170,17 +180,37 @@ final class BatchQueue: Sendable {
     return operation
   }
 
-  private func completed(items: Int) {
-    // At once, so that an admission that is going on sees it.
-    state.withLock { state in
+  /// Counts an operation that has finished; called where it finished.
+  func finished(itemCount: Int) {
+    let isLow = state.withLock { state in
       state.operations -= 1
-      state.items -= items
+      state.items -= itemCount
+      return state.operations <= Self.most(depth, concurrency.current) / 2 || state.items <= depth.items / 2
     }
+    if isLow { requestAdmission() }
+    // Last, so that the group cannot run empty while there is something to admit.
+    group.leave()
+  }
+
+  /// Has what there is room for admitted, unless that is on its way.
+  private func requestAdmission() {
+    let isNeeded = state.withLock { state in
+      guard !state.isAdmitting, !state.isExhausted else { return false }
+      state.isAdmitting = true
+      return true
+    }
+    guard isNeeded else { return }
+    group.enter()
     admission.async {
+      // First, so that what finishes from here on asks again.
+      self.state.withLock { $0.isAdmitting = false }
       self.admit()
-      // Last, so that the group cannot run empty while there is something to admit.
       self.group.leave()
     }
+  }
+
+  private static func most(_ depth: Depth, _ concurrency: Int) -> Int {
+    max(depth.operations, concurrency * 4)
   }
 
   private func addBarrierIfDue() {

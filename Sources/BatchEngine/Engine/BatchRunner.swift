@@ -1,245 +1,240 @@
 import Dispatch
 import Synchronization
 
-/// Runs jobs over trees: plans chunks, runs them as operations on lanes, collects their results in order.
-///
-/// One runner is one run; its budgets, counters and cancellation belong to it.
-public final class BatchRunner: Sendable {
-  /// The run that goes on, and what was asked of it before it began.
-  private struct Active {
-    var queue: BatchQueue?
-    var lanes: LanePool?
-    var concurrency: Int?
-    var isSuspended = false
-  }
-
-  /// More operations at once than any process has threads for.
-  private static let mostOperations = 1 << 16
+/// Runs jobs over sources: plans chunks, runs them as operations on lanes, collects their results in order.
+public struct BatchRunner: Sendable {
   /// One that a lane works on, and one that waits for it or for its turn to be collected.
   private static let retainedPerLane: Int64 = 2
   private static let smallRetained: Int64 = 1 << 20
+  /// Results behind a slow file are small; so many may wait for it before the lanes do.
+  private static let mostResults = 4096
 
-  public let options: BatchOptions
-  public let counters = Counters()
-  public let cancellation: Cancellation
-  private let descriptors: DescriptorBudget
-  private let memory: MemoryBudget
-  private let observer: (any RunObserver)?
-  package let calls: any FileSystemCalls
-  /// Bytes of results and inputs between admission and collection.
-  private let retained = Atomic<Int64>(0)
-  /// The most bytes that one chunk has retained, at least those of many small ones.
-  private let largestRetained = Atomic<Int64>(BatchRunner.smallRetained)
-  private let active = Mutex(Active())
+  /// What the run shares with its job.
+  public let context: RunContext
 
-  /// - Parameters:
-  ///   - cancellation: stops the run from outside, as a signal does.
-  ///   - observer: told of every problem, in order.
-  public convenience init(
-    options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
-    observer: (any RunObserver)? = nil
-  ) {
-    self.init(options: options, cancellation: cancellation, observer: observer, calls: LinuxCalls())
-  }
-
-  package init(
-    options: BatchOptions, cancellation: Cancellation = Cancellation(),
-    observer: (any RunObserver)? = nil, calls: any FileSystemCalls
-  ) {
-    self.options = options
-    self.cancellation = cancellation
-    self.observer = observer
-    self.calls = calls
-    descriptors = DescriptorBudget(capacity: options.descriptors)
-    // More than the lanes can use takes a token for each page all the same, and time to count them.
-    memory = MemoryBudget(
-      capacity: min(options.memory, FileReader.largeMemory * max(Self.bounded(options.concurrency), 256)))
-  }
-
-  /// How many folders may stay open on the way to deep ones; their descriptors are set apart from the others of the run.
-  public var foldersHeldOpen: Int { descriptors.anchors.limit }
-
-  /// The files below some operands as a source for ``run(_:over:)``.
-  ///
-  /// - Parameter operands: asked for one at a time, as the walk gets there; `-` is standard input.
-  public func tree(
-    _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
-  ) -> TreeSource {
-    TreeSource(
-      walker: TreeWalker(operands: operands, options: walk, descriptors: descriptors, calls: calls))
-  }
-
-  /// Changes the number of operations at once, before a run or while it goes on; 1 or more.
-  public func setConcurrency(_ count: Int) {
-    active.withLock { active in
-      active.concurrency = Self.bounded(count)
-      active.queue?.concurrency = Self.bounded(count) + LanePool.standby
-      active.lanes?.limit = Self.bounded(count)
-    }
-  }
-
-  /// Holds back operations that have not begun, or lets them begin again.
-  public func setSuspended(_ isSuspended: Bool) {
-    active.withLock { active in
-      active.isSuspended = isSuspended
-      active.queue?.isSuspended = isSuspended
-    }
+  public init(_ context: RunContext) {
+    self.context = context
   }
 
   /// Runs a job over a source. Blocks the caller until everything is collected or the run has stopped.
   ///
-  /// - Returns: the counts, and why the run stopped early, if it did.
+  /// - Returns: the counts, why the run stopped early, if it did, and what the collector made of it otherwise.
   public func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source
-  ) -> RunSummary where Job.Item == Source.Item {
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
     let start = ContinuousClock.now
-    let feed = ChunkFeed(source: source, stride: options.stride)
-    let sink = OrderedSink<ChunkReport<Job.Output>> { _, report in self.deliver(report, to: job) }
-    if options.runsOnCaller && options.concurrency == 1 {
-      runOnCaller(job, feed, sink)
-    } else {
-      runOnLanes(job, feed, sink)
-    }
-    sink.flush()
-    descriptors.anchors.closeAll()
-    return RunSummary(
-      counts: counters.snapshot, stopped: cancellation.reason, elapsed: ContinuousClock.now - start)
-  }
-
-  // MARK: The two ways to run
-
-  private func runOnLanes<Job: BatchJob>(
-    _ job: Job, _ feed: ChunkFeed<Job.Item>, _ sink: OrderedSink<ChunkReport<Job.Output>>
-  ) {
-    let concurrency = active.withLock { $0.concurrency } ?? Self.bounded(options.concurrency)
-    let lanes = LanePool(limit: concurrency, calls: calls)
-    // Results behind a slow file are small; so many may wait for it before the lanes do.
-    let backlog = 4096
-    // The other half of the memory is for the buffers of the lanes.
-    let window = Int64(clamping: options.memory / 2)
-    let box = Mutex<BatchQueue?>(nil)
-    let queue = BatchQueue(
-      concurrency: concurrency + LanePool.standby,
-      depth: BatchQueue.Depth(
-        operations: max(64, concurrency * 4), perCheckpoint: options.chunksPerCheckpoint),
-      cancellation: cancellation,
-      next: {
-        guard let portion = self.nextPortion(feed) else { return nil }
-        let chunk = portion.chunk
-        self.retained.add(portion.retained, ordering: .relaxed)
-        self.largestRetained.max(portion.retained, ordering: .relaxed)
-        return ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes) { bench in
-          guard var report = self.process(chunk, with: job, on: bench) else { return }
-          report.retained = portion.retained
-          sink.submit(report, at: chunk.index) { box.withLock { $0 }?.roomAppeared() }
-        }
-      },
-      hasRoom: {
-        let retained = self.retained.load(ordering: .relaxed)
-        let largest = self.largestRetained.load(ordering: .relaxed)
-        let (share, isHuge) = largest.multipliedReportingOverflow(
-          by: Self.retainedPerLane * Int64(lanes.limit))
-        // Something is always admitted, also where a single block is more than the window.
-        return sink.backlog < backlog && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
-      },
-      checkpoint: {
-        sink.flush()
-        self.checkpoint(job)
-      })
-    box.withLock { $0 = queue }
-    active.withLock { active in
-      active.queue = queue
-      active.lanes = lanes
-      queue.isSuspended = active.isSuspended
-    }
-    queue.run()
-    active.withLock { $0 = Active() }
-    box.withLock { $0 = nil }
-  }
-
-  private func runOnCaller<Job: BatchJob>(
-    _ job: Job, _ feed: ChunkFeed<Job.Item>, _ sink: OrderedSink<ChunkReport<Job.Output>>
-  ) {
-    let bench = Workbench(calls: calls)
-    var sinceCheckpoint = 0
-    while !cancellation.isCancelled, let chunk = nextPortion(feed)?.chunk {
-      let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
-        if let report = self.process(chunk, with: job, on: $0) { sink.submit(report, at: chunk.index) }
+    var result: Job.Collector.Summary?
+    do throws(BatchError) {
+      let run = try ChunkRun(job, source, context)
+      if context.options.runsOnCaller && context.concurrency.current == 1 {
+        run.runOnCaller()
+      } else {
+        run.runOnLanes()
       }
+      result = run.finish()
+    } catch {
+      context.cancellation.cancel(error)
+    }
+    context.descriptors.anchors.closeAll()
+    let summary = RunSummary(
+      counts: context.counters.snapshot, stopped: context.cancellation.reason,
+      elapsed: ContinuousClock.now - start)
+    return RunOutcome(summary: summary, result: result)
+  }
+
+  /// The steps of one run of one job.
+  private final class ChunkRun<Job: BatchJob>: Sendable {
+    private let job: Job
+    private let context: RunContext
+    private let feed: ChunkFeed<Job.Item>
+    private let collector: Mutex<Job.Collector>
+    /// Where operations and results report; nil before and after the run.
+    private let queue = Mutex<BatchQueue?>(nil)
+    /// Bytes of results and inputs between admission and collection.
+    private let retained = Atomic<Int64>(0)
+    /// The most bytes that one chunk has retained, at least those of many small ones.
+    private let largestRetained = Atomic<Int64>(BatchRunner.smallRetained)
+
+    init<Source: BatchSource>(
+      _ job: Job, _ source: sending Source, _ context: RunContext
+    ) throws(BatchError) where Source.Item == Job.Item {
+      self.job = job
+      self.context = context
+      feed = ChunkFeed(source: source, stride: context.options.stride)
+      collector = Mutex(try job.makeCollector(in: context))
+    }
+
+    private var cancellation: Cancellation { context.cancellation }
+    private var currentQueue: BatchQueue? { queue.withLock { $0 } }
+
+    private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {
+      OrderedSink {
+        self.currentQueue?.roomAppeared()
+      } deliver: { _, report in
+        self.deliver(report)
+      }
+    }
+
+    // MARK: The two ways to run
+
+    func runOnLanes() {
+      let context = context
+      let sink = makeSink()
+      let lanes = LanePool(concurrency: context.concurrency, cancellation: cancellation) {
+        Workbench(run: context)
+      }
+      // The other half of the memory is for the buffers of the lanes.
+      let window = Int64(clamping: context.options.memory / 2)
+      let queue = BatchQueue(
+        concurrency: context.concurrency,
+        depth: BatchQueue.Depth(perCheckpoint: context.options.chunksPerCheckpoint),
+        cancellation: cancellation,
+        next: {
+          guard let portion = self.nextPortion() else { return nil }
+          let chunk = portion.chunk
+          self.retained.add(portion.retained, ordering: .relaxed)
+          self.largestRetained.max(portion.retained, ordering: .relaxed)
+          return ChunkOperation(
+            itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes,
+            finished: { self.currentQueue?.finished(itemCount: $0) }
+          ) { bench in
+            guard var report = self.process(chunk, on: bench) else { return }
+            report.retained = portion.retained
+            sink.submit(report, at: chunk.index)
+          }
+        },
+        hasRoom: {
+          let retained = self.retained.load(ordering: .relaxed)
+          let largest = self.largestRetained.load(ordering: .relaxed)
+          let (share, isHuge) = largest.multipliedReportingOverflow(
+            by: BatchRunner.retainedPerLane * Int64(context.concurrency.current))
+          // Something is always admitted, also where a single block is more than the window.
+          return sink.backlog < BatchRunner.mostResults
+            && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
+        },
+        checkpoint: {
+          sink.flush()
+          self.checkpoint()
+        })
+      self.queue.withLock { $0 = queue }
+      let changes = context.concurrency.onChange { [weak lanes] in lanes?.startWaiting() }
+      cancellation.onCancel { [weak lanes] in lanes?.startWaiting() }
+      queue.run()
+      context.concurrency.forget(changes)
+      self.queue.withLock { $0 = nil }
+      sink.flush()
+    }
+
+    func runOnCaller() {
+      let sink = makeSink()
+      let bench = Workbench(run: context)
+      var sinceCheckpoint = 0
+      while !cancellation.isCancelled, let chunk = nextPortion()?.chunk {
+        let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
+          if let report = self.process(chunk, on: $0) { sink.submit(report, at: chunk.index) }
+        }
+        do throws(BatchError) {
+          try operation.run(on: bench)
+        } catch {
+          cancellation.cancel(error)
+        }
+        // The source reads on this thread too, and would wait for itself.
+        bench.rest()
+        sink.flush()
+        sinceCheckpoint += 1
+        if let limit = context.options.chunksPerCheckpoint, sinceCheckpoint >= limit {
+          checkpoint()
+          sinceCheckpoint = 0
+        }
+      }
+      if context.options.chunksPerCheckpoint != nil, sinceCheckpoint > 0 { checkpoint() }
+    }
+
+    // MARK: Steps
+
+    private func nextPortion() -> ChunkFeed<Job.Item>.Portion? {
       do throws(BatchError) {
-        try operation.run(on: bench)
+        guard let portion = try feed.next() else { return nil }
+        context.counters.addSeen(portion.pathCount)
+        return portion
+      } catch {
+        cancellation.cancel(error)
+        return nil
+      }
+    }
+
+    private func process(_ chunk: Chunk<Job.Item>, on bench: Workbench) -> ChunkReport<Job.Worker.Output>? {
+      guard !cancellation.isCancelled else { return nil }
+      bench.hold(
+        descriptors: job.descriptors, memory: chunk.isLarge ? FileReader.largeMemory : FileReader.bufferSize)
+      let chunkContext = ChunkContext(bench: bench, run: context)
+      var output = Job.Worker.Output()
+      do throws(BatchError) {
+        let worker = try worker(of: bench)
+        try worker.begin(chunk, in: chunkContext, into: &output)
+        for item in chunk.items {
+          chunkContext.resultCount = output.count
+          try worker.process(item, in: chunkContext, into: &output)
+        }
+        chunkContext.resultCount = output.count
+        try worker.end(in: chunkContext, into: &output)
+        return ChunkReport(output: output, problems: chunkContext.problems)
+      } catch {
+        cancellation.cancel(error)
+        return nil
+      }
+    }
+
+    private func worker(of bench: Workbench) throws(BatchError) -> Job.Worker {
+      if let worker = bench.worker as? Job.Worker { return worker }
+      let worker = try job.makeWorker(in: context)
+      bench.worker = worker
+      return worker
+    }
+
+    private func deliver(_ report: ChunkReport<Job.Worker.Output>) {
+      defer { retained.subtract(report.retained, ordering: .relaxed) }
+      do throws(BatchError) {
+        try collector.withLock { (collector) throws(BatchError) in
+          try report.deliver { (output) throws(BatchError) in
+            try cancellation.check()
+            try collector.collect(output)
+          } _: { met in
+            guard !cancellation.isCancelled else { return }
+            context.report(met.problem, severity: met.severity)
+          }
+        }
       } catch {
         cancellation.cancel(error)
       }
-      sink.flush()
-      sinceCheckpoint += 1
-      if let limit = options.chunksPerCheckpoint, sinceCheckpoint >= limit {
-        checkpoint(job)
-        sinceCheckpoint = 0
+    }
+
+    private func checkpoint() {
+      // Collecting the last results before it may have failed.
+      guard !cancellation.isCancelled else { return }
+      do throws(BatchError) {
+        try collector.withLock { (collector) throws(BatchError) in try collector.checkpoint() }
+      } catch {
+        cancellation.cancel(error)
       }
     }
-    if options.chunksPerCheckpoint != nil, sinceCheckpoint > 0 { checkpoint(job) }
-  }
 
-  private static func bounded(_ concurrency: Int) -> Int {
-    min(max(1, concurrency), mostOperations)
-  }
-
-  // MARK: Steps
-
-  private func nextPortion<Item>(_ feed: ChunkFeed<Item>) -> ChunkFeed<Item>.Portion? {
-    do throws(BatchError) {
-      guard let portion = try feed.next() else { return nil }
-      counters.addSeen(portion.pathCount)
-      return portion
-    } catch {
-      cancellation.cancel(error)
-      return nil
-    }
-  }
-
-  private func process<Job: BatchJob>(
-    _ chunk: Chunk<Job.Item>, with job: Job, on bench: Workbench
-  ) -> ChunkReport<Job.Output>? {
-    guard !cancellation.isCancelled else { return nil }
-    let context = ChunkContext(
-      bench: bench, policy: options.policy, concurrency: options.concurrency, counters: counters,
-      cancellation: cancellation)
-    do throws(BatchError) {
-      let output = try descriptors.withDescriptors(job.descriptors) { () throws(BatchError) in
-        // The folder's descriptor stays open from file to file, and ends with the tokens.
-        defer { bench.reader.closeFolder() }
-        let buffers = chunk.isLarge ? FileReader.largeMemory : FileReader.bufferSize
-        return try memory.withMemory(buffers) { () throws(BatchError) in try job.process(chunk, in: context) }
+    /// - Returns: what the collector made of the run; nil when it was stopped.
+    func finish() -> Job.Collector.Summary? {
+      do throws(BatchError) {
+        return try collector.withLock { (collector) throws(BatchError) in
+          do throws(BatchError) {
+            try cancellation.check()
+            return try collector.finish()
+          } catch {
+            collector.discard()
+            throw error
+          }
+        }
+      } catch {
+        cancellation.cancel(error)
+        return nil
       }
-      return ChunkReport(output: output, problems: context.problems)
-    } catch {
-      cancellation.cancel(error)
-      return nil
-    }
-  }
-
-  private func deliver<Job: BatchJob>(_ report: ChunkReport<Job.Output>, to job: Job) {
-    defer { retained.subtract(report.retained, ordering: .relaxed) }
-    guard !cancellation.isCancelled else { return }
-    defer { observer?.collected() }
-    for met in report.problems {
-      observer?.met(met.problem, severity: met.severity, behind: met.position)
-    }
-    do throws(BatchError) {
-      try job.collect(report.output)
-    } catch {
-      cancellation.cancel(error)
-    }
-  }
-
-  private func checkpoint<Job: BatchJob>(_ job: Job) {
-    // Collecting the last results before it may have failed.
-    guard !cancellation.isCancelled else { return }
-    do throws(BatchError) {
-      try job.checkpoint()
-    } catch {
-      cancellation.cancel(error)
     }
   }
 }

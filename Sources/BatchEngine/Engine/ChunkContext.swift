@@ -1,28 +1,27 @@
 import Glibc
 
-/// What a job has at hand while it processes one chunk: reading, reporting, and the lane's own tools.
+/// What a worker has at hand while it processes one chunk: reading and reporting.
 ///
-/// It belongs to one call of ``BatchJob/process(_:in:)`` and must not leave it.
+/// It belongs to the calls that process the chunk and must not leave them.
 public final class ChunkContext {
+  /// The run that the chunk is a part of.
+  public let run: RunContext
   private let bench: Workbench
-  private let policy: EventPolicy
-  private let counters: Counters
-  private let cancellation: Cancellation
-  /// Operations of the run at once. What one of them shares out by itself keeps to it as well.
-  package let concurrency: Int
   private(set) var problems: [MetProblem] = []
-  /// How many results the chunk has so far. A job that keeps it up has problems told between its results.
-  public var resultCount = 0
+  /// How many results the chunk has so far; kept by the runner, so that a problem has its place among them.
+  package var resultCount = 0
 
-  init(
-    bench: Workbench, policy: EventPolicy, concurrency: Int, counters: Counters, cancellation: Cancellation
-  ) {
+  init(bench: Workbench, run: RunContext) {
     self.bench = bench
-    self.policy = policy
-    self.concurrency = concurrency
-    self.counters = counters
-    self.cancellation = cancellation
+    self.run = run
   }
+
+  private var policy: EventPolicy { run.options.policy }
+  private var counters: Counters { run.counters }
+  private var cancellation: Cancellation { run.cancellation }
+
+  /// Operations of the run at once. What one of them shares out by itself keeps to it as well.
+  package var concurrency: Int { run.concurrency.current }
 
   /// - Throws: why the run is to stop, when it is. To be asked before each item that takes a while.
   public func checkCancellation() throws(BatchError) {
@@ -227,8 +226,7 @@ public final class ChunkContext {
   public func report(_ problem: Problem) -> Severity {
     let severity = policy.severity(of: problem.event)
     note(problem, severity)
-    if severity == .failure { counters.addFailed() } else { counters.addSkipped(problem.kind) }
-    if problem.event == .missing { counters.addMissing() }
+    counters.count(problem, severity)
     return severity
   }
 

@@ -1,7 +1,22 @@
-/// What one chunk came to: its output, and the problems it met, in the order of its items.
-struct ChunkReport<Output: Sendable>: Sendable {
-  package let output: Output
-  package let problems: [MetProblem]
+/// What one chunk came to: its results, and the problems that were met between them.
+struct ChunkReport<Output: ChunkOutput & Sendable>: Sendable {
+  let output: Output
+  let problems: [MetProblem]
   /// Bytes that were kept in memory for it.
-  package var retained: Int64 = 0
+  var retained: Int64 = 0
+
+  /// Hands results and problems over in the order in which they arose.
+  func deliver(
+    _ collect: (Output) throws(BatchError) -> Void, _ report: (MetProblem) -> Void
+  ) throws(BatchError) {
+    guard !problems.isEmpty else { return try collect(output) }
+    var position = 0
+    for problem in problems {
+      let next = min(max(problem.position, position), output.count)
+      if next > position { try collect(output.part(position..<next)) }
+      position = next
+      report(problem)
+    }
+    if position < output.count { try collect(output.part(position..<output.count)) }
+  }
 }

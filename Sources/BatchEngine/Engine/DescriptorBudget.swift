@@ -28,4 +28,12 @@ public struct DescriptorBudget: Sendable {
   ) throws(Failure) -> Result {
     try budget.withTokens(count, body)
   }
+
+  /// Whether somebody may be waiting for descriptors.
+  var isAwaited: Bool { budget.isAwaited }
+
+  /// Waits until `count` descriptors are free and takes them, until ``giveBack(_:)``.
+  func take(_ count: Int) { _ = budget.acquire(count) }
+
+  func giveBack(_ count: Int) { budget.release(min(count, budget.capacity)) }
 }

@@ -8,12 +8,12 @@ final class Lane: Sendable {
   // A key is an address and nothing else; Dispatch does not say so in its types.
   private nonisolated(unsafe) static let key = DispatchSpecificKey<Workbench>()
 
-  package let queue: DispatchQueue
+  let queue: DispatchQueue
 
-  init(number: Int, calls: any FileSystemCalls) {
+  init(number: Int, bench: Workbench) {
     queue = DispatchQueue(label: "batchproc.lane.\(number)")
     // The queue owns the bench: it is freed with the queue.
-    queue.setSpecific(key: Self.key, value: Workbench(calls: calls))
+    queue.setSpecific(key: Self.key, value: bench)
   }
 
   /// The bench of the lane that this code runs on; nil elsewhere.

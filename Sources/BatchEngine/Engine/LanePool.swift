@@ -1,88 +1,108 @@
 import Dispatch
 import Synchronization
 
-/// The lanes of a run: each runs one operation at a time, and no more run at once than the limit says.
+/// The lanes of a run: each runs one operation at a time, and no more run at once than the concurrency says.
 ///
 /// Operations that come when all lanes are busy stand by, and a lane that becomes free goes on with one
 /// of them at once. So the way through the operation queue, two changes of thread, is not idle time.
 final class LanePool: Sendable {
-  /// How many operations may stand by: enough that a lane finds one.
-  static let standby = 2
-
-  private struct Work: Sendable {
-    let body: @Sendable (Workbench) -> Void
-    let completion: @Sendable () -> Void
-  }
+  /// How many operations may stand by: enough that a lane finds one, however short they are.
+  static let standby = 32
 
   private struct State {
     var free: [Lane] = []
-    var waiting: [Work] = []
+    /// Operations that stand by, in the order in which they came; `first` is the next one.
+    var waiting: [ChunkOperation] = []
+    var first = 0
+    /// Those of them that go first.
+    var urgent: [ChunkOperation] = []
     var busy = 0
     var count = 0
-    var limit: Int
+
+    mutating func take() -> ChunkOperation? {
+      if !urgent.isEmpty { return urgent.removeFirst() }
+      guard first < waiting.count else { return nil }
+      defer {
+        first += 1
+        if first == waiting.count {
+          waiting.removeAll(keepingCapacity: true)
+          first = 0
+        }
+      }
+      return waiting[first]
+    }
   }
 
-  private let state: Mutex<State>
-  private let calls: any FileSystemCalls
+  private let state = Mutex(State())
+  private let concurrency: ConcurrencyLimit
+  private let cancellation: Cancellation
+  private let makeBench: @Sendable () -> Workbench
 
-  /// - Parameter limit: operations at once, 1 or more.
-  init(limit: Int = .max, calls: any FileSystemCalls) {
-    state = Mutex(State(limit: max(1, limit)))
-    self.calls = calls
+  /// - Parameters:
+  ///   - cancellation: lets operations that are held back come to their end.
+  ///   - makeBench: makes what belongs to a lane.
+  init(
+    concurrency: ConcurrencyLimit, cancellation: Cancellation,
+    makeBench: @escaping @Sendable () -> Workbench
+  ) {
+    self.concurrency = concurrency
+    self.cancellation = cancellation
+    self.makeBench = makeBench
   }
 
   /// How many lanes have been made, which is how many operations have run at once at most.
-  package var count: Int { state.withLock { $0.count } }
+  var count: Int { state.withLock { $0.count } }
 
-  /// How many operations run at once; a change holds from the next operation on.
-  package var limit: Int {
-    get { state.withLock { $0.limit } }
-    set {
-      state.withLock { $0.limit = max(1, newValue) }
-      startWaiting()
+  /// Runs an operation on a lane when one is free.
+  func run(_ operation: ChunkOperation) {
+    state.withLock { state in
+      if operation.isLarge { state.urgent.append(operation) } else { state.waiting.append(operation) }
     }
-  }
-
-  /// Runs `body` on a lane when one is free, then `completion`.
-  package func run(
-    _ body: @escaping @Sendable (Workbench) -> Void, completion: @escaping @Sendable () -> Void
-  ) {
-    state.withLock { $0.waiting.append(Work(body: body, completion: completion)) }
     startWaiting()
   }
 
-  private func startWaiting() {
-    while let (lane, work) = checkOut() {
-      lane.queue.async { self.run(work, on: lane) }
+  /// Puts lanes to work on what stands by, as many as the concurrency allows; to be called when that has changed.
+  func startWaiting() {
+    while let (lane, operation) = checkOut() {
+      lane.queue.async { self.run(operation, on: lane) }
     }
   }
 
-  private func checkOut() -> (Lane, Work)? {
-    state.withLock { state in
-      guard state.busy < state.limit, !state.waiting.isEmpty else { return nil }
+  /// How many operations may run now.
+  private var limit: Int {
+    concurrency.isSuspended && !cancellation.isCancelled ? 0 : concurrency.current
+  }
+
+  private func checkOut() -> (Lane, ChunkOperation)? {
+    let limit = self.limit
+    return state.withLock { state in
+      guard state.busy < limit, let operation = state.take() else { return nil }
       state.busy += 1
-      let work = state.waiting.removeFirst()
-      if let lane = state.free.popLast() { return (lane, work) }
+      if let lane = state.free.popLast() { return (lane, operation) }
       state.count += 1
-      return (Lane(number: state.count, calls: calls), work)
+      return (Lane(number: state.count, bench: makeBench()), operation)
     }
   }
 
-  private func run(_ first: Work, on lane: Lane) {
+  private func run(_ first: ChunkOperation, on lane: Lane) {
     guard let bench = Lane.workbench else { preconditionFailure("a lane has a bench") }
-    var current: Work? = first
-    while let work = current {
-      work.body(bench)
+    var current: ChunkOperation? = first
+    while let operation = current {
+      operation.process(on: bench)
+      bench.restIfAwaited()
+      let limit = self.limit
       // The lane is free, or has found its next work, before others hear of the end.
       current = state.withLock { state in
-        guard state.busy <= state.limit, !state.waiting.isEmpty else {
-          state.busy -= 1
-          state.free.append(lane)
-          return nil
-        }
-        return state.waiting.removeFirst()
+        if state.busy <= limit, let next = state.take() { return next }
+        state.busy -= 1
+        state.free.append(lane)
+        // Before another operation can be given to this lane.
+        bench.rest()
+        return nil
       }
-      work.completion()
+      operation.finish()
     }
+    // A change of the concurrency between the look at it and the lock would leave what stands by to nobody.
+    startWaiting()
   }
 }

@@ -1,5 +1,7 @@
 /// Names every file that a run would process, without opening any.
-public final class ListJob: BatchJob {
+public struct ListJob: BatchJob {
+  public typealias Item = WalkItem
+
   private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
   private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
@@ -8,7 +10,7 @@ public final class ListJob: BatchJob {
   ///   - name: what is shown of a file, nil for one that would be skipped; what it throws is reported as the
   ///     file's. On many threads at once, as `render` is.
   ///   - render: appends what is to be shown of a path.
-  ///   - output: takes the rows of a chunk; one call at a time, in tree order.
+  ///   - output: takes rows; one call at a time, in tree order.
   public init(
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path },
     render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
@@ -19,36 +21,52 @@ public final class ListJob: BatchJob {
     self.output = output
   }
 
-  public func process(
-    _ chunk: Chunk<WalkItem>, in context: ChunkContext
-  ) throws(BatchError) -> ResultRows {
-    var result = ResultRows()
-    for item in chunk.items {
-      context.resultCount = result.count
+  public func makeWorker(in run: RunContext) -> Worker { Worker(name: name, render: render) }
+
+  public func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+
+  /// Renders names.
+  public final class Worker: BatchWorker {
+    private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
+    private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
+
+    init(
+      name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes?,
+      render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void
+    ) {
+      self.name = name
+      self.render = render
+    }
+
+    public func process(_ item: WalkItem, in context: ChunkContext, into output: inout ResultRows) {
       switch item {
       case .file(let record):
-        list(record, in: context, into: &result)
+        do throws(BatchError) {
+          guard let name = try name(record) else { return context.skip() }
+          output.append { render(name, &$0) }
+          context.finish()
+        } catch {
+          context.report(Problem(.unreadable, error))
+        }
       case .standardInput:
-        result.append { render("-", &$0) }
+        output.append { render("-", &$0) }
         context.finish()
       case .problem(let problem):
         context.report(problem)
       }
     }
-    return result
+  }
+}
+
+/// Hands rows on as they come.
+public final class RowCollector: BatchCollector {
+  public typealias Summary = Void
+
+  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+
+  package init(_ output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void) {
+    self.output = output
   }
 
-  public func collect(_ names: ResultRows) throws(BatchError) {
-    try output(names)
-  }
-
-  private func list(_ record: FileRecord, in context: ChunkContext, into result: inout ResultRows) {
-    do throws(BatchError) {
-      guard let name = try name(record) else { return context.skip() }
-      result.append { render(name, &$0) }
-      context.finish()
-    } catch {
-      context.report(Problem(.unreadable, error))
-    }
-  }
+  public func collect(_ rows: ResultRows) throws(BatchError) { try output(rows) }
 }

@@ -14,7 +14,18 @@ public struct MemoryBudget: Sendable {
   public func withMemory<Result, Failure: Error>(
     _ byteCount: Int, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let pages = byteCount / Self.pageSize + (byteCount % Self.pageSize == 0 ? 0 : 1)
-    return try budget.withTokens(pages, body)
+    try budget.withTokens(Self.pages(byteCount), body)
+  }
+
+  /// Whether somebody may be waiting for memory.
+  var isAwaited: Bool { budget.isAwaited }
+
+  /// Waits until `byteCount` bytes are free and takes them, until ``giveBack(_:)``.
+  func take(_ byteCount: Int) { _ = budget.acquire(Self.pages(byteCount)) }
+
+  func giveBack(_ byteCount: Int) { budget.release(min(Self.pages(byteCount), budget.capacity)) }
+
+  private static func pages(_ byteCount: Int) -> Int {
+    byteCount / pageSize + (byteCount % pageSize == 0 ? 0 : 1)
   }
 }

@@ -4,48 +4,63 @@ import Synchronization
 /// Delivers results in the order of their indices, one at a time, however they arrive.
 ///
 /// A serial queue stands in for a lock: results may come from any thread, and `deliver` is never called
-/// twice at once.
+/// twice at once. One turn of the queue delivers all that is due.
 final class OrderedSink<Value: Sendable>: Sendable {
   private struct State {
     var arrived: [Int: Value] = [:]
     var next = 0
+    var isScheduled = false
   }
 
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "batchproc.sink")
   private let deliver: @Sendable (Int, Value) -> Void
+  private let drained: @Sendable () -> Void
 
-  /// - Parameter deliver: called with index 0, 1, 2 … without a gap.
-  init(deliver: @escaping @Sendable (Int, Value) -> Void) {
+  /// - Parameters:
+  ///   - drained: called after each turn that delivered everything that was due.
+  ///   - deliver: called with index 0, 1, 2 … without a gap.
+  init(drained: @escaping @Sendable () -> Void = {}, deliver: @escaping @Sendable (Int, Value) -> Void) {
+    self.drained = drained
     self.deliver = deliver
   }
 
   /// Results that have arrived and not been delivered: those behind a gap, and those in the queue.
   var backlog: Int { state.withLock { $0.arrived.count } }
 
-  /// Takes the result of an index; `completion` follows when everything that is due has been delivered.
-  func submit(_ value: Value, at index: Int, completion: @escaping @Sendable () -> Void = {}) {
-    state.withLock { $0.arrived[index] = value }
+  /// Takes the result of an index.
+  func submit(_ value: Value, at index: Int) {
+    let isFirst = state.withLock { state in
+      state.arrived[index] = value
+      // A result behind a gap is delivered in the turn of the one that closes it.
+      guard index == state.next, !state.isScheduled else { return false }
+      state.isScheduled = true
+      return true
+    }
+    guard isFirst else { return }
     queue.async {
       self.drain()
-      completion()
+      self.drained()
     }
   }
 
   /// Returns when everything that was submitted before and has no gap before it is delivered.
-  package func flush() {
+  func flush() {
     queue.sync { drain() }
   }
 
-  /// Holds deliveries back until ``resume()``; calls nest.
-  func pause() { queue.suspend() }
-
-  func resume() { queue.resume() }
+  /// Runs `body` between deliveries.
+  func synchronously<Result>(_ body: () -> Result) -> Result {
+    queue.sync(execute: body)
+  }
 
   private func drain() {
     while true {
       let due = state.withLock { state -> (Int, Value)? in
-        guard let value = state.arrived.removeValue(forKey: state.next) else { return nil }
+        guard let value = state.arrived.removeValue(forKey: state.next) else {
+          state.isScheduled = false
+          return nil
+        }
         defer { state.next += 1 }
         return (state.next, value)
       }

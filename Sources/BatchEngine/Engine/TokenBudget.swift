@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 
 /// A bounded number of tokens that operations take before they use something scarce and give back after.
 ///
@@ -9,6 +10,7 @@ public final class TokenBudget: Sendable {
   public let capacity: Int
   private let tokens = DispatchSemaphore(value: 0)
   private let turnstile = DispatchSemaphore(value: 1)
+  private let takers = Atomic<Int>(0)
 
   public init(capacity: Int) {
     self.capacity = max(1, capacity)
@@ -35,11 +37,16 @@ public final class TokenBudget: Sendable {
   public func acquire(_ count: Int) -> Int {
     let wanted = min(max(count, 0), capacity)
     guard wanted > 0 else { return 0 }
+    takers.add(1, ordering: .relaxed)
+    defer { takers.subtract(1, ordering: .relaxed) }
     turnstile.wait()
     for _ in 0..<wanted { tokens.wait() }
     turnstile.signal()
     return wanted
   }
+
+  /// Whether somebody is taking tokens now, and may have to wait for them.
+  var isAwaited: Bool { takers.load(ordering: .relaxed) > 0 }
 
   /// Gives tokens back.
   public func release(_ count: Int) {

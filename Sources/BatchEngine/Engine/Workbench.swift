@@ -1,12 +1,51 @@
-/// What a lane keeps from operation to operation: the reader with its buffers, and what a job puts there.
+/// What a lane keeps from operation to operation: the reader with its buffers, the worker of the job, and the tokens
+/// for what both may open and fill.
 ///
-/// Only code that runs on the lane touches it, one operation at a time.
+/// Only code that runs on the lane touches it, one operation at a time. Tokens stay with the lane until it rests, and
+/// with them the folder that was read last: the next operation mostly reads on in it.
 package final class Workbench {
   package let reader: FileReader
+  /// Made when the lane first processes a chunk.
+  var worker: AnyObject?
   private var tools: [ObjectIdentifier: AnyObject] = [:]
+  private let descriptors: DescriptorBudget
+  private let memory: MemoryBudget
+  private var heldDescriptors = 0
+  private var heldMemory = 0
 
-  init(calls: any FileSystemCalls) {
-    reader = FileReader(calls: calls)
+  init(run: RunContext) {
+    reader = FileReader(calls: run.calls)
+    descriptors = run.descriptors
+    memory = run.memory
+  }
+
+  deinit { rest() }
+
+  /// Takes what the next chunk needs, unless the lane has just that.
+  ///
+  /// The order is the same everywhere: descriptors in one step, then memory in one step, then places for outputs.
+  /// Whoever holds memory never waits for descriptors, so that nobody waits in a circle.
+  func hold(descriptors count: Int, memory byteCount: Int) {
+    if heldDescriptors == count, heldMemory == byteCount { return }
+    rest()
+    descriptors.take(count)
+    heldDescriptors = count
+    memory.take(byteCount)
+    heldMemory = byteCount
+  }
+
+  /// Closes the folder that was read last, then gives the tokens back.
+  func rest() {
+    reader.closeFolder()
+    if heldMemory > 0 { memory.giveBack(heldMemory) }
+    if heldDescriptors > 0 { descriptors.giveBack(heldDescriptors) }
+    heldMemory = 0
+    heldDescriptors = 0
+  }
+
+  /// Gives the tokens back where somebody waits for some.
+  func restIfAwaited() {
+    if descriptors.isAwaited || memory.isAwaited { rest() }
   }
 
   /// The tool of a type, made when the lane first needs it.

@@ -66,6 +66,12 @@ public final class Counters: Sendable {
     if let kind { skippedKinds.withLock { $0[kind, default: 0] += 1 } }
   }
 
+  /// Counts a path that could not be processed.
+  package func count(_ problem: Problem, _ severity: Severity) {
+    if severity == .failure { addFailed() } else { addSkipped(problem.kind) }
+    if problem.event == .missing { addMissing() }
+  }
+
   func addMissing() { missing.add(1, ordering: .relaxed) }
   package func addChanged() { changed.add(1, ordering: .relaxed) }
   package func addBytes(_ count: Int) { byteCount.add(Int64(count), ordering: .relaxed) }

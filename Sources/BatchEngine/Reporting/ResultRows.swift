@@ -1,5 +1,5 @@
 /// What a chunk has to say about its items, rendered, in their order.
-public struct ResultRows: Sendable {
+public struct ResultRows: ChunkOutput, Sendable {
   /// The rows, one behind the other.
   public private(set) var bytes: [UInt8] = []
   private var ends: [Int] = []
@@ -12,6 +12,16 @@ public struct ResultRows: Sendable {
   /// The bytes of each item's row.
   public var slices: some Sequence<ArraySlice<UInt8>> {
     zip([0] + ends, ends).lazy.map { [bytes] in bytes[$0..<$1] }
+  }
+
+  public func part(_ range: Range<Int>) -> ResultRows {
+    if range.count == count { return self }
+    var part = ResultRows()
+    let start = range.lowerBound > 0 ? ends[range.lowerBound - 1] : 0
+    guard !range.isEmpty else { return part }
+    part.bytes = Array(bytes[start..<ends[range.upperBound - 1]])
+    part.ends = ends[range].map { $0 - start }
+    return part
   }
 
   /// Adds the row of one more item; what `render` appended before it threw is taken back.

@@ -12,3 +12,10 @@ public struct RunSummary: Sendable {
     self.elapsed = elapsed
   }
 }
+
+/// A run that has ended.
+public struct RunOutcome<Result: Sendable>: Sendable {
+  public let summary: RunSummary
+  /// What the collector made of it; nil when the run stopped before its end.
+  public let result: Result?
+}

@@ -22,7 +22,7 @@ struct ArchiveCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
     walk.takesEverything = true
     walk.skipsTemporaries = true
     // What the output replaces is known before the folder is changed, and where the lists are too.
@@ -35,8 +35,8 @@ struct ArchiveCommand: Command {
     if let directory = choices.directory { try WorkingFolder.enter(directory) }
     let operands = Operands(operands, lists: lists, cancellation: session.cancellation)
     let total =
-      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
-    let tree = session.runner.tree(operands.counted, options: walk)
+      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let tree = session.context.tree(operands.counted, options: walk)
     if common.dryRun {
       return DryRun(session: session, verb: "would archive").run(
         over: tree, total: total, operandCount: operands.count)
@@ -47,7 +47,7 @@ struct ArchiveCommand: Command {
     options.latestTime = choices.latestTime
     options.isRemembered = choices.isVerified
     let job = try ArchiveJob(
-      options, runner: session.runner, observer: session.reporter, output: file ?? session.output
+      options, run: session.context, observer: session.reporter, output: file ?? session.output
     ) { (members) throws(BatchError) in
       try tell(members)
     }
@@ -55,7 +55,7 @@ struct ArchiveCommand: Command {
     var failure: BatchError?
     var verified: Int?
     let summary = session.run(job, over: source, total: total) {
-      guard !cameToNothing(session.runner.counters.snapshot) else { return }
+      guard !cameToNothing(session.context.counters.snapshot) else { return }
       do throws(BatchError) {
         if let written = try job.finish(), let file {
           verified = try ArchiveReadBack(session: session).compare(file, with: written)
@@ -133,7 +133,7 @@ struct ArchiveCommand: Command {
       file?.discard()
       return ending
     }
-    let counts = session.runner.counters.snapshot
+    let counts = session.context.counters.snapshot
     let isFatal = cameToNothing(counts)
     do throws(BatchError) {
       if let failure { throw failure }

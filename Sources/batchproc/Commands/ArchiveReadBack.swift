@@ -19,14 +19,12 @@ struct ArchiveReadBack {
     } catch {
       throw Self.failure(archive, error)
     }
-    var options = session.runner.options
-    options.stride = .automatic
-    let runner = BatchRunner(options: options, cancellation: session.cancellation)
+    let context = RunContext(sharing: session.context, stride: .automatic, observer: nil)
     let found = Mutex([BatchError]())
     let job = VerifyJob(verification) { (findings) throws(BatchError) in
       found.withLock { all in all += findings.compactMap { $0.damage?.at($0.path) } }
     }
-    let summary = runner.run(job, over: source)
+    let summary = BatchRunner(context).run(LegacyJob(job), over: source).summary
     if let reason = summary.stopped {
       guard reason.code != .cancelled else { throw reason }
       throw Self.failure(archive, reason)

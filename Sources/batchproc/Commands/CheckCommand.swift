@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Synchronization
 
 /// `batchproc check`.
 struct CheckCommand: Command {
@@ -25,13 +24,12 @@ struct CheckCommand: Command {
       options: ManifestReader.Options(
         zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
       ignoresMalformed: options.ignoresMalformed,
-      selection: try common.walkOptions(concurrency: session.runner.options.concurrency),
+      selection: try common.walkOptions(concurrency: session.context.options.concurrency),
       cancellation: session.cancellation)
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would check")
       return listing.run(over: CheckedFilesSource(source), operandCount: operands.count)
     }
-    let tally = Mutex(CheckTally())
     let render = CheckRows(
       form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,
       showsMatches: !common.quiet, escapesControls: options.escapesControls)
@@ -39,14 +37,13 @@ struct CheckCommand: Command {
     let job = CheckJob(ignoresMissing: options.ignoresMissing) { (entry, outcome, bytes) in
       render.append(entry, outcome, to: &bytes)
     } output: { (chunk) throws(BatchError) in
-      tally.withLock { $0 += chunk.tally }
       if options.warnsOfBadLines {
         chunk.text.forEach { session.diagnostics.report($0, as: .warning) }
       }
       try results.write(chunk.rows)
     }
-    let summary = session.run(job, over: source)
-    return finish(summary, tally.withLock { $0 }, manifestCount: operands.count)
+    let outcome = session.run(job, over: source)
+    return finish(outcome.summary, outcome.result ?? CheckTally(), manifestCount: operands.count)
   }
 
   private func finish(_ summary: RunSummary, _ tally: CheckTally, manifestCount: Int) -> Ending {

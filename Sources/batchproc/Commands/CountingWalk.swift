@@ -7,12 +7,12 @@ import Foundation
 enum CountingWalk {
   /// An operation that is not started yet; it stops early when it is cancelled or the run is.
   static func operation(
-    _ operands: Operands, options: WalkOptions, runner: BatchRunner
+    _ operands: Operands, options: WalkOptions, run: RunContext
   ) -> ResultOperation<Counters.Snapshot> {
     ResultOperation(on: DispatchQueue(label: "batchproc.count", qos: .utility)) { operation in
-      var source = runner.tree(operands.uncounted, options: options)
+      var source = run.tree(operands.uncounted, options: options)
       var total = Counters.Snapshot()
-      while !operation.isCancelled, !runner.cancellation.isCancelled, let item = source.next() {
+      while !operation.isCancelled, !run.cancellation.isCancelled, let item = source.next() {
         total.seen += 1
         total.byteCount += source.weight(of: item)
       }

@@ -21,7 +21,7 @@ struct DryRun {
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
-    let summary = session.run(job, over: source, total: total)
+    let summary = session.run(job, over: source, total: total).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let counts = summary.counts
     session.reporter.summary(

@@ -29,18 +29,18 @@ struct ExtractCommand: Command {
       choices.archive, readsAllFormats: choices.readsAllFormats, cancellation: session.cancellation)
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction
-    options.memory = session.runner.options.memory
-    options.foldersHeldOpen = session.runner.foldersHeldOpen
+    options.memory = session.context.options.memory
+    options.foldersHeldOpen = session.context.foldersHeldOpen
     let extraction = try Extraction(
       archive, into: choices.directory, globs: choices.globs, strip: choices.strip, options: options)
     let source = try ExtractSource(extraction)
-    let job = ExtractJob(extraction, counters: session.runner.counters) { (reports) throws(BatchError) in
+    let job = ExtractJob(extraction, counters: session.context.counters) { (reports) throws(BatchError) in
       for report in reports { try tell(report) }
     }
     var failure: BatchError?
     let summary = session.run(job, over: source) {
       do throws(BatchError) {
-        try extraction.finish(counters: session.runner.counters) { (report) throws(BatchError) in
+        try extraction.finish(counters: session.context.counters) { (report) throws(BatchError) in
           try tell(report)
         } problem: { (problem, severity) in
           tally.met(problem, severity: severity)
@@ -94,7 +94,7 @@ struct ExtractCommand: Command {
     }
     let unmatched = extraction.isCutShort ? [] : extraction.unmatched
     tell(unmatched: unmatched)
-    let counts = session.runner.counters.snapshot
+    let counts = session.context.counters.snapshot
     session.reporter.summary(
       RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
       text: SummaryText(
@@ -113,7 +113,7 @@ struct ExtractCommand: Command {
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
     let printing = try MemberPrinting(
       archive, globs: choices.globs, limits: choices.extraction.limits,
-      memory: session.runner.options.memory, to: session.output)
+      memory: session.context.options.memory, to: session.output)
     let result = try printing.run { (error) in
       session.reporter.met(Problem(.unreadable, error), severity: .failure)
     }

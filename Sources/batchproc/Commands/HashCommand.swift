@@ -22,7 +22,7 @@ struct HashCommand: Command {
   func run() throws(BatchError) -> Ending {
     let writer = try ManifestWriter(
       options.manifestFormat, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
-    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
     let file = try openFile()
     walk.excluded = Set(
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
@@ -34,9 +34,9 @@ struct HashCommand: Command {
       writer.appendHeader(to: &header)
       if !header.isEmpty, !common.dryRun { try results.stream.write(header) }
     }
-    let source = session.runner.tree(operands.counted, options: walk)
+    let source = session.context.tree(operands.counted, options: walk)
     let total =
-      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would hash", isNULEnded: options.endsRowsInNUL)
       return listing.run(over: source, total: total, operandCount: operands.count)
@@ -47,7 +47,7 @@ struct HashCommand: Command {
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
-    let summary = session.run(job, over: source, total: total)
+    let summary = session.run(job, over: source, total: total).summary
     return finish(summary, file, operandCount: operands.count)
   }
 

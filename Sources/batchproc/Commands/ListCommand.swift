@@ -23,7 +23,7 @@ struct ListCommand: Command {
     let source = try MemberListSource(
       archive, details: choices.showsLongRows, digests: choices.showsDigests,
       usesIndex: choices.usesIndex,
-      memory: session.runner.options.memory, marks: choices.showsLongRows || common.json, end: end)
+      memory: session.context.options.memory, marks: choices.showsLongRows || common.json, end: end)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let rows = MemberRows(
       form: results.writesEvents
@@ -34,7 +34,7 @@ struct ListCommand: Command {
     } output: { (rows) throws(BatchError) in
       try results.write(rows, as: "member")
     }
-    let summary = session.run(job, over: source)
+    let summary = session.run(job, over: source).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     for remark in end.remarks { session.warn(BatchError(.malformed, remark, path: archive.path)) }
     let counts = summary.counts

@@ -23,7 +23,8 @@ struct ResultWriter: Sendable {
   func write(_ rows: ResultRows, as type: String = "file") throws(BatchError) {
     if let events {
       // The object's own brace gives way to the members that every event has.
-      try events.write(type, members: rows.slices.lazy.map { [UInt8(ascii: ",")] + $0.dropFirst() })
+      try events.write(
+        type, members: rows.slices.lazy.filter { !$0.isEmpty }.map { [UInt8(ascii: ",")] + $0.dropFirst() })
     } else if !rows.bytes.isEmpty {
       try stream.write(rows.bytes)
     }

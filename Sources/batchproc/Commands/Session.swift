@@ -11,7 +11,7 @@ final class Session: Sendable {
   let reporter: any Reporter
   /// Standard output, for results.
   let output: any ResultStream
-  let runner: BatchRunner
+  let context: RunContext
   /// What a run that writes an output for each source is to do, with its share of the descriptors.
   let outputs: TransformOptions?
   private let progressMode: ProgressMode
@@ -20,7 +20,7 @@ final class Session: Sendable {
   private let governor = Mutex<LoadGovernor?>(nil)
   private let signal = Mutex<Int32?>(nil)
 
-  var cancellation: Cancellation { runner.cancellation }
+  var cancellation: Cancellation { context.cancellation }
 
   /// - Throws: `exhausted` when the process may open too few files.
   ///
@@ -55,38 +55,44 @@ final class Session: Sendable {
       outputs = shared
     }
     self.outputs = outputs
-    runner = BatchRunner(options: options, cancellation: cancellation, observer: observing(reporter))
+    context = RunContext(options: options, cancellation: cancellation, observer: observing(reporter))
     signals.withLock {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
     }
     if let limit = common.maxLoad {
-      let runner = runner
+      let concurrency = context.concurrency
       governor.withLock {
         $0 = LoadGovernor(
-          limit: limit, load: { LoadAverage.lastMinute() }, suspend: { runner.setSuspended($0) })
+          limit: limit, load: { LoadAverage.lastMinute() }, suspend: { concurrency.setSuspended($0) })
       }
     }
   }
 
   /// Runs a job; progress is shown meanwhile.
   ///
-  /// - Parameters:
-  ///   - total: counts what is to be done, where that is possible.
-  ///   - finishing: what is left to do when the run has reached its end.
+  /// - Parameter total: counts what is to be done, where that is possible.
   func run<Job: BatchJob, Source: BatchSource>(
-    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
-    finishing: () -> Void = {}
-  ) -> RunSummary where Job.Item == Source.Item {
+    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
     let total = progressMode == .none ? nil : total
     let display = ProgressDisplay(
-      mode: progressMode, diagnostics: diagnostics, counters: runner.counters, total: total)
+      mode: progressMode, diagnostics: diagnostics, counters: context.counters, total: total)
     progress.withLock { $0 = display }
     try? total?.startByHand()
     governor.withLock { $0 }?.start()
-    let summary = runner.run(job, over: source)
-    if summary.stopped == nil { finishing() }
+    let outcome = BatchRunner(context).run(job, over: source)
     display.end()
     progress.withLock { $0 = nil }
+    return outcome
+  }
+
+  /// The same for a job of the former form.
+  func run<Job: ChunkJob, Source: BatchSource>(
+    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
+    finishing: () -> Void = {}
+  ) -> RunSummary where Job.Item == Source.Item {
+    let summary = run(LegacyJob(job), over: source, total: total).summary
+    if summary.stopped == nil { finishing() }
     return summary
   }
 

@@ -18,13 +18,13 @@ struct TestCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
     walk.skipsTemporaries = true
     let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
-    let tree = session.runner.tree(operands.counted, options: walk)
+    let tree = session.context.tree(operands.counted, options: walk)
     let total =
       operands.isRepeatable
-      ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
+      ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     if common.dryRun {
       return DryRun(session: session, verb: "would test").run(
         over: tree, total: total, operandCount: operands.count)
@@ -39,7 +39,7 @@ struct TestCommand: Command {
       }
       session.advanced(findings.count)
     }
-    let summary = session.run(job, over: tree, total: total)
+    let summary = session.run(job, over: tree, total: total).summary
     if let ending = session.endingOfStopped(summary) { return ending }
     let counts = summary.counts
     let bad = damaged.withLock { $0 }

@@ -41,15 +41,15 @@ struct TransformCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
     walk.skipsTemporaries = true
     if !common.dryRun, let directory = try naming.makeDirectory() { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil
     let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
     let total =
       operands.isRepeatable
-      ? CountingWalk.operation(operands, options: walk, runner: session.runner) : nil
-    let tree = session.runner.tree(operands.counted, options: walk)
+      ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let tree = session.context.tree(operands.counted, options: walk)
     if common.dryRun {
       return DryRun(session: session, verb: "would write").run(
         over: tree, total: total, operandCount: operands.count, name: options.plannedOutput)
@@ -61,7 +61,7 @@ struct TransformCommand: Command {
         tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
       let job = try CompressJob(
-        choices.format, level: choices.level, options: options, runner: session.runner, observer: tally,
+        choices.format, level: choices.level, options: options, run: session.context, observer: tally,
         output: session.output
       ) { (report) throws(BatchError) in
         try tell(report)
@@ -73,7 +73,7 @@ struct TransformCommand: Command {
     } else {
       let job = DecompressJob(
         options, decoding: DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) }),
-        runner: session.runner, observer: tally, output: session.output
+        run: session.context, observer: tally, output: session.output
       ) { (report) throws(BatchError) in
         try tell(report)
       }
@@ -125,7 +125,7 @@ struct TransformCommand: Command {
       return session.ending(after: error)
     }
     if let refusal { session.reporter.fatal(refusal) }
-    let counts = session.runner.counters.snapshot
+    let counts = session.context.counters.snapshot
     let tally = tally.current
     let ratio = tally.plainBytes > 0 ? Double(tally.compressedBytes) / Double(tally.plainBytes) * 100 : 0
     session.reporter.summary(

@@ -48,11 +48,6 @@ final class TransformTally: RunObserver {
     if !hold(problem, severity) { reporter.met(problem, severity: severity) }
   }
 
-  func met(_ problem: Problem, severity: Severity, behind results: Int) {
-    count(problem)
-    if !hold(problem, severity) { reporter.met(problem, severity: severity, behind: results) }
-  }
-
   /// Takes note that the target took an output, so that each place that does not is named.
   func madeOutput() {
     let isFirst = counts.withLock { counts in
@@ -99,8 +94,6 @@ final class TransformTally: RunObserver {
     if isFull { passOn() }
     return isHeld
   }
-
-  func collected() { reporter.collected() }
 
   private func count(_ problem: Problem) {
     if problem.error.isOfTarget { counts.withLock { $0.refused += 1 } }

@@ -35,7 +35,7 @@ struct VerifyCommand: Command {
     let source: VerifySource
     do throws(BatchError) {
       source = try VerifySource(
-        archive, verification, live: live, memory: session.runner.options.memory,
+        archive, verification, live: live, memory: session.context.options.memory,
         marks: common.verbose || common.json)
     } catch {
       // A file that is no archive counts as different (exit 4).
@@ -56,11 +56,11 @@ struct VerifyCommand: Command {
 
   private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {
     guard let directory else { return nil }
-    var walk = try common.walkOptions(concurrency: session.runner.options.concurrency)
+    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
     walk.takesEverything = true
     walk.skipsTemporaries = true
     walk.excluded = Set([archive.identity, StandardStreams.outputFile].compactMap { $0 })
-    return try LiveTree(directory, options: walk, runner: session.runner)
+    return try LiveTree(directory, options: walk, run: session.context)
   }
 
   private func tell(_ findings: [VerifyJob.Finding]) throws(BatchError) {

@@ -11,18 +11,6 @@ final class JSONReporter: Reporter {
 
   private struct State {
     var sequence = 0
-    /// Results of the chunk that is being collected.
-    var results = 0
-    /// Problems that belong between its results, in order.
-    var pending: [(position: Int, fill: @Sendable (inout JSONLine) -> Void)] = []
-
-    /// Takes the problems that belong before the result of a position.
-    mutating func appendDue(at position: Int, to bytes: inout [UInt8]) {
-      while let first = pending.first, first.position <= position {
-        pending.removeFirst()
-        append("problem", to: &bytes, first.fill)
-      }
-    }
 
     mutating func append(_ type: String, to bytes: inout [UInt8], _ fill: (inout JSONLine) -> Void) {
       var line = JSONLine(type, sequence: sequence)
@@ -51,11 +39,9 @@ final class JSONReporter: Reporter {
   func write(_ type: String, members: some Sequence<ArraySlice<UInt8>>) throws(BatchError) {
     try write { state, bytes in
       for member in members {
-        state.appendDue(at: state.results, to: &bytes)
         bytes += JSONLine(type, sequence: state.sequence).opening
         bytes += member
         state.sequence += 1
-        state.results += 1
       }
     }
   }
@@ -63,34 +49,23 @@ final class JSONReporter: Reporter {
   /// Writes one result.
   func write(_ type: String, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
     try write { state, bytes in
-      state.appendDue(at: state.results, to: &bytes)
       state.append(type, to: &bytes, fill)
-      state.results += 1
     }
   }
 
   func met(_ problem: Problem, severity: Severity) {
     writeOrStop { state, bytes in
-      state.appendDue(at: state.results, to: &bytes)
-      state.append("problem", to: &bytes, Self.members(problem, severity))
-    }
-  }
-
-  func met(_ problem: Problem, severity: Severity, behind results: Int) {
-    state.withLock { $0.pending.append((results, Self.members(problem, severity))) }
-  }
-
-  func collected() {
-    writeOrStop { state, bytes in
-      state.appendDue(at: .max, to: &bytes)
-      state.results = 0
+      state.append("problem", to: &bytes) { line in
+        line.add("event", problem.event.rawValue)
+        line.add("severity", severity.rawValue)
+        line.add(error: problem.error)
+      }
     }
   }
 
   func fatal(_ error: BatchError) {
     do throws(BatchError) {
       try write { state, bytes in
-        state.appendDue(at: .max, to: &bytes)
         state.append("error", to: &bytes) { $0.add(error: error) }
       }
     } catch {
@@ -114,16 +89,6 @@ final class JSONReporter: Reporter {
         line.add("complete", summary.stopped == nil)
         line.add("seconds", stopwatch.seconds)
       }
-    }
-  }
-
-  private static func members(
-    _ problem: Problem, _ severity: Severity
-  ) -> @Sendable (inout JSONLine) -> Void {
-    { line in
-      line.add("event", problem.event.rawValue)
-      line.add("severity", severity.rawValue)
-      line.add(error: problem.error)
     }
   }
 

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Unpacks an archive.
-public final class ExtractJob: BatchJob {
+public final class ExtractJob: ChunkJob {
   /// What a chunk came to.
   public struct Output: Sendable {
     var reports: [ExtractionReport] = []

@@ -1,13 +1,15 @@
 import BatchEngine
 
 /// Renders the members of an archive.
-public final class MemberListJob: BatchJob {
+public struct MemberListJob: BatchJob {
+  public typealias Item = MemberListSource.Item
+
   private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - render: appends what is to be shown of a member; on many threads at once.
-  ///   - output: takes the rows of a chunk; one call at a time, in the order of the archive.
+  ///   - output: takes rows; one call at a time, in the order of the archive.
   public init(
     render: @escaping @Sendable (ListedMember, inout [UInt8]) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
@@ -16,27 +18,29 @@ public final class MemberListJob: BatchJob {
     self.output = output
   }
 
-  public func process(
-    _ chunk: Chunk<MemberListSource.Item>, in context: ChunkContext
-  ) throws(BatchError) -> ResultRows {
-    var rows = ResultRows()
-    for item in chunk.items {
+  public func makeWorker(in run: RunContext) -> Worker { Worker(render) }
+
+  public func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+
+  /// Renders rows.
+  public final class Worker: BatchWorker {
+    private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
+
+    init(_ render: @escaping @Sendable (ListedMember, inout [UInt8]) -> Void) {
+      self.render = render
+    }
+
+    public func process(_ item: Item, in context: ChunkContext, into rows: inout ResultRows) {
       switch item {
-      case .member(let member):
-        rows.append { render(member, &$0) }
-        context.finish()
-      case .members(let slice):
-        slice.forEach { member in
-          rows.append { render(member, &$0) }
-          context.finish()
-        }
+      case .member(let member): append(member, context, &rows)
+      case .members(let slice): slice.forEach { append($0, context, &rows) }
       case .problem(let error): context.report(Problem(.unreadable, error))
       }
     }
-    return rows
-  }
 
-  public func collect(_ rows: ResultRows) throws(BatchError) {
-    try output(rows)
+    private func append(_ member: ListedMember, _ context: ChunkContext, _ rows: inout ResultRows) {
+      rows.append { render(member, &$0) }
+      context.finish()
+    }
   }
 }

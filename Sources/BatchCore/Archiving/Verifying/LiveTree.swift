@@ -22,17 +22,17 @@ public final class LiveTree: Sendable {
   let folder: ExtractionFolder
   let owners = OwnerNames()
   private let walk: WalkOptions
-  private let runner: BatchRunner
+  private let run: RunContext
   private let state = Mutex(State())
 
   /// - Parameters:
   ///   - path: the folder that the names of the members begin in.
   ///   - walk: what of the folder counts as new.
-  ///   - runner: of the run that compares.
+  ///   - run: that compares.
   /// - Throws: the error of opening the folder.
-  public init(_ path: PathBytes, options walk: WalkOptions, runner: BatchRunner) throws(BatchError) {
+  public init(_ path: PathBytes, options walk: WalkOptions, run: RunContext) throws(BatchError) {
     self.path = path
-    self.runner = runner
+    self.run = run
     self.walk = walk
     folder = try ExtractionFolder(path)
   }
@@ -67,7 +67,7 @@ public final class LiveTree: Sendable {
 
   /// A walk of one of them.
   func tree(below root: Root) -> TreeSource {
-    runner.tree([path(of: root.place)], options: walk)
+    run.tree([path(of: root.place)], options: walk)
   }
 
   /// Where a member lies.

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Decodes an archive, compares everything that it says of itself, and keeps nothing.
-public final class VerifyJob: BatchJob {
+public final class VerifyJob: ChunkJob {
   /// What was found out about a member.
   public struct Finding: Sendable {
     public let path: PathBytes

@@ -7,7 +7,7 @@ import Synchronization
 /// Each operation makes a whole segment of a tar archive: it reads its files, takes their digests, writes
 /// their members and compresses all of it into one frame. Here frames are only put one behind the other.
 /// Containers that cannot be cut so (cpio, zip, 7z) are written here, from what the operations read.
-public final class ArchiveJob: BatchJob {
+public final class ArchiveJob: ChunkJob {
   private let options: ArchiveOptions
   private let maker: MemberMaker
   private let cancellation: Cancellation
@@ -20,13 +20,13 @@ public final class ArchiveJob: BatchJob {
   private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - runner: whose counters and policies the job uses.
+  ///   - run: whose counters and policies the job uses.
   ///   - observer: told of what concerns large files and links.
   ///   - output: takes the archive.
   ///   - report: told of every member, in the order of the archive.
   /// - Throws: `invalid` for a level that the format has not.
   public init(
-    _ options: ArchiveOptions, runner: BatchRunner, observer: any RunObserver, output: any ResultStream,
+    _ options: ArchiveOptions, run runner: RunContext, observer: any RunObserver, output: any ResultStream,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.options = options
@@ -37,7 +37,7 @@ public final class ArchiveJob: BatchJob {
       counters: runner.counters, observer: observer, policy: runner.options.policy)
     self.account = account
     // One that is filled and one that is written for each lane, and some on their way.
-    buffers = FrameBuffers(limit: min(runner.options.concurrency, 64) * 2 + 2)
+    buffers = FrameBuffers(limit: min(runner.concurrency.current, 64) * 2 + 2)
     if options.format.container == .tar {
       segments = Locked(
         try ArchiveAssembler(options, stream: output, account: account, buffers: buffers))

@@ -1,0 +1,84 @@
+import Synchronization
+
+/// What all parts of a run share: its options and budgets, the concurrency, counts, cancellation and observer.
+///
+/// One context is one run. Jobs get theirs from the runner; sources are made with it.
+public final class RunContext: Sendable {
+  public let options: BatchOptions
+  public let counters = Counters()
+  public let cancellation: Cancellation
+  /// The one place that knows how many operations run at once.
+  public let concurrency: ConcurrencyLimit
+  package let descriptors: DescriptorBudget
+  package let memory: MemoryBudget
+  /// The system calls by which everything in the run reads.
+  package let calls: any FileSystemCalls
+  private let observer: (any RunObserver)?
+
+  /// - Parameters:
+  ///   - cancellation: stops the run from outside, as a signal does.
+  ///   - observer: told of every problem, in order.
+  public convenience init(
+    options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
+    observer: (any RunObserver)? = nil
+  ) {
+    self.init(options: options, cancellation: cancellation, observer: observer, calls: LinuxCalls())
+  }
+
+  package init(
+    options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
+    observer: (any RunObserver)? = nil, calls: any FileSystemCalls
+  ) {
+    self.options = options
+    self.cancellation = cancellation
+    self.observer = observer
+    self.calls = calls
+    concurrency = ConcurrencyLimit(options.concurrency)
+    descriptors = DescriptorBudget(capacity: options.descriptors)
+    // More than the lanes can use takes a token for each page all the same, and time to count them.
+    memory = MemoryBudget(
+      capacity: min(options.memory, FileReader.largeMemory * max(concurrency.current, 256)))
+  }
+
+  /// A further run with the same concurrency, budgets and cancellation, and counts and an observer of its own.
+  public init(sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?) {
+    var options = run.options
+    options.stride = stride
+    self.options = options
+    cancellation = run.cancellation
+    concurrency = run.concurrency
+    descriptors = run.descriptors
+    memory = run.memory
+    calls = run.calls
+    self.observer = observer
+  }
+
+  /// How many folders may stay open on the way to deep ones; their descriptors are set apart from the others of the run.
+  public var foldersHeldOpen: Int { descriptors.anchors.limit }
+
+  /// The files below some operands as a source.
+  ///
+  /// - Parameter operands: asked for one at a time, as the walk gets there; `-` is standard input.
+  public func tree(
+    _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
+  ) -> TreeSource {
+    TreeSource(walker: TreeWalker(operands: operands, options: walk, descriptors: descriptors, calls: calls))
+  }
+
+  /// Tells the observer of a problem, without an effect on the counts. To be called by the collector, so that problems
+  /// come in the order of the results.
+  public func report(_ problem: Problem, severity: Severity) {
+    observer?.met(problem, severity: severity)
+  }
+
+  /// Reports that a path could not be processed, and counts it as the policy says.
+  ///
+  /// - Returns: how loud that is.
+  @discardableResult
+  public func report(_ problem: Problem) -> Severity {
+    let severity = options.policy.severity(of: problem.event)
+    counters.count(problem, severity)
+    report(problem, severity: severity)
+    return severity
+  }
+}
