@@ -13,14 +13,19 @@ final class BatchQueue: Sendable {
   /// How much may be admitted at once.
   struct Depth: Sendable {
     /// Operations that wait or run.
-    package var operations: Int
+    var operations: Int
+    /// The same for each operation that may run at once, where that is more.
+    var operationsPerLane: Int
     /// Items in them, which bounds memory where strides are long; never less than two operations a lane.
-    package var items: Int
+    var items: Int
     /// Operations from one checkpoint to the next; nil for none.
     var perCheckpoint: Int?
 
-    init(operations: Int = 64, items: Int = 32 << 10, perCheckpoint: Int? = nil) {
+    init(
+      operations: Int = 64, operationsPerLane: Int = 1, items: Int = 32 << 10, perCheckpoint: Int? = nil
+    ) {
       self.operations = operations
+      self.operationsPerLane = operationsPerLane
       self.items = items
       self.perCheckpoint = perCheckpoint
     }
@@ -48,18 +53,19 @@ final class BatchQueue: Sendable {
   private let depth: Depth
   private let concurrency: ConcurrencyLimit
   private let cancellation: Cancellation
-  private let next: @Sendable () -> ChunkOperation?
+  private let next: @Sendable (BatchQueue) -> ChunkOperation?
   private let hasRoom: @Sendable () -> Bool
   private let checkpoint: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - next: makes the next operation, nil at the end; called from one place, one call at a time.
+  ///   - next: makes the next operation, which reports its end by ``finished(itemCount:)`` of this queue; nil at the end.
+  ///     Called from one place, one call at a time.
   ///   - hasRoom: whether what comes behind the operations can take more; after a false the run waits
   ///     for ``roomAppeared()``.
   ///   - checkpoint: runs at the barrier after each ``Depth/perCheckpoint`` operations.
   init(
     concurrency: ConcurrencyLimit, depth: Depth = Depth(), cancellation: Cancellation,
-    next: @escaping @Sendable () -> ChunkOperation?,
+    next: @escaping @Sendable (BatchQueue) -> ChunkOperation?,
     hasRoom: @escaping @Sendable () -> Bool = { true },
     checkpoint: @escaping @Sendable () -> Void = {}
   ) {
@@ -89,6 +95,7 @@ final class BatchQueue: Sendable {
       self?.requestAdmission()
     }
     cancellation.onCancel { [weak self] in self?.stop() }
+    followConcurrency()
     requestAdmission()
     group.wait()
     concurrency.forget(changes)
@@ -167,7 +174,7 @@ final class BatchQueue: Sendable {
   }
 
   private func pull() -> ChunkOperation? {
-    let operation = next()
+    let operation = next(self)
     state.withLock { state in
       guard let operation else {
         state.isExhausted = true
@@ -210,7 +217,7 @@ final class BatchQueue: Sendable {
   }
 
   private static func most(_ depth: Depth, _ concurrency: Int) -> Int {
-    max(depth.operations, concurrency * 4)
+    max(depth.operations, concurrency * depth.operationsPerLane)
   }
 
   private func addBarrierIfDue() {

@@ -48,7 +48,7 @@ public struct BatchRunner: Sendable {
     private let context: RunContext
     private let feed: ChunkFeed<Job.Item>
     private let collector: Mutex<Job.Collector>
-    /// Where operations and results report; nil before and after the run.
+    /// What is told of room for more; nil before and after the run.
     private let queue = Mutex<BatchQueue?>(nil)
     /// Bytes of results and inputs between admission and collection.
     private let retained = Atomic<Int64>(0)
@@ -87,16 +87,16 @@ public struct BatchRunner: Sendable {
       let window = Int64(clamping: context.options.memory / 2)
       let queue = BatchQueue(
         concurrency: context.concurrency,
-        depth: BatchQueue.Depth(perCheckpoint: context.options.chunksPerCheckpoint),
+        depth: BatchQueue.Depth(operationsPerLane: 4, perCheckpoint: context.options.chunksPerCheckpoint),
         cancellation: cancellation,
-        next: {
+        next: { queue in
           guard let portion = self.nextPortion() else { return nil }
           let chunk = portion.chunk
           self.retained.add(portion.retained, ordering: .relaxed)
           self.largestRetained.max(portion.retained, ordering: .relaxed)
           return ChunkOperation(
             itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes,
-            finished: { self.currentQueue?.finished(itemCount: $0) }
+            finished: { queue.finished(itemCount: $0) }
           ) { bench in
             guard var report = self.process(chunk, on: bench) else { return }
             report.retained = portion.retained

@@ -53,6 +53,12 @@ final class LanePool: Sendable {
   /// How many lanes have been made, which is how many operations have run at once at most.
   var count: Int { state.withLock { $0.count } }
 
+  /// How many lanes are at work.
+  var busy: Int { state.withLock { $0.busy } }
+
+  /// How many operations wait for a lane.
+  var standingBy: Int { state.withLock { $0.urgent.count + $0.waiting.count - $0.first } }
+
   /// Runs an operation on a lane when one is free.
   func run(_ operation: ChunkOperation) {
     state.withLock { state in

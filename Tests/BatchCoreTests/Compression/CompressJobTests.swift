@@ -187,16 +187,16 @@ struct CompressJobTests {
     options.isSynced = false
     let source = try CompressSource(
       runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,
-      cancellation: runner.cancellation)
+      cancellation: runner.context.cancellation)
     let reports = Recorder<PathBytes>()
     let job = try CompressJob(
-      .gz, level: nil, options: options, runner: runner, observer: ProblemRecorder(),
-      output: StandardOutput(cancellation: runner.cancellation)
+      .gz, level: nil, options: options, run: runner.context, observer: ProblemRecorder(),
+      output: StandardOutput(cancellation: runner.context.cancellation)
     ) { (report) throws(BatchError) in
       reports.record(report.source)
       if reports.count == 5 { throw BatchError(.closedOutput, "nobody listens") }
     }
-    #expect(runner.run(job, over: source).stopped?.code == .closedOutput)
+    #expect(runner.run(LegacyJob(job), over: source).stopped?.code == .closedOutput)
     job.discard()
     #expect(reports.count == 5)
     // What got its name is whole, and nothing else is left.

@@ -6,47 +6,77 @@ import Testing
 @testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct BatchQueueTests {
-  private let lanes = LanePool(calls: LinuxCalls())
+  /// A queue with its lanes.
+  private struct Fixture {
+    let concurrency: ConcurrencyLimit
+    let cancellation: Cancellation
+    let lanes: LanePool
 
-  /// Makes operations 0 to `count` - 1, then no more.
-  private func supply(
-    _ count: Int, items: Int = 1, isLarge: @escaping @Sendable (Int) -> Bool = { _ in false },
-    _ body: @escaping @Sendable (Int) -> Void
-  ) -> @Sendable () -> ChunkOperation? {
-    let next = Mutex(0)
-    let lanes = lanes
-    return {
-      let number = next.withLock { next in
-        defer { next += 1 }
-        return next
+    init(_ count: Int, _ cancellation: Cancellation = Cancellation()) {
+      let concurrency = ConcurrencyLimit(count)
+      self.concurrency = concurrency
+      self.cancellation = cancellation
+      lanes = LanePool(concurrency: concurrency, cancellation: cancellation) { Workbench() }
+      let lanes = lanes
+      _ = concurrency.onChange { lanes.startWaiting() }
+      cancellation.onCancel { lanes.startWaiting() }
+    }
+
+    func queue(
+      _ depth: BatchQueue.Depth, next: @escaping @Sendable (BatchQueue) -> ChunkOperation?,
+      hasRoom: @escaping @Sendable () -> Bool = { true }, checkpoint: @escaping @Sendable () -> Void = {}
+    ) -> BatchQueue {
+      BatchQueue(
+        concurrency: concurrency, depth: depth, cancellation: cancellation, next: next, hasRoom: hasRoom,
+        checkpoint: checkpoint)
+    }
+
+    /// Makes operations 0 to `count` - 1, then no more.
+    func supply(
+      _ count: Int, items: Int = 1, isLarge: @escaping @Sendable (Int) -> Bool = { _ in false },
+      _ body: @escaping @Sendable (Int) -> Void
+    ) -> @Sendable (BatchQueue) -> ChunkOperation? {
+      let next = Mutex(0)
+      let lanes = lanes
+      return { queue in
+        let number = next.withLock { next in
+          defer { next += 1 }
+          return next
+        }
+        guard number < count else { return nil }
+        return ChunkOperation(
+          itemCount: items, isLarge: isLarge(number), lanes: lanes,
+          finished: { queue.finished(itemCount: $0) }
+        ) { _ in body(number) }
       }
-      guard number < count else { return nil }
-      return ChunkOperation(itemCount: items, isLarge: isLarge(number), lanes: lanes) { _ in body(number) }
     }
   }
 
   @Test func runsEveryOperationOfItsSource() async throws {
+    let fixture = Fixture(4)
     let ran = Recorder<Int>()
-    let queue = BatchQueue(
-      concurrency: 4, depth: .init(operations: 8), cancellation: Cancellation(),
-      next: supply(500) { ran.record($0) })
+    let queue = fixture.queue(
+      .init(operations: 8),
+      next: fixture.supply(500) { ran.record($0) })
     try await onThread { queue.run() }
     #expect(ran.values.sorted() == Array(0..<500))
   }
 
   @Test func endsAtOnceWithAnEmptySource() async throws {
-    let queue = BatchQueue(
-      concurrency: 4, depth: .init(operations: 8, perCheckpoint: 2), cancellation: Cancellation(),
-      next: { nil }, checkpoint: { Issue.record("there is nothing to note") })
+    let fixture = Fixture(4)
+    let queue = fixture.queue(
+      .init(operations: 8, perCheckpoint: 2),
+      next: { _ in nil }, checkpoint: { Issue.record("there is nothing to note") })
     try await onThread { queue.run() }
   }
 
   @Test(arguments: [1, 3, 16]) func runsAsManyAtOnceAsItMay(concurrency: Int) async throws {
+    let fixture = Fixture(concurrency)
     let crowd = Crowd()
     let everybody = Rendezvous(concurrency)
-    let queue = BatchQueue(
-      concurrency: concurrency, depth: .init(operations: 64), cancellation: Cancellation(),
-      next: supply(concurrency * 4) { _ in
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: fixture.supply(concurrency * 4) { _ in
         crowd.enter()
         everybody.arrive()
         crowd.leave()
@@ -56,31 +86,34 @@ import Testing
   }
 
   @Test func runsSixtyFourAtOnceOnTwoCores() async throws {
+    let fixture = Fixture(64)
     let everybody = Rendezvous(64)
-    let queue = BatchQueue(
-      concurrency: 64, depth: .init(operations: 64), cancellation: Cancellation(),
-      next: supply(64) { _ in everybody.arrive() })
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: fixture.supply(64) { _ in everybody.arrive() })
     try await onThread { queue.run() }
-    #expect(lanes.count == 64)
+    #expect(fixture.lanes.count == 64)
   }
 
   @Test func usesOneLaneAtAConcurrencyOfOne() async throws {
+    let fixture = Fixture(1)
     let ran = Recorder<Int>()
-    let queue = BatchQueue(
-      concurrency: 1, depth: .init(operations: 8), cancellation: Cancellation(),
-      next: supply(100) { ran.record($0) })
+    let queue = fixture.queue(
+      .init(operations: 8),
+      next: fixture.supply(100) { ran.record($0) })
     try await onThread { queue.run() }
-    #expect(lanes.count == 1)
+    #expect(fixture.lanes.count == 1)
     #expect(ran.values == Array(0..<100))
   }
 
   @Test func admitsABoundedNumberOfOperations() async throws {
+    let fixture = Fixture(2)
     let crowd = Crowd()
-    let supply = supply(300) { _ in crowd.leave() }
-    let queue = BatchQueue(
-      concurrency: 2, depth: .init(operations: 10), cancellation: Cancellation(),
-      next: {
-        let operation = supply()
+    let supply = fixture.supply(300) { _ in crowd.leave() }
+    let queue = fixture.queue(
+      .init(operations: 10),
+      next: { queue in
+        let operation = supply(queue)
         if operation != nil { crowd.enter() }
         return operation
       })
@@ -89,12 +122,13 @@ import Testing
   }
 
   @Test func admitsABoundedNumberOfItems() async throws {
+    let fixture = Fixture(2)
     let crowd = Crowd()
-    let supply = supply(100, items: 50) { _ in crowd.leave() }
-    let queue = BatchQueue(
-      concurrency: 2, depth: .init(operations: 64, items: 200), cancellation: Cancellation(),
-      next: {
-        let operation = supply()
+    let supply = fixture.supply(100, items: 50) { _ in crowd.leave() }
+    let queue = fixture.queue(
+      .init(operations: 64, items: 200),
+      next: { queue in
+        let operation = supply(queue)
         if operation != nil { crowd.enter() }
         return operation
       })
@@ -103,38 +137,38 @@ import Testing
   }
 
   @Test func admitsTheNextBatchWhenOneIsDone() async throws {
+    let fixture = Fixture(10)
     // Ten of a hundred fit: the rest can only come from completion blocks.
     let ran = Atomic<Int>(0)
-    let queue = BatchQueue(
-      concurrency: 10, depth: .init(operations: 10), cancellation: Cancellation(),
-      next: supply(100) { _ in _ = ran.add(1, ordering: .relaxed) })
+    let queue = fixture.queue(
+      .init(operations: 10),
+      next: fixture.supply(100) { _ in _ = ran.add(1, ordering: .relaxed) })
     try await onThread { queue.run() }
     #expect(ran.load(ordering: .relaxed) == 100)
   }
 
   @Test func beginsLargeChunksFirst() async throws {
+    let fixture = Fixture(1)
     let ran = Recorder<Int>()
-    let admitting = Mutex<BatchQueue?>(nil)
-    let queue = BatchQueue(
-      concurrency: 1, depth: .init(operations: 10), cancellation: Cancellation(),
-      next: supply(10, isLarge: { $0 == 7 || $0 == 9 }) { number in
+    let queue = fixture.queue(
+      .init(operations: 10),
+      next: fixture.supply(10, isLarge: { $0 == 7 || $0 == 9 }) { number in
         // The first one is handed over before the source is asked for more, and here stays until all are there.
-        while number == 0, (admitting.withLock { $0?.operations.operationCount } ?? 10) < 10 { usleep(500) }
+        while number == 0, fixture.lanes.standingBy < 9 { sched_yield() }
         ran.record(number)
       })
-    admitting.withLock { $0 = queue }
     try await onThread { queue.run() }
-    admitting.withLock { $0 = nil }
     #expect(ran.values.filter { $0 != 0 } == [7, 9, 1, 2, 3, 4, 5, 6, 8])
   }
 
   @Test func keepsNoOperationThatIsDone() async throws {
+    let fixture = Fixture(4)
     let made = Mutex<[WeakOperation]>([])
-    let supply = supply(200) { _ in }
-    let queue = BatchQueue(
-      concurrency: 4, depth: .init(operations: 8, perCheckpoint: 50), cancellation: Cancellation(),
-      next: {
-        let operation = supply()
+    let supply = fixture.supply(200) { _ in }
+    let queue = fixture.queue(
+      .init(operations: 8, perCheckpoint: 50),
+      next: { queue in
+        let operation = supply(queue)
         made.withLock { $0.append(WeakOperation(operation: operation)) }
         return operation
       })
@@ -151,12 +185,13 @@ import Testing
 
   @Test(arguments: [(10, 5), (12, 5), (3, 5), (5, 5), (1, 1), (64, 16)])
   func runsACheckpointAfterEachBatch(count: Int, limit: Int) async throws {
+    let fixture = Fixture(4)
     let started = Atomic<Int>(0)
     let ended = Atomic<Int>(0)
     let seen = Recorder<[Int]>()
-    let queue = BatchQueue(
-      concurrency: 4, depth: .init(operations: 64, perCheckpoint: limit), cancellation: Cancellation(),
-      next: supply(count) { _ in
+    let queue = fixture.queue(
+      .init(operations: 64, perCheckpoint: limit),
+      next: fixture.supply(count) { _ in
         started.add(1, ordering: .sequentiallyConsistent)
         ended.add(1, ordering: .sequentiallyConsistent)
       },
@@ -174,12 +209,13 @@ import Testing
   // MARK: While it runs
 
   @Test func takesAHigherConcurrencyWhileItRuns() async throws {
+    let fixture = Fixture(1)
     let everybody = Rendezvous(6)
     let first = Gate()
     let crowd = Crowd()
-    let queue = BatchQueue(
-      concurrency: 1, depth: .init(operations: 12), cancellation: Cancellation(),
-      next: supply(12) { number in
+    let queue = fixture.queue(
+      .init(operations: 12),
+      next: fixture.supply(12) { number in
         crowd.enter()
         if number == 0 { first.open() }
         everybody.arrive()
@@ -192,20 +228,20 @@ import Testing
         ended.open()
       }.start()
       first.pass()
-      queue.concurrency = 6
-      #expect(queue.concurrency == 6)
+      fixture.concurrency.set(6)
       ended.pass()
     }
     #expect(crowd.most == 6)
   }
 
   @Test func takesALowerConcurrencyWhileItRuns() async throws {
+    let fixture = Fixture(4)
     let line = Rendezvous(5)
     let lowered = Gate()
     let crowd = Crowd()
-    let queue = BatchQueue(
-      concurrency: 4, depth: .init(operations: 40), cancellation: Cancellation(),
-      next: supply(40) { number in
+    let queue = fixture.queue(
+      .init(operations: 40),
+      next: fixture.supply(40) { number in
         guard number >= 4 else {
           line.arrive()
           lowered.pass()
@@ -221,7 +257,7 @@ import Testing
         ended.open()
       }.start()
       line.arrive()
-      queue.concurrency = 1
+      fixture.concurrency.set(1)
       lowered.open()
       ended.pass()
     }
@@ -230,26 +266,28 @@ import Testing
   }
 
   @Test func keepsAConcurrencyOfOneOrMore() {
-    let queue = BatchQueue(
-      concurrency: 0, depth: .init(operations: 1), cancellation: Cancellation(), next: { nil })
-    #expect(queue.concurrency == 1)
-    queue.concurrency = -4
-    #expect(queue.concurrency == 1)
+    let concurrency = ConcurrencyLimit(0)
+    #expect(concurrency.current == 1)
+    concurrency.set(-4)
+    #expect(concurrency.current == 1)
   }
 
   @Test func beginsNothingWhileSuspended() async throws {
+    let fixture = Fixture(4)
     let isResumed = Atomic<Bool>(false)
     let wasResumed = Recorder<Bool>()
     let exhausted = Gate()
-    let supply = supply(20) { _ in wasResumed.record(isResumed.load(ordering: .sequentiallyConsistent)) }
-    let queue = BatchQueue(
-      concurrency: 4, depth: .init(operations: 64), cancellation: Cancellation(),
-      next: {
-        let operation = supply()
+    let supply = fixture.supply(20) { _ in
+      wasResumed.record(isResumed.load(ordering: .sequentiallyConsistent))
+    }
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: { queue in
+        let operation = supply(queue)
         if operation == nil { exhausted.open() }
         return operation
       })
-    queue.isSuspended = true
+    fixture.concurrency.setSuspended(true)
     try await onThread {
       let ended = Gate()
       Thread {
@@ -257,9 +295,9 @@ import Testing
         ended.open()
       }.start()
       exhausted.pass()
-      #expect(queue.isSuspended)
+      #expect(queue.operations.isSuspended)
       isResumed.store(true, ordering: .sequentiallyConsistent)
-      queue.isSuspended = false
+      fixture.concurrency.setSuspended(false)
       ended.pass()
     }
     #expect(wasResumed.values == Array(repeating: true, count: 20))
@@ -268,12 +306,13 @@ import Testing
   // MARK: Back-pressure
 
   @Test(arguments: 0..<20) func goesOnWhenRoomAppearsAfterEverythingElseEnded(round: Int) async throws {
+    let fixture = Fixture(1)
     let ran = Recorder<Int>()
     let hasRoom = Atomic<Bool>(true)
     let asked = Gate()
-    let queue = BatchQueue(
-      concurrency: 1, depth: .init(operations: 1), cancellation: Cancellation(),
-      next: supply(4) { number in
+    let queue = fixture.queue(
+      .init(operations: 1),
+      next: fixture.supply(4) { number in
         ran.record(number)
         // What takes the results is full from now on.
         if number == 1 { hasRoom.store(false, ordering: .sequentiallyConsistent) }
@@ -302,11 +341,12 @@ import Testing
 
   @Test func admitsNothingAfterACancellation() async throws {
     let cancellation = Cancellation()
+    let fixture = Fixture(2, cancellation)
     let cancelled = Gate()
     let ran = Atomic<Int>(0)
-    let queue = BatchQueue(
-      concurrency: 2, depth: .init(operations: 4), cancellation: cancellation,
-      next: supply(1000) { number in
+    let queue = fixture.queue(
+      .init(operations: 4),
+      next: fixture.supply(1000) { number in
         ran.add(1, ordering: .relaxed)
         if number == 10 {
           cancellation.cancel(BatchError(.cancelled, "stop"))
@@ -322,17 +362,18 @@ import Testing
 
   @Test func endsWhenCancelledWhileSuspended() async throws {
     let cancellation = Cancellation()
+    let fixture = Fixture(4, cancellation)
     let ran = Atomic<Int>(0)
     let exhausted = Gate()
-    let supply = supply(20) { _ in _ = ran.add(1, ordering: .relaxed) }
-    let queue = BatchQueue(
-      concurrency: 4, depth: .init(operations: 64), cancellation: cancellation,
-      next: {
-        let operation = supply()
+    let supply = fixture.supply(20) { _ in _ = ran.add(1, ordering: .relaxed) }
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: { queue in
+        let operation = supply(queue)
         if operation == nil { exhausted.open() }
         return operation
       })
-    queue.isSuspended = true
+    fixture.concurrency.setSuspended(true)
     try await onThread {
       let ended = Gate()
       Thread {
@@ -343,34 +384,37 @@ import Testing
       cancellation.cancel(BatchError(.cancelled, "stop"))
       ended.pass()
     }
-    #expect(!queue.isSuspended)
+    #expect(!queue.operations.isSuspended)
   }
 
   @Test func cannotBeSuspendedAfterACancellation() async throws {
     for _ in 0..<100 {
       let cancellation = Cancellation()
-      let queue = BatchQueue(
-        concurrency: 2, depth: .init(operations: 8), cancellation: cancellation, next: supply(8) { _ in })
+      let fixture = Fixture(2, cancellation)
+      let queue = fixture.queue(
+        .init(operations: 8),
+        next: fixture.supply(8) { _ in })
       let line = Rendezvous(3)
       try await onThreads(3) { number in
         line.arrive()
         switch number {
         case 0: queue.run()
         case 1: cancellation.cancel(BatchError(.cancelled, "stop"))
-        default: for _ in 0..<50 { queue.isSuspended = true }
+        default: for _ in 0..<50 { fixture.concurrency.setSuspended(true) }
         }
       }
-      #expect(!queue.isSuspended)
+      #expect(!queue.operations.isSuspended)
     }
   }
 
   @Test func endsWhenCancelledAtACheckpoint() async throws {
     let cancellation = Cancellation()
+    let fixture = Fixture(2, cancellation)
     let checkpoints = Atomic<Int>(0)
     let ran = Atomic<Int>(0)
-    let queue = BatchQueue(
-      concurrency: 2, depth: .init(operations: 8, perCheckpoint: 4), cancellation: cancellation,
-      next: supply(20) { _ in _ = ran.add(1, ordering: .relaxed) },
+    let queue = fixture.queue(
+      .init(operations: 8, perCheckpoint: 4),
+      next: fixture.supply(20) { _ in _ = ran.add(1, ordering: .relaxed) },
       checkpoint: {
         checkpoints.add(1, ordering: .relaxed)
         cancellation.cancel(BatchError(.unwritable, "full"))
@@ -383,24 +427,26 @@ import Testing
   @Test func endsWhenCancelledWhileABarrierWaits() async throws {
     for round in 0..<50 {
       let cancellation = Cancellation()
-      let queue = BatchQueue(
-        concurrency: 2, depth: .init(operations: 8, perCheckpoint: 4), cancellation: cancellation,
-        next: supply(20) { number in
+      let fixture = Fixture(2, cancellation)
+      let queue = fixture.queue(
+        .init(operations: 8, perCheckpoint: 4),
+        next: fixture.supply(20) { number in
           // The last operation before the first or second barrier; the others may be anywhere.
           if number == 3 + 4 * (round % 2) { cancellation.cancel(BatchError(.cancelled, "stop")) }
         })
       try await onThread { queue.run() }
+      #expect(fixture.lanes.count <= 2)
     }
-    #expect(lanes.count <= 2)
   }
 
   @Test func endsWhenCancelledFromOutsideAtAnyTime() async throws {
     for round in 0..<50 {
       let cancellation = Cancellation()
+      let fixture = Fixture(3, cancellation)
       let begun = Gate()
-      let queue = BatchQueue(
-        concurrency: 3, depth: .init(operations: 6, perCheckpoint: 3), cancellation: cancellation,
-        next: supply(300) { number in if number == round { begun.open() } })
+      let queue = fixture.queue(
+        .init(operations: 6, perCheckpoint: 3),
+        next: fixture.supply(300) { number in if number == round { begun.open() } })
       try await onThreads(2) { number in
         if number == 0 {
           queue.run()

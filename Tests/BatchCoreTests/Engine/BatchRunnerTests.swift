@@ -23,7 +23,7 @@ import Testing
     failure: BatchError? = nil
   ) async throws -> RunSummary {
     let items = Array(numbers)
-    return try await onThread { runner.run(job, over: ListSource(items, failure: failure)) }
+    return try await onThread { runner.run(job, over: ListSource(items, failure: failure)).summary }
   }
 
   @Test(arguments: [1, 2, 7, 32], [1, 3, 64]) func collectsInOrder(concurrency: Int, stride: Int) async throws
@@ -405,13 +405,13 @@ import Testing
     let job = ClosureJob<Int, Int>(
       onProcess: { chunk, _ in
         switch chunk.index % 50 {
-        case 10: runner.setConcurrency(8)
-        case 20: runner.setConcurrency(1)
-        case 30: runner.setSuspended(true)
+        case 10: runner.context.concurrency.set(8)
+        case 20: runner.context.concurrency.set(1)
+        case 30: runner.context.concurrency.setSuspended(true)
         default: break
         }
         // A suspended run ends what runs: that has to lift the suspension.
-        runner.setSuspended(false)
+        runner.context.concurrency.setSuspended(false)
         return chunk.index
       }, onCollect: { collected.record($0) })
     _ = try await Self.run(runner, job, over: 0..<1000)

@@ -359,10 +359,9 @@ import Testing
   // MARK: Reporting
 
   @Test func countsWhatItReports() {
-    let counters = Counters()
-    let context = ChunkContext(
-      bench: Workbench(calls: calls), policy: EventPolicy(), concurrency: 1, counters: counters,
-      cancellation: Cancellation())
+    let run = RunContext(calls: calls)
+    let counters = run.counters
+    let context = ChunkContext(bench: Workbench(run: run), run: run)
     #expect(context.report(Problem(.missing, BatchError(.missing, "a"))) == .failure)
     #expect(context.report(Problem(.special, BatchError(.special, "b"))) == .note)
     #expect(counters.snapshot.failed == 1)

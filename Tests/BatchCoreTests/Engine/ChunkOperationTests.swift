@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct ChunkOperationTests {
   @Test func runsItsBodyOnALane() async throws {
-    let lanes = LanePool(calls: LinuxCalls())
+    let lanes = LanePool()
     let onLane = Recorder<Bool>()
     try await onThread {
       let done = Gate()
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test func leavesItsBodyOutWhenCancelledBeforeALaneIsFree() async throws {
-    let lanes = LanePool(calls: LinuxCalls())
+    let lanes = LanePool()
     let ran = Atomic<Bool>(false)
     try await onThread {
       let queue = OperationQueue()
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func putsLargeChunksBeforeOthers() {
-    let lanes = LanePool(calls: LinuxCalls())
+    let lanes = LanePool()
     let small = ChunkOperation(itemCount: 1, isLarge: false, lanes: lanes) { _ in }
     let large = ChunkOperation(itemCount: 1, isLarge: true, lanes: lanes) { _ in }
     #expect(large.queuePriority.rawValue > small.queuePriority.rawValue)
@@ -52,7 +52,7 @@ import Testing
   @Test func runsOnTheCallersThreadOnce() async throws {
     try await onThread {
       let threads = Recorder<ObjectIdentifier>()
-      let bench = Workbench(calls: LinuxCalls())
+      let bench = Workbench()
       let operation = ChunkOperation(itemCount: 1, isLarge: false, lanes: nil) { _ in
         threads.record(ObjectIdentifier(Thread.current))
       }

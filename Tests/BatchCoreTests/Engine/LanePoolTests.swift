@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test func runsSixtyFourBodiesAtOnce() async throws {
-    let lanes = LanePool(calls: LinuxCalls())
+    let lanes = LanePool()
     try await onThread {
       // Each body waits for all others: the test ends only if all of them run at the same time.
       let everybody = Rendezvous(64)
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 5]) func runsNoMoreAtOnceThanItsLimit(limit: Int) async throws {
-    let lanes = LanePool(limit: limit, calls: LinuxCalls())
+    let lanes = LanePool(ConcurrencyLimit(limit))
     let crowd = Crowd()
     let everybody = Rendezvous(limit)
     try await onThread {
@@ -60,7 +60,8 @@ import Testing
   }
 
   @Test func beginsWhatStandsByWhenItsLimitRises() async throws {
-    let lanes = LanePool(limit: 1, calls: LinuxCalls())
+    let concurrency = ConcurrencyLimit(1)
+    let lanes = LanePool(concurrency)
     try await onThread {
       let everybody = Rendezvous(4)
       let group = DispatchGroup()
@@ -68,14 +69,16 @@ import Testing
         group.enter()
         lanes.run({ _ in everybody.arrive() }, completion: { group.leave() })
       }
-      lanes.limit = 4
+      concurrency.set(4)
+      lanes.startWaiting()
       group.wait()
     }
     #expect(lanes.count == 4)
   }
 
   @Test func runsEverythingWhenItsLimitFalls() async throws {
-    let lanes = LanePool(limit: 4, calls: LinuxCalls())
+    let concurrency = ConcurrencyLimit(4)
+    let lanes = LanePool(concurrency)
     let crowd = Crowd()
     try await onThread {
       let everybody = Rendezvous(5)
@@ -95,16 +98,87 @@ import Testing
           }, completion: { group.leave() })
       }
       everybody.arrive()
-      lanes.limit = 0
-      #expect(lanes.limit == 1)
+      concurrency.set(0)
+      #expect(concurrency.current == 1)
       lowered.open()
       group.wait()
     }
     #expect(crowd.most == 1)
   }
 
+  @Test func holdsBackWhatStandsByWhileSuspended() async throws {
+    let concurrency = ConcurrencyLimit(2)
+    let lanes = LanePool(concurrency)
+    let ran = Recorder<Int>()
+    try await onThread {
+      let first = Gate()
+      let held = Gate()
+      let group = DispatchGroup()
+      for number in 0..<3 {
+        group.enter()
+        lanes.run(
+          { _ in
+            ran.record(number)
+            if number == 0 { first.open() }
+            if number < 2 { held.pass() }
+          }, completion: { group.leave() })
+      }
+      first.pass()
+      concurrency.setSuspended(true)
+      held.open()
+      // The first two end; the third one stood by before the suspension.
+      while lanes.busy > 0 { sched_yield() }
+      #expect(lanes.standingBy == 1)
+      #expect(!ran.values.contains(2))
+      concurrency.setSuspended(false)
+      lanes.startWaiting()
+      group.wait()
+    }
+    #expect(ran.values.last == 2)
+  }
+
+  @Test func givesALaneToLargeChunksFirst() async throws {
+    let lanes = LanePool(ConcurrencyLimit(1))
+    let ran = Recorder<Int>()
+    try await onThread {
+      let all = Gate()
+      let group = DispatchGroup()
+      for number in 0..<6 {
+        group.enter()
+        ChunkOperation(
+          itemCount: 1, isLarge: number > 3, lanes: lanes, finished: { _ in group.leave() }
+        ) { _ in
+          if number == 0 { all.pass() }
+          ran.record(number)
+        }.start()
+      }
+      all.open()
+      group.wait()
+    }
+    #expect(ran.values == [0, 4, 5, 1, 2, 3])
+  }
+
+  @Test func keepsAFolderOpenOnlyWhileItHoldsTokens() async throws {
+    let fixture = try TreeFixture()
+    for number in 0..<3 { try fixture.file(PathBytes("f\(number)"), "content") }
+    let run = RunContext()
+    let lanes = LanePool(concurrency: run.concurrency, cancellation: run.cancellation) { Workbench(run: run) }
+    let record = try fixture.record("f0")
+    try await onThread {
+      let open = Mutex(0)
+      Self.runOnce(lanes) { bench in
+        bench.hold(descriptors: 2, memory: 1)
+        _ = try? bench.reader.read(record, restart: { () throws(BatchError) in }, consume: { _ in })
+        open.withLock { $0 = fixture.openDescriptors }
+      }
+      #expect(open.withLock { $0 } == 1)
+      while lanes.busy > 0 { sched_yield() }
+      #expect(fixture.openDescriptors == 0)
+    }
+  }
+
   @Test func usesALaneAgain() async throws {
-    let lanes = LanePool(calls: LinuxCalls())
+    let lanes = LanePool()
     try await onThread {
       for _ in 0..<20 { Self.runOnce(lanes) { _ in } }
     }
@@ -112,7 +186,7 @@ import Testing
   }
 
   @Test func givesEachLaneABenchOfItsOwn() async throws {
-    let lanes = LanePool(calls: LinuxCalls())
+    let lanes = LanePool()
     let benches = Recorder<ObjectIdentifier>()
     try await onThread {
       let everybody = Rendezvous(8)
@@ -131,7 +205,7 @@ import Testing
   }
 
   @Test func givesTheSameBenchToTheNextBodyOfALane() async throws {
-    let lanes = LanePool(calls: LinuxCalls())
+    let lanes = LanePool()
     let benches = Recorder<ObjectIdentifier>()
     try await onThread {
       for _ in 0..<3 { Self.runOnce(lanes) { benches.record(ObjectIdentifier($0)) } }
@@ -144,7 +218,7 @@ import Testing
     try await onThread {
       let owner = Owner()
       do {
-        let lanes = LanePool(calls: LinuxCalls())
+        let lanes = LanePool()
         Self.runOnce(lanes) { _ = $0.tool(owner: owner) { () throws(Never) in Tool(freed: freed) } }
       }
       // The queue's finalizer frees the bench, and with it what a job put there.
@@ -157,6 +231,6 @@ import Testing
   }
 
   @Test func namesItsQueues() {
-    #expect(Lane(number: 3, calls: LinuxCalls()).queue.label == "batchproc.lane.3")
+    #expect(Lane(number: 3, bench: Workbench()).queue.label == "batchproc.lane.3")
   }
 }

@@ -34,7 +34,7 @@ import Testing
   @Test(.timeLimit(.minutes(3))) func aRunThatIsSuspendedBeforeItBeginsWaits() async throws {
     let isResumed = Mutex(false)
     let runner = BatchRunner(options: BatchOptions())
-    runner.setSuspended(true)
+    runner.context.concurrency.setSuspended(true)
     let job = ListJob { _, _ in
       #expect(isResumed.withLock { $0 })
     } output: { _ in
@@ -42,9 +42,9 @@ import Testing
     async let summary = onThread { runner.run(job, over: runner.tree(["/proc/self/status"])) }
     try await onThread {
       // The path is counted as seen when its operation is made, which a suspension does not hold back.
-      while runner.counters.snapshot.seen == 0 { sched_yield() }
+      while runner.context.counters.snapshot.seen == 0 { sched_yield() }
       isResumed.withLock { $0 = true }
-      runner.setSuspended(false)
+      runner.context.concurrency.setSuspended(false)
     }
     #expect(try await summary.counts.done == 1)
   }

@@ -57,33 +57,22 @@ import Testing
     #expect(sink.backlog == 1)
   }
 
-  @Test func completesASubmissionWhenWhatIsDueIsDelivered() async throws {
-    let sink = sink()
+  @Test func tellsWhenWhatIsDueIsDelivered() async throws {
     let seen = Recorder<[Int]>()
     let delivered = delivered
+    let done = Gate()
+    let sink = OrderedSink<Int> {
+      seen.record(delivered.values)
+      done.open()
+    } deliver: { index, _ in
+      delivered.record(index)
+    }
     try await onThread {
-      let done = Gate()
       sink.submit(10, at: 1)
-      sink.submit(0, at: 0) {
-        seen.record(delivered.values)
-        done.open()
-      }
+      sink.submit(0, at: 0)
       done.pass()
     }
     #expect(seen.values == [[0, 1]])
-  }
-
-  @Test func deliversNothingWhilePaused() async throws {
-    let sink = sink()
-    sink.pause()
-    sink.pause()
-    for index in 0..<5 { sink.submit(index * 10, at: index) }
-    #expect(sink.backlog == 5)
-    sink.resume()
-    #expect(delivered.values.isEmpty)
-    sink.resume()
-    try await onThread { sink.flush() }
-    #expect(delivered.values == [0, 1, 2, 3, 4])
   }
 
   @Test func flushesWhatWasSubmittedBefore() async throws {

@@ -50,7 +50,7 @@ import Testing
     let algorithms: [DigestAlgorithm] = [.crc32, .sha256, .xxh128, .sha256, .md5]
     let message = DigestVectors.messages[2]
     let expected = try algorithms.map { try Digest.of(message, $0) }
-    let set = try DigestSet(algorithms)
+    let set = try DigestSet(algorithms, concurrency: ConcurrencyLimit(8))
     try message.withUnsafeBytes { bytes in
       try set.update(UnsafeRawBufferPointer(rebasing: bytes[..<7]))
       set.reset()

@@ -1,17 +1,49 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// A job made of closures.
-struct ClosureJob<Item: Sendable, Output: Sendable>: BatchJob {
-  var onProcess: @Sendable (Chunk<Item>, ChunkContext) throws(BatchError) -> Output
-  var onCollect: @Sendable (Output) throws(BatchError) -> Void = { _ in }
+/// A job made of closures, which get each chunk as a whole.
+struct ClosureJob<Item: Sendable, Value: Sendable>: BatchJob {
+  var onProcess: @Sendable (Chunk<Item>, ChunkContext) throws(BatchError) -> Value
+  var onCollect: @Sendable (Value) throws(BatchError) -> Void = { _ in }
   var onCheckpoint: @Sendable () throws(BatchError) -> Void = {}
+  var onFinish: @Sendable () throws(BatchError) -> Void = {}
+  var onDiscard: @Sendable () -> Void = {}
 
-  func process(_ chunk: Chunk<Item>, in context: ChunkContext) throws(BatchError) -> Output {
-    try onProcess(chunk, context)
+  func makeWorker(in run: RunContext) -> Worker { Worker(self) }
+
+  func makeCollector(in run: RunContext) -> sending Collector { Collector(self) }
+
+  final class Worker: BatchWorker {
+    private let job: ClosureJob
+
+    init(_ job: ClosureJob) {
+      self.job = job
+    }
+
+    func begin(
+      _ chunk: Chunk<Item>, in context: ChunkContext, into output: inout [Value]
+    ) throws(BatchError) {
+      output.append(try job.onProcess(chunk, context))
+    }
+
+    func process(_ item: Item, in context: ChunkContext, into output: inout [Value]) {}
   }
 
-  func collect(_ output: Output) throws(BatchError) { try onCollect(output) }
+  final class Collector: BatchCollector {
+    private let job: ClosureJob
 
-  func checkpoint() throws(BatchError) { try onCheckpoint() }
+    init(_ job: ClosureJob) {
+      self.job = job
+    }
+
+    func collect(_ output: [Value]) throws(BatchError) {
+      for value in output { try job.onCollect(value) }
+    }
+
+    func checkpoint() throws(BatchError) { try job.onCheckpoint() }
+
+    func finish() throws(BatchError) { try job.onFinish() }
+
+    func discard() { job.onDiscard() }
+  }
 }

@@ -3,11 +3,18 @@
 
 /// Reads every file of a tree and records a line for each, in the order of the results.
 struct ReadingJob: BatchJob {
+  typealias Item = WalkItem
+
   let lines = Recorder<String>()
 
-  func process(_ chunk: Chunk<WalkItem>, in context: ChunkContext) throws(BatchError) -> [String] {
-    var lines = [String]()
-    for item in chunk.items {
+  func makeWorker(in run: RunContext) -> Worker { Worker() }
+
+  func makeCollector(in run: RunContext) -> sending Collector { Collector(lines) }
+
+  final class Worker: BatchWorker {
+    func process(
+      _ item: WalkItem, in context: ChunkContext, into lines: inout [String]
+    ) throws(BatchError) {
       switch item {
       case .file(let record):
         var checksum = Checksum()
@@ -21,10 +28,19 @@ struct ReadingJob: BatchJob {
       case .standardInput: lines.append("-")
       }
     }
-    return lines
   }
 
-  func collect(_ output: [String]) {
-    for line in output { lines.record(line) }
+  final class Collector: BatchCollector {
+    typealias Summary = Void
+
+    private let lines: Recorder<String>
+
+    init(_ lines: Recorder<String>) {
+      self.lines = lines
+    }
+
+    func collect(_ output: [String]) {
+      for line in output { lines.record(line) }
+    }
   }
 }

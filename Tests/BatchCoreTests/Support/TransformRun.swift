@@ -31,11 +31,11 @@ struct TransformRun {
       let source = try CompressSource(
         runner.tree(paths, options: walk), operandCount: paths.count, format: format, level: level,
         options: options,
-        cancellation: runner.cancellation)
+        cancellation: runner.context.cancellation)
       let job = try CompressJob(
-        format, level: level, options: options, runner: runner, observer: observer, output: NoStream(),
+        format, level: level, options: options, run: runner.context, observer: observer, output: NoStream(),
         report: tell)
-      let summary = runner.run(job, over: source)
+      let summary = runner.run(LegacyJob(job), over: source).summary
       if summary.stopped == nil { try job.finish() } else { job.discard() }
       return summary
     }
@@ -51,8 +51,9 @@ struct TransformRun {
       let source = DecompressSource(
         runner.tree(paths, options: walk), operands: paths, naming: options.naming)
       let job = DecompressJob(
-        options, decoding: decoding, runner: runner, observer: observer, output: NoStream(), report: tell)
-      let summary = runner.run(job, over: source)
+        options, decoding: decoding, run: runner.context, observer: observer, output: NoStream(), report: tell
+      )
+      let summary = runner.run(LegacyJob(job), over: source).summary
       if summary.stopped == nil { job.finish() } else { job.discard() }
       return summary
     }
@@ -84,7 +85,7 @@ struct TransformRun {
       reports.record("\(fixture.relative(report.source)) \(word(report.outcome, fixture))")
     }
     return TransformRun(
-      counts: runner.counters.snapshot, stopped: summary.stopped, reports: reports.values,
+      counts: runner.context.counters.snapshot, stopped: summary.stopped, reports: reports.values,
       problems: problems.lines.values)
   }
 
