@@ -36,11 +36,19 @@ let package = Package(
     ),
     .executableTarget(
       name: "batchproc", dependencies: ["BatchCore", "BatchEngine"], swiftSettings: settings),
+    .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
+    .target(
+      name: "TestSupport", dependencies: ["BatchEngine", "CLinux", "CSpawn"], path: "Tests/TestSupport",
+      swiftSettings: settings),
     .testTarget(
-      name: "BatchCoreTests", dependencies: ["BatchCore", "BatchEngine", "CArchive"], swiftSettings: settings),
-    .testTarget(name: "BatchprocTests", dependencies: ["batchproc"], swiftSettings: settings),
+      name: "BatchCoreTests", dependencies: ["BatchCore", "BatchEngine", "CArchive", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["BatchCore", "BatchEngine", "batchproc"], swiftSettings: settings),
+      name: "BatchprocTests", dependencies: ["batchproc", "BatchEngine", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "EndToEndTests", dependencies: ["BatchCore", "BatchEngine", "batchproc", "TestSupport"],
+      swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// `.tar.bz2`, written in streams by all lanes.
@@ -57,7 +58,7 @@ import Testing
       "mkdir t; for i in 1 2 3 4 5 6; do head -c 3M /dev/urandom >t/f$i; done; tar -cjf b t; $BP archive -q -o a.tar.bz2 t"
     )
     for name in ["a.tar.bz2", "b"] {
-      let size = try #require(t.read(PathBytes(name))).count
+      let size = try #require(t.content(PathBytes(name))).count
       for place in [10, 4000, size / 3, size / 2, size - 5] {
         let run = try t.shell(
           """

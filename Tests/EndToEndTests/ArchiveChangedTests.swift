@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Files that change while they are archived. System calls are held up with strace until the change is made.

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Archives whose index, with all digests right, claims something else than stock tools see.
@@ -126,8 +127,8 @@ struct ArchiveContradictionTests {
     """#
 
   private func forge(_ format: String, _ what: String) throws {
-    try t.write("forge.py", Self.forge)
-    try t.write("what", what)
+    try t.file("forge.py", Self.forge)
+    try t.file("what", what)
     let made = try t.shell("python3 forge.py \(format)")
     try #require(made.status == 0, "\(made.errorText)")
   }

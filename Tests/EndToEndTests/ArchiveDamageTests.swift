@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Damage that libarchive calls a warning, or does not notice: it is named, and never extracted in silence.
@@ -9,7 +10,7 @@ import Testing
   init() throws { t = try TreeFixture() }
 
   private func python(_ script: String) throws {
-    try t.write(
+    try t.file(
       "make.py", "import io, os, random, struct, subprocess, sys, tarfile, zipfile, zlib\n" + script)
     let made = try t.shell("python3 make.py && rm make.py && mkdir -p out")
     try #require(made.status == 0, "\(made.errorText)\(made.text)")
@@ -83,8 +84,8 @@ import Testing
       """)
     let made = try t.shell("batchproc() { '\(Host.binary)' \"$@\"; }; { \(make); } >&2")
     try #require(made.status == 0, "\(made.errorText)")
-    try t.write("flip.py", "import os, random, subprocess, sys\n" + Self.campaign)
-    let result = try t.shell("python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Host.campaign(300))")
+    try t.file("flip.py", "import os, random, subprocess, sys\n" + Self.campaign)
+    let result = try t.shell("python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.cases(300))")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.text == "")
   }

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Glibc
+import TestSupport
 import Testing
 
 /// System calls that fail while archives are made and read: what failed is named, the rest is done, nothing half
@@ -40,10 +41,10 @@ import Testing
 
   @Test("a name on which nothing can be put keeps what it had", arguments: ["EIO", "EXDEV", "EPERM"])
   func replacing(error: String) throws {
-    try t.write("a.tar", "old")
+    try t.file("a.tar", "old")
     let run = try inject("rename,renameat,renameat2:error=\(error)", "archive -q --force -o a.tar t")
     #expect(run.status == 5, "\(run.errorText)")
-    #expect(t.names() == ["a.tar", "o", "t"] && t.read("a.tar") == Array("old".utf8))
+    #expect(t.names() == ["a.tar", "o", "t"] && t.content("a.tar") == Array("old".utf8))
   }
 
   @Test(
@@ -220,7 +221,7 @@ import Testing
     try #require(made.status == 0)
     #expect(
       try inject("\(calls):error=EINTR:when=1+2", "archive -q -o a.tar.zst t", paths: paths).status == 0)
-    #expect(t.read("a.tar.zst") == t.read("ref.tar.zst"))
+    #expect(t.content("a.tar.zst") == t.content("ref.tar.zst"))
     for command in ["verify -q a.tar.zst", "extract -q -C o a.tar.zst"] {
       let run = try inject(
         "\(calls),pwrite64,openat2,syncfs,ftruncate:error=EINTR:when=1+2", command, paths: paths)

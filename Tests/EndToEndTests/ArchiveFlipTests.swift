@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Every byte counts: whatever bit is flipped, wrong bytes never come out with exit 0, and verification notices it.
@@ -20,7 +21,7 @@ struct ArchiveFlipTests {
       """)
     let run = try t.shell(
       #"""
-      python3 - \#(format) \#(Host.campaign(600)) <<'END'
+      python3 - \#(format) \#(Campaign.cases(600)) <<'END'
       import os, random, stat, subprocess, sys
       format, count = sys.argv[1], int(sys.argv[2])
       BP = os.environ['BP']

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Archives that mean harm: nothing lands outside of the target, each refusal is named, nothing crashes or hangs.
@@ -24,7 +25,7 @@ import Testing
       LINK, HARD, CHAR, FIFO, DIR = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE
 
       """
-    try t.write("make.py", script + body + "\ntar.close()\n")
+    try t.file("make.py", script + body + "\ntar.close()\n")
     let made = try t.shell("python3 make.py && rm make.py && mkdir -p out && echo keep >secret")
     try #require(made.status == 0, "\(made.errorText)")
   }
@@ -39,8 +40,8 @@ import Testing
     try make(
       """
       file('../up'); file('a/../../up2'); file('..'); file('good')
-      file('\(t.path)/absolute')
-      node('l', LINK, linkname='\(t.path)'); file('l/through')
+      file('\(t.root)/absolute')
+      node('l', LINK, linkname='\(t.root)'); file('l/through')
       node('up', LINK, linkname='..'); file('up/through')
       node('p/q/r', LINK, linkname='../..'); node('s', LINK, linkname='p/q/r/..'); node('s2', LINK, linkname='nodir/../x')
       node('abs', LINK, linkname='/etc/hostname'); node('dotdot', LINK, linkname='../secret')
@@ -59,13 +60,14 @@ import Testing
         #expect(run.messages.contains { $0.hasPrefix("batchproc: \(name): ") }, "\(name): \(run.errorText)")
       }
       #expect(t.exists("out/good") && t.exists("out/in") && t.exists("out/p/q/r"))
-      #expect(t.exists(PathBytes("out" + t.path + "/absolute")))
+      #expect(t.exists(PathBytes("out\(t.root)/absolute")))
       #expect(run.errorText.contains("absolute names were made relative"))
       #expect(
         try t.shell("find out -type l | LC_ALL=C sort | tr '\\n' ' '").text
           == (safe ? "out/in out/p/q/r " : "out/abs out/dotdot out/in out/p/q/r out/s out/s2 "))
       // The names of folders that this run made.
-      #expect(t.read("out/l/through") == Array("evil".utf8) && t.read("out/up/through") == Array("evil".utf8))
+      #expect(
+        t.content("out/l/through") == Array("evil".utf8) && t.content("out/up/through") == Array("evil".utf8))
     }
   }
 
@@ -80,7 +82,7 @@ import Testing
       #expect(run.errorText.contains("batchproc: l/f: "), "\(run.errorText)")
       #expect(try outside() == before)
     }
-    #expect(t.read("out/f2") == Array("evil".utf8))
+    #expect(t.content("out/f2") == Array("evil".utf8))
   }
 
   @Test("come back with their symbolic links, wherever these lead", arguments: ["1", "2", "7", "32"])
@@ -132,7 +134,7 @@ import Testing
     try make("file('f', b'1'); file('f', b'2'); file('./f', b'3'); file('d/x'); file('d')")
     let run = try t.batchproc("extract", "-j", "1", "--overwrite", PathBytes(mode), "-C", "out", "x.tar")
     #expect(run.status == 3)
-    #expect(t.read("out/f") == Array("3".utf8))
+    #expect(t.content("out/f") == Array("3".utf8))
     #expect(run.messages.count == 1 && run.errorText.contains("d: a folder has its name"), "\(run.errorText)")
     #expect(t.exists("out/d/x"))
   }
@@ -227,7 +229,7 @@ import Testing
       let run = try t.shell(
         "strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(fault) $BP extract -C out x.tar")
       #expect(run.status == 3 || run.status == 1, "\(fault) \(run.errorText)")
-      if call == "openat2" { #expect(t.read("out/d/good") == Array("evil".utf8)) }
+      if call == "openat2" { #expect(t.content("out/d/good") == Array("evil".utf8)) }
       #expect(try outside() == before)
       #expect(try t.allTemporaries() == "")
     }

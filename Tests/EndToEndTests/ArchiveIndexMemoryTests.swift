@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// An index that claims names of hundreds of megabytes.
@@ -46,8 +47,8 @@ struct ArchiveIndexMemoryTests {
 
   @Test("is left out with a warning, and takes no more than that", arguments: [3, 4])
   func leftOut(version: Int) throws {
-    try t.write("forge.py", Self.forge)
-    try t.write(
+    try t.file("forge.py", Self.forge)
+    try t.file(
       "peak.py",
       """
       import os, resource, subprocess, sys

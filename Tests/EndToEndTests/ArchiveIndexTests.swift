@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// The index behind the end of the archive, read as its layout is documented.
@@ -109,7 +110,7 @@ import Testing
       echo x >>src/sparse; $BP archive -q \(format == "tar" ? "" : "-l 1") -o a.\(format) src
       """)
     try #require(made.status == 0, "\(made.errorText)")
-    try t.write("read.py", Self.reader)
+    try t.file("read.py", Self.reader)
     let run = try t.shell("python3 read.py \(format)")
     #expect(run.text == "52 1 True\n", "\(run.text)\(run.errorText)")
     let read = try t.shell(

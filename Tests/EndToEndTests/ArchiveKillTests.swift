@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Glibc
+import TestSupport
 import Testing
 
 /// Runs that end before they are done: no name holds half an archive or half a file, the tree is as it was, and
@@ -9,7 +10,7 @@ import Testing
   private let t: TreeFixture
 
   init() throws {
-    t = try TreeFixture(below: Host.memoryFolder)
+    t = try TreeFixture()
     try t.writeTexts(files: 12)
     let made = try t.shell(
       "head -c 9M /dev/urandom >src/c/noise; ln -s small src/l; ln src/small src/h; chmod 750 src/a; touch -d @77 src/a/b; mkdir o"
@@ -56,7 +57,7 @@ import Testing
 
   @Test("a killed run leaves the archive of before as it was", .enabled(if: Host.canTrace, "needs strace"))
   func replacing() throws {
-    try t.write("a.tar.zst", "old")
+    try t.file("a.tar.zst", "old")
     let run = try t.shell(
       "strace -qq -f -o /dev/null -e trace=rename,renameat -e inject=rename,renameat:signal=KILL $BP archive -q --force -o a.tar.zst src; echo $?; cat a.tar.zst"
     )

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Limits of the process, of disks and of streams: archives are made and read within them, or it is said why not.

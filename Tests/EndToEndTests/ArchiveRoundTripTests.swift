@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// What stock tar makes of our archives, compared with the tree that they were made of.
@@ -123,7 +124,7 @@ import Testing
     "attributes and lists of what may not be written come back for others than the superuser",
     .enabled(if: Host.canChangeUser && Host.hasPython))
   func readOnlyAttributes() throws {
-    try t.write(
+    try t.file(
       "run.sh",
       """
       umask 022; mkdir -p src/d; echo x >src/f; echo y >src/d/g; setfattr -n user.note -v 1 src/f src/d src/d/g

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Runs that archive: options, outputs, and what goes wrong.
@@ -26,11 +27,12 @@ import Testing
   func output() throws {
     try t.writeTree()
     #expect(try t.batchproc("archive", "-q", "-o", "a.tar", "t").status == 0)
-    let before = t.read("a.tar")
+    let before = t.content("a.tar")
     let refused = try t.batchproc("archive", "-o", "a.tar", "t/d")
-    #expect(refused.status == 1 && refused.errorText.contains("exists already") && t.read("a.tar") == before)
+    #expect(
+      refused.status == 1 && refused.errorText.contains("exists already") && t.content("a.tar") == before)
     #expect(try t.batchproc("archive", "-q", "--force", "-o", "a.tar", "t/d").status == 0)
-    #expect(t.read("a.tar") != before && t.temporaries().isEmpty)
+    #expect(t.content("a.tar") != before && t.temporaries().isEmpty)
   }
 
   @Test("an output inside the tree is not in itself")
@@ -54,7 +56,7 @@ import Testing
       mkdir x; cd x; $BP archive -q --force -o ../o.tar ../t; tar -tf ../o.tar | grep text
       echo t/text >l; $BP archive -q --force -o o.tar -C .. --files-from l; tar -tf o.tar
       """)
-    let root = t.path.dropFirst()
+    let root = t.root.description.dropFirst()
     #expect(
       run.text == "t/text\nt/text\n./t/text\nt/./text\n\(root)/t/text\nt//text\nt/text\nt/text\n",
       "\(run.errorText)")

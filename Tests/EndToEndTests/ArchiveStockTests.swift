@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Archives that stock tools made: listed, extracted and verified.
@@ -131,12 +132,12 @@ import Testing
     let never = try t.batchproc("extract", "x.tar")
     #expect(never.status == 3 || never.status == 1)
     #expect(never.errorText.contains("s/f: exists already"))
-    #expect(t.read("s/f") == Array("old\n".utf8))
+    #expect(t.content("s/f") == Array("old\n".utf8))
     let newer = try t.batchproc("extract", "--overwrite", "newer", "x.tar")
     #expect(newer.status == 0, "\(newer.errorText)")
-    #expect(t.read("s/f") == Array("old\n".utf8))
+    #expect(t.content("s/f") == Array("old\n".utf8))
     #expect(try t.batchproc("extract", "--overwrite", "always", "x.tar").status == 0)
-    #expect(t.read("s/f") == Array("new\n".utf8))
+    #expect(t.content("s/f") == Array("new\n".utf8))
     #expect(t.temporaries(in: "s").isEmpty)
   }
 
@@ -144,12 +145,12 @@ import Testing
   func cut(_ suffix: String) throws {
     try t.shell(
       "mkdir s; for i in 1 2 3; do seq 300 >s/f$i; done; tar cf x.tar -b 2 s; gzip -k x.tar; zstd -qk x.tar")
-    let whole = try #require(t.read(PathBytes("x.\(suffix)")))
+    let whole = try #require(t.content(PathBytes("x.\(suffix)")))
     let archive: [UInt8] = suffix == "tar" ? whole.dropLast(1024) : whole
     for count in stride(from: 0, through: archive.count - 1, by: max(1, archive.count / 12)) + [
       archive.count - 1
     ] {
-      try t.write("cut", archive[..<count])
+      try t.file("cut", archive[..<count])
       let run = try t.batchproc("verify", "cut")
       #expect(run.status == 4, "\(count) of \(archive.count): \(run.errorText)")
       #expect(try t.batchproc("list", "cut").status != 0)
@@ -160,9 +161,9 @@ import Testing
   @Test("of gzip are held against their CRC, which libarchive does not do")
   func gzipChecksum() throws {
     try t.shell("mkdir s; head -c 100000 /dev/urandom >s/f; tar c s | gzip >x.tgz")
-    var bytes = try #require(t.read("x.tgz"))
+    var bytes = try #require(t.content("x.tgz"))
     bytes[bytes.count / 2] ^= 1
-    try t.write("x.tgz", bytes)
+    try t.file("x.tgz", bytes)
     #expect(try t.batchproc("verify", "x.tgz").status == 4)
     try t.shell("mkdir out")
     #expect(try t.batchproc("extract", "-C", "out", "x.tgz").status != 0)

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Archives that are read back before they get their name.
@@ -62,7 +63,7 @@ import Testing
     #expect(run.text == "5\n", "\(run.errorText)")
     #expect(
       run.errorText.contains("a.\(format): what was read back is not what was archived"), "\(run.errorText)")
-    #expect(t.read(PathBytes("a.\(format)")).map { String(decoding: $0, as: UTF8.self) } == "old\n")
+    #expect(t.content(PathBytes("a.\(format)")).map { String(decoding: $0, as: UTF8.self) } == "old\n")
     #expect(t.temporaries().isEmpty)
     if call.hasPrefix("pread"), !["tar.xz", "tar.bz2"].contains(format) {
       #expect(run.messages.contains { $0.hasPrefix("batchproc: src/f") }, "\(run.errorText)")

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Trees that change while they are read. System calls are held up with strace until the change is made.
@@ -53,7 +54,7 @@ import Testing
     let run = try changing(change, options: "--on changed=retry:2")
     #expect(run.status == 0, "\(run.errorText)")
     #expect(run.messages.isEmpty)
-    try t.write("m", run.output)
+    try t.file("m", run.output)
     #expect(try t.shell("sha256sum --check --quiet m").status == 0)
   }
 

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 /// Compressed content that nothing can be compared with.
@@ -16,7 +17,7 @@ import Testing
       lz4 -q -c --no-frame-crc t >without.lz4; lz4 -q -c --no-frame-crc -BX t >blocks.lz4; lz4 -q -c t >with.lz4
       gzip -c t >with.gz; bzip2 -c t >with.bz2; lzip -c t >with.lz; compress -c t >without.Z; xz --format=lzma -c t >without.lzma
       """)
-    try t.write("unknown.py", Self.unknown)
+    try t.file("unknown.py", Self.unknown)
   }
 
   /// Gives an xz file of one block without checks the check of a type that liblzma does not know, with 4 bytes.

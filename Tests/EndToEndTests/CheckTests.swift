@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// `check` beside `sha256sum --check`: the same rows, the same judgement of each line, but that a row which is not
@@ -123,9 +124,9 @@ import Testing
 
   @Test("lines of several kinds stand beside each other; --warn names each bad one with its number")
   func mixed() throws {
-    try t.write(
+    try t.file(
       "lines",
-      "nonsense\n" + String(decoding: t.read("m") ?? [], as: UTF8.self)
+      "nonsense\n" + String(decoding: t.content("m") ?? [], as: UTF8.self)
         + "zz  t/text\n# comment\n\nMD5 (t/empty) = d41d8cd98f00b204e9800998ecf8427e\n")
     let run = try t.batchproc("check", "--warn", "lines")
     #expect(run.status == 4)
@@ -146,7 +147,7 @@ import Testing
       "%%%% HASHDEEP-1.0\n", "#mtree\n", "{}\n",
     ])
   func nothing(content: String) throws {
-    try t.write("lines", content)
+    try t.file("lines", content)
     let run = try t.batchproc("check", "lines")
     #expect(run.status == 4)
     #expect(run.output.isEmpty)
@@ -203,7 +204,7 @@ import Testing
     #expect(some.status == 3)
     #expect(some.rows.count == 5)
     #expect(some.messages == ["batchproc: nosuch: cannot open: No such file or directory"])
-    try t.write("t/text", "changed")
+    try t.file("t/text", "changed")
     #expect(try t.batchproc("check", "nosuch", "m").status == 4)
   }
 
@@ -241,7 +242,7 @@ import Testing
     // The rows of hashdeep end at a newline, whatever the name holds.
     for name in NameTests.nasty
     where form != "hashdeep" || !name.bytes.contains(where: { [0x0a, 0x0d].contains($0) }) {
-      try t.write(PathBytes("n").appending(name.bytes), name.bytes)
+      try t.file(PathBytes("n").appending(name.bytes), name.bytes)
     }
     let run = try t.shell(
       "$BP hash -q --format \(form) n >lines; echo $?; $BP check lines | grep -c ': OK$'; $BP check -q lines; echo $?"
@@ -253,7 +254,7 @@ import Testing
   @Test("an entry for - is standard input")
   func standardInput() throws {
     try t.shell("sha256sum <t/big >lines")
-    #expect(try t.batchproc("check", "lines", input: t.read("t/big") ?? []).text == "-: OK\n")
+    #expect(try t.batchproc("check", "lines", input: t.content("t/big") ?? []).text == "-: OK\n")
     #expect(try t.batchproc("check", "lines", input: [1]).status == 4)
   }
 

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Which files get an output, what it is called, and where it goes.
@@ -24,7 +25,7 @@ import Testing
       strace -qq -f -y -o ../trace -e trace=openat,open,openat2 \
         $BP \(isCompressing ? "compress --format \(format)" : "decompress") w; s=$?
       grep -E '"(a|b)[.a-z0-9]*"' ../trace; rm ../trace; exit $s
-      """.replacing("../trace", with: "/tmp/\(t.path.suffix(6)).trace"))
+      """.replacing("../trace", with: "\(t.root).trace"))
     #expect(run.status == 0, "\(run.errorText)")
     #expect(run.text == "")
     #expect(run.errorText.contains("2 up to date"), "\(run.errorText)")

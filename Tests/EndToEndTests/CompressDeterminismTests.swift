@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// The same bytes, rows and order at any concurrency.

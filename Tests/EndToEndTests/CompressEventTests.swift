@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// `--json` of compress, decompress and test: rows that parse, and a summary that is their sum.
@@ -41,8 +42,8 @@ import Testing
       let run = try t.shell("cd run && $BP \(command) --json -j \(concurrency) .")
       #expect(run.status == status, "\(run.text.suffix(600))")
       #expect(run.errors.isEmpty, "\(run.errorText)")
-      try t.write("events", run.output)
-      try t.write("judge.py", Self.judge + test)
+      try t.file("events", run.output)
+      try t.file("judge.py", Self.judge + test)
       let verdict = try t.shell("python3 judge.py")
       #expect(verdict.status == 0, "\(command) \(concurrency): \(verdict.errorText)")
     }

@@ -2,6 +2,7 @@ import BatchCore
 import BatchEngine
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Full disks, places that take no file, sources that cannot be read or do not stand still.

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Glibc
+import TestSupport
 import Testing
 
 /// Runs that end before they are done: nothing is lost, no bad file has a final name, and the next run does
@@ -9,7 +10,7 @@ import Testing
   private let t: TreeFixture
 
   init() throws {
-    t = try TreeFixture(below: Host.memoryFolder)
+    t = try TreeFixture()
     try t.writeTexts(files: 12)
   }
 

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Glibc
+import TestSupport
 import Testing
 
 /// What takes minutes: all cores to the end, memory that does not grow with the file, a hundred kills.
@@ -11,7 +12,7 @@ import Testing
 struct CompressLoadTests {
   private let t: TreeFixture
 
-  init() throws { t = try TreeFixture(below: Host.memoryFolder) }
+  init() throws { t = try TreeFixture() }
 
   /// Runs a command, and prints its status, seconds, and how busy its cores were until the last 5 % of the
   /// time: on average, and in the worst second.
@@ -45,7 +46,7 @@ struct CompressLoadTests {
       for n in range(10000): open('w/small/%d' % n, 'w').write(' '.join(str(random.random()) for _ in range(216))[:4096])"
       """, seconds: 300)
     try #require(made.status == 0, "\(made.errorText)")
-    try t.write("sampler.py", Self.sampler)
+    try t.file("sampler.py", Self.sampler)
     let run = try t.shell(
       "python3 sampler.py $BP compress -q --format \(format) w; rm -rf w", seconds: 900)
     print("compress --format \(format): status, seconds, % busy, % in the worst second:", run.text)

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// The memory of streams and of large files, which is bounded by the lanes and their blocks.
@@ -7,7 +8,7 @@ import Testing
   private let t: TreeFixture
 
   init() throws {
-    t = try TreeFixture(below: "/dev/shm")
+    t = try TreeFixture()
   }
 
   @Test(

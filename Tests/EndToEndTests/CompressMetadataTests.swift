@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// A tree of any names and contents goes through every format and back, and loses nothing on the way.
@@ -79,7 +80,7 @@ struct CompressOwnerTests {
     "attributes and lists of what may not be written come back for others than the superuser",
     .enabled(if: Host.canChangeUser && Host.hasPython), arguments: ["", "--no-fsync"])
   func readOnlyAttributes(option: String) throws {
-    try t.write(
+    try t.file(
       "run.sh",
       """
       umask 022; mkdir w; seq 5000 >w/a; seq 5000 >w/b; seq 900000 >w/large; setfattr -n user.note -v 1 w/*

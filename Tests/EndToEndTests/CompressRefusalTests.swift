@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// What stands where an output is to go, and sources that are after one output.
@@ -165,7 +166,7 @@ import Testing
     let run = try t.shell(
       "mkdir -p x/y; cd x/y; $BP compress --output-dir o ../../w/a $PWD/../../w/b; find . -type f | sort")
     #expect(run.status == 0)
-    #expect(run.text == "./o\(t.path)/x/y/w/b.gz\n./o/w/a.gz\n")
+    #expect(run.text == "./o\(t.root)/x/y/w/b.gz\n./o/w/a.gz\n")
   }
 
   @Test("wrong levels, suffixes and formats are refused before anything is done")

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Glibc
+import TestSupport
 import Testing
 
 /// `-`: standard input to standard output.

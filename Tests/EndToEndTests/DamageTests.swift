@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Damaged files: refused where the stock tool refuses them, named with the kind of damage, and nothing is
@@ -64,7 +65,7 @@ import Testing
     "damage anywhere: what the stock tool refuses is refused, what it reads is read",
     .enabled(if: Host.hasPython), arguments: StockFormat.allCases, [1, 2])
   func anywhere(format: StockFormat, seed: Int) throws {
-    try t.write("judge.py", Self.judge)
+    try t.file("judge.py", Self.judge)
     // Two members or frames; text and noise, so that there are blocks of every kind.
     let run = try t.shell(
       """

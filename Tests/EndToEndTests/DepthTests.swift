@@ -1,10 +1,11 @@
+import TestSupport
 import Testing
 
 @Suite("Trees of very many nested folders", .timeLimit(.minutes(10)))
 struct DepthTests {
   private let t: TreeFixture
 
-  init() throws { t = try TreeFixture(below: Host.memoryFolder) }
+  init() throws { t = try TreeFixture() }
 
   /// Makes folders `d` in one another below `name`, with a file `f` in the last one, and one in every `every`-th.
   private func makeChain(_ name: String, _ depth: Int, every: Int = .max) throws {

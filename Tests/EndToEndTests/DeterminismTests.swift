@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// The same bytes at any concurrency, stride, locale and form of output.
@@ -70,8 +71,8 @@ import Testing
 
   @Test("check prints the same at every concurrency and stride")
   func check() throws {
-    try t.write("m", try t.batchproc("hash", "t").output)
-    try t.write("t/b/c/f7", "changed")
+    try t.file("m", try t.batchproc("hash", "t").output)
+    try t.file("t/b/c/f7", "changed")
     try t.shell("rm t/z/f9")
     let expected = try t.batchproc("check", "-j", "1", "--stride", "1", "m")
     #expect(expected.status == 4)

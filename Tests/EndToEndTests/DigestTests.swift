@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Published vectors through the command, and the stock tools for each algorithm.
@@ -103,7 +104,7 @@ import Testing
       run.rows.map { String(decoding: $0.prefix { $0 != 0x20 }, as: UTF8.self) } == [
         "MD5", "SHA256", "MD5", "SHA256",
       ])
-    try t.write("m", run.output)
+    try t.file("m", run.output)
     #expect(try t.batchproc("check", "m").status == 0)
     let deep = try t.shell(
       "$BP hash -q --format hashdeep -a md5 -a sha256 t >d; hashdeep -r -l -a -k d t >/dev/null; echo $?; $BP check -q d; echo $?"

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 /// The documents say what the binary says.

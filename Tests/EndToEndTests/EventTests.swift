@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// `--json`, read with a parser that is not ours.
@@ -13,7 +14,7 @@ import Testing
 
   /// Checks what holds for every stream of events, then runs `test` with `lines` and the `summary`.
   private func judge(_ run: Outcome, _ test: String = "pass") throws {
-    try t.write("events", run.output)
+    try t.file("events", run.output)
     let verdict = try t.shell(
       """
       python3 - <<'END'
@@ -35,7 +36,7 @@ import Testing
   @Test("every name comes back with its bytes")
   func names() throws {
     for name in NameTests.nasty + NameTests.singleBytes {
-      try t.write(PathBytes("n").appending(name.bytes), "")
+      try t.file(PathBytes("n").appending(name.bytes), "")
     }
     let run = try t.batchproc("hash", "--json", "n")
     #expect(run.status == 0)
@@ -66,7 +67,7 @@ import Testing
 
   @Test("check tells the outcome of each entry; the counts add up")
   func check() throws {
-    try t.write("m", try t.batchproc("hash", "t").output + Array("nonsense\n".utf8))
+    try t.file("m", try t.batchproc("hash", "t").output + Array("nonsense\n".utf8))
     try t.shell("echo changed >t/text; rm t/d/one")
     let run = try t.batchproc("check", "--json", "m")
     #expect(run.status == 4)
@@ -93,7 +94,7 @@ import Testing
   func fatal() throws {
     let run = try t.batchproc("hash", "--json", "--files-from", "nosuch")
     #expect(run.status == 1)
-    try t.write("events", run.output)
+    try t.file("events", run.output)
     let verdict = try t.shell(
       "python3 -c \"import json; print(json.loads(open('events').readline())['type'])\"")
     #expect(verdict.text == "error\n", "\(run.text) \(run.errorText)")
@@ -101,7 +102,7 @@ import Testing
 
   @Test("the JSON manifest parses line by line, and verifies")
   func manifest() throws {
-    for name in NameTests.nasty { try t.write(PathBytes("n").appending(name.bytes), name.bytes) }
+    for name in NameTests.nasty { try t.file(PathBytes("n").appending(name.bytes), name.bytes) }
     let run = try t.shell(
       """
       $BP hash --format json -o m n; echo $?

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Owners, modes and times that an archive gives wrongly, or that somebody else would like to have.
@@ -11,7 +12,7 @@ import Testing
   /// Makes `x.tar` of empty members whose pax records are given.
   private func makePax(_ members: [(name: String, records: String)], mode: String = "0o4755") throws {
     let rows = members.map { "('\($0.name)', {\($0.records)})" }.joined(separator: ", ")
-    try t.write(
+    try t.file(
       "make.py",
       """
       import tarfile

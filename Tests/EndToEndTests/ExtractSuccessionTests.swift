@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Archives that have a name more than once, as `tar -r` and `tar -u` make them: the last member of a name wins.
@@ -11,7 +12,7 @@ import Testing
 
   /// Makes `x.tar` with Python's own writer, and from it the same compressed, with and without an index.
   private func make(_ body: String, segment: Int = 2000) throws {
-    try t.write(
+    try t.file(
       "make.py",
       """
       import io, tarfile

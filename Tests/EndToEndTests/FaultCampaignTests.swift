@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 /// `scripts/fault-campaign.sh`, with a few of its quick rows: the whole of it is not for every day.

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 /// What is in a tree beside ordinary files: nothing of it stops a run, and nothing of it is read by mistake.
@@ -88,7 +89,7 @@ import Testing
 
   @Test("links are followed when asked, each cycle once, and the run ends")
   func followed() throws {
-    try t.write("out/file", "outside")
+    try t.file("out/file", "outside")
     try t.shell("ln -s loop t/loop; ln -s . t/self; ln -s ../t t/d/up; ln -s ../out t/out; ln -s text t/link")
     let run = try t.batchproc("hash", "-L", "t")
     #expect(paths(run).contains("t/out/file"))
@@ -224,7 +225,7 @@ import Testing
     let run = try t.shell("$BP hash -v \(arguments)")
     #expect(run.status == 0, "\(run.errorText)")
     let name: PathBytes = arguments.contains("MANIFEST") ? "t/MANIFEST" : "t/text"
-    let manifest = String(decoding: t.read(name) ?? [], as: UTF8.self)
+    let manifest = String(decoding: t.content(name) ?? [], as: UTF8.self)
     #expect(manifest.contains("  t/big\n"))
     #expect(!manifest.contains(name.description))
     #expect(!manifest.contains(".tmp"))
@@ -233,13 +234,13 @@ import Testing
 
   @Test("an output that is also an operand is refused, and stays as it was")
   func outputIsInput() throws {
-    let before = t.read("t/text")
+    let before = t.content("t/text")
     let run = try t.batchproc("hash", "-o", "t/text", "t/text")
     #expect(run.status == 1)
-    #expect(t.read("t/text") == before)
+    #expect(t.content("t/text") == before)
     try t.shell("ln t/text t/hard")
     #expect(try t.batchproc("hash", "-o", "t/hard", "t/text").status == 1)
-    #expect(t.read("t/text") == before)
+    #expect(t.content("t/text") == before)
   }
 
   @Test("each operand has its own rows, in their order")

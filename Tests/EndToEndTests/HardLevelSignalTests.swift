@@ -1,12 +1,13 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Signals that come while one call of a codec would go on for long.
 @Suite(.timeLimit(.minutes(2))) struct HardLevelSignalTests {
   private let t: TreeFixture
 
-  init() throws { t = try TreeFixture(below: Host.memoryFolder) }
+  init() throws { t = try TreeFixture() }
 
   @Test("end a run in the midst of a block", arguments: [("xz -l 9", "w"), ("zst -l 22", "- <w/hard")])
   func signal(codec: String, operand: String) throws {

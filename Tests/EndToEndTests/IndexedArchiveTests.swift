@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Archives with an index: listed without being read, extracted and verified by all lanes, damage named exactly.
@@ -65,10 +66,10 @@ struct IndexedArchiveTests {
   @Test("are listed without their data, and give a member from its own frame", arguments: formats)
   func needsLittle(format: String) throws {
     try writeNoise(format)
-    var bytes = try #require(t.read(PathBytes("x." + format)))
+    var bytes = try #require(t.content(PathBytes("x." + format)))
     // The folder and the first file, then a frame for each.
     for place in 60_000..<200_000 { bytes[place] = 0x55 }
-    try t.write(PathBytes("x." + format), bytes)
+    try t.file(PathBytes("x." + format), bytes)
     let list = try t.shell("$BP list -q x.\(format) | cmp - <(tar tf s.tar)")
     #expect(list.status == 0 && list.errorText == "", "\(list.text)\(list.errorText)")
     let run = try t.shell("$BP extract -C out x.\(format) f1 && cmp out/s/f1 s/f1")
@@ -182,9 +183,9 @@ struct IndexedArchiveTests {
   @Test("stop at damage when nobody asks to go on", arguments: formats)
   func stops(format: String) throws {
     try t.writeIndexed("src.tar", format)
-    var bytes = try #require(t.read(PathBytes("x." + format)))
+    var bytes = try #require(t.content(PathBytes("x." + format)))
     for place in 2_000..<2_050 { bytes[place] = 0x55 }
-    try t.write(PathBytes("x." + format), bytes)
+    try t.file(PathBytes("x." + format), bytes)
     try t.shell("mkdir out")
     let run = try t.batchproc("extract", "-j", "1", "-C", "out", PathBytes("x." + format))
     #expect(run.status == 5 || run.status == 1, "\(run.errorText)")

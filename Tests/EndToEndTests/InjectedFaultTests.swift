@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Glibc
+import TestSupport
 import Testing
 
 /// System calls that fail, one at a time: what failed is named, the rest is done, and the exit code tells.
@@ -156,7 +157,7 @@ import Testing
     "a file that cannot be brought to the disk, closed or named is not published",
     arguments: ["fsync", "renameat2"])
   func publishingFails(name: String) throws {
-    try t.write("old", "old")
+    try t.file("old", "old")
     for arguments in ["-o m t", "--force -o old t"]
     where !(name == "renameat2" && arguments.contains("force")) {
       let run = try t.shell(
@@ -165,13 +166,13 @@ import Testing
       #expect(run.status == 5, "\(run.errorText)")
       #expect(run.errorText.contains("Input/output error"))
       #expect(t.names() == ["old", "t"])
-      #expect(t.read("old") == Array("old".utf8))
+      #expect(t.content("old") == Array("old".utf8))
     }
   }
 
   @Test("a name that cannot be replaced keeps its old file")
   func replacingFails() throws {
-    try t.write("old", "old")
+    try t.file("old", "old")
     for error in ["EIO", "EXDEV", "EPERM"] {
       let run = try t.shell(
         """
@@ -180,7 +181,7 @@ import Testing
         """)
       #expect(run.status == 5, "\(run.errorText)")
       #expect(t.names() == ["old", "t"])
-      #expect(t.read("old") == Array("old".utf8))
+      #expect(t.content("old") == Array("old".utf8))
     }
   }
 
@@ -212,10 +213,10 @@ import Testing
 
   @Test("where names cannot be taken in one step, one that exists is still not replaced")
   func noReplaceWithoutTheCall() throws {
-    try t.write("old", "old")
+    try t.file("old", "old")
     let run = try t.shell(
       "strace -qq -f -o /dev/null -e trace=renameat2 -e inject=renameat2:error=EINVAL $BP hash -q -o old t")
     #expect(run.status == 1)
-    #expect(t.read("old") == Array("old".utf8))
+    #expect(t.content("old") == Array("old".utf8))
   }
 }

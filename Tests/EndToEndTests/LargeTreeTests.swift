@@ -1,12 +1,13 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Trees of many entries: bounded memory, few descriptors, rows from the start on.
 @Suite(.serialized) struct LargeTreeTests {
   private let t: TreeFixture
 
-  init() throws { t = try TreeFixture(below: Host.memoryFolder) }
+  init() throws { t = try TreeFixture() }
 
   @Test("44,000 files at -j 64 with 24 descriptors have all their digests right")
   func fewDescriptors() throws {

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Limits of the process: the run works within them, or says clearly why it cannot.

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Any bytes but `/` and NUL are a name, and come back from the manifest as they were.
@@ -31,13 +32,13 @@ import Testing
   @Test("every nasty name has one row, and the manifest verifies", arguments: [nasty, singleBytes])
   func roundTrip(names: [PathBytes]) throws {
     for (index, name) in names.enumerated() {
-      try t.write(PathBytes("t").appending(name.bytes), "content \(index)")
+      try t.file(PathBytes("t").appending(name.bytes), "content \(index)")
     }
     let manifest = try t.batchproc("hash", "t")
     #expect(manifest.status == 0)
     #expect(manifest.rows.count == names.count)
     #expect(Set(manifest.rows.map { $0.suffix(from: 64) }).count == names.count)
-    try t.write("m", manifest.output)
+    try t.file("m", manifest.output)
 
     let check = try t.batchproc("check", "m")
     #expect(check.status == 0)
@@ -51,10 +52,10 @@ import Testing
     arguments: ["gnu", "bsd"] as [PathBytes])
   func coreutilsAgrees(form: PathBytes) throws {
     for name in Self.nasty + Self.singleBytes {
-      try t.write(PathBytes("t").appending(name.bytes), name.bytes)
+      try t.file(PathBytes("t").appending(name.bytes), name.bytes)
     }
     let manifest = try t.batchproc("hash", "--format", form, "t")
-    try t.write("m", manifest.output)
+    try t.file("m", manifest.output)
     let verdict = try t.shell("sha256sum --check --strict --quiet m", environment: ["LC_ALL": "C"])
     #expect(verdict.status == 0, "\(verdict.errorText)")
     #expect(verdict.text == "")
@@ -64,7 +65,7 @@ import Testing
   func sameRows() throws {
     // Since 9.2 coreutils also escapes carriage returns; both forms are read the same.
     let names = Self.nasty.filter { !$0.bytes.contains(0x0d) }
-    for name in names { try t.write(PathBytes("t").appending(name.bytes), name.bytes) }
+    for name in names { try t.file(PathBytes("t").appending(name.bytes), name.bytes) }
     let ours = try t.batchproc("hash", "t")
     let theirs = try t.shell("find t -type f -print0 | xargs -0 sha256sum")
     #expect(Set(ours.rows) == Set(theirs.rows))
@@ -75,7 +76,7 @@ import Testing
 
   @Test("rows come in the order of the names' bytes")
   func order() throws {
-    for name in Self.nasty { try t.write(PathBytes("t").appending(name.bytes), "") }
+    for name in Self.nasty { try t.file(PathBytes("t").appending(name.bytes), "") }
     let rows = try t.batchproc("hash", "-z", "t").output.split(separator: 0).map {
       PathBytes($0.dropFirst(68))
     }
@@ -85,12 +86,12 @@ import Testing
   @Test("names that would be equal if their escapes were taken for the names stay apart")
   func escapesStayApart() throws {
     for name in [#"a\b"#, #"\n"#, #"\\n"#, "\n"] as [PathBytes] {
-      try t.write(PathBytes("t").appending(name.bytes), name.bytes)
+      try t.file(PathBytes("t").appending(name.bytes), name.bytes)
     }
     let manifest = try t.batchproc("hash", "t")
     #expect(manifest.rows.count == 4)
-    try t.write("m", manifest.output)
-    try t.write("t/\n", "changed")
+    try t.file("m", manifest.output)
+    try t.file("t/\n", "changed")
     let check = try t.batchproc("check", "m")
     #expect(check.status == 4)
     #expect(check.text.contains(#"\t/\n: FAILED"#))
@@ -99,7 +100,7 @@ import Testing
 
   @Test("after -- an operand with a dash is a file")
   func dashes() throws {
-    for name in ["-rf", "--help", "-"] as [PathBytes] { try t.write(name, name.bytes) }
+    for name in ["-rf", "--help", "-"] as [PathBytes] { try t.file(name, name.bytes) }
     let manifest = try t.batchproc("hash", "--", "-rf", "--help", "./-")
     #expect(manifest.status == 0)
     #expect(
@@ -124,8 +125,8 @@ import Testing
   @Test("an absolute operand gives absolute paths")
   func absoluteOperand() throws {
     try t.writeTree()
-    let prefix = Array((t.path + "/t/").utf8)
-    let rows = try t.batchproc("hash", t.absolute("t")).rows
+    let prefix = t.root.bytes + Array("/t/".utf8)
+    let rows = try t.batchproc("hash", t.path("t")).rows
     #expect(rows.count == 5)
     #expect(rows.allSatisfy { $0.dropFirst(66).starts(with: prefix) })
   }
@@ -156,9 +157,9 @@ import Testing
     let path = "t/" + String(repeating: String(repeating: "d", count: 200) + "/", count: 40) + "leaf"
     let row = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881  " + path + "\n"
     #expect(manifest.text == row)
-    try t.write("m", manifest.output)
+    try t.file("m", manifest.output)
     #expect(try t.batchproc("check", "--quiet", "m").status == 0)
-    try t.write("list", path)
+    try t.file("list", path)
     #expect(try t.batchproc("hash", "--files-from", "list").text == row)
   }
 

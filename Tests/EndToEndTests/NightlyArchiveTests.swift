@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 /// The script of `samples/cron`, run as cron runs it: hardly any environment, no locale, no terminal, nothing on
@@ -99,7 +100,7 @@ import Testing
 
   @Test("of two runs at once the second says so, and the first goes on")
   func twoAtOnce() throws {
-    try t.write("slow", "#!/bin/sh\n: >begun\nread word <gate\nexec \"\(Host.binary)\" \"$@\"\n")
+    try t.file("slow", "#!/bin/sh\n: >begun\nread word <gate\nexec \"\(Host.binary)\" \"$@\"\n")
     let run = try t.shell(
       """
       chmod +x slow; mkfifo gate; exec 8<>gate
@@ -118,7 +119,7 @@ import Testing
     .enabled(if: Host.canPreload, "needs cc"))
   func ruined() throws {
     try t.preloadRuin("pread(fd, &c, 1, 90); c ^= 16; pwrite(fd, &c, 1, 90)")
-    try t.write(
+    try t.file(
       "bad", "#!/bin/sh\nLD_PRELOAD=\"$(dirname \"$0\")/preload.so\" exec \"\(Host.binary)\" \"$@\"\n")
     let run = try night(prepare: "chmod +x bad; echo before >b/\(try today)", binary: "$PWD/bad")
     #expect(
@@ -128,7 +129,7 @@ import Testing
       #expect(run.text.contains(part), "\(part): \(run.text)")
     }
     #expect(t.names(in: "b") == [".nightly-archive.lock", PathBytes(try today)])
-    #expect(t.read(PathBytes("b/\(try today)")) == Array("before\n".utf8))
+    #expect(t.content(PathBytes("b/\(try today)")) == Array("before\n".utf8))
   }
 
   @Test(
@@ -157,7 +158,7 @@ import Testing
       let unmounted = try night(
         prepare: "echo none $PWD/\(place) tmpfs noauto 0 0 >fstab", environment: "LIBMOUNT_FSTAB=$PWD/fstab")
       #expect(
-        unmounted.text.hasPrefix("1\nnightly-archive.sh: \(t.path)/\(place) is not mounted\n"),
+        unmounted.text.hasPrefix("1\nnightly-archive.sh: \(t.root)/\(place) is not mounted\n"),
         "\(unmounted.text)")
     }
     #expect(try t.shell("cat b/*.zst").text == "before\nbefore\n")

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Sources that come to one output by different folders and operands: the second is refused, and nothing

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Root works on a tree that another user may write to, and that user exchanges folders and links of it all the
@@ -10,7 +11,7 @@ struct OtherUserTests {
   private let t: TreeFixture
 
   init() throws {
-    t = try TreeFixture(below: Host.memoryFolder)
+    t = try TreeFixture()
     // The vault is root's, and holds what may be mistaken for the files that are worked on.
     let made = try t.shell(
       """

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// `-o FILE`: the name holds the old file or the complete new one, at any instant.
@@ -17,19 +18,19 @@ import Testing
     let run = try t.batchproc("hash", "-o", "m", "t")
     #expect(run.status == 0)
     #expect(run.output.isEmpty)
-    #expect(t.read("m") == plain.output)
+    #expect(t.content("m") == plain.output)
     #expect(try t.batchproc("hash", "-o", "-", "t").output == plain.output)
   }
 
   @Test("a file that exists is refused, and replaced with --force")
   func force() throws {
-    try t.write("m", "old")
+    try t.file("m", "old")
     let refused = try t.batchproc("hash", "-o", "m", "t")
     #expect(refused.status == 1)
     #expect(refused.messages.count == 1)
-    #expect(t.read("m") == Array("old".utf8))
+    #expect(t.content("m") == Array("old".utf8))
     #expect(try t.batchproc("hash", "--force", "-o", "m", "t").status == 0)
-    #expect(t.read("m")?.count ?? 0 > 100)
+    #expect(t.content("m")?.count ?? 0 > 100)
     #expect(t.temporaries().isEmpty)
   }
 

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// The power fails: what was not brought to the disk is gone, and still every source is there or its whole
@@ -39,7 +40,7 @@ struct PowerCutTests {
   private func cut(
     _ command: String, prepare: String = "cp -r src m/w", at fault: String, _ cut: Cut
   ) throws -> Outcome {
-    try t.write("look.sh", Self.look)
+    try t.file("look.sh", Self.look)
     return try t.shell(
       """
       truncate -s 64M image; mkfs.ext4 -qF image; mkdir m

@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 /// The recipes of the documents, run as they stand there.
@@ -12,7 +13,7 @@ import Testing
   init() throws {
     t = try TreeFixture()
     try t.shell("mkdir bin; ln -s \"$BP\" bin/batchproc")
-    try t.write("bin/mail", "#!/bin/sh\ncat >\"mail\"\necho \"$2\" >subject\n")
+    try t.file("bin/mail", "#!/bin/sh\ncat >\"mail\"\necho \"$2\" >subject\n")
     try t.shell("chmod +x bin/mail")
   }
 
@@ -31,8 +32,8 @@ import Testing
       "\u{1b}[2J\u{1b}]0;title\u{7}", "a\nb", "a\rb", "\u{9b}31m", "\u{202e}gpj", "\u{7f}", "caf\u{e9}",
       "back\\slash",
     ]
-    for name in names { try t.write(PathBytes("photos/" + name), name) }
-    try t.write(PathBytes(Array("photos/".utf8) + [0xff, 0x9b]), "x")
+    for name in names { try t.file(PathBytes("photos/" + name), name) }
+    try t.file(PathBytes(Array("photos/".utf8) + [0xff, 0x9b]), "x")
     let recipe = try Self.recipe(from: "batchproc check", to: "esac")
     for (change, subject) in [
       ("true", ""), ("for f in photos/*; do echo changed >\"$f\"; done", "photos differ"),
@@ -47,7 +48,7 @@ import Testing
         cat subject 2>/dev/null
         """)
       #expect(run.text == (subject.isEmpty ? "" : subject + "\n"), "\(change): \(run.text)\(run.errorText)")
-      let mail = String(decoding: t.read("mail") ?? [], as: UTF8.self)
+      let mail = String(decoding: t.content("mail") ?? [], as: UTF8.self)
       #expect(mail.isEmpty == subject.isEmpty)
       let controls = mail.unicodeScalars.filter { $0 != "\n" && TerminalControl.contains($0) }
       #expect(controls.isEmpty && !mail.unicodeScalars.contains("\u{fffd}"), "\(change): \(mail)")
@@ -59,7 +60,7 @@ import Testing
 
   @Test("rows of verify hold no control byte either, in a file or a pipe")
   func verifyRows() throws {
-    try t.write(PathBytes("photos/\u{1b}[2J\u{9b}31m"), "x")
+    try t.file(PathBytes("photos/\u{1b}[2J\u{9b}31m"), "x")
     let run = try t.shell(
       "$BP archive -q -o a.tar photos; echo y >>photos/*; $BP verify --against . a.tar | cat; $BP list -l a.tar"
     )

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// What is taken and what is left out, beside the tools that define it.
@@ -26,7 +27,7 @@ import Testing
       try paths("--exclude", "d/*", "--include", "two", "t") == ["t/big", "t/empty", "t/text", "t/d/two"])
     #expect(try paths("--exclude", "/one", "t") == ["t/big", "t/empty", "t/text", "t/d/one", "t/d/two"])
     #expect(try paths("--exclude", "**/one", "--exclude", "[be]*", "t") == ["t/text", "t/d/two"])
-    try t.write("rules", "# comment\n\n*\n!*/\n!one\n\\!x\n")
+    try t.file("rules", "# comment\n\n*\n!*/\n!one\n\\!x\n")
     #expect(try paths("--exclude-from", "rules", "t") == ["t/d/one"])
     #expect(
       try paths("--exclude-from", "-", "t", input: Array("t?*\n".utf8)) == ["t/big", "t/empty", "t/d/one"])
@@ -45,8 +46,8 @@ import Testing
 
   @Test("a folder with a valid cache tag is left out")
   func caches() throws {
-    try t.write("t/d/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")
-    try t.write("t/e/CACHEDIR.TAG", "no signature\n")
+    try t.file("t/d/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")
+    try t.file("t/e/CACHEDIR.TAG", "no signature\n")
     let taken = try paths("--exclude-caches", "t")
     #expect(!taken.contains("t/d/one"))
     #expect(taken.contains("t/e/CACHEDIR.TAG"))
@@ -70,10 +71,10 @@ import Testing
 
   @Test("paths come from lists, lines or NUL-ended, in their order")
   func lists() throws {
-    try t.write("lines", "t/text\nt/d\n\nt/big")
+    try t.file("lines", "t/text\nt/d\n\nt/big")
     #expect(try paths("--files-from", "lines") == ["t/text", "t/d/one", "t/d/two", "t/big"])
     #expect(try paths("t/empty", "--files-from", "lines").first == "t/empty")
-    try t.write("zeros", Array("t/text\0t/d/two\0".utf8))
+    try t.file("zeros", Array("t/text\0t/d/two\0".utf8))
     #expect(try paths("--files0-from", "zeros") == ["t/text", "t/d/two"])
     #expect(try paths("--files0-from", "-", input: Array("t/text\0t/big".utf8)) == ["t/text", "t/big"])
     #expect(
@@ -85,7 +86,7 @@ import Testing
 
   @Test("find and hash beside each other through a pipe")
   func find() throws {
-    for name in NameTests.nasty { try t.write(PathBytes("n").appending(name.bytes), name.bytes) }
+    for name in NameTests.nasty { try t.file(PathBytes("n").appending(name.bytes), name.bytes) }
     let run = try t.shell(
       "find n -type f -print0 | $BP hash -q --files0-from - >m; echo $?; sha256sum -c --quiet m; wc -l <m")
     #expect(run.text == "0\n\(NameTests.nasty.count)\n")
@@ -104,7 +105,7 @@ import Testing
     #expect(try t.batchproc("hash", "--files-from", "nosuch").status == 1)
     #expect(try t.batchproc("hash", "--files-from", "t").status == 1)
     #expect(try t.batchproc("hash", "--exclude-from", "nosuch", "t").status == 1)
-    try t.write("lines", "t/nosuch\nt/text\n")
+    try t.file("lines", "t/nosuch\nt/text\n")
     let run = try t.batchproc("hash", "--files-from", "lines")
     #expect(run.status == 3)
     #expect(run.rows.count == 1)
@@ -120,13 +121,13 @@ import Testing
       ["--min-size", "3"], ["--max-size", "2"], ["-x"],
     ])
   func checked(selection: [String]) throws {
-    try t.write("t/d/.gitignore", "*.log\n!keep.log\n")
-    try t.write("t/d/e/a.log", "1")
-    try t.write("t/d/e/keep.log", "2")
-    try t.write("t/d/e/f/a.c", "3")
-    try t.write("t/f/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")
-    try t.write("t/f/g/cached", "4")
-    try t.write("rules", "*.c\n/d/e/*\n!keep*\n")
+    try t.file("t/d/.gitignore", "*.log\n!keep.log\n")
+    try t.file("t/d/e/a.log", "1")
+    try t.file("t/d/e/keep.log", "2")
+    try t.file("t/d/e/f/a.c", "3")
+    try t.file("t/f/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")
+    try t.file("t/f/g/cached", "4")
+    try t.file("rules", "*.c\n/d/e/*\n!keep*\n")
     let options = selection.map { $0 == "rules" ? "../rules" : $0 }.joined(separator: " ")
     let run = try t.shell(
       """

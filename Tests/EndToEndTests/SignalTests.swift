@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Glibc
+import TestSupport
 import Testing
 
 /// Signals in the middle of a run. It is held there by an input that does not end: a FIFO that is kept open.
@@ -106,7 +107,7 @@ import Testing
 
   @Test("USR1 prints the state of the run, which goes on")
   func state() throws {
-    let writer = t.absolute("input").withCString { open($0, O_RDWR | O_CLOEXEC) }
+    let writer = t.path("input").withCString { open($0, O_RDWR | O_CLOEXEC) }
     try #require(writer >= 0)
     let program = try waiting("exec $BP hash -o m t - <input")
     let isShown = eventually {
@@ -125,7 +126,7 @@ import Testing
 
   @Test("a signal that was ignored at the start stays ignored")
   func ignoredHangup() throws {
-    let writer = t.absolute("input").withCString { open($0, O_RDWR | O_CLOEXEC) }
+    let writer = t.path("input").withCString { open($0, O_RDWR | O_CLOEXEC) }
     try #require(writer >= 0)
     let program = try waiting("trap '' HUP; exec $BP hash -o m t - <input")
     program.signal(SIGHUP)
@@ -172,7 +173,7 @@ import Testing
 
   /// Whether a pipe takes nothing more.
   private func isFull(_ name: PathBytes) -> Bool {
-    let descriptor = t.absolute(name).withCString { open($0, O_RDWR | O_NONBLOCK | O_CLOEXEC) }
+    let descriptor = t.path(name).withCString { open($0, O_RDWR | O_NONBLOCK | O_CLOEXEC) }
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
     var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Whatever the stock tools write is read: members, frames, streams and blocks in any number and form.

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Standard streams that are slow, full, closed, gone, or not there.
@@ -106,8 +107,8 @@ import Testing
 
   @Test("without environment, locale, terminal or home the bytes are the same")
   func cron() throws {
-    try t.write("t/na\u{ef}ve", "1")
-    try t.write(PathBytes("t/".utf8 + [0xff]), "2")
+    try t.file("t/na\u{ef}ve", "1")
+    try t.file(PathBytes("t/".utf8 + [0xff]), "2")
     let run = try t.shell(
       """
       $BP hash -q t >m

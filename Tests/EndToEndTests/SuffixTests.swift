@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Names of compressed files, and what they come to.
@@ -62,7 +63,7 @@ import Testing
 
   @Test("nothing but a suffix is no name", arguments: [".gz", ".tgz", ".z"])
   func bareSuffix(name: PathBytes) throws {
-    try t.write(PathBytes("w/").appending(name.bytes), "x")
+    try t.file(PathBytes("w/").appending(name.bytes), "x")
     let run = try t.batchproc("decompress", PathBytes("w").appending(name.bytes))
     #expect(run.status == 3)
     #expect(run.messages.allSatisfy { $0.contains("has no suffix that is known") }, "\(run.messages)")

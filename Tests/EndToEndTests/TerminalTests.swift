@@ -1,6 +1,7 @@
 import BatchCore
 import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 /// What a person sees: a pseudo-terminal of 60 columns, driven by python's pty.
@@ -10,7 +11,7 @@ import Testing
   init() throws {
     t = try TreeFixture()
     try t.writeTree()
-    try t.write(
+    try t.file(
       "terminal.py",
       """
       import fcntl, os, pty, struct, sys, termios
@@ -41,7 +42,7 @@ import Testing
     _ streams: String, _ arguments: String, environment: [String: String] = ["TERM": "xterm"]
   ) throws -> (run: Outcome, seen: [UInt8]) {
     let run = try t.shell("python3 terminal.py \(streams) $BP \(arguments)", environment: environment)
-    return (run, t.read("seen") ?? [])
+    return (run, t.content("seen") ?? [])
   }
 
   private static let escape = UInt8(0x1b)
@@ -98,11 +99,11 @@ import Testing
   @Test(
     "rows that are shown on a terminal hold nothing that it obeys; the same rows in a file hold the bytes")
   func rows() throws {
-    for name in NameTests.nasty { try t.write(PathBytes("n").appending(name.bytes), name.bytes) }
+    for name in NameTests.nasty { try t.file(PathBytes("n").appending(name.bytes), name.bytes) }
     for arguments in [
       "hash -q n", "hash -q --dry-run n", "hash -q --json n", "hash -q --tag n", "check -q m", "check m",
     ] {
-      if arguments.contains("m") { try t.write("m", try t.batchproc("hash", "n").output) }
+      if arguments.contains("m") { try t.file("m", try t.batchproc("hash", "n").output) }
       let (_, seen) = try onTerminal("o", arguments)
       let controls = seen.filter { ($0 < 0x20 && $0 != 0x0a && $0 != 0x0d) || $0 == 0x7f }
       #expect(controls.isEmpty, "\(arguments): \(controls)")

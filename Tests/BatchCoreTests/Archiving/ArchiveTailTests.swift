@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -51,10 +52,8 @@ import Testing
     let tail = ArchiveTail(format: format, index: whole, offset: 40, frames: [], partSize: 40_000)
     var bytes = [UInt8](repeating: 0, count: 40)
     try tail.write(codec) { bytes += $0 }
-    let folder = try ByteFolder()
-    try folder.write(bytes, to: "archive")
-    let file = try ArchiveFile(
-      PathBytes(Array((folder.path + "/archive").utf8)), cancellation: Cancellation())
+    let folder = try TreeFixture()
+    let file = try ArchiveFile(folder.file("archive", bytes), cancellation: Cancellation())
     let size = UInt64(bytes.count)
     let place: IndexPlace? =
       switch name {

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -8,17 +9,17 @@ import Testing
 
 @Suite("The end of an extraction")
 struct ExtractionFinisherTests {
-  private let temporary: TemporaryFolder
+  private let temporary: TreeFixture
   private let folder: ExtractionFolder
 
   init() throws {
-    temporary = try TemporaryFolder()
-    folder = try ExtractionFolder(temporary.path)
+    temporary = try TreeFixture()
+    folder = try ExtractionFolder(temporary.root)
   }
 
-  private func status(_ name: String) throws -> FileStatus {
+  private func status(_ name: PathBytes) throws -> FileStatus {
     let lane = ExtractionLane(folder, ExtractionOptions(), OwnerNumbers())
-    return try #require(lane.status(of: temporary.file(name), in: AT_FDCWD))
+    return try #require(lane.status(of: temporary.path(name), in: AT_FDCWD))
   }
 
   private func order(_ path: PathBytes, _ kind: ArchiveEntry.Kind, mode: UInt32 = 0o750) throws
@@ -66,14 +67,14 @@ struct ExtractionFinisherTests {
     }
     finish(steps.withLock { $0 }, options)
     for order in folders {
-      let status = try status(order.entry.path.description)
+      let status = try status(order.entry.path)
       #expect(status.mode & 0o777 == 0o750 && status.modified == order.entry.modified, "\(order.entry.path)")
     }
   }
 
   @Test("leaves folders alone that were there, unless they are to be overwritten", arguments: [false, true])
   func existing(overwrites: Bool) throws {
-    try temporary.makeFolder("old")
+    try temporary.folder("old")
     let before = try status("old")
     var options = ExtractionOptions()
     if overwrites { options.overwriting = .always }

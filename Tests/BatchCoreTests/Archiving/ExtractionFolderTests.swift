@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -6,13 +7,13 @@ import Testing
 
 @Suite("The folder that an archive is unpacked into")
 struct ExtractionFolderTests {
-  private let temporary: TemporaryFolder
+  private let temporary: TreeFixture
   private let folder: ExtractionFolder
 
   init() throws {
-    temporary = try TemporaryFolder()
-    try temporary.makeFolder("in/real")
-    folder = try ExtractionFolder(temporary.file("in"))
+    temporary = try TreeFixture()
+    try temporary.folder("in/real")
+    folder = try ExtractionFolder(temporary.path("in"))
   }
 
   private func opens(_ path: String, creating: Bool = false) -> Bool {
@@ -29,13 +30,13 @@ struct ExtractionFolderTests {
 
   @Test("goes through no link and no file", arguments: ["..", ".", "real", "/tmp", "../outside"])
   func links(target: String) throws {
-    try temporary.makeFolder("outside")
-    let link = temporary.file("in/link")
+    try temporary.folder("outside")
+    let link = temporary.path("in/link")
     #expect(link.withCString { symlink(target, $0) } == 0)
     #expect(!opens("link") && !opens("link/x", creating: true) && !opens("link/..", creating: true))
-    _ = try temporary.write("in/file", "x")
+    try temporary.file("in/file", "x")
     #expect(!opens("file") && !opens("file/x", creating: true))
-    #expect(try temporary.names() == ["in", "outside"])
+    #expect(temporary.names() == ["in", "outside"])
   }
 
   @Test("takes paths that are longer than the kernel takes in one call")

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -6,14 +7,13 @@ import Testing
 
 @Suite("The bytes of an index")
 struct IndexExtentTests {
-  private let folder: ByteFolder
+  private let folder: TreeFixture
 
-  init() throws { folder = try ByteFolder() }
+  init() throws { folder = try TreeFixture() }
 
   /// A file of holes with some bytes in it.
   private func file(_ pieces: [(UInt64, [UInt8])], size: UInt64) throws -> ArchiveFile {
-    try folder.write([], to: "large")
-    let path = PathBytes(Array((folder.path + "/large").utf8))
+    let path = try folder.file("large", [])
     let descriptor = path.withCString { open($0, O_RDWR) }
     try #require(descriptor >= 0)
     defer { close(descriptor) }

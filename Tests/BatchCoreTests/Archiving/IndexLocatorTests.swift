@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -7,9 +8,9 @@ import Testing
 struct IndexLocatorTests {
   static let formats = ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4"]
 
-  private let folder: ByteFolder
+  private let folder: TreeFixture
 
-  init() throws { folder = try ByteFolder() }
+  init() throws { folder = try TreeFixture() }
 
   private enum Answer: Equatable {
     case none
@@ -21,9 +22,7 @@ struct IndexLocatorTests {
 
   /// Looks for the index of a file; one that is found has to be that of the archive.
   private func find(_ archive: Archive, in bytes: [UInt8]) throws -> Answer {
-    try folder.write(bytes, to: "archive")
-    let path = PathBytes(Array((folder.path + "/archive").utf8))
-    let file = try ArchiveFile(path, cancellation: Cancellation())
+    let file = try ArchiveFile(folder.file("archive", bytes), cancellation: Cancellation())
     switch try IndexedArchive.find(in: file, checks: true, memory: 1 << 28) {
     case .none: return .none
     case .damaged(_, let start), .tooLarge(_, let start): return .damaged(from: start.map { Int($0) })

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -48,9 +49,9 @@ import Testing
       ("MemTotal: 99999999999999999999 kB\n", nil), ("", nil), ("MemTotal:", nil),
     ] as [(String, UInt64?)])
   func physicalMemory(meminfo: String, expected: UInt64?) throws {
-    let proc = try TemporaryFolder()
-    _ = try proc.write("meminfo", meminfo)
-    let capacity = Capacity.current(proc: proc.path, controlGroups: proc.path)
+    let proc = try TreeFixture()
+    try proc.file("meminfo", meminfo)
+    let capacity = Capacity.current(proc: proc.root, controlGroups: proc.root)
     #expect(capacity.limits.first { $0.name == "physical memory" }?.value == expected)
   }
 

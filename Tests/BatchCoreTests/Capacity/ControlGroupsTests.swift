@@ -1,26 +1,24 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
 
 @Suite struct ControlGroupsTests {
-  private let proc: TemporaryFolder
-  private let root: TemporaryFolder
+  private let proc: TreeFixture
+  private let root: TreeFixture
 
   init() throws {
-    proc = try TemporaryFolder()
-    root = try TemporaryFolder()
-    try proc.makeFolder("self")
+    proc = try TreeFixture()
+    root = try TreeFixture()
+    try proc.folder("self")
   }
 
   /// The values found with these files below the cgroup mount.
   private func limits(groups: String, _ files: [String: String]) throws -> [CapacityLimit] {
-    _ = try proc.write("self/cgroup", groups)
-    for (path, content) in files {
-      try root.makeFolder(PathBytes(path).parent.description)
-      _ = try root.write(path, content)
-    }
-    return ControlGroups(proc: proc.path, root: root.path).limits()
+    try proc.file("self/cgroup", groups)
+    for (path, content) in files { try root.file(PathBytes(path), content) }
+    return ControlGroups(proc: proc.root, root: root.root).limits()
   }
 
   private func values(_ limits: [CapacityLimit], _ resource: CapacityLimit.Resource) -> [UInt64] {
@@ -37,7 +35,7 @@ import Testing
       ])
     #expect(values(found, .processors) == [3, 4])
     #expect(values(found, .memory) == [1 << 30, 1 << 29])
-    #expect(found.first { $0.value == 3 }?.source == root.file("a/cpu.max").description)
+    #expect(found.first { $0.value == 3 }?.source == root.path("a/cpu.max").description)
   }
 
   @Test("version 1: the quota of joined controllers, the limit of memory, and none for -1")

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -12,9 +13,9 @@ import Testing
       ("0x10 1 1", nil), ("1.2.3 1 1", nil), (". 1", nil), ("inf", nil),
     ] as [(String, Double?)])
   func lastMinute(content: String, expected: Double?) throws {
-    let proc = try TemporaryFolder()
-    _ = try proc.write("loadavg", content)
-    #expect(LoadAverage.lastMinute(proc: proc.path) == expected)
+    let proc = try TreeFixture()
+    try proc.file("loadavg", content)
+    #expect(LoadAverage.lastMinute(proc: proc.root) == expected)
   }
 
   @Test("without proc there is none; here there is one")

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -29,7 +30,7 @@ struct BlockJoinerTests {
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
     let bytes = content.bytes(block + block / 9)
     let output = try format.compressedInBlocks(bytes, level: level, isSizeKnown: false)
-    let stock = try StockTool("\(format.toolName) -dc", input: output)
+    let stock = try Outcome(shell: "\(format.toolName) -dc", input: output)
     #expect(stock.status == 0)
     #expect(stock.output.equals(bytes))
     #expect(try format.decompressed(output, piece: 1 << 20).equals(bytes))
@@ -39,7 +40,7 @@ struct BlockJoinerTests {
   func oneMember(level: Int) throws {
     let bytes = SampleContent.mixed.bytes(2_500_000)
     let output = try CompressionFormat.gz.compressedInBlocks(bytes, level: level)
-    #expect(try StockTool("zcat", input: output).output.equals(bytes))
+    #expect(try Outcome(shell: "zcat", input: output).output.equals(bytes))
     let decoder = try CompressionFormat.gz.makeDecoder()
     #expect(try decoder.decompressed(output, piece: 4096).equals(bytes))
     #expect(decoder.frameCount == 1)
@@ -48,7 +49,7 @@ struct BlockJoinerTests {
       d = zlib.decompressobj(31); sys.stdout.buffer.write(d.decompress(sys.stdin.buffer.read()))
       assert d.eof and not d.unused_data'
       """
-    let python = try StockTool(script, input: output)
+    let python = try Outcome(shell: script, input: output)
     #expect(python.status == 0)
     #expect(python.output.equals(bytes))
   }
@@ -56,12 +57,12 @@ struct BlockJoinerTests {
   @Test("are one xz stream of several blocks, and several zstd frames with size and check")
   func listing() throws {
     let bytes = SampleContent.text.bytes(17 << 20)
-    let folder = try ByteFolder()
-    try folder.write(CompressionFormat.xz.compressedInBlocks(bytes, level: 0), to: "f.xz")
-    let xz = try StockTool("xz --robot --list f.xz | awk '/^file/ { print $2, $3, $7 }'", in: folder)
+    let folder = try TreeFixture()
+    try folder.file("f.xz", CompressionFormat.xz.compressedInBlocks(bytes, level: 0))
+    let xz = try Outcome(shell: "xz --robot --list f.xz | awk '/^file/ { print $2, $3, $7 }'", in: folder)
     #expect(xz.text == "1 5 CRC64\n")
-    try folder.write(CompressionFormat.zst.compressedInBlocks(bytes), to: "f.zst")
-    let zstd = try StockTool("zstd -lv f.zst", in: folder)
+    try folder.file("f.zst", CompressionFormat.zst.compressedInBlocks(bytes))
+    let zstd = try Outcome(shell: "zstd -lv f.zst", in: folder)
     #expect(zstd.text.contains("Frames: 3"))
     #expect(zstd.text.contains("Decompressed Size: 17.0 MiB (17825792 B)"))
     #expect(zstd.text.contains("Check: XXH64"))
@@ -87,7 +88,7 @@ struct BlockJoinerTests {
   func size(format: CompressionFormat, level: Int) throws {
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
     let bytes = SampleContent.mixed.bytes(2 * block + block / 2)
-    let stock = try StockTool("\(format.toolName) -c -\(level)", input: bytes)
+    let stock = try Outcome(shell: "\(format.toolName) -c -\(level)", input: bytes)
     let output = try format.compressedInBlocks(bytes, level: level)
     #expect(output.count <= stock.output.count * 101 / 100)
   }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -37,7 +38,7 @@ struct CodecContextTests {
   func stockReads(format: CompressionFormat, size: Int) throws {
     let bytes = SampleContent.mixed.bytes(size)
     let output = try format.compressed(bytes)
-    let stock = try StockTool("\(format.toolName) -dc", input: output)
+    let stock = try Outcome(shell: "\(format.toolName) -dc", input: output)
     #expect(stock.status == 0, "\(String(decoding: stock.errors, as: UTF8.self))")
     #expect(stock.output.equals(bytes))
   }
@@ -46,8 +47,9 @@ struct CodecContextTests {
   func pythonReads(module: String, format: CompressionFormat) throws {
     let bytes = SampleContent.mixed.bytes(200_000)
     let script = "python3 -c 'import \(module), sys; s = sys.stdin.buffer; "
-    let python = try StockTool(
-      script + "sys.stdout.buffer.write(\(module).decompress(s.read()))'", input: format.compressed(bytes))
+    let python = try Outcome(
+      shell: script + "sys.stdout.buffer.write(\(module).decompress(s.read()))'",
+      input: format.compressed(bytes))
     #expect(python.output.equals(bytes))
   }
 
@@ -69,7 +71,7 @@ struct CodecContextTests {
     // gzip has no level that stores.
     let levels = [format == .gz ? 1 : format.levels.lowerBound, format.defaultLevel, 9]
     for level in levels where format.levels.contains(level) {
-      let stock = try StockTool("\(format.toolName) -c -\(level)", input: bytes)
+      let stock = try Outcome(shell: "\(format.toolName) -c -\(level)", input: bytes)
       let output = try format.compressed(bytes, level: level)
       #expect(output.count <= stock.output.count * 101 / 100, "level \(level)")
     }
@@ -103,11 +105,12 @@ struct CodecContextTests {
 
   @Test("tells the sizes of xz blocks in their headers, so that stock tools decode them in parallel")
   func xzSizes() throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     let bytes = SampleContent.mixed.bytes(5_000_000)
-    try folder.write(CompressionFormat.xz.compressed(bytes, level: 0), to: "whole.xz")
-    try folder.write(CompressionFormat.xz.compressedInBlocks(bytes, level: 0), to: "blocks.xz")
-    let list = try StockTool("xz --robot -lvv whole.xz blocks.xz | grep '^block' | cut -f 13", in: folder)
+    try folder.file("whole.xz", CompressionFormat.xz.compressed(bytes, level: 0))
+    try folder.file("blocks.xz", CompressionFormat.xz.compressedInBlocks(bytes, level: 0))
+    let list = try Outcome(
+      shell: "xz --robot -lvv whole.xz blocks.xz | grep '^block' | cut -f 13", in: folder)
     #expect(list.text == "cu\ncu\ncu\n", "\(list.text)")
   }
 

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 
 @testable import BatchCore
 @testable import BatchEngine
@@ -51,8 +52,8 @@ extension CompressionFormat {
   }
 
   /// Reads the stock tool's word on a file that comes by its stdin.
-  func stockTest(_ bytes: [UInt8]) throws -> StockTool {
-    try StockTool("\(toolName) -t", input: bytes)
+  func stockTest(_ bytes: [UInt8]) throws -> Outcome {
+    try Outcome(shell: "\(toolName) -t", input: bytes)
   }
 }
 

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -35,7 +36,7 @@ struct CompressionFormatTests {
   @Test(
     "are detected by the first bytes of what the stock tool writes", arguments: CompressionFormat.allCases)
   func detection(format: CompressionFormat) throws {
-    let stock = try StockTool("\(format.toolName) -c", input: Array("content".utf8))
+    let stock = try Outcome(shell: "\(format.toolName) -c", input: Array("content".utf8))
     #expect(CompressionFormat.detect(stock.output) == format)
     #expect(CompressionFormat.detect(Array(stock.output.prefix(6))) == format)
     #expect(CompressedContent.isCompressed(start: stock.output))

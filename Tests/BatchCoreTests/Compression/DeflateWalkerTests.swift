@@ -1,5 +1,6 @@
 import CDeflate
 import CZlib
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -21,10 +22,10 @@ struct DeflateWalkerTests {
   func zlib(level: Int) throws {
     for (content, size) in [(SampleContent.mixed, 300_000), (.text, 40), (.noise, 200_000), (.zeros, 70_000)]
     {
-      let gzip = try StockTool("gzip -nc -\(max(level, 1))", input: content.bytes(size)).output
+      let gzip = try Outcome(shell: "gzip -nc -\(max(level, 1))", input: content.bytes(size)).output
       try expectSame(Array(gzip.dropFirst(10).dropLast(8)))
-      let stored = try StockTool(
-        "python3 -c 'import sys, zlib; c = zlib.compressobj(\(level), 8, -15, 1, 4)\n"
+      let stored = try Outcome(
+        shell: "python3 -c 'import sys, zlib; c = zlib.compressobj(\(level), 8, -15, 1, 4)\n"
           + "sys.stdout.buffer.write(c.compress(sys.stdin.buffer.read()) + c.flush())'",
         input: content.bytes(size)
       ).output
@@ -34,7 +35,7 @@ struct DeflateWalkerTests {
 
   @Test("refuses what is cut off or damaged, or walks as zlib does", arguments: 0..<300)
   func damage(seed: UInt64) throws {
-    var chance = SeededRandom(seed: seed)
+    var chance = SeededNumbers(seed: seed)
     var stream = try deflated(SampleContent.mixed.bytes(30_000, seed: seed % 10), level: 6)
     if seed.isMultiple(of: 3) {
       stream.removeLast(Int(chance.next() % UInt64(stream.count)))

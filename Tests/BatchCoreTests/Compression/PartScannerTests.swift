@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -20,8 +21,8 @@ struct PartScannerTests {
   @Test("are found in what stock tools write, in several streams with padding")
   func stockXZ() throws {
     let content = SampleContent.text.bytes(300_000)
-    let one = try StockTool("xz -c --block-size=100000 --check=sha256", input: content).output
-    let two = try StockTool("xz -c --block-size=70000 --check=crc32", input: content).output
+    let one = try Outcome(shell: "xz -c --block-size=100000 --check=sha256", input: content).output
+    let two = try Outcome(shell: "xz -c --block-size=70000 --check=crc32", input: content).output
     let file = one + [0, 0, 0, 0] + two
     let parts = try #require(try scan(.xz, file, smallest: 1))
     #expect(parts.count == 3 + 5)
@@ -33,10 +34,10 @@ struct PartScannerTests {
   @Test("are found in zstd frames with skippable ones between them")
   func stockZstd() throws {
     let content = SampleContent.mixed.bytes(400_000)
-    let folder = try ByteFolder()
-    try folder.write(content, to: "f")
-    let frame = try StockTool("zstd -qc f", in: folder).output
-    let noCheck = try StockTool("zstd -qc --no-check f", in: folder).output
+    let folder = try TreeFixture()
+    try folder.file("f", content)
+    let frame = try Outcome(shell: "zstd -qc f", in: folder).output
+    let noCheck = try Outcome(shell: "zstd -qc --no-check f", in: folder).output
     let skippable: [UInt8] = [0x50, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 1, 2]
     let file = frame + skippable + noCheck
     let parts = try #require(try scan(.zst, file, smallest: 1))
@@ -47,7 +48,7 @@ struct PartScannerTests {
   @Test("are none where a frame does not tell its size, and in one frame")
   func none() throws {
     let content = SampleContent.text.bytes(10_000)
-    let unsized = try StockTool("zstd -qc", input: content).output
+    let unsized = try Outcome(shell: "zstd -qc", input: content).output
     #expect(try scan(.zst, unsized + unsized, smallest: 1) == nil)
     for format in CompressionFormat.allCases {
       #expect(try scan(format, format.compressed(content), smallest: 1) == nil)
@@ -60,7 +61,7 @@ struct PartScannerTests {
     let level = format.levels.lowerBound
     let file = try format.compressed(content, level: level) + format.compressed(content, level: level)
     for seed in 0..<UInt64(200) {
-      var chance = SeededRandom(seed: seed)
+      var chance = SeededNumbers(seed: seed)
       var damaged = file
       if seed.isMultiple(of: 4) {
         damaged.removeLast(Int(chance.next() % UInt64(file.count)))

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -26,7 +27,7 @@ struct ReadOnlyFormatTests {
   func content(writer: Writer, content: SampleContent) throws {
     for count in [1, 2, 300, 5000, 400_000] {
       let bytes = content.bytes(count)
-      let stock = try StockTool(writer.command, input: bytes)
+      let stock = try Outcome(shell: writer.command, input: bytes)
       #expect(CompressionFormat.detect(stock.output) == (writer.format == .lzma ? nil : writer.format))
       stock.output.withUnsafeBytes { #expect(CompressionFormat.detect($0, named: "x.lzma") == writer.format) }
       for piece in [nil, 1 << 16, count > 5000 ? 4096 : 1] {
@@ -38,7 +39,7 @@ struct ReadOnlyFormatTests {
 
   @Test("give back nothing", arguments: writers)
   func empty(writer: Writer) throws {
-    let stock = try StockTool(writer.command, input: [])
+    let stock = try Outcome(shell: writer.command, input: [])
     let file = writer.format == .lzw ? [0x1F, 0x9D, 0x90] : stock.output
     #expect(try writer.format.decompressed(file).isEmpty)
     #expect(CompressionFormat.detect(file) == (writer.format == .lzma ? nil : writer.format))
@@ -47,8 +48,8 @@ struct ReadOnlyFormatTests {
   @Test("never give other bytes than the stock tool for a damaged file", arguments: writers)
   func damage(writer: Writer) throws {
     let bytes = SampleContent.mixed.bytes(20_000)
-    let whole = try StockTool(writer.command, input: bytes).output
-    var chance = SeededRandom(seed: 7)
+    let whole = try Outcome(shell: writer.command, input: bytes).output
+    var chance = SeededNumbers(seed: 7)
     var refused = 0
     for round in 0..<40 {
       var file = whole
@@ -61,7 +62,7 @@ struct ReadOnlyFormatTests {
         refused += 1
         continue
       }
-      let stock = try StockTool(writer.decoding, input: file)
+      let stock = try Outcome(shell: writer.decoding, input: file)
       #expect(stock.status == 0 && content.equals(stock.output), "\(round)")
     }
     // Codes of compress(1) have no check: most damage gives other content, there as here.
@@ -70,7 +71,7 @@ struct ReadOnlyFormatTests {
 
   @Test("name a cut file as truncated where the format tells its end", arguments: writers)
   func truncated(writer: Writer) throws {
-    let file = try StockTool(writer.command, input: SampleContent.text.bytes(900))
+    let file = try Outcome(shell: writer.command, input: SampleContent.text.bytes(900))
       .output
     for count in 1..<file.count {
       let damage = try writer.format.damage(of: Array(file[..<count]), piece: 64)

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Content made from a seed: the same bytes in every run.
 enum SampleContent: String, CaseIterable, Sendable {
   case text, noise, zeros
@@ -5,7 +7,7 @@ enum SampleContent: String, CaseIterable, Sendable {
   case mixed
 
   func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-    var chance = SeededRandom(seed: seed &+ UInt64(count))
+    var chance = SeededNumbers(seed: seed &+ UInt64(count))
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + 64)
     while bytes.count < count {
@@ -30,7 +32,7 @@ enum SampleContent: String, CaseIterable, Sendable {
 
   // Whole lines, since tests are not optimised and bytes one by one would take them minutes.
   private static let lines: [[UInt8]] = {
-    var chance = SeededRandom(seed: 42)
+    var chance = SeededNumbers(seed: 42)
     let words = (0..<1000).map { "word\($0 * $0) " }
     return (0..<4096).map { _ in
       Array((0..<12).map { _ in words[Int(chance.next() % 1000)] }.joined().utf8) + [0x0A]
@@ -38,7 +40,7 @@ enum SampleContent: String, CaseIterable, Sendable {
   }()
 }
 
-extension SeededRandom {
+extension SeededNumbers {
   fileprivate mutating func fill(_ room: UnsafeMutableRawBufferPointer) {
     var offset = 0
     while offset + 8 <= room.count {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -10,7 +11,7 @@ struct StreamDecoderTests {
   @Test("reads what stock tools write", arguments: CompressionFormat.allCases, [1, 7, 1000, 1 << 20])
   func stockWrites(format: CompressionFormat, piece: Int) throws {
     for bytes in [[], [1], text] {
-      let stock = try StockTool("\(format.toolName) -c", input: bytes)
+      let stock = try Outcome(shell: "\(format.toolName) -c", input: bytes)
       #expect(try format.decompressed(stock.output, piece: piece).equals(bytes))
       #expect(try format.decompressed(stock.output).equals(bytes))
     }
@@ -57,9 +58,9 @@ struct StreamDecoderTests {
 
   @Test("reads gzip headers with name, time and extra field")
   func gzipHeader() throws {
-    let folder = try ByteFolder()
-    try folder.write(text, to: "named")
-    let stock = try StockTool("gzip -Nc named", in: folder)
+    let folder = try TreeFixture()
+    try folder.file("named", text)
+    let stock = try Outcome(shell: "gzip -Nc named", in: folder)
     #expect(try CompressionFormat.gz.decompressed(stock.output).equals(text))
     #expect(try CompressionFormat.gz.decompressed(stock.output, piece: 3).equals(text))
   }
@@ -72,7 +73,7 @@ struct StreamDecoderTests {
     let damage = try CompressionFormat.gz.damage(of: file + zeros + file)
     #expect(damage?.kind == .garbageAfterEnd)
     #expect(damage?.goodBytes == UInt64(text.count))
-    #expect(try StockTool("gzip -t", input: file + zeros + file).status == 2)
+    #expect(try Outcome(shell: "gzip -t", input: file + zeros + file).status == 2)
   }
 
   @Test("judges what stands behind a gzip member as gzip does", arguments: [nil, 1, 1000])
@@ -94,7 +95,7 @@ struct StreamDecoderTests {
       let damage = try CompressionFormat.gz.damage(of: file + bytes, piece: piece)
       #expect(damage?.kind == kind, "\(bytes.prefix(8)), \(bytes.count) bytes")
       // gzip ends with 1 for an error, with 2 for a warning.
-      let stock = try StockTool("gzip -t", input: file + bytes).status
+      let stock = try Outcome(shell: "gzip -t", input: file + bytes).status
       #expect(stock == (kind == nil ? 0 : kind == .garbageAfterEnd ? 2 : 1), "\(bytes.prefix(8))")
     }
   }
@@ -181,7 +182,7 @@ struct StreamDecoderTests {
   @Test("needs leave for the windows of zstd --long")
   func longWindow() throws {
     let bytes = SampleContent.text.bytes(2_000_000)
-    let frame = try StockTool("zstd -q --long=28 -c", input: bytes).output
+    let frame = try Outcome(shell: "zstd -q --long=28 -c", input: bytes).output
     #expect(try CompressionFormat.zst.decompressed(frame, DecoderOptions(windowLog: 31)).equals(bytes))
     let error = #expect(throws: DecodingError.self) {
       try CompressionFormat.zst.decompressed(frame, piece: 999)
@@ -196,7 +197,7 @@ struct StreamDecoderTests {
 
   @Test("keeps to its memory for xz")
   func memory() throws {
-    let file = try StockTool("xz -9 -c", input: text).output
+    let file = try Outcome(shell: "xz -9 -c", input: text).output
     #expect(try CompressionFormat.xz.decompressed(file).equals(text))
     let options = DecoderOptions(memoryLimit: 16 << 20)
     let error = #expect(throws: DecodingError.self) { try CompressionFormat.xz.decompressed(file, options) }
@@ -225,7 +226,7 @@ struct StreamDecoderTests {
 
   @Test("never takes damaged bytes for whole ones", arguments: CompressionFormat.allCases, 0..<200)
   func flippedBits(format: CompressionFormat, seed: UInt64) throws {
-    var chance = SeededRandom(seed: seed)
+    var chance = SeededNumbers(seed: seed)
     let level = format.levels.lowerBound
     let content = SampleContent.mixed.bytes(20_000, seed: seed % 7)
     var file =

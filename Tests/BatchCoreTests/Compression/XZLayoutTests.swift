@@ -1,4 +1,5 @@
 import CLZMA
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -28,7 +29,7 @@ struct XZLayoutTests {
     ])
   func everyBit(options: String) throws {
     let content = Array(SampleContent.text.bytes(900) + SampleContent.noise.bytes(400))
-    let stock = try StockTool("xz -T1 -c \(options)", input: content)
+    let stock = try Outcome(shell: "xz -T1 -c \(options)", input: content)
     try #require(stock.status == 0, "\(String(decoding: stock.errors, as: UTF8.self))")
     let decoder = try CompressionFormat.xz.makeDecoder()
     var found: [CompressionDamage.Kind: Int] = [:]

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -304,7 +305,7 @@ import Testing
     calls.on(
       .open, "victim", turns: 1...1,
       .before { [fixture] in
-        try? fixture.file("new", "new content")
+        _ = try? fixture.file("new", "new content")
         try? fixture.rename("new", to: "victim")
       })
     let result = try await read()

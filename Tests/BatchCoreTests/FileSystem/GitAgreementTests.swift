@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -33,7 +34,7 @@ struct GitAgreementTests {
     "[]x[]", "[x", "\\a", "\\", " ", "\\ ", ".o", ".d", "!", "#", "[[:punct:]a]", "***", "[a-]", "/**/", "-",
   ]
 
-  private static func pattern(_ random: inout SeededRandom) -> String {
+  private static func pattern(_ random: inout SeededNumbers) -> String {
     while true {
       var line = Int.random(in: 0..<4, using: &random) == 0 ? "!" : ""
       for _ in 0..<Int.random(in: 1...4, using: &random) {
@@ -48,19 +49,19 @@ struct GitAgreementTests {
 
   @Test("random pattern files are judged as `git check-ignore` judges them")
   func randomPatterns() throws {
-    let folder = try TemporaryFolder()
+    let folder = try TreeFixture()
     try run(["init", "-q", "--template="], in: folder)
-    for entry in Self.tree where entry.isDirectory { try folder.makeFolder(entry.path) }
-    for entry in Self.tree where !entry.isDirectory { _ = try folder.write(entry.path, "") }
+    for entry in Self.tree where entry.isDirectory { try folder.folder(PathBytes(entry.path)) }
+    for entry in Self.tree where !entry.isDirectory { try folder.file(PathBytes(entry.path), "") }
 
-    var random = SeededRandom(seed: 20_260_101)
+    var random = SeededNumbers(seed: 20_260_101)
     let filter = try PathFilter(rules: [])
     for _ in 0..<250 {
       var files: [String: String] = [:]
       for place in ["", "d/", "d/da/"] {
         let lines = (0..<Int.random(in: 1...4, using: &random)).map { _ in Self.pattern(&random) }
         files[place] = lines.joined(separator: "\n") + "\n"
-        _ = try folder.write(place + ".gitignore", lines.joined(separator: "\n") + "\n")
+        try folder.file(PathBytes(place + ".gitignore"), lines.joined(separator: "\n") + "\n")
       }
       let theirs = try gitIgnored(in: folder)
       let ours = ignored(by: filter, files: files)
@@ -94,28 +95,20 @@ struct GitAgreementTests {
     return result
   }
 
-  private func gitIgnored(in folder: TemporaryFolder) throws -> Set<String> {
+  private func gitIgnored(in folder: TreeFixture) throws -> Set<String> {
     let input = Self.tree.map { $0.path + "\0" }.joined()
     let output = try run(["check-ignore", "--no-index", "-z", "--stdin"], in: folder, input: input)
     return Set(output.split(separator: 0).map { String(decoding: $0, as: UTF8.self) })
   }
 
   @discardableResult
-  private func run(_ arguments: [String], in folder: TemporaryFolder, input: String = "") throws -> Data {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: try #require(gitExecutable))
-    process.arguments = ["-c", "core.excludesFile=/dev/null", "-c", "core.ignoreCase=false"] + arguments
-    process.currentDirectoryURL = URL(fileURLWithPath: folder.path.description)
-    process.environment = ["GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "LC_ALL": "C"]
-    let inputFile = try folder.write(".git-input", input)
-    process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: inputFile.description))
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
+  private func run(_ arguments: [PathBytes], in folder: TreeFixture, input: String = "") throws -> [UInt8] {
+    let git = try Outcome(
+      of: ["git", "-c", "core.excludesFile=/dev/null", "-c", "core.ignoreCase=false"] + arguments,
+      input: Array(input.utf8), environment: ["GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"],
+      in: folder)
     // check-ignore says 1 when nothing is ignored.
-    try #require(process.terminationStatus <= 1)
-    return data
+    try #require([0, 1].contains(git.status), "\(git.errorText)")
+    return git.output
   }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -80,7 +81,7 @@ import Testing
 
   @Test("any bytes at all make a pattern or none, never a trap")
   func anyBytes() {
-    var random = SeededRandom(seed: 7)
+    var random = SeededNumbers(seed: 7)
     let alphabet = Array("ab/*?[]!^-\\: #\r".utf8) + [0, 0xff]
     for _ in 0..<20_000 {
       let line = random.bytes(0...8, of: alphabet)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -78,8 +79,8 @@ import Testing
 
   @Test("--exclude-from stands where it was given")
   func excludeFrom() throws {
-    let folder = try TemporaryFolder()
-    let file = try folder.write("patterns", "# objects\n*.o\n!keep.o\n")
+    let folder = try TreeFixture()
+    let file = try folder.file("patterns", "# objects\n*.o\n!keep.o\n")
     let filter = try PathFilter(rules: [include("a.o"), .excludeFrom(file), include("b.o")])
     #expect(decision(filter, "a.o") == .skip)
     #expect(decision(filter, "b.o") == .take)

@@ -1,4 +1,5 @@
-import Foundation
+import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -8,32 +9,26 @@ import Testing
 struct SmallMount {
   /// Only root may mount, and not in every container.
   static let isPossible: Bool = {
-    guard geteuid() == 0, let folder = try? TemporaryFolder(),
+    guard geteuid() == 0, let folder = try? TreeFixture(),
       let mount = try? SmallMount(at: folder, options: "size=64k")
     else { return false }
     mount.remove()
     return true
   }()
 
-  private let folder: TemporaryFolder
+  private let folder: TreeFixture
 
-  init(at folder: TemporaryFolder, options: String) throws {
+  init(at folder: TreeFixture, options: PathBytes) throws {
     self.folder = folder
-    try Self.run("mount", ["-t", "tmpfs", "-o", options, "none", folder.path.description])
+    try Self.run("mount", ["-t", "tmpfs", "-o", options, "none", folder.root])
   }
 
   func remove() {
     // Lazily: a descriptor that a failing test still holds must not keep the mount.
-    try? Self.run("umount", ["-l", folder.path.description])
+    try? Self.run("umount", ["-l", folder.root])
   }
 
-  private static func run(_ command: String, _ arguments: [String]) throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [command] + arguments
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+  private static func run(_ command: PathBytes, _ arguments: [PathBytes]) throws {
+    try #require(try Outcome(of: [command] + arguments).status == 0)
   }
 }

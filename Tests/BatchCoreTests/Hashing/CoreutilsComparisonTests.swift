@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -47,9 +48,9 @@ import Testing
   @Test(arguments: manifests)
   func judgesEachLineAsCoreutilsDoes(manifest: String) throws {
     let input = Array(manifest.utf8)
-    let folder = try ByteFolder()
-    try folder.write(input, to: "manifest")
-    let stock = try StockTool("sha256sum --warn -c manifest", in: folder)
+    let folder = try TreeFixture()
+    try folder.file("manifest", input)
+    let stock = try Outcome(shell: "sha256sum --warn -c manifest", in: folder)
 
     // None of the files is there, so that coreutils repeats every name that it understood.
     let suffix = Array(": FAILED open or read".utf8)

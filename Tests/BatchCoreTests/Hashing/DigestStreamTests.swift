@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -80,15 +81,15 @@ import Testing
       (.crc32, "rhash --simple --crc32"),
     ] as [(DigestAlgorithm, String)])
   func agreesWithTheStockTool(algorithm: DigestAlgorithm, tool: String) throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     var expected = [String]()
     for length in Self.lengths {
       let message = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 167 >> 3) }
-      try folder.write(message, to: PathBytes("f\(length)"))
+      try folder.file(PathBytes("f\(length)"), message)
       expected.append(try Digest.of(message, algorithm).hex)
     }
     let files = Self.lengths.map { "f\($0)" }.joined(separator: " ")
-    let stock = try StockTool("for f in \(files); do \(tool) $f; done", in: folder)
+    let stock = try Outcome(shell: "for f in \(files); do \(tool) $f; done", in: folder)
     let words = stock.text.split(whereSeparator: { $0 == " " || $0 == "\n" })
     #expect(words.filter { $0.count == algorithm.byteCount * 2 }.map(String.init) == expected)
   }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -228,16 +229,16 @@ import Testing
   }
 
   @Test func readsWhatHashdeepWrites() throws {
-    let folder = try ByteFolder()
-    try folder.write([], to: "a\nb")
-    try folder.write([], to: "c")
-    let stock = try StockTool("hashdeep -0 -l -r .", in: folder)
+    let folder = try TreeFixture()
+    try folder.file("a\nb", [])
+    try folder.file("c", [])
+    let stock = try Outcome(shell: "hashdeep -0 -l -r .", in: folder)
     #expect(
       try ManifestReader.entries(in: stock.output, .init(zero: true)).map(\.path).sorted() == [
         "./a\nb", "./c",
       ])
     #expect(
-      try ManifestReader.entries(in: StockTool("hashdeep -l c", in: folder).output).map(\.path) == ["c"])
+      try ManifestReader.entries(in: Outcome(shell: "hashdeep -l c", in: folder).output).map(\.path) == ["c"])
   }
 
   @Test func refusesHashdeepRowsWithoutAHeader() throws {
@@ -341,10 +342,10 @@ import Testing
   }
 
   @Test func readsWhatBsdtarWrites() throws {
-    let folder = try ByteFolder()
-    for name in HostileNames.all { try folder.write(name.bytes, to: name) }
+    let folder = try TreeFixture()
+    for name in HostileNames.all { try folder.file(name, name.bytes) }
     for options in ["sha256", "sha256,use-set", "sha256,indent"] {
-      let stock = try StockTool("bsdtar --format=mtree --options='\(options)' -cf - .", in: folder)
+      let stock = try Outcome(shell: "bsdtar --format=mtree --options='\(options)' -cf - .", in: folder)
       let entries = try ManifestReader.entries(in: stock.output)
       #expect(Set(entries.map(\.path)) == Set(HostileNames.all))
       #expect(entries.count == HostileNames.all.count)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -5,16 +6,16 @@ import Testing
 
 @Suite struct ManifestWriterTests {
   private func manifest(
-    of folder: ByteFolder, _ names: [PathBytes], _ format: ManifestFormat,
-    _ algorithms: [DigestAlgorithm] = [.sha256], zero: Bool = false, below root: String = ""
+    of folder: TreeFixture, _ names: [PathBytes], _ format: ManifestFormat,
+    _ algorithms: [DigestAlgorithm] = [.sha256], zero: Bool = false, below root: PathBytes = ""
   ) throws -> [UInt8] {
     let writer = try ManifestWriter(format, algorithms: algorithms, zero: zero)
     var output = [UInt8]()
     writer.appendHeader(to: &output)
     for name in names {
-      try folder.write(name.bytes, to: name)
+      try folder.file(name, name.bytes)
       let row = ManifestRow(
-        path: root.isEmpty ? name : PathBytes(root).appending(name.bytes),
+        path: root.isEmpty ? name : root.appending(name.bytes),
         digests: try algorithms.map { try Digest.of(name.bytes, $0) }, size: UInt64(name.bytes.count),
         modified: ManifestTime(seconds: 1, nanoseconds: 2))
       try writer.append(row, to: &output)
@@ -32,7 +33,7 @@ import Testing
       (.sha256, "sha256sum"), (.md5, "md5sum"), (.sha512, "sha512sum"), (.blake2b, "b2sum"),
     ] as [(DigestAlgorithm, String)], [false, true])
   func gnuAndBSDAreTheBytesOfCoreutils(tool: (DigestAlgorithm, String), zero: Bool) throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     let z = zero ? "-z" : ""
     // A name of one dash is the standard input to it.
     let names = HostileNames.all.filter { $0 != "-" }
@@ -41,24 +42,25 @@ import Testing
     let bsd = try manifest(of: folder, names, .bsd, [tool.0], zero: zero)
     let listed = "find . -type f -printf '%P\\0' | xargs -0 \(tool.1) \(z)"
     #expect(
-      try sorted(gnu, by: terminator) == sorted(StockTool("\(listed) --", in: folder).output, by: terminator))
+      try sorted(gnu, by: terminator)
+        == sorted(Outcome(shell: "\(listed) --", in: folder).output, by: terminator))
     #expect(
       try sorted(bsd, by: terminator)
-        == sorted(StockTool("\(listed) --tag --", in: folder).output, by: terminator))
+        == sorted(Outcome(shell: "\(listed) --tag --", in: folder).output, by: terminator))
   }
 
   @Test(arguments: [ManifestFormat.gnu, .bsd])
   func coreutilsVerifiesEveryName(format: ManifestFormat) throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     let names = HostileNames.all.filter { $0 != "-" }
     let lines = try manifest(of: folder, names, format)
-    let check = try StockTool("sha256sum --strict --quiet -c -", input: lines, in: folder)
+    let check = try Outcome(shell: "sha256sum --strict --quiet -c -", input: lines, in: folder)
     #expect(check.status == 0)
     #expect(check.output.isEmpty && check.errors.isEmpty)
   }
 
   @Test func hasALineForEachDigest() throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     #expect(
       String(decoding: try manifest(of: folder, ["abc"], .gnu, [.crc32, .md5]), as: UTF8.self)
         == "352441c2  abc\n900150983cd24fb0d6963f7d28e17f72  abc\n")
@@ -73,21 +75,21 @@ import Testing
 
   @Test(arguments: [ManifestFormat.gnu, .bsd], [DigestAlgorithm.xxh3, .xxh128])
   func xxhsumVerifiesItsOwn(format: ManifestFormat, algorithm: DigestAlgorithm) throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     let lines = try manifest(of: folder, ["a b", "c"], format, [algorithm])
-    let check = try StockTool("xxhsum --strict -c -", input: lines, in: folder)
+    let check = try Outcome(shell: "xxhsum --strict -c -", input: lines, in: folder)
     #expect(check.text == "a b: OK\nc: OK\n")
   }
 
   @Test(arguments: [[DigestAlgorithm.md5, .sha256], [.sha256, .sha1, .md5], [.sha1]])
   func hashdeepAuditsItsOwn(algorithms: [DigestAlgorithm]) throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     // hashdeep itself takes a carriage return off the end of a line, so that such a name has "moved".
     let names = HostileNames.withoutNewline.filter { $0.bytes.last != UInt8(ascii: "\r") }
-    let lines = try manifest(of: folder, names, .hashdeep, algorithms, below: folder.path)
-    let list = try ByteFolder()
-    try list.write(lines, to: "known")
-    let audit = try StockTool("hashdeep -v -a -k \(list.path)/known -r \"$PWD\"", in: folder)
+    let lines = try manifest(of: folder, names, .hashdeep, algorithms, below: folder.root)
+    let list = try TreeFixture()
+    try list.file("known", lines)
+    let audit = try Outcome(shell: "hashdeep -v -a -k \(list.root)/known -r \"$PWD\"", in: folder)
     #expect(audit.text.contains("Audit passed"))
     #expect(audit.text.contains("Files matched: \(names.count)\n"))
   }
@@ -108,23 +110,25 @@ import Testing
   }
 
   @Test func bsdtarReadsEveryNameOfMtree() throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     let names = HostileNames.all
     let lines = try manifest(of: folder, names, .mtree, [.sha256, .md5])
-    let list = try StockTool("bsdtar -tf -", input: lines)
+    let list = try Outcome(shell: "bsdtar -tf -", input: lines)
     #expect(list.errors.isEmpty)
     #expect(list.output.filter { $0 == UInt8(ascii: "\n") }.count == names.count)
     // Each name in the form that bsdtar itself gives it.
-    let own = try StockTool(
-      "bsdtar --format=mtree --options='!all,type' -cf - . | bsdtar -tf - | grep -vx '\\./\\?'", in: folder)
+    let own = try Outcome(
+      shell: "bsdtar --format=mtree --options='!all,type' -cf - . | bsdtar -tf - | grep -vx '\\./\\?'",
+      in: folder)
     #expect(sorted(list.output) == sorted(own.output))
   }
 
   @Test func mtreeHoldsWhatBsdtarFinds() throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     let lines = try manifest(of: folder, ["a b"], .mtree, [.sha256, .sha1, .md5, .sha384, .sha512])
-    let stock = try StockTool(
-      "bsdtar --format=mtree --options='!all,size,type,sha256,sha1,md5,sha384,sha512' -cf - 'a b'", in: folder
+    let stock = try Outcome(
+      shell: "bsdtar --format=mtree --options='!all,size,type,sha256,sha1,md5,sha384,sha512' -cf - 'a b'",
+      in: folder
     )
     func words(_ text: [UInt8]) -> Set<String> {
       Set(String(decoding: text, as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init))
@@ -154,7 +158,7 @@ import Testing
   }
 
   @Test func jsonIsOneObjectInEachLine() throws {
-    let folder = try ByteFolder()
+    let folder = try TreeFixture()
     let lines = try manifest(of: folder, ["abc", PathBytes([0xff])], .json, [.crc32, .md5])
     #expect(
       String(decoding: lines, as: UTF8.self) == """

@@ -1,18 +1,19 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
 
 @Suite struct AtomicFileMetadataTests {
-  private let folder: TemporaryFolder
+  private let folder: TreeFixture
 
   init() throws {
-    folder = try TemporaryFolder()
+    folder = try TreeFixture()
   }
 
   private func status(after metadata: AtomicFile.Metadata) throws -> stat {
-    let target = folder.file("out")
+    let target = folder.path("out")
     try AtomicFile(at: target, replacing: true).commit(metadata, syncing: false)
     var raw = stat()
     try #require(target.withCString { lstat($0, &raw) } == 0)

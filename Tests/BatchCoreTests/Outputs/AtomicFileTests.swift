@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -19,12 +20,12 @@ private func status(_ path: PathBytes) -> FileStatus? {
 }
 
 @Suite struct AtomicFileTests {
-  private let folder: TemporaryFolder
+  private let folder: TreeFixture
   private let target: PathBytes
 
   init() throws {
-    folder = try TemporaryFolder()
-    target = folder.file("out")
+    folder = try TreeFixture()
+    target = folder.path("out")
   }
 
   private func write(_ text: String, to target: PathBytes, replacing: Bool = false) throws(BatchError) {
@@ -41,18 +42,18 @@ private func status(_ path: PathBytes) -> FileStatus? {
     try file.write("one ")
     try file.write("")
     try file.write("two")
-    #expect(try folder.names().count == 1)
+    #expect(folder.names().count == 1)
     #expect(status(target) == nil)
     try file.commit(syncing: syncing)
-    #expect(try folder.read("out") == "one two")
-    #expect(try folder.names() == ["out"])
+    #expect(folder.text("out") == "one two")
+    #expect(folder.names() == ["out"])
   }
 
   @Test("only the owner may read it while it is written")
   func isPrivate() throws {
     let file = try AtomicFile(at: target, replacing: false)
-    let temporary = try #require(try folder.names().first)
-    #expect(try #require(status(folder.file(temporary))).mode & 0o777 == 0o600)
+    let temporary = try #require(folder.names().first)
+    #expect(try #require(status(folder.path(temporary))).mode & 0o777 == 0o600)
     file.discard()
   }
 
@@ -62,10 +63,10 @@ private func status(_ path: PathBytes) -> FileStatus? {
       let file = try AtomicFile(at: target, replacing: false)
       try file.write("lost")
     }
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
     let file = try AtomicFile(at: target, replacing: false)
     file.discard()
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
   }
 
   @Test("after the commit it takes nothing more")
@@ -75,58 +76,60 @@ private func status(_ path: PathBytes) -> FileStatus? {
     file.discard()
     #expect(try #require(throws: BatchError.self) { try file.write("late") }.code == .invalid)
     #expect(try #require(throws: BatchError.self) { try file.commit() }.code == .invalid)
-    #expect(try folder.read("out").isEmpty)
+    #expect(folder.text("out") == "")
   }
 
   @Test("a name may be as long as the file system takes")
   func longName() throws {
-    let name = String(repeating: "n", count: 255)
-    try write("x", to: folder.file(name))
-    #expect(try folder.names() == [name])
-    let error = try #require(throws: BatchError.self) { try write("x", to: folder.file(name + "n")) }
+    let name = PathBytes([UInt8](repeating: UInt8(ascii: "n"), count: 255))
+    try write("x", to: folder.path(name))
+    #expect(folder.names() == [name])
+    let error = try #require(throws: BatchError.self) {
+      try write("x", to: folder.path(PathBytes(name.bytes + [UInt8(ascii: "n")])))
+    }
     #expect(error.code == .invalid)
-    #expect(try folder.names() == [name])
+    #expect(folder.names() == [name])
   }
 
   // MARK: what has the name already
 
   @Test("a file that exists is kept unless it may be replaced")
   func existing() throws {
-    _ = try folder.write("out", "old")
+    try folder.file("out", "old")
     let error = try #require(throws: BatchError.self) { try write("new", to: target) }
     #expect(error.code == .invalid)
-    #expect(try folder.read("out") == "old")
+    #expect(folder.text("out") == "old")
     try write("new", to: target, replacing: true)
-    #expect(try folder.read("out") == "new")
-    #expect(try folder.names() == ["out"])
+    #expect(folder.text("out") == "new")
+    #expect(folder.names() == ["out"])
   }
 
   @Test("a symbolic link is never written through", arguments: ["canary", "nowhere"])
   func symbolicLink(destination: String) throws {
-    _ = try folder.write("canary", "keep")
+    try folder.file("canary", "keep")
     try #require(target.withCString { symlink(destination, $0) } == 0)
     let error = try #require(throws: BatchError.self) { try write("new", to: target) }
     #expect(error.code == .invalid)
     try write("new", to: target, replacing: true)
-    #expect(try folder.read("canary") == "keep")
+    #expect(folder.text("canary") == "keep")
     #expect(status(target)?.kind == .regular)
-    #expect(try folder.names() == ["canary", "out"])
+    #expect(folder.names() == ["canary", "out"])
   }
 
   @Test("another name of a replaced file keeps the old content")
   func hardLink() throws {
-    let canary = try folder.write("canary", "keep")
+    let canary = try folder.file("canary", "keep")
     try #require(canary.withCString { old in target.withCString { link(old, $0) } } == 0)
     try write("new", to: target, replacing: true)
-    #expect(try folder.read("canary") == "keep")
+    #expect(folder.text("canary") == "keep")
   }
 
   @Test("folders, FIFOs and devices are never replaced")
   func special() throws {
-    try folder.makeFolder("out")
-    try #require(folder.file("fifo").withCString { mkfifo($0, 0o600) } == 0)
+    try folder.folder("out")
+    try #require(folder.path("fifo").withCString { mkfifo($0, 0o600) } == 0)
     let device = try #require(status("/dev/null"))
-    for target in [target, folder.file("fifo"), "/dev/null", "/dev/full"] as [PathBytes] {
+    for target in [target, folder.path("fifo"), "/dev/null", "/dev/full"] as [PathBytes] {
       for replacing in [false, true] {
         let error = try #require(throws: BatchError.self) { try AtomicFile(at: target, replacing: replacing) }
         #expect(error.code == .invalid)
@@ -135,17 +138,17 @@ private func status(_ path: PathBytes) -> FileStatus? {
     }
     #expect(status("/dev/null")?.identity == device.identity)
     #expect(status("/dev/null")?.mode == device.mode)
-    #expect(try folder.names() == ["fifo", "out"])
+    #expect(folder.names() == ["fifo", "out"])
   }
 
   @Test("what takes the name before the commit is kept", arguments: [false, true])
   func lateComer(isDirectory: Bool) throws {
     let file = try AtomicFile(at: target, replacing: isDirectory)
-    if isDirectory { try folder.makeFolder("out") } else { _ = try folder.write("out", "first") }
+    if isDirectory { try folder.folder("out") } else { try folder.file("out", "first") }
     let error = try #require(throws: BatchError.self) { try file.commit(syncing: false) }
     #expect(error.code == .invalid)
     #expect(status(target)?.kind == (isDirectory ? .directory : .regular))
-    #expect(try folder.names() == ["out"])
+    #expect(folder.names() == ["out"])
   }
 
   @Test("of five writers to one target each one is complete, and the last one stays")
@@ -156,10 +159,10 @@ private func status(_ path: PathBytes) -> FileStatus? {
       do { try write(text, to: target, replacing: true) } catch { failures.withLock { $0 += 1 } }
     }
     #expect(failures.withLock { $0 } == 0)
-    let content = try folder.read("out")
+    let content = try #require(folder.text("out"))
     #expect(content.utf8.count == 300_000)
     #expect(Set(content.utf8).count == 1)
-    #expect(try folder.names() == ["out"])
+    #expect(folder.names() == ["out"])
   }
 
   @Test("of five writers that may not replace, one wins and the others say so")
@@ -175,7 +178,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
       }
     }
     #expect(codes.withLock { $0 } == [.invalid, .invalid, .invalid, .invalid])
-    #expect(try folder.names() == ["out"])
+    #expect(folder.names() == ["out"])
   }
 
   // MARK: what cannot be
@@ -190,11 +193,11 @@ private func status(_ path: PathBytes) -> FileStatus? {
 
   @Test("a folder that does not exist, or is none, is an output that cannot be written")
   func noFolder() throws {
-    _ = try folder.write("file", "")
-    for name in ["missing/out", "file/out"] {
-      let error = try #require(throws: BatchError.self) { try write("x", to: folder.file(name)) }
+    try folder.file("file", "")
+    for name: PathBytes in ["missing/out", "file/out"] {
+      let error = try #require(throws: BatchError.self) { try write("x", to: folder.path(name)) }
       #expect(error.code == .unwritable)
-      #expect(error.path == folder.file(name))
+      #expect(error.path == folder.path(name))
     }
   }
 
@@ -217,7 +220,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
   func fullDisk() throws {
     let mount = try SmallMount(at: folder, options: "size=64k")
     defer { mount.remove() }
-    _ = try folder.write("out", "old")
+    try folder.file("out", "old")
     let file = try AtomicFile(at: target, replacing: true)
     let error = try #require(throws: BatchError.self) {
       for _ in 0..<100 { try file.write(String(repeating: "x", count: 4_096)) }
@@ -225,8 +228,8 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(error.code == .unwritable)
     #expect(error.errno == ENOSPC)
     #expect(error.path == target)
-    #expect(try folder.names() == ["out"])
-    #expect(try folder.read("out") == "old")
+    #expect(folder.names() == ["out"])
+    #expect(folder.text("out") == "old")
     #expect(try #require(throws: BatchError.self) { try file.commit() }.code == .invalid)
   }
 
@@ -247,17 +250,17 @@ private func status(_ path: PathBytes) -> FileStatus? {
     let registry = AtomicFileRegistry()
     let written = try AtomicFile(at: target, replacing: true, registry: registry)
     try written.write("half")
-    let done = try AtomicFile(at: folder.file("done"), replacing: true, registry: registry)
+    let done = try AtomicFile(at: folder.path("done"), replacing: true, registry: registry)
     try done.commit(syncing: false)
     let gone = try AtomicFile(at: target, replacing: true, registry: registry)
     gone.discard()
     registry.removeAll()
-    #expect(try folder.names() == ["done"])
+    #expect(folder.names() == ["done"])
     #expect(try #require(throws: BatchError.self) { try written.commit() }.code == .cancelled)
     let error = try #require(throws: BatchError.self) {
       try AtomicFile(at: target, replacing: true, registry: registry)
     }
     #expect(error.code == .cancelled)
-    #expect(try folder.names() == ["done"])
+    #expect(folder.names() == ["done"])
   }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -138,7 +139,7 @@ struct OutputCommitterTests {
     try fixture.setModified("d/a", seconds: time)
     let calls = FaultyCommitCalls(before: [
       "remove a": {
-        try? fixture.file("d/a", "CONTENT OF d/a")
+        _ = try? fixture.file("d/a", "CONTENT OF d/a")
         try? fixture.setModified("d/a", seconds: time)
       }
     ])

@@ -1,24 +1,25 @@
 import CLinux
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
 
 @Suite("An output device") struct OutputDeviceTests {
-  private let folder: TemporaryFolder
+  private let folder: TreeFixture
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = try TreeFixture() }
 
   @Test("is a character device by its own name, and no name that leads to one")
   func names() throws {
     #expect(OutputDevice.isOne("/dev/null"))
-    let link = folder.file("link")
+    let link = folder.path("link")
     #expect(link.withCString { symlink("/dev/null", $0) } == 0)
-    let pipe = folder.file("pipe")
+    let pipe = folder.path("pipe")
     #expect(pipe.withCString { mkfifo($0, 0o600) } == 0)
-    let file = try folder.write("file", "x")
-    for path in [link, pipe, file, folder.file("missing"), folder.path, "/dev/stdout-of-nobody"] {
+    let file = try folder.file("file", "x")
+    for path in [link, pipe, file, folder.path("missing"), folder.root, "/dev/stdout-of-nobody"] {
       #expect(!OutputDevice.isOne(path), "\(path)")
     }
   }
@@ -38,8 +39,8 @@ import Testing
     var bytes = [UInt8](repeating: 0, count: 16)
     #expect(read(reader.raw, &bytes, bytes.count) == 7)
     #expect(bytes.starts(with: "content".utf8))
-    _ = try folder.write("file", "x")
-    let opened = folder.file("file").withCString { clinux_openat(AT_FDCWD, $0, O_RDWR | O_CLOEXEC, 0) }
+    try folder.file("file", "x")
+    let opened = folder.path("file").withCString { clinux_openat(AT_FDCWD, $0, O_RDWR | O_CLOEXEC, 0) }
     try #require(opened >= 0)
     let file = Descriptor(owning: opened)
     #expect(!OutputDevice.isOne(PathBytes("/proc/self/fd/\(file.raw)")))

@@ -1,85 +1,80 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
 
 @Suite struct StaleTemporariesTests {
-  private let folder: TemporaryFolder
+  private let folder: TreeFixture
 
   init() throws {
-    folder = try TemporaryFolder()
+    folder = try TreeFixture()
   }
 
-  private func fileName(boot: UInt32 = TemporaryName.currentBoot) -> String {
-    String(decoding: TemporaryName(boot: boot).bytes, as: UTF8.self)
+  private func fileName(boot: UInt32 = TemporaryName.currentBoot) -> PathBytes {
+    PathBytes(TemporaryName(boot: boot).bytes)
   }
 
   @Test("what a dead run left is removed, and nothing else")
   func dead() throws {
     let stale = [fileName(), fileName()].sorted()
-    for name in stale { _ = try folder.write(name, "half") }
-    let foreign = [".batchproc-x.tmp", ".o.tar.tmp", "o.tar.partial", "x" + fileName()].sorted()
-    for name in foreign { _ = try folder.write(name, "keep") }
-    let outcome = StaleTemporaries.remove(in: folder.path)
-    #expect(Set(outcome.removed) == Set(stale.map(folder.file)))
+    for name in stale { try folder.file(name, "half") }
+    let foreign = [".batchproc-x.tmp", ".o.tar.tmp", "o.tar.partial", PathBytes("x\(fileName())")].sorted()
+    for name in foreign { try folder.file(name, "keep") }
+    let outcome = StaleTemporaries.remove(in: folder.root)
+    #expect(Set(outcome.removed) == Set(stale.map(folder.path)))
     #expect(outcome.failures.isEmpty)
-    #expect(try folder.names() == foreign)
+    #expect(folder.names() == foreign)
   }
 
   @Test("a folder that is open as a place is cleared too")
   func place() throws {
     let name = fileName()
-    _ = try folder.write(name, "half")
-    let opened = folder.path.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    try folder.file(name, "half")
+    let opened = folder.root.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     try #require(opened >= 0)
     defer { close(opened) }
     #expect(StaleTemporaries.remove(in: opened, path: "x").removed == ["x/\(name)"].map { PathBytes($0) })
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
   }
 
   @Test("a file that is being written is left alone, then committed")
   func living() throws {
-    let file = try AtomicFile(at: folder.file("out"), replacing: false)
-    #expect(StaleTemporaries.remove(in: folder.path).removed.isEmpty)
+    let file = try AtomicFile(at: folder.path("out"), replacing: false)
+    #expect(StaleTemporaries.remove(in: folder.root).removed.isEmpty)
     try file.commit(syncing: false)
-    #expect(StaleTemporaries.remove(in: folder.path).removed.isEmpty)
-    #expect(try folder.names() == ["out"])
+    #expect(StaleTemporaries.remove(in: folder.root).removed.isEmpty)
+    #expect(folder.names() == ["out"])
   }
 
   @Test("a process that is killed leaves a stale file; while it lives its file is not")
   func killed() throws {
     let name = fileName()
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-      "flock", "--no-fork", folder.file(name).description, "sh", "-c", "echo locked; exec sleep 1000",
-    ]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    #expect(output.fileHandleForReading.availableData == Data("locked\n".utf8))
-    #expect(StaleTemporaries.remove(in: folder.path) == .init())
-    #expect(try folder.names() == [name])
-    kill(process.processIdentifier, SIGKILL)
-    process.waitUntilExit()
-    #expect(StaleTemporaries.remove(in: folder.path).removed == [folder.file(name)])
-    #expect(try folder.names().isEmpty)
+    let locker = ["flock", "--no-fork", name.description, "sh", "-c", "echo locked; exec sleep 1000"]
+    let process = try RunningProgram(locker.map { Array($0.utf8) }, in: folder.root)
+    #expect(eventually { process.outputSoFar == Array("locked\n".utf8) })
+    #expect(StaleTemporaries.remove(in: folder.root) == .init())
+    #expect(folder.names() == [name])
+    process.signal(SIGKILL)
+    #expect(process.wait().ending == .signal(SIGKILL))
+    #expect(StaleTemporaries.remove(in: folder.root).removed == [folder.path(name)])
+    #expect(folder.names().isEmpty)
   }
 
   @Test("links, FIFOs and folders with such a name are not ours")
   func otherKinds() throws {
-    let canary = try folder.write("canary", "keep")
+    let canary = try folder.file("canary", "keep")
     try #require(
-      folder.file(fileName()).withCString { link in canary.withCString { symlink($0, link) } } == 0)
-    try #require(folder.file(fileName()).withCString { mkfifo($0, 0o600) } == 0)
-    let names = try folder.names()
-    #expect(StaleTemporaries.remove(in: folder.path).removed.isEmpty)
-    #expect(try folder.names() == names)
-    try folder.makeFolder(fileName())
-    #expect(StaleTemporaries.remove(in: folder.path).removed.isEmpty)
-    #expect(try folder.names().count == 4)
+      folder.path(fileName()).withCString { link in canary.withCString { symlink($0, link) } } == 0)
+    try #require(folder.path(fileName()).withCString { mkfifo($0, 0o600) } == 0)
+    let names = folder.names()
+    #expect(StaleTemporaries.remove(in: folder.root).removed.isEmpty)
+    #expect(folder.names() == names)
+    try folder.folder(fileName())
+    #expect(StaleTemporaries.remove(in: folder.root).removed.isEmpty)
+    #expect(folder.names().count == 4)
   }
 
   @Test("a free lock proves nothing about a file of another machine until it is a day old")
@@ -97,10 +92,10 @@ import Testing
 
   @Test("a file of an earlier boot goes once it is old")
   func earlierBoot() throws {
-    let path = try folder.write(fileName(boot: ~TemporaryName.currentBoot), "half")
+    let path = try folder.file(fileName(boot: ~TemporaryName.currentBoot), "half")
     let old = timespec(tv_sec: 1_000_000_000, tv_nsec: 0)
     try #require(path.withCString { utimensat(AT_FDCWD, $0, [old, old], 0) } == 0)
-    #expect(StaleTemporaries.remove(in: folder.path).removed == [path])
+    #expect(StaleTemporaries.remove(in: folder.root).removed == [path])
   }
 
   @Test("a folder that cannot be read is a failure to report, not to stop for")

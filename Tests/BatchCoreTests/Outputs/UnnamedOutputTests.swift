@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -6,12 +7,12 @@ import Testing
 
 /// Outputs that have no name, nor a temporary one, until they are complete.
 @Suite struct UnnamedOutputTests {
-  private let folder: TemporaryFolder
+  private let folder: TreeFixture
   private let target: PathBytes
 
   init() throws {
-    folder = try TemporaryFolder()
-    target = folder.file("out")
+    folder = try TreeFixture()
+    target = folder.path("out")
   }
 
   private func unnamed(
@@ -35,12 +36,12 @@ import Testing
   func isNamedAtTheEnd() throws {
     for permissions: UInt32 in [0o644, 0o600, 0o444, 0o777] {
       let file = try unnamed(permissions)
-      #expect(try folder.names().isEmpty)
+      #expect(folder.names().isEmpty)
       try file.prepare(.init(permissions: permissions))
-      #expect(try folder.names().isEmpty)
+      #expect(folder.names().isEmpty)
       try file.publish()
-      #expect(try folder.names() == ["out"])
-      #expect(try folder.read("out") == "content")
+      #expect(folder.names() == ["out"])
+      #expect(folder.text("out") == "content")
       #expect(try mode() == permissions)
       #expect(target.withCString { unlink($0) } == 0)
     }
@@ -71,30 +72,30 @@ import Testing
   func leavesNothing() throws {
     try unnamed().discard()
     _ = try unnamed()
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
   }
 
   @Test("a name that was taken meanwhile stays with what has it")
   func replacesNothing() throws {
     let file = try unnamed()
-    _ = try folder.write("out", "other")
+    try folder.file("out", "other")
     try file.prepare(.init(permissions: 0o644))
     let error = #expect(throws: BatchError.self) { try file.publish() }
     #expect(error?.code == .invalid)
     #expect(error?.message.contains("exists already") == true)
-    #expect(try folder.names() == ["out"])
-    #expect(try folder.read("out") == "other")
+    #expect(folder.names() == ["out"])
+    #expect(folder.text("out") == "other")
   }
 
   @Test("what is to replace something has a temporary name, since a link replaces nothing")
   func replacesByName() throws {
-    _ = try folder.write("out", "other")
+    try folder.file("out", "other")
     let file = try unnamed(replacing: true)
-    #expect(try folder.names().count == 2)
+    #expect(folder.names().count == 2)
     try file.prepare(.init(permissions: 0o644))
     try file.publish()
-    #expect(try folder.names() == ["out"])
-    #expect(try folder.read("out") == "content")
+    #expect(folder.names() == ["out"])
+    #expect(folder.text("out") == "content")
   }
 
   @Test("a run that is being stopped gives no name any more")
@@ -105,7 +106,7 @@ import Testing
     registry.removeAll()
     let error = #expect(throws: BatchError.self) { try file.publish() }
     #expect(error?.code == .cancelled)
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
   }
 
   @Test("what is written can be read back before it has a name")

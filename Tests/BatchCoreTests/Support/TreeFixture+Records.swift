@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 
 @testable import BatchCore
 @testable import BatchEngine
@@ -14,24 +15,10 @@ extension TreeFixture {
     throw BatchError(.missing, "not found", path: wanted)
   }
 
-  /// The content of a file; nil when there is none.
-  func content(_ name: PathBytes) -> [UInt8]? {
-    let descriptor = path(name).withCString { open($0, O_RDONLY | O_CLOEXEC) }
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { return nil }
-    return [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
-      count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
-    }
-  }
-
   func status(_ name: PathBytes) -> FileStatus? {
     var raw = stat()
     return path(name).withCString { lstat($0, &raw) } == 0 ? FileStatus(raw) : nil
   }
-
-  func exists(_ name: PathBytes) -> Bool { status(name) != nil }
 
   /// The regular files below the root, by their paths from there, in tree order.
   func files() -> [String] {

@@ -1,4 +1,6 @@
+import BatchEngine
 import Foundation
+import TestSupport
 import Testing
 
 @testable import batchproc
@@ -55,13 +57,14 @@ import Testing
   }
 
   @Test func manualIsValidRoff() throws {
-    let file = FileManager.default.temporaryDirectory.appending(path: "batchproc-\(UUID().uuidString).1")
-    try Data(manual.utf8).write(to: file)
-    defer { try? FileManager.default.removeItem(at: file) }
-    let page = try Tool.run("man", ["-l", "--warnings", file.path])
+    let folder = try TreeFixture()
+    try folder.file("batchproc.1", manual)
+    let page = try Outcome(
+      of: ["man", "-l", "--warnings", "batchproc.1"], environment: ["LC_ALL": "C.UTF-8", "MANWIDTH": "80"],
+      in: folder)
     #expect(page.status == 0)
-    #expect(page.errors == "")
-    #expect(page.output.contains("EXIT STATUS"))
+    #expect(page.errorText == "")
+    #expect(page.text.contains("EXIT STATUS"))
   }
 
   @Test(arguments: Shell.allCases)
@@ -76,12 +79,16 @@ import Testing
     }
   }
 
-  @Test(arguments: Shell.allCases.filter { Tool.exists($0.rawValue) })
+  private static func isInstalled(_ program: String) -> Bool {
+    (try? Outcome(shell: "command -v \(program)"))?.status == 0
+  }
+
+  @Test(arguments: Shell.allCases.filter { Self.isInstalled($0.rawValue) })
   func completionsAreAcceptedByTheirShell(shell: Shell) throws {
     let script = shell.completionScript(for: GeneratedTextTests.table)
-    let check = try Tool.run(shell.rawValue, ["-n", "/dev/stdin"], input: script)
+    let check = try Outcome(of: [PathBytes(shell.rawValue), "-n", "/dev/stdin"], input: Array(script.utf8))
     #expect(check.status == 0)
-    #expect(check.errors == "")
+    #expect(check.errorText == "")
   }
 
   @Test(arguments: [
@@ -97,7 +104,7 @@ import Testing
       \(Shell.bash.completionScript(for: GeneratedTextTests.table))
       COMP_WORDS=(\(quoted)); COMP_CWORD=\(words.count); _batchproc; echo "${COMPREPLY[*]}"
       """
-    #expect(try Tool.run("bash", ["--norc"], input: script).output == offers + "\n")
+    #expect(try Outcome(of: ["bash", "--norc"], input: Array(script.utf8)).text == offers + "\n")
   }
 
   @Test func descriptionIsToolInfoOfVersionZero() throws {

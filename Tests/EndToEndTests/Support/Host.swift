@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// The binary that is tested, and what this machine allows tests to do.
 enum Host {
@@ -44,26 +45,10 @@ enum Host {
 
   static let hasPython = succeeds("python3 -c 'import json, pty'")
 
-  /// A file system in memory with room for large trees.
-  static let memoryFolder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-
   /// Long runs that are not made every time.
   static let runsLargeTests = ProcessInfo.processInfo.environment["BATCHPROC_LARGE_TESTS"] == "1"
 
-  /// How many cases of a campaign to run: all with `make campaign`, else a tenth.
-  static func campaign(_ count: Int) -> Int {
-    ProcessInfo.processInfo.environment["BATCHPROC_CAMPAIGN"] == "1" ? count : max(1, count / 10)
-  }
-
   private static func succeeds(_ script: String) -> Bool {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", script]
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
+    (try? Outcome(shell: script))?.status == 0
   }
 }

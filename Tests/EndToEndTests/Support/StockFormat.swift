@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// The formats, each with the stock tool that judges it.

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// Trees for archives, archives with an index that no part of the program made, and a judge.
@@ -80,7 +81,7 @@ extension TreeFixture {
   ///   - segment: a frame ends with the member that reaches this many bytes.
   ///   - part: larger members are cut into frames of this size.
   func writeIndexed(_ tar: String, _ format: String, segment: Int = 30_000, part: Int = 200_000) throws {
-    try write("index.py", Self.indexer)
+    try file("index.py", Self.indexer)
     let made = try shell("python3 index.py \(tar) \(format) \(segment) \(part)")
     try #require(made.status == 0, "\(made.errorText)")
   }

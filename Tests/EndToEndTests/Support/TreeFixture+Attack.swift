@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 extension TreeFixture {
@@ -13,7 +14,7 @@ extension TreeFixture {
   ///   - script: as of ``shell(_:)``, by root.
   ///   - names: exchanged with `renameat2(RENAME_EXCHANGE)`.
   func shell(_ script: String, whileExchanging names: (String, String)) throws -> Outcome {
-    try write("attack.c", Self.attack)
+    try file("attack.c", Self.attack)
     return try shell(
       """
       cc -O1 -o attack attack.c && chmod 755 attack || exit 99

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 /// A tree of some thousand files, the same every time, and a judge of what was made of it.

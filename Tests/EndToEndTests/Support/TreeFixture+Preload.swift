@@ -1,11 +1,12 @@
 import BatchCore
 import BatchEngine
+import TestSupport
 import Testing
 
 extension TreeFixture {
   /// Compiles functions that take the place of the C library's into `preload.so` in this folder.
   func preload(_ source: String) throws {
-    try write(
+    try file(
       "preload.c",
       "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <fcntl.h>\n#include <string.h>\n#include <unistd.h>\n"
         + source)

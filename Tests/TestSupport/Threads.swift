@@ -5,7 +5,7 @@ import Synchronization
 /// few threads that run tests.
 ///
 /// When the test's time limit cancels it, the wait ends with an error and the thread is left behind.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
   let reply = ThreadReply<Value>()
   return try await withTaskCancellationHandler {
     try await withCheckedThrowingContinuation { continuation in
@@ -19,7 +19,7 @@ func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) a
 }
 
 /// Runs `body` on `count` threads at once and returns when all have ended.
-func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async throws {
+package func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async throws {
   try await withThrowingTaskGroup(of: Void.self) { group in
     for number in 0..<count { group.addTask { try await onThread { body(number) } } }
     try await group.waitForAll()

@@ -1,12 +1,10 @@
-/// A generator that gives the same numbers in every run (splitmix64).
-struct SeededRandom: RandomNumberGenerator {
+/// Numbers that are the same in every run (SplitMix64).
+package struct SeededNumbers: RandomNumberGenerator {
   private var state: UInt64
 
-  init(seed: UInt64) {
-    state = seed
-  }
+  package init(seed: UInt64) { state = seed }
 
-  mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
@@ -14,7 +12,7 @@ struct SeededRandom: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
-  mutating func bytes(_ count: ClosedRange<Int>, of alphabet: [UInt8]) -> [UInt8] {
+  package mutating func bytes(_ count: ClosedRange<Int>, of alphabet: [UInt8]) -> [UInt8] {
     (0..<Int.random(in: count, using: &self)).map { _ in
       alphabet[Int.random(in: alphabet.indices, using: &self)]
     }

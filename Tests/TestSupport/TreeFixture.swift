@@ -1,35 +1,36 @@
+import BatchEngine
 import CLinux
 import Glibc
-
-@testable import BatchCore
-@testable import BatchEngine
 
 /// A tree of files in a fresh folder, removed with all that is in it when the fixture goes.
 ///
 /// Paths are relative to the fixture's root and are bytes; folders on the way are made.
-final class TreeFixture: Sendable {
+package final class TreeFixture: Sendable {
   /// Absolute and without symbolic links.
-  let root: PathBytes
+  package let root: PathBytes
 
-  init() throws {
-    var template = Array("/tmp/batchproc-test-XXXXXX".utf8CString)
-    let isMade = template.withUnsafeMutableBufferPointer {
-      $0.baseAddress.map { mkdtemp($0) != nil } ?? false
-    }
-    guard isMade else { throw BatchError.syscall("make a folder", errno: errno) }
+  package init(on place: Place = .memory) throws {
+    var template = Array((place.folder.description + "/batchproc-test-XXXXXX").utf8CString)
+    guard mkdtemp(&template) != nil else { throw BatchError.syscall("make a folder", errno: errno) }
     root = PathBytes(template.dropLast().map { UInt8(bitPattern: $0) })
+    // Other users come by in some tests.
+    chmod(template, 0o755)
   }
 
   deinit {
     // rm goes through trees that are deeper than PATH_MAX.
-    _ = try? Self.run("/bin/rm", ["-rf", "--", root])
+    let remove: [PathBytes] = ["rm", "-rf", "--", root]
+    if let removed = try? Outcome(of: remove), removed.status == 0 { return }
+    // Folders that not even their owner may change.
+    _ = try? Outcome(of: ["chmod", "-R", "u+rwx", "--", root])
+    _ = try? Outcome(of: remove)
   }
 
-  func path(_ name: PathBytes) -> PathBytes { name.isEmpty ? root : root.appending(name.bytes) }
+  package func path(_ name: PathBytes) -> PathBytes { name.isEmpty ? root : root.appending(name.bytes) }
 
   // MARK: Making
 
-  func folder(_ name: PathBytes) throws {
+  package func folder(_ name: PathBytes) throws {
     var parent = root
     for component in name.bytes.split(separator: UInt8(ascii: "/")) {
       parent = parent.appending(component)
@@ -40,18 +41,26 @@ final class TreeFixture: Sendable {
     }
   }
 
-  func file(_ name: PathBytes, _ content: some Collection<UInt8>) throws {
+  /// Makes a file, or replaces its content.
+  ///
+  /// - Returns: its absolute path.
+  @discardableResult
+  package func file(_ name: PathBytes, _ content: some Collection<UInt8>) throws -> PathBytes {
     try folder(containing: name)
     try write(name, content, flags: O_CREAT | O_TRUNC | O_WRONLY)
+    return path(name)
   }
 
-  func file(_ name: PathBytes, _ text: String) throws { try file(name, Array(text.utf8)) }
+  @discardableResult
+  package func file(_ name: PathBytes, _ text: String) throws -> PathBytes {
+    try file(name, Array(text.utf8))
+  }
 
   /// A file of `size` bytes that differ from place to place.
-  func file(_ name: PathBytes, size: Int) throws { try file(name, Self.content(size)) }
+  package func file(_ name: PathBytes, size: Int) throws { try file(name, Self.content(size)) }
 
   /// Many empty files in one folder.
-  func emptyFiles(_ names: [String], in name: PathBytes = "") throws {
+  package func emptyFiles(_ names: [String], in name: PathBytes = "") throws {
     try folder(name)
     let parent = path(name).withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     defer { close(parent) }
@@ -62,66 +71,69 @@ final class TreeFixture: Sendable {
     }
   }
 
-  func append(_ text: String, to name: PathBytes) throws {
+  package func append(_ text: String, to name: PathBytes) throws {
     try write(name, Array(text.utf8), flags: O_APPEND | O_WRONLY)
   }
 
-  func truncate(_ name: PathBytes, to size: Int) throws {
+  package func truncate(_ name: PathBytes, to size: Int) throws {
     try check("truncate", name) { Glibc.truncate($0, off_t(size)) }
   }
 
   /// A file of holes.
-  func sparseFile(_ name: PathBytes, size: Int) throws {
+  package func sparseFile(_ name: PathBytes, size: Int) throws {
     try file(name, "")
     try truncate(name, to: size)
   }
 
-  func fifo(_ name: PathBytes) throws {
+  package func fifo(_ name: PathBytes) throws {
     try folder(containing: name)
     try check("make", name) { mkfifo($0, 0o644) }
   }
 
-  func socket(_ name: PathBytes) throws {
+  package func socket(_ name: PathBytes) throws {
     try folder(containing: name)
     try check("make", name) { mknod($0, S_IFSOCK | 0o644, 0) }
   }
 
-  func symbolicLink(_ name: PathBytes, to target: PathBytes) throws {
+  package func symbolicLink(_ name: PathBytes, to target: PathBytes) throws {
     try folder(containing: name)
     try check("link", name) { link in target.withCString { Glibc.symlink($0, link) } }
   }
 
-  func hardLink(_ name: PathBytes, to target: PathBytes) throws {
+  package func hardLink(_ name: PathBytes, to target: PathBytes) throws {
     try check("link", name) { link in path(target).withCString { Glibc.link($0, link) } }
   }
 
-  func remove(_ name: PathBytes) throws { try check("remove", name) { Glibc.remove($0) } }
+  package func remove(_ name: PathBytes) throws { try check("remove", name) { Glibc.remove($0) } }
 
-  func removeTree(_ name: PathBytes) throws { try Self.run("/bin/rm", ["-rf", "--", path(name)]) }
+  package func removeTree(_ name: PathBytes) throws {
+    let removed = try Outcome(of: ["rm", "-rf", "--", path(name)])
+    guard removed.status == 0 else { throw BatchError(.invalid, removed.errorText, path: name) }
+  }
 
-  func rename(_ name: PathBytes, to target: PathBytes) throws {
+  package func rename(_ name: PathBytes, to target: PathBytes) throws {
     try check("rename", name) { from in path(target).withCString { Glibc.rename(from, $0) } }
   }
 
   /// Exchanges what two names stand for, in one step.
-  func exchange(_ one: PathBytes, _ other: PathBytes) throws {
+  package func exchange(_ one: PathBytes, _ other: PathBytes) throws {
     try check("exchange", one) { one in
       path(other).withCString { clinux_renameat2(AT_FDCWD, one, AT_FDCWD, $0, 2) }
     }
   }
 
-  func setMode(_ name: PathBytes, _ mode: UInt32) throws {
+  package func setMode(_ name: PathBytes, _ mode: UInt32) throws {
     try check("set the mode of", name) { chmod($0, mode_t(mode)) }
   }
 
   /// Sets the time of the last change, so that a rewrite within the clock's grain still shows.
-  func setModified(_ name: PathBytes, seconds: Int) throws {
+  package func setModified(_ name: PathBytes, seconds: Int) throws {
     let times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
     try check("set the time of", name) { utimensat(AT_FDCWD, $0, times, 0) }
   }
 
   /// `depth` folders of one name, each in the one before, and a file in the last.
-  func chain(of name: PathBytes, depth: Int, leaf: PathBytes) throws {
+  package func chain(of name: PathBytes, depth: Int, leaf: PathBytes) throws {
     var current = root.withCString { open($0, O_RDONLY | O_DIRECTORY) }
     defer { close(current) }
     for _ in 0..<depth {
@@ -136,24 +148,8 @@ final class TreeFixture: Sendable {
     close(file)
   }
 
-  // MARK: Looking
-
-  /// How many descriptors of this process are open on something below the root.
-  var openDescriptors: Int {
-    guard let folder = opendir("/proc/self/fd") else { return -1 }
-    defer { closedir(folder) }
-    var count = 0
-    while let entry = readdir(folder) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if Self.target(ofDescriptor: name).starts(with: root.bytes) { count += 1 }
-    }
-    return count
-  }
-
   /// The bytes of a file made with a size.
-  static func content(_ size: Int) -> [UInt8] {
+  package static func content(_ size: Int) -> [UInt8] {
     var bytes = [UInt8]()
     bytes.reserveCapacity(size)
     while bytes.count < size { bytes += pattern.prefix(size - bytes.count) }
@@ -176,9 +172,11 @@ final class TreeFixture: Sendable {
     let descriptor = path(name).withCString { open($0, flags | O_CLOEXEC, 0o644) }
     guard descriptor >= 0 else { throw BatchError.syscall("make", errno: errno, path: name) }
     defer { close(descriptor) }
-    let bytes = Array(content)
-    guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
-      throw BatchError.syscall("write", errno: errno, path: name)
+    var rest = Array(content)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      guard count > 0 else { throw BatchError.syscall("write", errno: errno, path: name) }
+      rest = rest.dropFirst(count)
     }
   }
 
@@ -188,26 +186,5 @@ final class TreeFixture: Sendable {
     guard path(name).withCString(call) == 0 else {
       throw BatchError.syscall(action, errno: errno, path: name)
     }
-  }
-
-  private static func target(ofDescriptor name: String) -> [UInt8] {
-    var buffer = [UInt8](repeating: 0, count: 8192)
-    var count = 0
-    buffer.withUnsafeMutableBytes { raw in
-      guard let start = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
-      count = readlink("/proc/self/fd/\(name)", start, raw.count)
-    }
-    return Array(buffer.prefix(max(0, count)))
-  }
-
-  private static func run(_ program: String, _ arguments: [PathBytes]) throws {
-    let pointers = ([PathBytes(program)] + arguments).map { $0.withCString { strdup($0) } } + [nil]
-    defer { for pointer in pointers { free(pointer) } }
-    var process: pid_t = 0
-    let result = posix_spawn(&process, program, nil, nil, pointers, nil)
-    guard result == 0 else { throw BatchError.syscall("run \(program)", errno: result) }
-    var status: Int32 = 0
-    while waitpid(process, &status, 0) < 0, errno == EINTR {}
-    guard status == 0 else { throw BatchError(.invalid, "\(program) ended with \(status)") }
   }
 }

@@ -1,12 +1,14 @@
 import Dispatch
 
 /// Closed until it is opened; then everybody passes.
-final class Gate: Sendable {
+package final class Gate: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
 
-  func open() { semaphore.signal() }
+  package init() {}
 
-  func pass() {
+  package func open() { semaphore.signal() }
+
+  package func pass() {
     semaphore.wait()
     semaphore.signal()
   }

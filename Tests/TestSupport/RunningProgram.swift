@@ -1,14 +1,14 @@
-import BatchCore
 import BatchEngine
+import CSpawn
 import Foundation
 import Glibc
 import Testing
 
 /// A program that was started in a process group of its own, with files for its streams so that no pipe can
-/// fill up, and without the signal dispositions of the test runner.
-final class RunningProgram {
+/// fill up, without the signal dispositions of the test runner and without its descriptors.
+package final class RunningProgram {
   private let pid: pid_t
-  private let streams: TreeFixture
+  private let streams: Streams
   private let command: String
   private var isWaitedFor = false
 
@@ -16,18 +16,19 @@ final class RunningProgram {
   ///   - arguments: the program, looked up in `PATH`, and what it is given; any bytes.
   ///   - input: what stands on standard input.
   ///   - environment: all of it, `PATH` apart.
-  init(
-    _ arguments: [[UInt8]], input: [UInt8] = [], environment: [String: String] = [:], in folder: [UInt8]
+  package init(
+    _ arguments: [[UInt8]], input: [UInt8] = [], environment: [String: String] = [:], in folder: PathBytes
   ) throws {
-    streams = try TreeFixture()
-    try streams.write("in", input)
+    streams = try Streams(input: input)
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     let sinks = O_WRONLY | O_CREAT | O_APPEND
-    posix_spawn_file_actions_addopen(&actions, 0, streams.path + "/in", O_RDONLY, 0)
-    posix_spawn_file_actions_addopen(&actions, 1, streams.path + "/out", sinks, 0o644)
-    posix_spawn_file_actions_addopen(&actions, 2, streams.path + "/err", sinks, 0o644)
+    posix_spawn_file_actions_addopen(&actions, 0, streams.input, O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, streams.output, sinks, 0o644)
+    posix_spawn_file_actions_addopen(&actions, 2, streams.errors, sinks, 0o644)
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    _ = folder.withCString { posix_spawn_file_actions_addchdir_np(&actions, $0) }
 
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -44,9 +45,8 @@ final class RunningProgram {
 
     let path = "PATH=" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
     let variables = [Array(path.utf8)] + environment.map { Array("\($0.key)=\($0.value)".utf8) }
-    let inFolder = ["bash", "-c", Self.start, "bash"].map { Array($0.utf8) } + [folder]
     var child: pid_t = 0
-    let failed = Self.withCStrings(inFolder + arguments) { argv in
+    let failed = Self.withCStrings(arguments) { argv in
       Self.withCStrings(variables) { envp in
         argv[0].map { posix_spawnp(&child, $0, &actions, &attributes, argv, envp) } ?? EINVAL
       }
@@ -62,19 +62,12 @@ final class RunningProgram {
     waitpid(pid, nil, 0)
   }
 
-  /// Goes to the folder, closes what the test runner left open, and becomes the program.
-  private static let start = """
-    cd "$1" && shift
-    for f in /proc/self/fd/*; do [ ${f##*/} -le 2 ] || eval "exec ${f##*/}>&-"; done
-    exec "$@"
-    """
-
-  func signal(_ number: Int32) { kill(pid, number) }
+  package func signal(_ number: Int32) { kill(pid, number) }
 
   /// Whether the program has set itself up so far that it handles signals.
   ///
   /// Only then is anything but an end by default to be expected of a signal.
-  var handlesSignals: Bool { signals("SigCgt:") & Self.bit(SIGINT) != 0 }
+  package var handlesSignals: Bool { signals("SigCgt:") & Self.bit(SIGINT) != 0 }
 
   /// A set of signals from proc(5); empty when the process has gone.
   private func signals(_ field: String) -> UInt64 {
@@ -86,17 +79,18 @@ final class RunningProgram {
   private static func bit(_ number: Int32) -> UInt64 { 1 << UInt64(number - 1) }
 
   /// Whether the program has ended. It stays a zombie for now, so that its group cannot be somebody else's.
-  var hasEnded: Bool {
+  package var hasEnded: Bool {
     var information = siginfo_t()
     return waitid(P_PID, id_t(pid), &information, WEXITED | WNOHANG | WNOWAIT) == 0
       && information.si_signo == SIGCHLD
   }
 
-  /// What has come on standard error so far.
-  var errorsSoFar: [UInt8] { streams.read("err") ?? [] }
+  /// What has come on standard output, and on standard error, so far.
+  package var outputSoFar: [UInt8] { Streams.content(streams.output) }
+  package var errorsSoFar: [UInt8] { Streams.content(streams.errors) }
 
   /// Waits for the end; at the deadline its whole group is killed and the test fails.
-  func wait(seconds: Double = 60) -> Outcome {
+  package func wait(seconds: Double = 60) -> Outcome {
     isWaitedFor = true
     let isEnded = eventually(within: seconds) { hasEnded }
     kill(-pid, SIGKILL)
@@ -106,35 +100,74 @@ final class RunningProgram {
     let number = status & 0x7f
     return Outcome(
       ending: !isEnded ? .deadline : number == 0 ? .exit((status >> 8) & 0xff) : .signal(number),
-      output: streams.read("out") ?? [], errors: streams.read("err") ?? [])
-  }
-
-  private static func withCString<Result>(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Result)
-    -> Result
-  {
-    (bytes + [0]).map { CChar(bitPattern: $0) }.withUnsafeBufferPointer { buffer in
-      guard let base = buffer.baseAddress else { preconditionFailure("holds its end at least") }
-      return body(base)
-    }
+      output: outputSoFar, errors: errorsSoFar)
   }
 
   private static func withCStrings<Result>(
     _ strings: [[UInt8]], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
   ) -> Result {
-    let copies = strings.map { withCString($0) { strdup($0) } }
+    let copies = strings.map { PathBytes($0).withCString { strdup($0) } }
     defer { copies.forEach { free($0) } }
     return body(copies + [nil])
+  }
+}
+
+/// The files that a program has for its streams.
+private final class Streams {
+  private let folder: String
+
+  init(input: [UInt8]) throws {
+    var template = Array((Place.memory.folder.description + "/batchproc-streams-XXXXXX").utf8CString)
+    try #require(mkdtemp(&template) != nil)
+    folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    // Programs of other users open their streams again by name.
+    chmod(folder, 0o755)
+    let file = open(folder + "/in", O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+    try #require(file >= 0)
+    defer { close(file) }
+    var rest = input[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+      try #require(count > 0)
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  deinit {
+    for file in [input, output, errors] { unlink(file) }
+    rmdir(folder)
+  }
+
+  var input: String { folder + "/in" }
+  var output: String { folder + "/out" }
+  var errors: String { folder + "/err" }
+
+  static func content(_ path: String) -> [UInt8] {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return [] }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { return [] }
+    return [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
+      while count < buffer.count {
+        let piece = pread(file, buffer.baseAddress?.advanced(by: count), buffer.count - count, count)
+        guard piece > 0 else { return }
+        count += piece
+      }
+    }
   }
 }
 
 /// Looks again and again until a condition holds.
 ///
 /// - Returns: whether it came to hold before the deadline.
-func eventually(within seconds: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
+package func eventually(within seconds: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(seconds)
+  var pause: UInt32 = 100
   while try !condition() {
     guard ContinuousClock.now < deadline else { return false }
-    usleep(1000)
+    usleep(pause)
+    pause = min(pause * 2, 2_000)
   }
   return true
 }

@@ -1,0 +1,58 @@
+import BatchEngine
+import TestSupport
+
+/// Programs that run in a fixture.
+extension TreeFixture {
+  /// Makes an ordinary small tree below a name: texts, an empty file, a folder, and one of 200,000 bytes.
+  func writeTree(_ name: PathBytes = "t") throws {
+    try file(name.appending("text".utf8), "a small text\n")
+    try file(name.appending("empty".utf8), "")
+    try file(name.appending("d/one".utf8), "1\n")
+    try file(name.appending("d/two".utf8), "2\n")
+    try file(
+      name.appending("big".utf8), (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
+  }
+
+  /// The temporary files of outputs that are being written, or were left.
+  func temporaries(in folder: PathBytes = "") -> [PathBytes] {
+    names(in: folder).filter { $0.bytes.starts(with: ".batchproc-".utf8) }
+  }
+
+  /// Runs the built binary in this folder.
+  @discardableResult
+  func batchproc(
+    _ arguments: PathBytes..., input: [UInt8] = [], environment: [String: String] = [:]
+  ) throws -> Outcome {
+    try batchproc(arguments, input: input, environment: environment)
+  }
+
+  func batchproc(
+    _ arguments: [PathBytes], input: [UInt8] = [], environment: [String: String] = [:], seconds: Double = 60
+  ) throws -> Outcome {
+    try start(arguments, input: input, environment: environment).wait(seconds: seconds)
+  }
+
+  /// Starts the built binary in this folder.
+  func start(
+    _ arguments: [PathBytes], input: [UInt8] = [], environment: [String: String] = [:]
+  ) throws -> RunningProgram {
+    try RunningProgram(
+      [Array(Host.binary.utf8)] + arguments.map(\.bytes), input: input, environment: environment, in: root)
+  }
+
+  /// Runs a script in this folder; `$BP` is the built binary.
+  @discardableResult
+  func shell(
+    _ script: String, input: [UInt8] = [], environment: [String: String] = [:], seconds: Double = 60
+  ) throws -> Outcome {
+    try startShell(script, input: input, environment: environment).wait(seconds: seconds)
+  }
+
+  func startShell(
+    _ script: String, input: [UInt8] = [], environment: [String: String] = [:]
+  ) throws -> RunningProgram {
+    try RunningProgram(
+      ["bash", "-c", script].map { Array($0.utf8) }, input: input,
+      environment: environment.merging(["BP": Host.binary]) { given, _ in given }, in: root)
+  }
+}

@@ -1,0 +1,52 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// Where fixtures are made.
+package enum Place: Sendable {
+  /// A file system in memory: most tests, since syncing costs nothing there.
+  case memory
+  /// The folder for temporary files: tests whose subject is a disk, or a second file system.
+  case disk
+
+  package var folder: PathBytes {
+    switch self {
+    case .memory: Self.memoryFolder
+    case .disk: Self.diskFolder
+    }
+  }
+
+  private static let diskFolder = resolved(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") ?? "/tmp"
+
+  /// `/dev/shm` where it has room, and user attributes, which tmpfs of old kernels does not have.
+  private static let memoryFolder: PathBytes = {
+    guard let folder = resolved("/dev/shm"), isRoomy(folder), takesAttributes(folder) else {
+      return diskFolder
+    }
+    return folder
+  }()
+
+  private static func resolved(_ path: String) -> PathBytes? {
+    guard let resolved = realpath(path, nil) else { return nil }
+    defer { free(resolved) }
+    return PathBytes(String(cString: resolved))
+  }
+
+  private static func isRoomy(_ folder: PathBytes) -> Bool {
+    var volume = statvfs()
+    guard folder.withCString({ statvfs($0, &volume) }) == 0 else { return false }
+    return UInt64(volume.f_bavail).multipliedReportingOverflow(by: UInt64(volume.f_frsize)).partialValue
+      >= 3 << 30
+  }
+
+  private static func takesAttributes(_ folder: PathBytes) -> Bool {
+    var template = Array((folder.description + "/batchproc-probe-XXXXXX").utf8CString)
+    let file = mkstemp(&template)
+    guard file >= 0 else { return false }
+    defer {
+      close(file)
+      unlink(template)
+    }
+    return clinux_fsetxattr(file, "user.probe", "x", 1) == 0
+  }
+}
