@@ -94,7 +94,8 @@ import Testing
           })
       counts.append(calls.names.load(ordering: .relaxed))
     }
-    #expect(Double(counts[1]) / Double(counts[0]) < 2.3, "\(counts)")
+    // What is read ahead, and so resolved once more, depends on the pace of threads. The square would be 4.
+    #expect(Double(counts[1]) / Double(counts[0]) < (readAhead == 0 ? 2.3 : 3), "\(counts)")
   }
 
   @Test func keepsNoMoreOpenThanWasSetApartAndNothingAfterTheWalk() throws {
