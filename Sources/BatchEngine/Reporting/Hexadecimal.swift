@@ -1,6 +1,7 @@
 /// Digits of base 16 as bytes.
 package enum Hexadecimal {
   /// The lower-case digit of a value below 16.
+  @inlinable
   package static func digit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &+ (value &- 10)
   }

@@ -46,25 +46,21 @@ struct ArchiveCommand: Command {
     options.isReproducible = choices.isReproducible
     options.latestTime = choices.latestTime
     options.isRemembered = choices.isVerified
-    let job = try ArchiveJob(
-      options, run: session.context, observer: session.reporter, output: file ?? session.output
-    ) { (members) throws(BatchError) in
+    let job = ArchiveJob(options, output: file ?? session.output) { (members) throws(BatchError) in
       try tell(members)
     }
     let source = try ArchiveSource(tree, options: options)
     var failure: BatchError?
     var verified: Int?
-    let summary = session.run(job, over: source, total: total) {
-      guard !cameToNothing(session.context.counters.snapshot) else { return }
+    let outcome = session.run(job, over: source, total: total)
+    if let written = outcome.result ?? nil, let file, !cameToNothing(outcome.summary.counts) {
       do throws(BatchError) {
-        if let written = try job.finish(), let file {
-          verified = try ArchiveReadBack(session: session).compare(file, with: written)
-        }
+        verified = try ArchiveReadBack(session: session).compare(file, with: written)
       } catch {
         failure = error
       }
     }
-    return finish(summary, file, failure, verified: verified, operands)
+    return finish(outcome.summary, file, failure, verified: verified, operands)
   }
 
   /// - Throws: `invalid` when standard output is asked for things that do not go together.

@@ -4,7 +4,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct FrameBuffersTests {
-  private let buffers = FrameBuffers(limit: 2)
+  private let buffers = FrameBuffers()
 
   private func base(_ buffer: [UInt8]) -> UnsafeRawPointer? { buffer.withUnsafeBytes { $0.baseAddress } }
 
@@ -25,7 +25,7 @@ import Testing
     var buffer = buffers.take(room: 1 << 20)
     buffer.append(contentsOf: [1, 2, 3])
     let before = base(buffer)
-    buffers.give(buffer)
+    buffers.give(buffer, keeping: 2)
     buffer = []
     let again = buffers.take(room: 1 << 20)
     #expect(again.isEmpty && base(again) == before)
@@ -37,26 +37,26 @@ import Testing
   }
 
   @Test func comeBackInTurn() {
-    for size in [1000, 2000] { buffers.give([UInt8](repeating: 1, count: size)) }
+    for size in [1000, 2000] { buffers.give([UInt8](repeating: 1, count: size, keeping: 2)) }
     #expect(buffers.take().capacity < 2000)
     #expect(buffers.take().capacity >= 2000)
   }
 
   @Test func areReplacedWhereTheyAreTooSmall() {
-    buffers.give([UInt8](repeating: 1, count: 1000))
+    buffers.give([UInt8](repeating: 1, count: 1000, keeping: 2))
     #expect(buffers.take(room: 1 << 20).capacity >= 1 << 20)
   }
 
   @Test func leaveTheirBytesToWhoeverStillReadsThem() {
     let kept = [UInt8](repeating: 9, count: 4096)
-    buffers.give(kept)
+    buffers.give(kept, keeping: 2)
     var taken = buffers.take()
     taken.append(contentsOf: repeatElement(0, count: 4096))
     #expect(kept.allSatisfy { $0 == 9 })
   }
 
   @Test func areKeptUpToTheLimit() {
-    for _ in 0..<3 { buffers.give([UInt8](repeating: 1, count: 4096)) }
+    for _ in 0..<3 { buffers.give([UInt8](repeating: 1, count: 4096, keeping: 2)) }
     let capacities = (0..<3).map { _ in buffers.take().capacity }
     #expect(capacities.filter { $0 >= 4096 }.count == 2)
   }

@@ -3,7 +3,7 @@ import CDeflate
 
 /// A piece of an archive that is decoded by itself: one zstd frame, gzip member, xz stream or lz4 frame, or
 /// bytes as they are.
-struct ArchiveFrame: Sendable {
+package struct ArchiveFrame: Sendable {
   let bytes: [UInt8]
   let plainSize: UInt64
   /// The CRC-32 of the bytes.

@@ -12,7 +12,7 @@ public struct ArchivedMember: Sendable, Hashable {
   public var digest: Digest?
   public var flags: MemberFlags = []
   /// Where its first header begins in the plain bytes of its frame.
-  let offset: UInt64
+  private(set) var offset: UInt64
   let header: HeaderCheck
   /// The file that a hard link was made to, or of which this is the first name.
   let identity: FileIdentity?
@@ -29,6 +29,13 @@ public struct ArchivedMember: Sendable, Hashable {
     self.offset = UInt64(offset)
     self.header = header
     self.identity = identity
+  }
+
+  /// The same member at another place in its frame.
+  func moved(to offset: UInt64) -> ArchivedMember {
+    var member = self
+    member.offset = offset
+    return member
   }
 }
 

@@ -23,8 +23,8 @@ final class ArchiveAssembler {
   private let stream: any ResultStream
   /// The stream itself, where it has to take a digest of all that frames without checksums are.
   private let measured: MeasuredStream?
-  private let account: OutputAccount
   private let buffers: FrameBuffers
+  private let concurrency: ConcurrencyLimit
   private let index: MemberIndexBuilder
   private var frames: [FramePlace] = []
   private var offset: UInt64 = 0
@@ -32,14 +32,15 @@ final class ArchiveAssembler {
   private var large: Large?
 
   init(
-    _ options: ArchiveOptions, stream: any ResultStream, account: OutputAccount, buffers: FrameBuffers
+    _ options: ArchiveOptions, stream: any ResultStream, buffers: FrameBuffers,
+    _ concurrency: ConcurrencyLimit
   ) throws(BatchError) {
     self.options = options
     measured =
       options.isRemembered && options.format.compression == nil ? try MeasuredStream(stream, .xxh128) : nil
     self.stream = measured ?? stream
-    self.account = account
     self.buffers = buffers
+    self.concurrency = concurrency
     index = try MemberIndexBuilder()
   }
 
@@ -56,26 +57,43 @@ final class ArchiveAssembler {
 
   /// Takes the next block of a large file.
   ///
-  /// - Returns: the member when this was its last block.
+  /// - Returns: what became of the member when this was its last block.
   func append(_ block: LargeBlock, _ position: Int, of member: LargeMember) throws(BatchError)
-    -> ArchivedMember?
+    -> LargeOutcome?
   {
     // Without its header a block is of no use.
     guard let large, large.member === member else { return nil }
-    try withBytes(of: block.plain ?? block.frame.bytes) { (raw) throws(BatchError) in
+    let isLast = position == member.blockCount - 1
+    var (frame, plain) = (block.frame, block.plain)
+    if frame == nil { (frame, plain) = try zeros(block.count, isLast: isLast) }
+    guard let frame else { return nil }
+    try withBytes(of: plain ?? frame.bytes) { (raw) throws(BatchError) in
       try large.digest.update(UnsafeRawBufferPointer(rebasing: raw[..<block.count]))
     }
-    if let plain = block.plain { buffers.give(plain) }
-    _ = try append(block.frame)
+    if let plain { give(plain) }
+    _ = try append(frame)
     large.failure = large.failure ?? block.failure
     large.isStable = large.isStable && block.isStable
-    guard position == member.blockCount - 1 else { return nil }
+    guard isLast else { return nil }
     self.large = nil
     large.entry.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
     large.entry.digest = try large.digest.finish()
     try index.add(large.entry, frame: large.frame)
-    account.tell(of: member.record.path, failure: large.failure, isStable: large.isStable)
-    return large.entry
+    return LargeOutcome(member: large.entry, failure: large.failure, isStable: large.isStable)
+  }
+
+  /// What stands for a block of which nothing could be read: the header has promised its bytes.
+  private func zeros(_ count: Int, isLast: Bool) throws(BatchError) -> (ArchiveFrame, plain: [UInt8]?) {
+    var plain = [UInt8](repeating: 0, count: count)
+    if isLast { TarHeaders.pad(&plain, from: 0) }
+    let codec = try options.format.compression?.makeContext(level: options.level)
+    guard let codec else { return (ArchiveFrame(bytes: plain, plainSize: UInt64(plain.count)), nil) }
+    return (ArchiveFrame(bytes: try codec.compressed(plain), plainSize: UInt64(plain.count)), plain)
+  }
+
+  /// One buffer that is filled and one that is written for each lane, and some on their way.
+  private func give(_ buffer: [UInt8]) {
+    buffers.give(buffer, keeping: min(concurrency.current, 64) * 2 + 2)
   }
 
   /// Writes the end of the archive and the index.
@@ -99,7 +117,7 @@ final class ArchiveAssembler {
 
   private func append(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 {
     try stream.write(frame.bytes)
-    buffers.give(frame.bytes)
+    give(frame.bytes)
     let size = UInt64(frame.bytes.count)
     frames.append(
       FramePlace(

@@ -25,7 +25,7 @@ public struct ArchiveSource: BatchSource {
 
   public mutating func next() -> ArchiveItem? {
     if let member = large {
-      if nextBlock < member.blockCount, !member.isGivenUp {
+      if nextBlock < member.blockCount {
         defer { nextBlock += 1 }
         return .block(member, index: nextBlock)
       }

@@ -9,14 +9,8 @@ final class FrameBuffers: Sendable {
   private static let largePageThreshold = 4 << 20
   private static let largePageSize = 2 << 20
 
-  private let limit: Int
   /// The first one was given back first.
   private let free = Mutex<[[UInt8]]>([])
-
-  /// - Parameter limit: how many are kept, 1 or more.
-  init(limit: Int) {
-    self.limit = limit
-  }
 
   /// An empty buffer.
   ///
@@ -39,7 +33,8 @@ final class FrameBuffers: Sendable {
     return buffer
   }
 
-  func give(_ buffer: [UInt8]) {
+  /// - Parameter limit: how many buffers are kept.
+  func give(_ buffer: [UInt8], keeping limit: Int) {
     free.withLock { free in
       if free.count < limit { free.append(buffer) }
     }

@@ -1,5 +1,4 @@
 import BatchEngine
-import Synchronization
 
 /// A file that spans frames: its header has one, its content the following ones, which all lanes make.
 public final class LargeMember: Sendable {
@@ -10,7 +9,6 @@ public final class LargeMember: Sendable {
   /// Bytes that the archive holds of it.
   let storedSize: UInt64
   let blockCount: Int
-  private let isAbandoned = Atomic<Bool>(false)
 
   init(_ record: FileRecord, dataMap: [Range<UInt64>]?, blockSize: Int) {
     self.record = record
@@ -24,11 +22,6 @@ public final class LargeMember: Sendable {
 
   /// The file's size, holes included.
   var size: UInt64 { UInt64(clamping: record.status.size) }
-
-  /// Whether the blocks that are left need not be made.
-  var isGivenUp: Bool { isAbandoned.load(ordering: .relaxed) }
-
-  func giveUp() { isAbandoned.store(true, ordering: .relaxed) }
 
   /// The parts of the file that make up a block, in order.
   func ranges(ofBlock index: Int) -> [Range<UInt64>] {

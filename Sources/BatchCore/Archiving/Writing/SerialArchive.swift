@@ -59,52 +59,50 @@ final class SerialArchive {
     archive_write_free(archive)
   }
 
-  /// Adds members with their content.
-  ///
-  /// - Returns: those that are in the archive.
-  func append(_ members: [SerialMember], _ account: OutputAccount) throws(BatchError) -> [ArchivedMember] {
-    var written = [ArchivedMember]()
-    for member in members {
-      let isNameable = isNameable(member.entry)
-      guard isNameable, begin(member) else {
-        try collector.check()
-        let path = member.entry.path
-        account.failed(
-          Problem(
-            .unreadable,
-            isNameable
-              ? .library(archive, "archive", path: path)
-              : BatchError(
-                .invalid, "cannot archive: 7z has no place for a name that is not UTF-8", path: path)))
-        member.large?.giveUp()
-        continue
-      }
-      var added = ArchivedMember(
-        member.entry, offset: writtenCount, digest: member.digest, identity: member.identity)
-      added.flags = member.flags
-      writtenCount += 1
-      if let large = member.large {
-        self.large = Large(
-          member: large, written: added, digest: index == nil ? nil : try DigestStream(.sha256))
-        continue
-      }
-      try write(member.content)
-      if !member.flags.contains(.incomplete) { account.done() }
-      try index?.add(added, frame: 0)
-      written.append(added)
+  enum Outcome {
+    /// Whether all of its content is there.
+    case added(ArchivedMember, isWhole: Bool)
+    /// A large file, whose blocks follow.
+    case begun
+    case refused(BatchError)
+  }
+
+  /// Adds a member with its content.
+  func append(_ member: SerialMember) throws(BatchError) -> Outcome {
+    let isNameable = isNameable(member.entry)
+    guard isNameable, begin(member) else {
+      try collector.check()
+      let path = member.entry.path
+      return .refused(
+        isNameable
+          ? .library(archive, "archive", path: path)
+          : BatchError(
+            .invalid, "cannot archive: 7z has no place for a name that is not UTF-8", path: path))
     }
-    return written
+    var added = ArchivedMember(
+      member.entry, offset: writtenCount, digest: member.digest, identity: member.identity)
+    added.flags = member.flags
+    writtenCount += 1
+    if let large = member.large {
+      self.large = Large(
+        member: large, written: added, digest: index == nil ? nil : try DigestStream(.sha256))
+      return .begun
+    }
+    try write(member.content)
+    try index?.add(added, frame: 0)
+    return .added(added, isWhole: !member.flags.contains(.incomplete))
   }
 
   /// Adds the next block of a large file.
   ///
-  /// - Returns: the member when this was its last block.
+  /// - Returns: what became of the member when this was its last block.
   func append(
-    _ block: LargeBlock, _ position: Int, of member: LargeMember, _ account: OutputAccount
-  ) throws(BatchError) -> ArchivedMember? {
+    _ block: LargeBlock, _ position: Int, of member: LargeMember
+  ) throws(BatchError) -> LargeOutcome? {
     guard var large, large.member === member else { return nil }
-    try write(block.frame.bytes)
-    try withBytes(of: block.frame.bytes) { (raw) throws(BatchError) in try large.digest?.update(raw) }
+    let bytes = block.frame?.bytes ?? [UInt8](repeating: 0, count: block.count)
+    try write(bytes)
+    try withBytes(of: bytes) { (raw) throws(BatchError) in try large.digest?.update(raw) }
     large.failure = large.failure ?? block.failure
     large.isStable = large.isStable && block.isStable
     self.large = large
@@ -113,8 +111,7 @@ final class SerialArchive {
     large.written.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
     large.written.digest = try large.digest?.finish()
     try index?.add(large.written, frame: 0)
-    account.tell(of: member.record.path, failure: large.failure, isStable: large.isStable)
-    return large.written
+    return LargeOutcome(member: large.written, failure: large.failure, isStable: large.isStable)
   }
 
   /// - Returns: what was written; nil where nobody asked for that.

@@ -1,0 +1,161 @@
+import BatchEngine
+
+/// Puts an archive together from what the workers made, in the order of the tree.
+///
+/// It alone decides whether a further name of a file can be a link: workers do not know what became of the first one.
+package final class ArchiveCollector: BatchCollector {
+  /// What was written; nil without ``ArchiveOptions/isRemembered``.
+  package typealias Summary = WrittenArchive?
+
+  private enum Container {
+    case segments(ArchiveAssembler)
+    case serial(SerialArchive)
+  }
+
+  private let options: ArchiveOptions
+  private let run: RunContext
+  private let container: Container
+  private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+  /// Files that are not in the archive under their first names.
+  private var missing: Set<FileIdentity> = []
+
+  /// - Throws: `invalid` for a level that the format has not.
+  init(
+    _ options: ArchiveOptions, _ run: RunContext, _ output: any ResultStream, _ buffers: FrameBuffers,
+    _ report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    self.options = options
+    self.run = run
+    self.report = report
+    // One that is filled and one that is written for each lane, and some on their way.
+    container =
+      options.format.container == .tar
+      ? .segments(try ArchiveAssembler(options, stream: output, buffers: buffers, run.concurrency))
+      : .serial(try SerialArchive(options, stream: output))
+  }
+
+  package func collect(_ rows: [ArchiveRow]) throws(BatchError) {
+    for row in rows {
+      switch row {
+      case .missing(let identity): missing.insert(identity)
+      case .segment(let frame, let members): try append(frame, members)
+      case .header(let member, let frame, let entry):
+        guard case .segments(let archive) = container else { continue }
+        try archive.begin(member, frame, entry)
+      case .block(let member, let index, let block): try append(block, index, of: member)
+      case .members(let members): try append(members)
+      }
+    }
+  }
+
+  /// Writes the end of the archive.
+  ///
+  /// - Throws: the error of the output.
+  package func finish() throws(BatchError) -> WrittenArchive? {
+    switch container {
+    case .segments(let archive): try archive.finish()
+    case .serial(let archive): try archive.finish()
+    }
+  }
+
+  // MARK: Segments
+
+  private func append(_ frame: ArchiveFrame, _ members: [ArchivedMember]) throws(BatchError) {
+    guard case .segments(let archive) = container else { return }
+    let unusable = members.indices.filter { isDangling(members[$0]) }
+    for index in unusable { refuse(members[index].path) }
+    if unusable.isEmpty {
+      try archive.append(frame, members)
+    } else {
+      let (frame, rest) = try SegmentCut(options).removing(unusable, from: frame, members)
+      if let frame { try archive.append(frame, rest) }
+      return try tell(rest)
+    }
+    try tell(members)
+  }
+
+  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
+    for member in members where member.kind == .hardLink { run.counters.addDone() }
+    try report(members)
+  }
+
+  private func isDangling(_ member: ArchivedMember) -> Bool {
+    guard member.kind == .hardLink, let identity = member.identity else { return false }
+    return missing.contains(identity)
+  }
+
+  private func refuse(_ path: PathBytes) {
+    run.report(
+      Problem(
+        .unreadable,
+        BatchError(
+          .unreadable, "is one more name of a file that could not be archived under its first one", path: path)))
+  }
+
+  // MARK: Large files
+
+  private func append(_ block: LargeBlock, _ index: Int, of member: LargeMember) throws(BatchError) {
+    let written: LargeOutcome? =
+      switch container {
+      case .segments(let archive): try archive.append(block, index, of: member)
+      case .serial(let archive): try archive.append(block, index, of: member)
+      }
+    guard let written else { return }
+    settle(written, of: member.record.path)
+    try report([written.member])
+  }
+
+  /// Counts and reports a file that many operations read.
+  private func settle(_ outcome: LargeOutcome, of path: PathBytes) {
+    if let failure = outcome.failure {
+      let message = "could not be read wholly, and is filled up with zeros: \(failure.message)"
+      run.counters.addFailed()
+      run.report(
+        Problem(.unreadable, BatchError(.unreadable, message, path: path, errno: failure.errno)),
+        severity: .failure)
+      return
+    }
+    guard !outcome.isStable else { return run.counters.addDone() }
+    let severity = run.options.policy.severity(of: .changed)
+    if severity == .failure {
+      run.counters.addFailed()
+    } else {
+      run.counters.addChanged()
+      run.counters.addDone()
+    }
+    run.report(
+      Problem(.changed, BatchError(.changed, "changed while it was read", path: path)), severity: severity)
+  }
+
+  // MARK: Containers of one piece
+
+  private func append(_ members: [SerialMember]) throws(BatchError) {
+    guard case .serial(let archive) = container else { return }
+    var written = [ArchivedMember]()
+    for member in members {
+      if member.entry.kind == .hardLink, let identity = member.identity, missing.contains(identity) {
+        refuse(member.entry.path)
+        continue
+      }
+      switch try archive.append(member) {
+      case .added(let member, let isWhole):
+        if isWhole { run.counters.addDone() }
+        written.append(member)
+      case .begun: break
+      case .refused(let error):
+        if member.linkCount > 1, let identity = member.identity { missing.insert(identity) }
+        run.report(Problem(.unreadable, error))
+      }
+    }
+    try report(written)
+  }
+}
+
+/// What became of a large file when its last block is there.
+struct LargeOutcome {
+  let member: ArchivedMember
+  /// Why parts of it are zeros.
+  let failure: BatchError?
+  /// Whether it was the same file all the time.
+  let isStable: Bool
+}

@@ -1,0 +1,328 @@
+import BatchEngine
+import Glibc
+
+/// What a lane does for an archive: it reads files, takes their digests, and makes whole segments of a tar archive of
+/// them; for a container of one piece it only reads.
+package final class ArchiveWorker: BatchWorker {
+  private let options: ArchiveOptions
+  private let maker: MemberMaker
+  private let bench: SegmentBench
+  private let isSerial: Bool
+  /// Members of the chunk for a container of one piece.
+  private var members: [SerialMember] = []
+  /// Files with several names that the chunk has not got into the archive.
+  private var lost: [FileIdentity] = []
+
+  init(_ options: ArchiveOptions, _ maker: MemberMaker, _ bench: SegmentBench) {
+    self.options = options
+    self.maker = maker
+    self.bench = bench
+    isSerial = options.format.container != .tar
+  }
+
+  package func begin(
+    _ chunk: Chunk<ArchiveItem>, in context: ChunkContext, into rows: inout [ArchiveRow]
+  ) {
+    bench.begin(expecting: isSerial ? 0 : chunk.items.reduce(0) { $0 + $1.plainSize })
+    members.removeAll()
+    lost.removeAll()
+  }
+
+  package func process(
+    _ item: ArchiveItem, in context: ChunkContext, into rows: inout [ArchiveRow]
+  ) throws(BatchError) {
+    try context.checkCancellation()
+    switch item {
+    case .problem(let problem): context.report(problem)
+    case .member(let record, let map):
+      if !isSerial {
+        try add(record, map, context)
+      } else if let member = try serialMember(record, context) {
+        members.append(member)
+      }
+    case .link(let record, let first): try addLink(record, to: first, context)
+    // These come alone.
+    case .header(let member): rows.append(try header(member, context))
+    case .block(let member, let index): rows.append(try block(member, index, context))
+    }
+  }
+
+  package func end(in context: ChunkContext, into rows: inout [ArchiveRow]) throws(BatchError) {
+    rows += lost.map { .missing($0) }
+    if !members.isEmpty { rows.append(.members(members)) }
+    members.removeAll()
+    // A header or block has taken its frame already.
+    guard !isSerial, rows.isEmpty || !lost.isEmpty, let frame = try bench.frame() else { return }
+    rows.append(.segment(frame, bench.members))
+  }
+
+  private func add(
+    _ record: FileRecord, _ map: [Range<UInt64>]?, _ context: ChunkContext
+  ) throws(BatchError) {
+    guard record.status.kind == .regular else {
+      if let entry = try entry(record, context) { try addEntry(entry, record, context) }
+      return
+    }
+    let isAdded: Bool
+    do throws(BatchError) {
+      if let map = map ?? dataMap(of: record, context) {
+        guard let entry = try entry(record, context) else { return }
+        isAdded = try bench.addSparse(entry, map: map, of: record.status) { () throws(BatchError) in
+          try readSparse(record, map, context)
+        }
+      } else {
+        let bare = try maker.bareEntry(for: record)
+        isAdded = try bench.add(of: record.status) { (begin) throws(BatchError) in
+          try context.read(record, keepsShort: true) { (file: borrowing Descriptor, _) throws(BatchError) in
+            var entry = bare
+            entry.attributes = AttributeReader.attributes(of: file.raw)
+            try begin(entry)
+          } consume: { piece in
+            bench.append(piece)
+          }
+        } describing: { status, entry in
+          maker.describe(status, in: &entry)
+        }
+      }
+    } catch {
+      guard error.code == .invalid else { throw error }
+      context.report(Problem(.unreadable, error.at(record.path)))
+      lose(record)
+      return
+    }
+    if !isAdded { lose(record) }
+  }
+
+  /// What has no content; an error of the header is the member's.
+  private func addEntry(
+    _ entry: ArchiveEntry, _ record: FileRecord, _ context: ChunkContext
+  ) throws(BatchError) {
+    do throws(BatchError) {
+      try bench.add(entry, identity: record.status.identity)
+    } catch {
+      guard error.code == .invalid else { throw error }
+      context.report(Problem(.unreadable, error.at(record.path)))
+      return
+    }
+    context.finish()
+  }
+
+  /// Nil when it cannot be made, which has been reported.
+  private func entry(_ record: FileRecord, _ context: ChunkContext) throws(BatchError) -> ArchiveEntry? {
+    do throws(BatchError) {
+      return try maker.entry(for: record, in: context)
+    } catch {
+      try context.checkCancellation()
+      context.report(error.code == .special ? .special(record.status.kind, at: record.path) : Problem(error))
+      lose(record)
+      return nil
+    }
+  }
+
+  // MARK: Sparse files
+
+  /// Holes in smaller files are not worth a map.
+  private static let smallestSparse: Int64 = 16 << 10
+
+  private func dataMap(of record: FileRecord, _ context: ChunkContext) -> [Range<UInt64>]? {
+    let status = record.status
+    guard status.size >= Self.smallestSparse, status.allocated < status.size else { return nil }
+    return try? context.withFile(record) { (descriptor, now) throws(BatchError) in
+      now.hasSameContent(as: status) ? DataMap.read(descriptor, size: UInt64(clamping: status.size)) : nil
+    }
+  }
+
+  private func readSparse(
+    _ record: FileRecord, _ map: [Range<UInt64>], _ context: ChunkContext
+  ) throws(BatchError) -> MemberFlags? {
+    do throws(BatchError) {
+      let isStable = try context.withFile(record) { (descriptor, before) throws(BatchError) in
+        for range in map {
+          guard try read(range, of: descriptor, context) else {
+            throw BatchError(.unreadable, "became shorter while it was read")
+          }
+        }
+        return try isUnchanged(descriptor, before, record)
+      }
+      guard isStable else { return context.finishChanged(record.path) ? .changed : nil }
+    } catch {
+      try context.checkCancellation()
+      context.report(Problem(error))
+      return nil
+    }
+    context.finish()
+    return []
+  }
+
+  private func isUnchanged(
+    _ descriptor: Int32, _ before: FileStatus, _ record: FileRecord
+  ) throws(BatchError) -> Bool {
+    var raw = stat()
+    guard fstat(descriptor, &raw) == 0 else { throw .syscall("read the status", errno: errno) }
+    return before.hasSameContent(as: record.status) && FileStatus(raw).hasSameContent(as: before)
+  }
+
+  /// Bytes that are read without a look whether to go on.
+  private static let pieceSize: UInt64 = 8 << 20
+
+  /// Appends a part of a file.
+  ///
+  /// - Returns: whether the file has all of it; what is missing is filled with zeros.
+  private func read(
+    _ range: Range<UInt64>, of descriptor: Int32, _ context: ChunkContext
+  ) throws(BatchError) -> Bool {
+    var position = range.lowerBound
+    var isWhole = true
+    while position < range.upperBound {
+      try context.checkCancellation()
+      let wanted = Int(min(Self.pieceSize, range.upperBound - position))
+      try bench.append(wanted) { (room) throws(BatchError) in
+        var count = 0
+        while count < wanted {
+          let rest = UnsafeMutableRawBufferPointer(rebasing: room[count...])
+          let offset = off_t(clamping: position + UInt64(count))
+          let result = retrying { pread(descriptor, rest.baseAddress, rest.count, offset) }
+          guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
+          if result == 0 {
+            isWhole = false
+            break
+          }
+          count += result
+        }
+        context.count(bytes: count)
+        return count
+      }
+      position += UInt64(wanted)
+    }
+    return isWhole
+  }
+
+  /// A further name; the collector knows whether the first one is in the archive.
+  private func addLink(
+    _ record: FileRecord, to first: PathBytes, _ context: ChunkContext
+  ) throws(BatchError) {
+    let entry = maker.link(for: record, to: first)
+    let status = record.status
+    guard !isSerial else {
+      members.append(
+        SerialMember(entry: entry, content: [], identity: status.identity, linkCount: status.linkCount))
+      return
+    }
+    do throws(BatchError) {
+      try bench.add(entry, identity: status.identity)
+    } catch {
+      guard error.code == .invalid else { throw error }
+      context.report(Problem(.unreadable, error.at(record.path)))
+    }
+  }
+
+  private func lose(_ record: FileRecord) {
+    if record.status.linkCount > 1 { lost.append(record.status.identity) }
+  }
+
+  // MARK: Large files
+
+  private func header(_ member: LargeMember, _ context: ChunkContext) throws(BatchError) -> ArchiveRow {
+    do throws(BatchError) {
+      // What cannot be opened has no member, rather than one that is zeros.
+      try context.withFile(member.record) { (_, _) throws(BatchError) in }
+      var entry = try maker.entry(for: member.record, in: context)
+      entry.dataMap = member.dataMap
+      let status = member.record.status
+      if isSerial {
+        return .members([
+          SerialMember(
+            entry: entry, content: [], identity: status.identity, linkCount: status.linkCount, large: member)
+        ])
+      }
+      try bench.add(entry, identity: status.identity)
+      if let frame = try bench.frame(), let written = bench.members.first {
+        return .header(member, frame, written)
+      }
+    } catch {
+      try context.checkCancellation()
+      context.report(Problem(error))
+    }
+    return .missing(member.record.status.identity)
+  }
+
+  private func block(
+    _ member: LargeMember, _ index: Int, _ context: ChunkContext
+  ) throws(BatchError) -> ArchiveRow {
+    let ranges = member.ranges(ofBlock: index)
+    let count = Int(ranges.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) })
+    var failure: BatchError?
+    var isStable = true
+    do throws(BatchError) {
+      isStable = try context.withFile(member.record) { (descriptor, before) throws(BatchError) in
+        for range in ranges {
+          let isWhole = try read(range, of: descriptor, context)
+          if !isWhole { failure = BatchError(.changed, "it became shorter") }
+        }
+        return try isUnchanged(descriptor, before, member.record)
+      }
+    } catch {
+      try context.checkCancellation()
+      failure = error
+      // Only the collector knows whether there is a header that promised these bytes.
+      guard !bench.plain.isEmpty else {
+        return .block(
+          member, index: index, LargeBlock(frame: nil, plain: nil, count: count, failure: error, isStable: true))
+      }
+      let rest = count - bench.plain.count
+      if rest > 0 { try bench.append(rest) { _ in 0 } }
+    }
+    if !isSerial, index == member.blockCount - 1 { bench.pad() }
+    let isPlain = options.format.compression == nil
+    let frame = try isSerial ? plainFrame() : bench.frame()
+    return .block(
+      member, index: index,
+      LargeBlock(
+        frame: frame, plain: isPlain ? nil : bench.takePlain(), count: count, failure: failure,
+        isStable: isStable))
+  }
+
+  private func plainFrame() -> ArchiveFrame {
+    let bytes = bench.takePlain()
+    return ArchiveFrame(bytes: bytes, plainSize: UInt64(bytes.count))
+  }
+
+  // MARK: Containers of one piece
+
+  private func serialMember(
+    _ record: FileRecord, _ context: ChunkContext
+  ) throws(BatchError) -> SerialMember? {
+    switch record.status.kind {
+    case .regular, .directory, .symbolicLink: break
+    default:
+      guard options.format.takesSpecialMembers else {
+        context.report(.special(record.status.kind, at: record.path))
+        return nil
+      }
+    }
+    guard var entry = try entry(record, context) else { return nil }
+    var content = [UInt8]()
+    var digest: Digest?
+    var flags: MemberFlags = []
+    if entry.kind == .file {
+      content.reserveCapacity(Int(clamping: record.status.size))
+      let outcome = try context.read(record, isCounted: false, keepsShort: true) {
+        (_: borrowing Descriptor, _) throws(BatchError) in
+        content.removeAll(keepingCapacity: true)
+      } consume: { piece in
+        content.append(contentsOf: piece)
+      }
+      guard let outcome else {
+        lose(record)
+        return nil
+      }
+      maker.describe(outcome.status, in: &entry)
+      flags = MemberFlags(outcome)
+      entry.size = UInt64(content.count)
+      if options.isRemembered { digest = try bench.digest(of: content) }
+    }
+    return SerialMember(
+      entry: entry, content: content, digest: digest, flags: flags, identity: record.status.identity,
+      linkCount: record.status.linkCount)
+  }
+}

@@ -1,0 +1,49 @@
+import BatchEngine
+
+/// Makes a segment again without some of its members: the links to a file that turned out not to be in the archive.
+struct SegmentCut {
+  private let options: ArchiveOptions
+
+  init(_ options: ArchiveOptions) {
+    self.options = options
+  }
+
+  /// - Parameter unusable: the members to leave out, by their places, in order.
+  /// - Returns: the segment and the members that are left; no frame where none is.
+  func removing(
+    _ unusable: [Int], from frame: ArchiveFrame, _ members: [ArchivedMember]
+  ) throws(BatchError) -> (ArchiveFrame?, [ArchivedMember]) {
+    let plain = try plainBytes(of: frame)
+    var kept: [UInt8] = []
+    kept.reserveCapacity(plain.count)
+    var rest: [ArchivedMember] = []
+    let left = Set(unusable)
+    for (index, member) in members.enumerated() where !left.contains(index) {
+      let end = index + 1 < members.count ? members[index + 1].offset : UInt64(plain.count)
+      guard member.offset <= end, end <= UInt64(plain.count) else {
+        throw BatchError(.invalid, "the members of a segment are not in order", path: member.path)
+      }
+      rest.append(member.moved(to: UInt64(kept.count)))
+      kept += plain[Int(member.offset)..<Int(end)]
+    }
+    guard !kept.isEmpty else { return (nil, []) }
+    let codec = try options.format.compression?.makeContext(level: options.level)
+    let bytes = try codec?.compressed(kept) ?? kept
+    return (ArchiveFrame(bytes: bytes, plainSize: UInt64(kept.count)), rest)
+  }
+
+  private func plainBytes(of frame: ArchiveFrame) throws(BatchError) -> [UInt8] {
+    guard let format = options.format.compression else { return frame.bytes }
+    let decoder = try format.makeDecoder()
+    var plain: [UInt8] = []
+    plain.reserveCapacity(Int(clamping: frame.plainSize))
+    try withBytes(of: frame.bytes) { (raw) throws(BatchError) in
+      do throws(DecodingError) {
+        try decoder.decode(wholeFile: raw) { piece in plain.append(contentsOf: piece) }
+      } catch {
+        throw BatchError(.invalid, "a segment that was just made cannot be read")
+      }
+    }
+    return plain
+  }
+}
