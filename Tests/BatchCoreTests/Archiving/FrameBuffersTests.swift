@@ -37,13 +37,13 @@ import Testing
   }
 
   @Test func comeBackInTurn() {
-    for size in [1000, 2000] { buffers.give([UInt8](repeating: 1, count: size, keeping: 2)) }
+    for size in [1000, 2000] { buffers.give([UInt8](repeating: 1, count: size), keeping: 2) }
     #expect(buffers.take().capacity < 2000)
     #expect(buffers.take().capacity >= 2000)
   }
 
   @Test func areReplacedWhereTheyAreTooSmall() {
-    buffers.give([UInt8](repeating: 1, count: 1000, keeping: 2))
+    buffers.give([UInt8](repeating: 1, count: 1000), keeping: 2)
     #expect(buffers.take(room: 1 << 20).capacity >= 1 << 20)
   }
 
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test func areKeptUpToTheLimit() {
-    for _ in 0..<3 { buffers.give([UInt8](repeating: 1, count: 4096, keeping: 2)) }
+    for _ in 0..<3 { buffers.give([UInt8](repeating: 1, count: 4096), keeping: 2) }
     let capacities = (0..<3).map { _ in buffers.take().capacity }
     #expect(capacities.filter { $0 >= 4096 }.count == 2)
   }

@@ -1,0 +1,103 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BatchCore
+@testable import BatchEngine
+
+/// What a run that archives does with links and with files that cannot be read.
+@Suite(.timeLimit(.minutes(3))) struct ArchiveJobTests {
+  /// Keeps what is written.
+  private final class MemoryStream: ResultStream {
+    private let bytes = Mutex([UInt8]())
+
+    var content: [UInt8] { bytes.withLock { $0 } }
+
+    func write(_ bytes: [UInt8]) { self.bytes.withLock { $0 += bytes } }
+
+    func finish() {}
+  }
+
+  private struct Archived: Hashable {
+    let bytes: [UInt8]
+    let members: [PathBytes]
+    let problems: [String]
+    let done: Int
+    let failed: Int
+  }
+
+  private func archive(
+    _ fixture: TreeFixture, _ format: ArchiveFormat, concurrency: Int, calls: FaultyCalls
+  ) async throws -> Archived {
+    var batch = BatchOptions()
+    batch.concurrency = concurrency
+    batch.stride = .fixed(1)
+    let problems = ProblemRecorder()
+    let run = RunContext(options: batch, observer: problems, calls: calls)
+    var walk = WalkOptions()
+    walk.takesEverything = true
+    let stream = MemoryStream()
+    let members = Recorder<PathBytes>()
+    let options = ArchiveOptions(format: format)
+    let job = ArchiveJob(options, output: stream) { written in
+      for member in written { members.record(PathBytes(member.path.lastComponent)) }
+    }
+    let (root, takesAll) = (fixture.root, walk)
+    let outcome = try await onThread {
+      let source = try ArchiveSource(run.tree([root], options: takesAll), options: options)
+      return BatchRunner(run).run(job, over: source)
+    }
+    #expect(outcome.summary.stopped == nil)
+    let counts = outcome.summary.counts
+    #expect(counts.seen == counts.done + counts.failed + counts.skipped)
+    return Archived(
+      bytes: stream.content, members: members.values, problems: problems.lines.values, done: counts.done,
+      failed: counts.failed)
+  }
+
+  /// Files with further names in folders behind them, so that links come in chunks of their own.
+  private static func tree() throws -> TreeFixture {
+    let fixture = try TreeFixture()
+    try fixture.folder("links")
+    for number in 0..<6 {
+      try fixture.file(PathBytes("first\(number)"), "content \(number)")
+      try fixture.hardLink(PathBytes("links/a\(number)"), to: PathBytes("first\(number)"))
+      try fixture.hardLink(PathBytes("links/b\(number)"), to: PathBytes("first\(number)"))
+    }
+    return fixture
+  }
+
+  @Test(arguments: ["tar.zst", "tar", "cpio"])
+  func leavesOutLinksToAFileThatCannotBeRead(_ name: String) async throws {
+    let format = try #require(ArchiveFormat(named: name))
+    let fixture = try Self.tree()
+    var results = Set<Archived>()
+    for round in 0..<50 {
+      let calls = FaultyCalls()
+      calls.on(.read, "first2", .fail(EIO))
+      calls.on(.read, "first4", .fail(EIO))
+      results.insert(
+        try await archive(fixture, format, concurrency: [1, 2, 7, 32][round % 4], calls: calls))
+    }
+    #expect(results.count == 1)
+    let result = try #require(results.first)
+    #expect(!result.members.contains { "\($0)".hasSuffix("2") || "\($0)".hasSuffix("4") })
+    #expect(result.members.contains("a1") && result.members.contains("b5"))
+    #expect(result.failed == 6)
+    #expect(result.problems.filter { $0.contains("a2") || $0.contains("b4") }.count == 2)
+  }
+
+  @Test(arguments: [1, 2, 7]) func fillsUpABlockThatCannotBeReadAnyMore(concurrency: Int) async throws {
+    let fixture = try TreeFixture()
+    try fixture.file("large", size: 40 << 20)
+    let calls = FaultyCalls()
+    // The header and the first blocks are made; then the file cannot be opened any more.
+    calls.on(.open, "large", turns: 4...Int.max, .fail(EIO))
+    let format = try #require(ArchiveFormat(named: "tar.zst"))
+    let result = try await archive(fixture, format, concurrency: concurrency, calls: calls)
+    #expect(result.failed == 1)
+    #expect(result.problems == ["failure unreadable large"])
+    #expect(result.members.contains("large"))
+  }
+}
