@@ -66,6 +66,32 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "outputs that get no name: the same messages in the same order at every -j, as text and as JSON",
+    .enabled(if: Host.canPreload, "needs cc"), arguments: ["-v", "--json"])
+  func unnamedOutputs(form: String) throws {
+    try t.preload(
+      """
+      int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
+        int (*real)(int, const char *, int, const char *, unsigned) = dlsym(RTLD_NEXT, "renameat2");
+        size_t length = strlen(to);
+        if (length > 4 && !strcmp(to + length - 4, "7.gz")) { errno = EIO; return -1; }
+        return real(from_dir, from, to_dir, to, flags);
+      }
+      """)
+    let run = try t.shell(
+      """
+      mkdir w; for i in $(seq 100 170); do seq $i 400 >w/f$i; done; ln w/f107 w/g; ln w/f108 w/h
+      seq 1 400000 >w/f121-large
+      for j in 1 2 7 32; do
+        LD_PRELOAD=./preload.so $BP compress \(form) --stride 2 -j $j --output-dir o w >$j 2>&1; echo $?; rm -r o
+        sed -i -e '/^compressed /d' -e '/"type":"summary"/d' $j; cmp $j 1
+      done
+      grep -c 'its name' 1; grep -c -e '"written"' -e ' %, ' 1; grep -n 'f1[34]7' 1 | cut -d : -f 1
+      """)
+    #expect(run.text == "5\n5\n5\n5\n7\n65\n39\n49\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a file size limit", .enabled(if: Host.canPreload, "needs cc"))
   func fileSizeLimit() throws {
     let run = try t.shell("ulimit -f 100; $BP compress --remove-source --format lz4 src")

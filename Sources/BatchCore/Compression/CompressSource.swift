@@ -11,10 +11,12 @@ public struct CompressSource: BatchSource {
   private let cancellation: Cancellation
   private var large: LargeFile?
   private var nextBlock = 0
-  private var firstNames: [FileIdentity: FileRecord] = [:]
+  private var firstNames: [FileIdentity: FirstName] = [:]
   private var stream: StreamBlocks?
   private var claims: OutputClaims?
   private let folders: OutputFolders
+  /// Looks into large files.
+  private let reader: FileReader
 
   /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
   /// - Throws: `invalid` for a level that the format has not.
@@ -25,7 +27,9 @@ public struct CompressSource: BatchSource {
     self.tree = tree
     claims = operandCount == 1 ? nil : OutputClaims()
     self.options = options
-    folders = OutputFolders(options, kept: 0, calls: tree.calls)
+    folders = OutputFolders(
+      mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: 0, calls: tree.calls)
+    reader = FileReader(calls: tree.calls)
     self.format = format
     self.level = try format.checkedLevel(level)
     self.cancellation = cancellation
@@ -39,7 +43,7 @@ public struct CompressSource: BatchSource {
       self.stream = nil
     }
     if let file = large {
-      if nextBlock < file.blockCount, !file.isGivenUp {
+      if nextBlock < file.blockCount {
         defer { nextBlock += 1 }
         return .block(file, index: nextBlock)
       }
@@ -58,7 +62,7 @@ public struct CompressSource: BatchSource {
   }
 
   private mutating func item(for record: FileRecord) throws(BatchError) -> CompressItem {
-    if options.naming.isOutput(record) { return .output(record) }
+    if options.naming.isOutput(record) { return .compressed(record) }
     let target = options.naming.target(of: record.path) ?? record.path
     switch claims?.claim(target, for: record) ?? .granted {
     case .granted: break
@@ -66,47 +70,59 @@ public struct CompressSource: BatchSource {
     case .refused(let error): return .problem(Problem(.unreadable, error))
     }
     if record.status.linkCount > 1 {
-      if let first = firstNames[record.status.identity] { return .link(record, first: first) }
-      firstNames[record.status.identity] = record
+      if let first = firstNames[record.status.identity] {
+        return .link(FurtherName(record, target: target, first: first))
+      }
+      firstNames[record.status.identity] = FirstName(record: record, target: target)
     }
-    guard record.status.size >= blockThreshold else { return .file(record) }
-    // What is not to be written is told by the way that small files take.
-    guard let decision = decision(on: target, for: record), decision.isWritten else { return .file(record) }
+    guard record.status.size >= blockThreshold else { return .file(record, target: target, nil) }
+    let (decision, isCompressed) = look(at: record, target)
+    guard let decision, decision.isWritten else { return .file(record, target: target, decision) }
+    guard !isCompressed else { return .compressed(record) }
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
-    let file = LargeFile(record, plan: plan, decision: decision)
+    let file = LargeFile(record, target: target, decision, plan: plan)
     large = file
     nextBlock = 1
     return .block(file, index: 0)
   }
 
-  /// Nil where the folder of the source is not there any more.
-  private func decision(on target: PathBytes, for record: FileRecord) -> OutputDecision? {
+  /// Decides about a large file, so that no block of one is planned for nothing.
+  ///
+  /// - Returns: no decision where the folder of the source is not there any more; and whether the file is in a
+  ///   compressed format, which is not known of one that cannot be read.
+  private func look(
+    at record: FileRecord, _ target: PathBytes
+  ) -> (decision: OutputDecision?, isCompressed: Bool) {
     tree.withDescriptors(options.descriptorsOfLane) {
-      do throws(BatchError) {
-        var place: OutputPlace?
-        guard let folder = try folders.place(of: record, after: &place).target else {
-          return .write(isReplacing: false)
-        }
-        return OutputDecision.of(target, for: record, options, in: folder)
-      } catch {
-        return nil
+      var place: OutputPlace?
+      guard let plan = try? OutputPlan(for: record, target: target, options, folders, after: &place) else {
+        return (nil, false)
       }
+      guard plan.decision.isWritten, !options.compressesAll else { return (plan.decision, false) }
+      defer { reader.closeFolder() }
+      reader.useFolder(plan.place.source.raw, for: record.directory, of: plan.place.source)
+      let start = try? reader.withFile(record) { (file, _) throws(BatchError) in
+        [UInt8](unsafeUninitializedCapacity: CompressionFormat.detectionLength) { buffer, count in
+          count = max(0, tree.calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0))
+        }
+      }
+      return (plan.decision, start.map { CompressedContent.isCompressed(start: $0) } ?? false)
     }
   }
 
   public func weight(of item: CompressItem) -> Int64 {
     switch item {
-    case .file(let record): record.status.size
+    case .file(let record, _, _): record.status.size
     // Blocks go before everything else, and each is an operation of its own.
     case .block, .streamBlock: .max
-    case .link, .output, .repeated, .problem: 0
+    case .link, .compressed, .repeated, .problem: 0
     }
   }
 
   public func count(of item: CompressItem) -> Int {
     switch item {
     case .block(_, let index), .streamBlock(_, let index): index == 0 ? 1 : 0
-    case .file, .link, .output, .repeated, .problem: 1
+    case .file, .link, .compressed, .repeated, .problem: 1
     }
   }
 
@@ -114,7 +130,7 @@ public struct CompressSource: BatchSource {
     switch item {
     case .block(let file, _): Int64(file.plan.blockSize)
     case .streamBlock(let bytes, _): Int64(bytes.count) * 2
-    case .file, .link, .output, .repeated, .problem: 0
+    case .file, .link, .compressed, .repeated, .problem: 0
     }
   }
 }

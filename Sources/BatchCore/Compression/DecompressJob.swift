@@ -1,264 +1,242 @@
 import BatchEngine
 
 /// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
-public final class DecompressJob: ChunkJob {
-  /// What the operations of a chunk hand over to be told or linked.
-  public enum Part: Sendable {
-    case report(TransformReport)
-    case link(FileRecord, first: FileRecord, OutputDecision)
-  }
+public struct DecompressJob: BatchJob {
+  public typealias Item = DecompressItem
 
   private let options: TransformOptions
   private let decoding: DecoderOptions
   private let parts = PartBudget()
-  private let committer: OutputCommitter
-  private let folders: OutputFolders
-  private let links: LinkLedger
-  private let account: OutputAccount
-  private let stream: any ResultStream
-  private let report: @Sendable (TransformReport) throws(BatchError) -> Void
+  private let commits: any CommitCalls
+  private let output: any ResultStream
+  private let report: TransformCollector.Report
 
   /// - Parameters:
-  ///   - run: whose counters the job uses.
-  ///   - observer: told of outputs that fail when they get their names.
   ///   - output: takes the content of standard input.
-  ///   - report: told of every source, in tree order, before its output is safe.
+  ///   - report: told of every source, in tree order, when its output is safe.
   public init(
-    _ options: TransformOptions, decoding: DecoderOptions, run runner: RunContext, observer: any RunObserver,
-    output: any ResultStream, report: @escaping @Sendable (TransformReport) throws(BatchError) -> Void
+    _ options: TransformOptions, decoding: DecoderOptions, output: any ResultStream,
+    report: @escaping TransformCollector.Report
+  ) {
+    self.init(options, decoding: decoding, output: output, commits: LinuxCommitCalls(), report: report)
+  }
+
+  init(
+    _ options: TransformOptions, decoding: DecoderOptions, output: any ResultStream,
+    commits: any CommitCalls, report: @escaping TransformCollector.Report
   ) {
     self.options = options
     self.decoding = decoding
+    self.output = output
+    self.commits = commits
     self.report = report
-    stream = output
-    let folders = OutputFolders(options, kept: options.keptFolders, calls: runner.calls)
-    self.folders = folders
-    let links = LinkLedger(options, folders)
-    self.links = links
-    let account = OutputAccount(
-      counters: runner.counters, observer: observer, policy: runner.options.policy)
-    self.account = account
-    committer = OutputCommitter(
-      limit: options.staged, isSynced: options.isSynced, devices: folders.devices
-    ) { output in
-      account.done()
-      links.committed(output)
-    } failed: { _, error in
-      account.spoilt(error)
-    }
   }
 
   public var descriptors: Int { options.descriptorsOfLane }
 
-  public func process(
-    _ chunk: Chunk<DecompressItem>, in context: ChunkContext
-  ) throws(BatchError) -> [Part] {
-    let bench = try context.tool(of: self) { () throws(BatchError) in
-      try DecompressBench(decoding, self.parts)
+  public func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+    try Worker(
+      FileDecoder(decoding, parts), TransformOutputs.of(run, options, commits), stream: output, run)
+  }
+
+  public func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
+    TransformCollector(TransformOutputs.of(run, options, commits), in: run, report: report)
+  }
+
+  /// Decodes files.
+  public final class Worker: BatchWorker {
+    private let outputs: TransformOutputs
+    private let decoder: FileDecoder
+    private let stream: any ResultStream
+    private let proof: OutputProof
+    /// Those of the source.
+    private var attributes: [ExtendedAttribute] = []
+    /// Of the last source and its output; not kept open from chunk to chunk.
+    private var place: OutputPlace?
+
+    init(
+      _ decoder: FileDecoder, _ outputs: TransformOutputs, stream: any ResultStream, _ run: RunContext
+    ) throws(BatchError) {
+      self.decoder = decoder
+      self.outputs = outputs
+      self.stream = stream
+      proof = OutputProof(nil, try DigestStream(.xxh128), run)
     }
-    defer { bench.place = nil }
-    var parts = [Part]()
-    for item in chunk.items {
-      context.resultCount = parts.count
+
+    private var options: TransformOptions { outputs.options }
+
+    public func process(
+      _ item: DecompressItem, in context: ChunkContext, into rows: inout [TransformRow]
+    ) throws(BatchError) {
       switch item {
-      case .file(let record, let mayHaveRival):
-        bench.checkGap = nil
-        let outcome = try decompress(record, mayHaveRival: mayHaveRival, bench, context)
-        links.note(outcome, of: record)
-        if let outcome {
-          parts.append(
-            .report(TransformReport(source: record.path, outcome: outcome, checkGap: bench.checkGap)))
+      case .file(let record, let target, let mayHaveRival):
+        let row = try decompress(record, target, mayHaveRival: mayHaveRival, context)
+        if let row {
+          rows.append(TransformRow(row))
+        } else if let source = SharedSource.of(record) {
+          rows.append(TransformRow(.failed(source)))
         }
-      case .link(let record, let first, let mayHaveRival):
-        if mayHaveRival, reportsRival(of: record, context) { continue }
-        if let look = OutputLook(at: record, options, folders, &bench.place, context) {
-          parts.append(.link(record, first: first, look.decision))
-        }
-      case .standardInput:
-        try decompressStream(bench, context)
-      case .problem(let problem):
-        context.report(problem)
+      case .other(let record): passOver(record, context)
+      case .link(let name, let mayHaveRival):
+        if mayHaveRival, reportsRival(of: name.record, name.target, context) { return }
+        let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
+        if let plan { rows.append(TransformRow(.link(name, plan.decision))) }
+      case .standardInput: try decompressStream(context)
+      case .problem(let problem): context.report(problem)
       }
     }
-    return parts
-  }
 
-  public func collect(_ parts: [Part]) throws(BatchError) {
-    for part in parts {
-      switch part {
-      case .report(let report): try self.report(report)
-      case .link(let record, let first, let decision):
-        guard let outcome = links.take(record, first: first, decision) else {
-          account.skipped()
-          continue
-        }
-        if !outcome.isLinked { account.skipped() }
-        try report(TransformReport(source: record.path, outcome: outcome))
-      }
+    public func end(in context: ChunkContext, into rows: inout [TransformRow]) {
+      place = nil
     }
-  }
 
-  /// Gives the last outputs their names, and links what has several. To be called after the run.
-  public func finish() {
-    committer.flush()
-    links.finish(account)
-    for error in folders.finish() { account.warn(error) }
-  }
-
-  /// Removes what was written and has not its name yet. To be called after a run that was stopped.
-  public func discard() {
-    committer.discard()
-    _ = folders.finish()
-  }
-
-  private func decompress(
-    _ record: FileRecord, mayHaveRival: Bool, _ bench: DecompressBench, _ context: ChunkContext
-  ) throws(BatchError) -> TransformOutcome? {
-    guard options.naming.target(of: record.path) != nil else {
-      if record.isOperand {
-        let reason =
-          bench.decoder.unsupportedFormat(of: record, in: context)?.message ?? "has no suffix that is known"
-        context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
-      } else {
-        context.skip()
-      }
-      return nil
+    /// A file without a suffix that is known is skipped in a folder, and refused as an operand.
+    private func passOver(_ record: FileRecord, _ context: ChunkContext) {
+      guard record.isOperand else { return context.skip() }
+      let format = decoder.unsupportedFormat(of: record, in: context)
+      let reason = format?.message ?? "has no suffix that is known"
+      context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
     }
-    guard let look = OutputLook(at: record, options, folders, &bench.place, context) else { return nil }
-    switch look.decision {
-    case .write, .rewrite: break
-    case .upToDate(let output):
-      links.settled(record, output)
-      context.skip()
-      return .upToDate
-    case .refused(let error):
-      context.report(Problem(.unreadable, error))
-      return nil
-    }
-    if mayHaveRival, reportsRival(of: record, context) { return nil }
-    committer.reserve()
-    do throws(BatchError) {
-      if let outcome = try write(look, record, bench, context) { return outcome }
-      committer.release()
-      return nil
-    } catch {
-      committer.release()
-      guard error.code != .cancelled else { throw error }
-      context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
-      return nil
-    }
-  }
 
-  /// Whether another file beside a source is after the same output, which has been reported.
-  private func reportsRival(of record: FileRecord, _ context: ChunkContext) -> Bool {
-    guard let target = options.naming.target(of: record.path),
-      let rival = OutputRivals.rival(of: record, target: target)
-    else { return false }
-    context.report(
-      Problem(
-        .unreadable,
-        BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
-    return true
-  }
-
-  /// nil when what went wrong has been reported.
-  private func write(
-    _ look: OutputLook, _ record: FileRecord, _ bench: DecompressBench, _ context: ChunkContext
-  ) throws(BatchError) -> TransformOutcome? {
-    var file: AtomicFile?
-    var size: Int64 = 0
-    let target = look.target ?? record.path
-    let place = try folders.prepare(look.place)
-    bench.place = place
-    let folder = place.target ?? place.source
-    var read = record.status
-    let outcome = try bench.decoder.decode(record, in: context) { (source, status) throws(BatchError) in
-      read = status
-      bench.attributes = AttributeReader.attributes(of: source)
-      file?.discard()
-      size = 0
-      bench.digest.reset()
-      file = try AtomicFile(outputOf: status, at: target, in: folder, look.decision, self.options)
-    } sink: { (piece) throws(BatchError) in
-      size += Int64(piece.count)
-      if self.options.removesSource { try bench.digest.update(piece) }
-      try file?.writeSparse(piece)
+    /// Whether another file beside a source is after the same output, which has been reported.
+    private func reportsRival(of record: FileRecord, _ target: PathBytes, _ context: ChunkContext) -> Bool {
+      guard let rival = OutputRivals.rival(of: record, target: target) else { return false }
+      context.report(
+        Problem(
+          .unreadable,
+          BatchError(.invalid, "has the same output as \(rival); neither is written", path: record.path)))
+      return true
     }
-    guard let file else { return nil }
-    var removes = options.removesSource
-    switch outcome {
-    case .unreadable:
-      file.discard()
-      return nil
-    case .unsupported(let format):
-      file.discard()
-      context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: record.path)))
-      return nil
-    case .decoded(_, let isStable, let gap):
-      bench.checkGap = gap
-      removes = removes && isStable
-    case .damaged(let damage, let format):
-      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path))
-      guard Self.isPassedOver(damage, in: format) else {
-        file.discard()
-        context.report(problem)
+
+    /// - Returns: nil when it failed, which has been reported.
+    private func decompress(
+      _ record: FileRecord, _ target: PathBytes, mayHaveRival: Bool, _ context: ChunkContext
+    ) throws(BatchError) -> TransformRow.Content? {
+      guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }
-      removes = false
-      context.warn(problem)
-    }
-    try file.finishSparse(size: size)
-    if removes {
-      let expected = try bench.digest.finish()
-      try file.readBack { (piece) throws(BatchError) in try bench.digest.update(piece) }
-      guard try bench.digest.finish() == expected else {
-        throw BatchError(
-          .unwritable, "the output that was read back differs from what was decoded", path: target)
+      switch plan.decision {
+      case .write, .rewrite: break
+      case .upToDate(let output):
+        context.skip()
+        return .report(
+          TransformReport(source: record.path, outcome: .upToDate), SharedSource.of(record, output: output))
+      case .refused(let error):
+        context.report(Problem(.unreadable, error))
+        return nil
       }
-      if look.decision == .rewrite {
-        try OutputProof.proveExisting(target, in: folder, has: expected, nil, bench.digest)
+      if mayHaveRival, reportsRival(of: record, target, context) { return nil }
+      outputs.committer.reserve()
+      do throws(BatchError) {
+        if let row = try write(plan, record, context) { return row }
+        outputs.committer.release()
+        return nil
+      } catch {
+        outputs.committer.release()
+        guard error.code != .cancelled else { throw error }
+        context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
+        return nil
       }
     }
-    if let remark = try file.prepare(.init(of: read), attributes: bench.attributes) {
-      context.warn(Problem(.special, remark))
-    }
-    committer.add(StagedOutput(file, of: record, read, at: place, isProved: removes))
-    return .written(target: target, plainSize: size, compressedSize: read.size)
-  }
 
-  private func decompressStream(_ bench: DecompressBench, _ context: ChunkContext) throws(BatchError) {
-    let outcome: FileDecoder.Outcome
-    do throws(BatchError) {
-      outcome = try bench.decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
-        try stream.write(Array(piece))
+    /// - Returns: nil when what went wrong has been reported.
+    private func write(
+      _ plan: OutputPlan, _ record: FileRecord, _ context: ChunkContext
+    ) throws(BatchError) -> TransformRow.Content? {
+      var file: AtomicFile?
+      var size: Int64 = 0
+      let place = try outputs.folders.prepare(plan.place)
+      self.place = place
+      let folder = place.target ?? place.source
+      var read = record.status
+      let outcome = try decoder.decode(record, in: context) { (source, status) throws(BatchError) in
+        read = status
+        attributes = AttributeReader.attributes(of: source)
+        file?.discard()
+        size = 0
+        proof.digest.reset()
+        file = try AtomicFile(
+          outputOf: status, at: plan.target, in: folder, replacing: plan.decision.isReplacing,
+          isSynced: options.isSynced)
+      } sink: { (piece) throws(BatchError) in
+        size += Int64(piece.count)
+        if options.removesSource { try proof.digest.update(piece) }
+        try file?.writeSparse(piece)
       }
-    } catch {
-      // What the decoder cannot do; standard output that fails ends the run.
-      guard [.invalid, .exhausted].contains(error.code) else { throw error }
-      context.report(Problem(.unreadable, error.at("-")))
-      return
-    }
-    switch outcome {
-    case .unreadable: break
-    case .unsupported(let format):
-      context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: "-")))
-    case .decoded: context.finish()
-    case .damaged(let damage, _) where damage.kind == .notCompressed:
-      context.report(
-        Problem(.unreadable, BatchError(.malformed, "is in no compressed format that is known", path: "-")))
-    case .damaged(let damage, let format):
-      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: "-"))
-      if Self.isPassedOver(damage, in: format) {
+      guard let file else { return nil }
+      var removes = options.removesSource
+      var report = TransformReport(
+        source: record.path,
+        outcome: .written(target: plan.target, plainSize: size, compressedSize: read.size))
+      switch outcome {
+      case .unreadable:
+        file.discard()
+        return nil
+      case .unsupported(let format):
+        file.discard()
+        context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: record.path)))
+        return nil
+      case .decoded(_, let isStable, let gap):
+        report.checkGap = gap
+        removes = removes && isStable
+      case .damaged(let damage, let format):
+        let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path))
+        guard Self.isPassedOver(damage, in: format) else {
+          file.discard()
+          context.report(problem)
+          return nil
+        }
+        removes = false
         context.warn(problem)
-        context.finish()
-      } else {
-        context.report(problem)
+      }
+      try file.finishSparse(size: size)
+      if removes {
+        let expected = try proof.digest.finish()
+        try proof.prove(file, has: expected)
+        if plan.decision == .rewrite { try proof.proveExisting(plan.target, in: folder, has: expected) }
+      }
+      if let remark = try file.prepare(.init(of: read), attributes: attributes) {
+        context.warn(Problem(.special, remark))
+      }
+      let staged = StagedOutput(file, of: record, read, at: place, isProved: removes)
+      let source = SharedSource.of(staged)
+      return .output(report, outputs.committer.add(.file(staged)), source)
+    }
+
+    private func decompressStream(_ context: ChunkContext) throws(BatchError) {
+      let outcome: FileDecoder.Outcome
+      do throws(BatchError) {
+        outcome = try decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
+          try stream.write(Array(piece))
+        }
+      } catch {
+        // What the decoder cannot do; standard output that fails ends the run.
+        guard [.invalid, .exhausted].contains(error.code) else { throw error }
+        context.report(Problem(.unreadable, error.at("-")))
+        return
+      }
+      switch outcome {
+      case .unreadable: break
+      case .unsupported(let format):
+        context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: "-")))
+      case .decoded: context.finish()
+      case .damaged(let damage, _) where damage.kind == .notCompressed:
+        context.report(
+          Problem(.unreadable, BatchError(.malformed, "is in no compressed format that is known", path: "-")))
+      case .damaged(let damage, let format):
+        let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: "-"))
+        if Self.isPassedOver(damage, in: format) {
+          context.warn(problem)
+          context.finish()
+        } else {
+          context.report(problem)
+        }
       }
     }
-  }
 
-  /// Whether content is whole all the same, as the stock tool has it: the members are, and what follows is named.
-  private static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
-    format?.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
+    /// Whether content is whole all the same, as the stock tool has it: the members are, and what follows is named.
+    private static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
+      format?.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
+    }
   }
 }

@@ -6,7 +6,7 @@ public struct DecompressSource: BatchSource {
   private var tree: TreeSource
   private let naming: OutputNaming
   private var claims: OutputClaims?
-  private var firstNames: [FileIdentity: FileRecord] = [:]
+  private var firstNames: [FileIdentity: FirstName] = [:]
   /// Those of the folder that the last source was found in.
   private var rivals: OutputRivals?
   /// Where several operands lie beside each other and have one output; nil where not all operands are known.
@@ -40,22 +40,20 @@ public struct DecompressSource: BatchSource {
       case .standardInput: return .standardInput
       case .problem(let problem): return .problem(problem)
       case .file(let record):
-        // Without an output it is told by the way that files take.
-        guard let target = naming.target(of: record.path) else {
-          return .file(record, mayHaveRival: false)
-        }
+        guard let target = naming.target(of: record.path) else { return .other(record) }
         switch claims?.claim(target, for: record) ?? .granted {
         case .granted: break
         case .repeated: continue
         case .refused(let error): return .problem(Problem(.unreadable, error))
         }
         let mayHaveRival = mayHaveRival(record, target)
-        guard record.status.linkCount > 1 else { return .file(record, mayHaveRival: mayHaveRival) }
-        if let first = firstNames[record.status.identity] {
-          return .link(record, first: first, mayHaveRival: mayHaveRival)
+        if record.status.linkCount > 1 {
+          if let first = firstNames[record.status.identity] {
+            return .link(FurtherName(record, target: target, first: first), mayHaveRival: mayHaveRival)
+          }
+          firstNames[record.status.identity] = FirstName(record: record, target: target)
         }
-        firstNames[record.status.identity] = record
-        return .file(record, mayHaveRival: mayHaveRival)
+        return .file(record, target: target, mayHaveRival: mayHaveRival)
       }
     }
     return nil
@@ -72,6 +70,9 @@ public struct DecompressSource: BatchSource {
   }
 
   public func weight(of item: DecompressItem) -> Int64 {
-    if case .file(let record, _) = item { record.status.size } else { 0 }
+    switch item {
+    case .file(let record, _, _), .other(let record): record.status.size
+    case .link, .standardInput, .problem: 0
+    }
   }
 }

@@ -6,13 +6,13 @@ extension AtomicFile {
   ///
   /// Where it is brought to the disk before it gets its name it has a temporary one meanwhile; otherwise it needs none.
   convenience init(
-    outputOf source: FileStatus, at target: PathBytes, in folder: OutputFolder, _ decision: OutputDecision,
-    _ options: TransformOptions
+    outputOf source: FileStatus, at target: PathBytes, in folder: OutputFolder, replacing: Bool,
+    isSynced: Bool
   ) throws(BatchError) {
     try self.init(
-      at: target, in: folder, replacing: decision.isReplacing,
+      at: target, in: folder, replacing: replacing,
       // What may not be written takes no attributes; the mode comes after them.
-      unnamedWith: options.isSynced ? nil : source.mode & 0o777 | 0o200)
+      unnamedWith: isSynced ? nil : source.mode & 0o777 | 0o200)
   }
 }
 

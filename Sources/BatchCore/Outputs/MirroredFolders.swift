@@ -31,15 +31,17 @@ final class MirroredFolders: Sendable {
 
   private let directory: PathBytes
   private let opener: DirectoryOpener
+  private let commits: any CommitCalls
   private let isKept: Bool
   private let state = Mutex(State())
 
   /// - Parameters:
   ///   - directory: the folder that all outputs go to; has to exist.
   ///   - isKept: whether it may be kept open.
-  init(_ directory: PathBytes, _ opener: DirectoryOpener, isKept: Bool) {
+  init(_ directory: PathBytes, _ opener: DirectoryOpener, _ commits: any CommitCalls, isKept: Bool) {
     self.directory = directory
     self.opener = opener
+    self.commits = commits
     self.isKept = isKept
   }
 
@@ -89,7 +91,7 @@ final class MirroredFolders: Sendable {
       for (index, access) in zip(count..., accesses) {
         let isSynced = try syncs(folder)
         let next = try make(names[index], in: folder, access)
-        if next.isNew, isSynced { try LinuxCommitCalls().syncFolder(folder) }
+        if next.isNew, isSynced { try commits.syncFolder(folder) }
         state.folders[Self.path(of: names[...index])] = Known(
           identity: next.identity, made: next.isNew ? access.metadata : nil, source: access.identity)
         folder = next

@@ -5,11 +5,28 @@ import Synchronization
 /// Gives finished outputs their names in batches: one sync for all of them, the renames, the folders, and
 /// only then the removal of sources.
 ///
-/// A batch is committed while the lanes go on. Each output that is open holds a place; where none is free,
-/// what is staged is committed at once. Without a sync there is nothing to wait for, and no batch.
+/// Outputs get their names in the order in which they were finished, whatever comes before them in the tree. A batch is
+/// committed while the lanes go on. Each output that is open holds a place; where none is free, what is staged is
+/// committed at once. Without a sync there is nothing to wait for, and no batch. What became of an output is kept until
+/// somebody asks for it.
+///
+/// A place is the last thing that is taken for an output: whoever waits for one may hold descriptors and memory, and
+/// whoever holds one waits for neither.
 final class OutputCommitter: Sendable {
+  /// What an output is known by from ``add(_:)`` to ``outcome(of:)``.
+  typealias Ticket = Int
+
+  private struct Entry {
+    let ticket: Ticket
+    let output: Staged
+    /// The folder that has its name, when it has one.
+    var folder: OutputFolder?
+  }
+
   private struct State {
-    var staged: [StagedOutput] = []
+    var staged: [Entry] = []
+    var outcomes: [Ticket: CommitOutcome] = [:]
+    var tickets = 0
     var open = 0
     var waiting = 0
   }
@@ -21,24 +38,13 @@ final class OutputCommitter: Sendable {
   private let state = Mutex(State())
   private let freed = DispatchSemaphore(value: 0)
   private let queue = DispatchQueue(label: "batchproc.commit")
-  private let failed: @Sendable (StagedOutput, BatchError) -> Void
-  private let committed: @Sendable (StagedOutput) -> Void
 
-  /// - Parameters:
-  ///   - limit: outputs that are open at once, 1 or more.
-  ///   - committed: an output has its name and is safe; called by several threads.
-  ///   - failed: an output has been given up, or its source could not be removed; likewise.
-  init(
-    limit: Int, isSynced: Bool, devices: OutputDevices, calls: any CommitCalls = LinuxCommitCalls(),
-    committed: @escaping @Sendable (StagedOutput) -> Void,
-    failed: @escaping @Sendable (StagedOutput, BatchError) -> Void
-  ) {
+  /// - Parameter limit: outputs that are open at once, 1 or more.
+  init(limit: Int, isSynced: Bool, devices: OutputDevices, calls: any CommitCalls) {
     self.limit = max(1, limit)
     self.isSynced = isSynced
     self.devices = devices
     self.calls = calls
-    self.committed = committed
-    self.failed = failed
   }
 
   /// Takes a place for one more output, as soon as there is one.
@@ -64,17 +70,23 @@ final class OutputCommitter: Sendable {
   }
 
   /// Takes a finished output; it holds its place until it is committed, which is at once where nothing is synced.
-  func add(_ output: StagedOutput) {
-    guard isSynced else {
-      commit([output])
-      return
-    }
-    let isDue = state.withLock { state in
-      state.staged.append(output)
+  func add(_ output: Staged) -> Ticket {
+    let (ticket, isDue) = state.withLock { state in
+      state.tickets += 1
+      let ticket = state.tickets
+      guard isSynced else { return (ticket, false) }
+      state.staged.append(Entry(ticket: ticket, output: output))
       // Half, so that lanes find places while the batch is written to the disk.
-      return state.staged.count >= max(1, limit / 2) || state.waiting > 0
+      return (ticket, state.staged.count >= max(1, limit / 2) || state.waiting > 0)
     }
+    if !isSynced { commit([Entry(ticket: ticket, output: output)]) }
     if isDue { queue.async { self.commit() } }
+    return ticket
+  }
+
+  /// What became of an output, for the first who asks; nil as long as it is not committed.
+  func outcome(of ticket: Ticket) -> CommitOutcome? {
+    state.withLock { $0.outcomes.removeValue(forKey: ticket) }
   }
 
   /// Commits everything that is staged.
@@ -89,7 +101,7 @@ final class OutputCommitter: Sendable {
         defer { state.staged = [] }
         return state.staged
       }
-      for output in staged { output.file.discard() }
+      for entry in staged { entry.output.file?.discard() }
       freePlaces(staged.count)
     }
   }
@@ -111,79 +123,135 @@ final class OutputCommitter: Sendable {
     if !batch.isEmpty { commit(batch) }
   }
 
-  private func commit(_ batch: [StagedOutput]) {
-    defer { freePlaces(batch.count) }
-    let synced = isSynced ? sync(batch) : batch
-    let named = synced.filter { output in
-      attempt(output) { () throws(BatchError) in try calls.publish(output.file) }
+  private func commit(_ batch: [Entry]) {
+    let committed = Batch(batch, isSynced: isSynced, devices, calls)
+    committed.run()
+    state.withLock { state in
+      for (ticket, outcome) in committed.outcomes { state.outcomes[ticket] = outcome }
     }
-    let safe = isSynced ? syncFolders(of: named) : named
-    for output in safe {
-      let isDone = attempt(output) { () throws(BatchError) in
-        guard let folder = output.removedFrom else { return }
-        try calls.remove(output.source, seen: output.read, in: folder)
-      }
-      if isDone { committed(output) }
-    }
+    freePlaces(batch.count)
   }
 
-  @discardableResult
-  private func attempt(_ output: StagedOutput, _ body: () throws(BatchError) -> Void) -> Bool {
-    do throws(BatchError) {
-      try body()
-      return true
-    } catch {
-      output.file.discard()
-      failed(output, error)
-      return false
-    }
-  }
+  /// The steps of one batch.
+  private final class Batch {
+    private(set) var outcomes: [(Ticket, CommitOutcome)] = []
+    private var entries: [Entry]
+    private let isSynced: Bool
+    private let devices: OutputDevices
+    private let calls: any CommitCalls
 
-  /// One sync for each file system that has outputs of the batch, or one for each output.
-  private func sync(_ batch: [StagedOutput]) -> [StagedOutput] {
-    var apart: [StagedOutput] = []
-    let together = batch.filter { output in
-      guard case .each = devices.way(for: output.folder) else { return true }
-      apart.append(output)
-      return false
+    init(_ entries: [Entry], isSynced: Bool, _ devices: OutputDevices, _ calls: any CommitCalls) {
+      self.entries = entries
+      self.isSynced = isSynced
+      self.devices = devices
+      self.calls = calls
+      outcomes.reserveCapacity(entries.count)
     }
-    let synced = once(for: together, by: { $0.folder.identity.device }) { output throws(BatchError) in
-      guard case .together(let folder) = devices.way(for: output.folder) else { return }
-      do throws(BatchError) {
-        try calls.syncFileSystem(through: folder)
-      } catch {
-        devices.distrust(folder)
-        throw error
+
+    func run() {
+      if isSynced { sync() }
+      publish()
+      if isSynced { syncFolders() }
+      for entry in entries {
+        var remaining: BatchError?
+        if case .file(let output) = entry.output, let folder = output.removedFrom {
+          do throws(BatchError) {
+            try calls.remove(output.source, seen: output.read, in: folder)
+          } catch {
+            remaining = error
+          }
+        }
+        outcomes.append((entry.ticket, .committed(remaining: remaining)))
       }
     }
-    return synced
-      + apart.filter { output in
-        attempt(output) { () throws(BatchError) in try calls.sync(output.file) }
-      }
-  }
 
-  private func syncFolders(of batch: [StagedOutput]) -> [StagedOutput] {
-    once(for: batch, by: { $0.folder.identity }) { output throws(BatchError) in
-      try calls.syncFolder(output.folder)
+    private func fail(_ entry: Entry, _ error: BatchError) {
+      entry.output.file?.discard()
+      outcomes.append((entry.ticket, .failed(error)))
     }
-  }
 
-  /// Takes a step once for all outputs with one key.
-  ///
-  /// - Returns: the outputs whose step was taken; the others have failed.
-  private func once<Key: Hashable>(
-    for batch: [StagedOutput], by key: (StagedOutput) -> Key,
-    _ step: (StagedOutput) throws(BatchError) -> Void
-  ) -> [StagedOutput] {
-    var outcomes: [Key: Result<Void, BatchError>] = [:]
-    return batch.filter { output in
-      let key = key(output)
-      let outcome =
-        outcomes[key] ?? Result { () throws(BatchError) in try step(output) }
+    /// One sync for each file system that has outputs of the batch, or one for each output.
+    private func sync() {
+      var apart: [Entry] = []
+      let together = entries.filter { entry in
+        guard case .file(let output) = entry.output, case .each = devices.way(for: output.folder) else {
+          return true
+        }
+        apart.append(entry)
+        return false
+      }
+      var outcomes: [UInt64: Result<Void, BatchError>] = [:]
+      entries = together.filter { entry in
+        guard case .file(let output) = entry.output else { return true }
+        return once(output.folder.identity.device, &outcomes, for: entry) { () throws(BatchError) in
+          guard case .together(let folder) = devices.way(for: output.folder) else { return }
+          do throws(BatchError) {
+            try calls.syncFileSystem(through: folder)
+          } catch {
+            devices.distrust(folder)
+            throw error
+          }
+        }
+      }
+      guard !apart.isEmpty else { return }
+      entries += apart.filter { entry in
+        guard case .file(let output) = entry.output else { return true }
+        do throws(BatchError) {
+          try calls.sync(output.file)
+          return true
+        } catch {
+          fail(entry, error)
+          return false
+        }
+      }
+      // A link follows the output that it is made of.
+      entries.sort { $0.ticket < $1.ticket }
+    }
+
+    private func publish() {
+      entries = entries.compactMap { entry in
+        var entry = entry
+        do throws(BatchError) {
+          switch entry.output {
+          case .file(let output):
+            try calls.publish(output.file)
+            entry.folder = output.folder
+          case .link(let link):
+            guard let folder = try link.make() else {
+              outcomes.append((entry.ticket, .withoutFirst))
+              return nil
+            }
+            entry.folder = folder
+          }
+          return entry
+        } catch {
+          fail(entry, error)
+          return nil
+        }
+      }
+    }
+
+    private func syncFolders() {
+      var outcomes: [FileIdentity: Result<Void, BatchError>] = [:]
+      entries = entries.filter { entry in
+        guard let folder = entry.folder else { return true }
+        return once(folder.identity, &outcomes, for: entry) { () throws(BatchError) in
+          try calls.syncFolder(folder)
+        }
+      }
+    }
+
+    /// Takes a step once for all outputs with one key.
+    ///
+    /// - Returns: whether it was taken; the output has failed otherwise.
+    private func once<Key: Hashable>(
+      _ key: Key, _ outcomes: inout [Key: Result<Void, BatchError>], for entry: Entry,
+      _ step: () throws(BatchError) -> Void
+    ) -> Bool {
+      let outcome = outcomes[key] ?? Result { () throws(BatchError) in try step() }
       outcomes[key] = outcome
       guard case .failure(let error) = outcome else { return true }
-      output.file.discard()
-      failed(output, error.at(output.file.target))
+      fail(entry, error.at(entry.output.target))
       return false
     }
   }

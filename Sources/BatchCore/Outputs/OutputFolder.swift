@@ -15,7 +15,8 @@ final class OutputFolder: Sendable {
     case unsupported
   }
 
-  private struct NewFiles {
+  /// What is known of the files that are made in the folder.
+  private struct NewFileTraits {
     var areUnnamed = true
     /// What a new file got that was asked for with these permissions.
     var given: (permissions: UInt32, status: FileStatus)?
@@ -29,7 +30,7 @@ final class OutputFolder: Sendable {
   /// Whether this run made it, so that no earlier one has left anything there.
   let isNew: Bool
   private let descriptor: Descriptor
-  private let newFiles = Mutex(NewFiles())
+  private let newFiles = Mutex(NewFileTraits())
 
   /// Valid as long as this object lives.
   var raw: Int32 { descriptor.raw }

@@ -18,22 +18,32 @@ final class OutputFolders: Sendable {
   }
 
   let devices: OutputDevices
+  /// By which outputs get their names and their folders reach the disk.
+  let commits: any CommitCalls
   private let opener: DirectoryOpener
   private let mirrored: MirroredFolders?
   private let mostOperands: Int
   private let isSynced: Bool
   private let state = Mutex(State())
 
-  /// - Parameter kept: how many folders may be kept open from output to output; 0 opens operands anew for each folder,
-  ///   and syncs each output by itself.
-  init(_ options: TransformOptions, kept: Int, calls: any FileSystemCalls) {
+  /// - Parameters:
+  ///   - directory: the folder that all outputs are mirrored into; nil puts each beside its source.
+  ///   - isSynced: whether outputs are brought to the disk.
+  ///   - kept: how many folders may be kept open from output to output; 0 opens operands anew for each folder, and
+  ///     syncs each output by itself.
+  ///   - calls: those of the run.
+  init(
+    mirroredInto directory: PathBytes?, isSynced: Bool, kept: Int, calls: any FileSystemCalls,
+    commits: any CommitCalls = LinuxCommitCalls()
+  ) {
     let opener = DirectoryOpener(calls: calls)
     self.opener = opener
-    isSynced = options.isSynced
+    self.commits = commits
+    self.isSynced = isSynced
     // One way to sync comes first: without it each output is synced by itself.
     devices = OutputDevices(limit: min(kept, max(1, kept - 4)))
     mostOperands = kept > 4 ? 2 : min(1, kept / 2)
-    mirrored = options.naming.directory.map { MirroredFolders($0, opener, isKept: kept > 3) }
+    mirrored = directory.map { MirroredFolders($0, opener, commits, isKept: kept > 3) }
   }
 
   /// Opens the folder of a source, and that of its output where it is there.

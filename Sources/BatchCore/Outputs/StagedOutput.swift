@@ -29,3 +29,40 @@ struct StagedOutput: Sendable {
   /// The folder of a source that goes when the output is safe. One with several names waits for all of them.
   var removedFrom: OutputFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
 }
+
+/// A further name for an output, which it gets after that one.
+struct StagedLink: Sendable {
+  let target: PathBytes
+  /// Makes the link.
+  ///
+  /// - Returns: the folder that it is in; nil where the output is not there.
+  let make: @Sendable () throws(BatchError) -> OutputFolder?
+}
+
+/// What a committer takes.
+enum Staged: Sendable {
+  case file(StagedOutput)
+  case link(StagedLink)
+
+  var target: PathBytes {
+    switch self {
+    case .file(let output): output.file.target
+    case .link(let link): link.target
+    }
+  }
+
+  var file: AtomicFile? {
+    if case .file(let output) = self { output.file } else { nil }
+  }
+}
+
+/// What became of a staged output.
+enum CommitOutcome: Sendable {
+  /// It has its name and is safe.
+  ///
+  /// - `remaining`: why the source could not be removed, where it was to be.
+  case committed(remaining: BatchError?)
+  /// A link whose first output is not there.
+  case withoutFirst
+  case failed(BatchError)
+}

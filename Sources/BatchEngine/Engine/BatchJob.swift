@@ -69,6 +69,11 @@ public protocol BatchCollector<Output>: AnyObject {
   /// - Throws: an error that ends the run, such as that of an output that takes no more.
   func collect(_ output: Output) throws(BatchError)
 
+  /// Takes a problem at its place between the results, to report it later, behind results that wait.
+  ///
+  /// - Returns: whether it does. Otherwise the runner reports the problem now.
+  func hold(_ problem: Problem, severity: Severity) -> Bool
+
   /// Called between batches when all results so far are collected, and after the last batch, if the options ask
   /// for checkpoints.
   func checkpoint() throws(BatchError)
@@ -82,6 +87,7 @@ public protocol BatchCollector<Output>: AnyObject {
 }
 
 extension BatchCollector {
+  public func hold(_ problem: Problem, severity: Severity) -> Bool { false }
   public func checkpoint() throws(BatchError) {}
   public func discard() {}
 }

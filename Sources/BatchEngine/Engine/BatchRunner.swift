@@ -200,7 +200,9 @@ public struct BatchRunner: Sendable {
             try cancellation.check()
             try collector.collect(output)
           } _: { met in
-            guard !cancellation.isCancelled else { return }
+            guard !cancellation.isCancelled, !collector.hold(met.problem, severity: met.severity) else {
+              return
+            }
             context.report(met.problem, severity: met.severity)
           }
         }

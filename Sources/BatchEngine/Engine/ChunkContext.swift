@@ -130,13 +130,15 @@ public final class ChunkContext {
   /// - Parameters:
   ///   - range: within the size that the walk saw.
   ///   - buffer: as many bytes as the range.
+  ///   - isCounted: whether the bytes are counted now; otherwise the collector counts those that are used.
   /// - Throws: `changed` when the file is not what it was, or another error with its path.
   public func read(
-    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
+    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer,
+    isCounted: Bool = true
   ) throws(BatchError) {
     try checkCancellation()
     try bench.reader.read(record, range: range, into: buffer)
-    counters.addBytes(buffer.count)
+    if isCounted { counters.addBytes(buffer.count) }
   }
 
   /// Opens a file and lends its descriptor, as ``FileReader/withFile(_:_:)``.

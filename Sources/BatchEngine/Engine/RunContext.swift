@@ -14,6 +14,7 @@ public final class RunContext: Sendable {
   /// The system calls by which everything in the run reads.
   package let calls: any FileSystemCalls
   private let observer: (any RunObserver)?
+  private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
   /// - Parameters:
   ///   - cancellation: stops the run from outside, as a signal does.
@@ -55,6 +56,20 @@ public final class RunContext: Sendable {
 
   /// How many folders may stay open on the way to deep ones; their descriptors are set apart from the others of the run.
   public var foldersHeldOpen: Int { descriptors.anchors.limit }
+
+  /// The one object of a type that the workers and the collector of the run use together, such as the committer of
+  /// outputs; made by the first of them that asks.
+  package func service<Service: AnyObject & Sendable, Failure: Error>(
+    _ make: () throws(Failure) -> Service
+  ) throws(Failure) -> Service {
+    try services.withLock { (services) throws(Failure) in
+      let key = ObjectIdentifier(Service.self)
+      if let service = services[key] as? Service { return service }
+      let service = try make()
+      services[key] = service
+      return service
+    }
+  }
 
   /// The files below some operands as a source.
   ///

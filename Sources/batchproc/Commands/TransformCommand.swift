@@ -54,34 +54,28 @@ struct TransformCommand: Command {
       return DryRun(session: session, verb: "would write").run(
         over: tree, total: total, operandCount: operands.count, name: options.plannedOutput)
     }
-    let summary: RunSummary
-    var failure: BatchError?
+    let outcome: RunOutcome<TransformCounts>
     if compresses {
       let source = try CompressSource(
         tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
       let job = try CompressJob(
-        choices.format, level: choices.level, options: options, run: session.context, observer: tally,
-        output: session.output
+        choices.format, level: choices.level, options: options, output: session.output
       ) { (report) throws(BatchError) in
         try tell(report)
       }
-      summary = session.run(job, over: source, total: total) {
-        do throws(BatchError) { try job.finish() } catch { failure = error }
-      }
-      if summary.stopped != nil { job.discard() }
+      outcome = session.run(job, over: source, total: total)
     } else {
+      let source = DecompressSource(tree, operands: known, naming: naming)
+      let decoding = DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) })
       let job = DecompressJob(
-        options, decoding: DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) }),
-        run: session.context, observer: tally, output: session.output
+        options, decoding: decoding, output: session.output
       ) { (report) throws(BatchError) in
         try tell(report)
       }
-      let source = DecompressSource(tree, operands: known, naming: naming)
-      summary = session.run(job, over: source, total: total) { job.finish() }
-      if summary.stopped != nil { job.discard() }
+      outcome = session.run(job, over: source, total: total)
     }
-    return finish(summary, failure, operandCount: operands.count)
+    return finish(outcome, operandCount: operands.count)
   }
 
   /// - Throws: `invalid` when standard output is asked for things that do not go together.
@@ -114,41 +108,38 @@ struct TransformCommand: Command {
     }
   }
 
-  private func finish(_ summary: RunSummary, _ failure: BatchError?, operandCount: Int) -> Ending {
+  private func finish(_ outcome: RunOutcome<TransformCounts>, operandCount: Int) -> Ending {
+    let summary = outcome.summary
     let refusal = tally.refusal(of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
     if summary.stopped != nil { tally.passOn() }
-    if let ending = session.endingOfStopped(summary) { return ending }
-    do throws(BatchError) {
-      if let failure { throw failure }
-      try session.output.finish()
-    } catch {
-      return session.ending(after: error)
-    }
+    if let ending = session.endingBeforeSummary(summary) { return ending }
     if let refusal { session.reporter.fatal(refusal) }
-    let counts = session.context.counters.snapshot
-    let tally = tally.current
-    let ratio = tally.plainBytes > 0 ? Double(tally.compressedBytes) / Double(tally.plainBytes) * 100 : 0
+    let counts = summary.counts
+    let outputs = outcome.result ?? TransformCounts()
+    let gaps = tally.current.gaps
+    let ratio =
+      outputs.plainBytes > 0 ? Double(outputs.compressedBytes) / Double(outputs.plainBytes) * 100 : 0
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
+      summary,
       text: SummaryText(
         verb: compresses ? "compressed" : "decompressed", files: counts.done, bytes: counts.byteCount,
         others: [
-          (Int(ratio.rounded()), "% of the size"), (tally.upToDate, "up to date"),
-          (tally.compressedAlready, "compressed already"), (tally.notSmaller, "would not be smaller"),
-          (tally.linked, "linked"),
-        ] + tally.gaps.words + [
+          (Int(ratio.rounded()), "% of the size"), (outputs.upToDate, "up to date"),
+          (outputs.compressedAlready, "compressed already"), (outputs.notSmaller, "would not be smaller"),
+          (outputs.linked, "linked"),
+        ] + gaps.words + [
           (
-            counts.skipped - tally.upToDate - tally.compressedAlready - tally.notSmaller,
+            counts.skipped - outputs.upToDate - outputs.compressedAlready - outputs.notSmaller,
             counts.skippedWord
           ), (counts.failed, "failed"),
         ],
         tallies: [
-          (tally.written, "written"), (tally.upToDate, "up_to_date"),
-          (tally.compressedAlready, "compressed_already"), (tally.notSmaller, "not_smaller"),
-          (tally.linked, "linked"), (Int(clamping: tally.plainBytes), "plain_bytes"),
-          (Int(clamping: tally.compressedBytes), "compressed_bytes"),
-        ] + (compresses ? [] : tally.gaps.tallies)))
-    if tally.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
+          (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
+          (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),
+          (outputs.linked, "linked"), (Int(clamping: outputs.plainBytes), "plain_bytes"),
+          (Int(clamping: outputs.compressedBytes), "compressed_bytes"),
+        ] + (compresses ? [] : gaps.tallies)))
+    if tally.current.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }

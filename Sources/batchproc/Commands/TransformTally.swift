@@ -2,21 +2,14 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// Counts what became of the sources of a run, and the failures that spoil an output.
+/// Counts the problems that concern outputs, and holds back those that one message about the target may stand for.
 final class TransformTally: RunObserver {
   struct Counts: Sendable {
-    var written = 0
-    var plainBytes: Int64 = 0
-    var compressedBytes: Int64 = 0
-    var upToDate = 0
-    var compressedAlready = 0
-    var notSmaller = 0
-    var linked = 0
-    var gaps = CheckGapCounts()
     /// Outputs that could not be written for want of space or by an error of the device.
     var spoilt = 0
     /// Outputs that their places did not take.
     var refused = 0
+    var gaps = CheckGapCounts()
     /// Whether an output was made, or one was found up to date.
     var hasOutput = false
   }
@@ -48,7 +41,7 @@ final class TransformTally: RunObserver {
     if !hold(problem, severity) { reporter.met(problem, severity: severity) }
   }
 
-  /// Takes note that the target took an output, so that each place that does not is named.
+  /// Notes that the target took an output, so that each place that does not is named.
   func madeOutput() {
     let isFirst = counts.withLock { counts in
       defer { counts.hasOutput = true }
@@ -105,18 +98,6 @@ final class TransformTally: RunObserver {
     case .written, .upToDate, .linked: madeOutput()
     case .compressedAlready, .notSmaller: break
     }
-    counts.withLock { counts in
-      counts.gaps.add(report.checkGap)
-      switch report.outcome {
-      case .written(_, let plain, let compressed):
-        counts.written += 1
-        counts.plainBytes += plain
-        counts.compressedBytes += compressed
-      case .upToDate: counts.upToDate += 1
-      case .compressedAlready: counts.compressedAlready += 1
-      case .notSmaller: counts.notSmaller += 1
-      case .linked: counts.linked += 1
-      }
-    }
+    if let gap = report.checkGap { counts.withLock { $0.gaps.add(gap) } }
   }
 }

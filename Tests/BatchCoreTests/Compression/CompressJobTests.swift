@@ -191,14 +191,12 @@ struct CompressJobTests {
       cancellation: runner.context.cancellation)
     let reports = Recorder<PathBytes>()
     let job = try CompressJob(
-      .gz, level: nil, options: options, run: runner.context, observer: ProblemRecorder(),
-      output: StandardOutput(cancellation: runner.context.cancellation)
+      .gz, level: nil, options: options, output: StandardOutput(cancellation: runner.context.cancellation)
     ) { (report) throws(BatchError) in
       reports.record(report.source)
       if reports.count == 5 { throw BatchError(.closedOutput, "nobody listens") }
     }
-    #expect(runner.run(LegacyJob(job), over: source).stopped?.code == .closedOutput)
-    job.discard()
+    #expect(runner.run(job, over: source).stopped?.code == .closedOutput)
     #expect(reports.count == 5)
     // What got its name is whole, and nothing else is left.
     for name in fixture.files() {

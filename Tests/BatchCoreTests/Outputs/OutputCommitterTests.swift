@@ -7,7 +7,8 @@ import Testing
 @Suite("A committer of outputs", .timeLimit(.minutes(1)))
 struct OutputCommitterTests {
   private let fixture: TreeFixture
-  private let outcomes = Recorder<String>()
+  /// The outputs that were staged, by their tickets.
+  private let staged = Recorder<(ticket: OutputCommitter.Ticket, name: String)>()
   private let folders: OutputFolders
 
   init() throws {
@@ -19,12 +20,18 @@ struct OutputCommitterTests {
   private func committer(
     _ calls: FaultyCommitCalls, limit: Int = 100, isSynced: Bool = true
   ) -> OutputCommitter {
-    let outcomes = outcomes
-    return OutputCommitter(limit: limit, isSynced: isSynced, devices: folders.devices, calls: calls) {
-      output in
-      outcomes.record("done \(PathBytes(output.file.target.lastComponent))")
-    } failed: { output, error in
-      outcomes.record("failed \(PathBytes(output.file.target.lastComponent)): \(error.message)")
+    OutputCommitter(limit: limit, isSynced: isSynced, devices: folders.devices, calls: calls)
+  }
+
+  /// What became of what was staged, in that order.
+  private func outcomes(_ committer: OutputCommitter) -> [String] {
+    staged.values.compactMap { ticket, name in
+      switch committer.outcome(of: ticket) {
+      case nil: nil
+      case .committed(nil): "done \(name)"
+      case .committed(let error?), .failed(let error): "failed \(name): \(error.message)"
+      case .withoutFirst: "none \(name)"
+      }
     }
   }
 
@@ -36,26 +43,31 @@ struct OutputCommitterTests {
     try file.write([1, 2, 3].span)
     try file.prepare(.init(of: record.status))
     let place = try folders.prepared(for: record)
-    committer.add(StagedOutput(file, of: record, record.status, at: place, isProved: isProved))
+    let output = StagedOutput(file, of: record, record.status, at: place, isProved: isProved)
+    staged.record((committer.add(.file(output)), "\(PathBytes(file.target.lastComponent))"))
   }
 
-  private func commit(_ calls: FaultyCommitCalls, isSynced: Bool = true, isProved: Bool = true) throws {
+  @discardableResult
+  private func commit(
+    _ calls: FaultyCommitCalls, isSynced: Bool = true, isProved: Bool = true
+  ) throws -> [String] {
     let committer = committer(calls, isSynced: isSynced)
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer, isProved: isProved) }
     #expect(calls.steps.values.isEmpty == isSynced)
     committer.flush()
+    return outcomes(committer)
   }
 
   @Test("syncs once, then renames, then syncs each folder once, and only then removes")
   func order() throws {
     let calls = FaultyCommitCalls()
-    try commit(calls)
+    let outcomes = try commit(calls)
     #expect(
       calls.steps.values == [
         "sync d", "publish a.gz", "publish b.gz", "publish c.gz", "folder d", "folder e", "remove a",
         "remove b", "remove c",
       ])
-    #expect(outcomes.values == ["done a.gz", "done b.gz", "done c.gz"])
+    #expect(outcomes == ["done a.gz", "done b.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b.gz", "e/c.gz"])
   }
 
@@ -80,9 +92,9 @@ struct OutputCommitterTests {
   @Test("gives no name after a sync that failed, and removes nothing")
   func syncFails() throws {
     let calls = FaultyCommitCalls(failing: ["sync d"])
-    try commit(calls)
+    let outcomes = try commit(calls)
     #expect(calls.steps.values == ["sync d"])
-    #expect(outcomes.values == ["a.gz", "b.gz", "c.gz"].map { "failed \($0): fails: sync d" })
+    #expect(outcomes == ["a.gz", "b.gz", "c.gz"].map { "failed \($0): fails: sync d" })
     #expect(fixture.files() == ["d/a", "d/b", "e/c"])
     _ = folders.finish()
     #expect(fixture.openDescriptors == 0)
@@ -91,8 +103,8 @@ struct OutputCommitterTests {
   @Test("goes on with the others when a name cannot be given")
   func publishFails() throws {
     let calls = FaultyCommitCalls(failing: ["publish b.gz"])
-    try commit(calls)
-    #expect(outcomes.values == ["failed b.gz: fails: publish b.gz", "done a.gz", "done c.gz"])
+    let outcomes = try commit(calls)
+    #expect(outcomes == ["done a.gz", "failed b.gz: fails: publish b.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
     #expect(!calls.steps.values.contains("remove b"))
   }
@@ -100,17 +112,17 @@ struct OutputCommitterTests {
   @Test("removes no source whose output's folder could not be synced")
   func folderFails() throws {
     let calls = FaultyCommitCalls(failing: ["folder d"])
-    try commit(calls)
+    let outcomes = try commit(calls)
     #expect(
-      outcomes.values == ["failed a.gz: fails: folder d", "failed b.gz: fails: folder d", "done c.gz"])
+      outcomes == ["failed a.gz: fails: folder d", "failed b.gz: fails: folder d", "done c.gz"])
     #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "d/b.gz", "e/c.gz"])
     #expect(calls.steps.values.filter { $0 == "folder d" }.count == 1)
   }
 
   @Test("names a source that cannot be removed, and keeps its output")
   func removalFails() throws {
-    try commit(FaultyCommitCalls(failing: ["remove a"]))
-    #expect(outcomes.values == ["failed a.gz: fails: remove a", "done b.gz", "done c.gz"])
+    let outcomes = try commit(FaultyCommitCalls(failing: ["remove a"]))
+    #expect(outcomes == ["failed a.gz: fails: remove a", "done b.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a", "d/a.gz", "d/b.gz", "e/c.gz"])
   }
 
@@ -125,7 +137,7 @@ struct OutputCommitterTests {
     try fixture.symbolicLink("e/c", to: fixture.path("d/a"))
     committer.flush()
     #expect(
-      outcomes.values.sorted() == [
+      outcomes(committer).sorted() == [
         "done b.gz", "failed a.gz: changed since it was read, and stays beside its output",
         "failed c.gz: changed since it was read, and stays beside its output",
       ])
@@ -146,7 +158,7 @@ struct OutputCommitterTests {
     let committer = committer(calls)
     try stage("d/a", committer)
     committer.flush()
-    #expect(outcomes.values == ["failed a.gz: changed since it was read, and stays beside its output"])
+    #expect(outcomes(committer) == ["failed a.gz: changed since it was read, and stays beside its output"])
     #expect(fixture.content("d/a").map { $0.elementsEqual("CONTENT OF d/a".utf8) } == true)
   }
 
@@ -173,18 +185,12 @@ struct OutputCommitterTests {
   @Test("syncs each output by itself where one call for all reports no errors")
   func syncsEach() throws {
     let calls = FaultyCommitCalls(failing: ["sync b.gz"])
-    let outcomes = outcomes
     let committer = OutputCommitter(
-      limit: 100, isSynced: true, devices: OutputDevices(limit: 4, release: "5.7.19"), calls: calls
-    ) { output in
-      outcomes.record("done \(PathBytes(output.file.target.lastComponent))")
-    } failed: { output, _ in
-      outcomes.record("failed \(PathBytes(output.file.target.lastComponent))")
-    }
+      limit: 100, isSynced: true, devices: OutputDevices(limit: 4, release: "5.7.19"), calls: calls)
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
     committer.flush()
     #expect(Array(calls.steps.values.prefix(4)) == ["sync a.gz", "sync b.gz", "sync c.gz", "publish a.gz"])
-    #expect(outcomes.values == ["failed b.gz", "done a.gz", "done c.gz"])
+    #expect(outcomes(committer) == ["done a.gz", "failed b.gz: fails: sync b.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
   }
 
@@ -197,7 +203,7 @@ struct OutputCommitterTests {
     try stage("d/b", committer)
     committer.flush()
     #expect(calls.steps.values.filter { $0.hasPrefix("sync") } == ["sync d", "sync b.gz"])
-    #expect(outcomes.values == ["failed a.gz: fails: sync d", "done b.gz"])
+    #expect(outcomes(committer) == ["failed a.gz: fails: sync d", "done b.gz"])
   }
 
   @Test("does not take a name that was given meanwhile")
@@ -206,7 +212,7 @@ struct OutputCommitterTests {
     try stage("d/a", committer)
     try fixture.file("d/a.gz", "mine")
     committer.flush()
-    #expect(outcomes.values == ["failed a.gz: cannot write the output: it exists already"])
+    #expect(outcomes(committer) == ["failed a.gz: cannot write the output: it exists already"])
     #expect(fixture.content("d/a.gz").map { $0.elementsEqual("mine".utf8) } == true)
     #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "e/c"])
   }
@@ -214,15 +220,12 @@ struct OutputCommitterTests {
   @Test("has no more outputs open than it may, and gets by with one", arguments: [1, 2, 5], [1, 8])
   func places(limit: Int, threads: Int) async throws {
     let open = Crowd()
-    let done = Recorder<PathBytes>()
-    let committer = OutputCommitter(
-      limit: limit, isSynced: true, devices: folders.devices, calls: FaultyCommitCalls()
-    ) { output in
-      done.record(output.file.target)
-      open.leave()
-    } failed: { _, _ in
-      open.leave()
-    }
+    let done = Recorder<OutputCommitter.Ticket>()
+    // An output is closed when it gets its name.
+    let leave: @Sendable () -> Void = { open.leave() }
+    let calls = FaultyCommitCalls(
+      before: Dictionary(uniqueKeysWithValues: (0..<40).map { ("publish f\($0).gz", leave) }))
+    let committer = committer(calls, limit: limit)
     let fixture = fixture
     for number in 0..<40 { try fixture.file(PathBytes("w/f\(number)"), "x") }
     let record = try fixture.record("w/f0")
@@ -240,11 +243,12 @@ struct OutputCommitterTests {
           committer.release()
           continue
         }
-        committer.add(StagedOutput(file, of: record, record.status, at: place, isProved: false))
+        let output = StagedOutput(file, of: record, record.status, at: place, isProved: false)
+        done.record(committer.add(.file(output)))
       }
     }
     committer.flush()
-    #expect(Set(done.values).count == 34)
+    #expect(done.values.count { committer.outcome(of: $0) != nil } == 34)
     #expect(open.most <= limit)
     // Two folders are kept: the operand, and the one to sync by.
     #expect(fixture.openDescriptors == 2)
@@ -257,7 +261,7 @@ struct OutputCommitterTests {
     try stage("d/a", committer)
     committer.discard()
     committer.flush()
-    #expect(outcomes.values.isEmpty)
+    #expect(outcomes(committer).isEmpty)
     #expect(fixture.files() == ["d/a", "d/b", "e/c"])
     // More than there would be with a place that is lost.
     for _ in 0..<4 { committer.reserve() }

@@ -6,9 +6,15 @@ import TestSupport
 /// Records the problems that a run reports.
 final class ProblemRecorder: RunObserver {
   let lines = Recorder<String>()
+  private let events: Recorder<String>?
+
+  /// - Parameter events: takes the lines too, between those of others.
+  init(events: Recorder<String>? = nil) { self.events = events }
 
   func met(_ problem: Problem, severity: Severity) {
     let name = problem.error.path.map { PathBytes($0.lastComponent).description } ?? ""
-    lines.record("\(severity.rawValue) \(problem.event.rawValue) \(name)")
+    let line = "\(severity.rawValue) \(problem.event.rawValue) \(name)"
+    lines.record(line)
+    events?.record(line)
   }
 }

@@ -16,6 +16,8 @@ struct TransformRun {
   let reports: [String]
   /// The problems that were met: loudness, event, name.
   let problems: [String]
+  /// Both, in the order in which they came.
+  let events: [String]
 
   /// - Parameters:
   ///   - operands: from the root of the fixture; all of it when empty.
@@ -24,39 +26,35 @@ struct TransformRun {
     _ fixture: TreeFixture, _ operands: [PathBytes] = [""], to format: CompressionFormat = .gz,
     level: Int? = nil,
     concurrency: Int = 2, into directory: PathBytes? = nil, calls: any FileSystemCalls = LinuxCalls(),
+    commits: any CommitCalls = LinuxCommitCalls(),
     _ change: (inout TransformOptions, inout BatchOptions) -> Void = { _, _ in }
   ) throws -> TransformRun {
     try run(
       fixture, operands, .adding(suffix: PathBytes(format.suffix)), concurrency, directory, calls, change
-    ) { (runner, paths, walk, options, observer, tell) throws(BatchError) in
+    ) { (runner, paths, walk, options, tell) throws(BatchError) in
       let source = try CompressSource(
         runner.tree(paths, options: walk), operandCount: paths.count, format: format, level: level,
         options: options,
         cancellation: runner.context.cancellation)
       let job = try CompressJob(
-        format, level: level, options: options, run: runner.context, observer: observer, output: NoStream(),
-        report: tell)
-      let summary = runner.run(LegacyJob(job), over: source).summary
-      if summary.stopped == nil { try job.finish() } else { job.discard() }
-      return summary
+        format, level: level, options: options, output: NoStream(), commits: commits, report: tell)
+      return runner.run(job, over: source).summary
     }
   }
 
   static func decompress(
     _ fixture: TreeFixture, _ operands: [PathBytes] = [""], _ decoding: DecoderOptions = DecoderOptions(),
     concurrency: Int = 2, into directory: PathBytes? = nil, calls: any FileSystemCalls = LinuxCalls(),
+    commits: any CommitCalls = LinuxCommitCalls(),
     _ change: (inout TransformOptions, inout BatchOptions) -> Void = { _, _ in }
   ) throws -> TransformRun {
     try run(fixture, operands, .removing, concurrency, directory, calls, change) {
-      (runner, paths, walk, options, observer, tell) throws(BatchError) in
+      (runner, paths, walk, options, tell) throws(BatchError) in
       let source = DecompressSource(
         runner.tree(paths, options: walk), operands: paths, naming: options.naming)
       let job = DecompressJob(
-        options, decoding: decoding, run: runner.context, observer: observer, output: NoStream(), report: tell
-      )
-      let summary = runner.run(LegacyJob(job), over: source).summary
-      if summary.stopped == nil { job.finish() } else { job.discard() }
-      return summary
+        options, decoding: decoding, output: NoStream(), commits: commits, report: tell)
+      return runner.run(job, over: source).summary
     }
   }
 
@@ -65,7 +63,7 @@ struct TransformRun {
     _ directory: PathBytes?, _ calls: any FileSystemCalls,
     _ change: (inout TransformOptions, inout BatchOptions) -> Void,
     _ body: (
-      BatchRunner, [PathBytes], WalkOptions, TransformOptions, ProblemRecorder,
+      BatchRunner, [PathBytes], WalkOptions, TransformOptions,
       @escaping @Sendable (TransformReport) throws(BatchError) -> Void
     ) throws(BatchError) -> RunSummary
   ) throws -> TransformRun {
@@ -75,19 +73,22 @@ struct TransformRun {
     // What is synced is a matter of other tests, and the disk's pace none of these.
     options.isSynced = false
     change(&options, &batch)
-    let problems = ProblemRecorder()
+    let events = Recorder<String>()
+    let problems = ProblemRecorder(events: events)
     let reports = Recorder<String>()
     let runner = BatchRunner(options: batch, observer: problems, calls: calls)
     var walk = WalkOptions()
     walk.skipsTemporaries = true
     if let made = try options.naming.makeDirectory() { walk.excluded.insert(made) }
     let paths = operands.map { fixture.path($0) }
-    let summary = try body(runner, paths, walk, options, problems) { (report) throws(BatchError) in
-      reports.record("\(fixture.relative(report.source)) \(word(report.outcome, fixture))")
+    let summary = try body(runner, paths, walk, options) { (report) throws(BatchError) in
+      let line = "\(fixture.relative(report.source)) \(word(report.outcome, fixture))"
+      reports.record(line)
+      events.record(line)
     }
     return TransformRun(
       counts: runner.context.counters.snapshot, stopped: summary.stopped, reports: reports.values,
-      problems: problems.lines.values)
+      problems: problems.lines.values, events: events.values)
   }
 
   private static func word(_ outcome: TransformOutcome, _ fixture: TreeFixture) -> String {
@@ -113,7 +114,9 @@ private struct NoStream: ResultStream {
 extension OutputFolders {
   /// For tests of one part of a run.
   convenience init(_ options: TransformOptions) {
-    self.init(options, kept: options.keptFolders, calls: LinuxCalls())
+    self.init(
+      mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
+      calls: LinuxCalls())
   }
 
   /// The place of a source, seen to.

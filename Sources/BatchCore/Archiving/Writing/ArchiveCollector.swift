@@ -89,7 +89,8 @@ package final class ArchiveCollector: BatchCollector {
       Problem(
         .unreadable,
         BatchError(
-          .unreadable, "is one more name of a file that could not be archived under its first one", path: path)))
+          .unreadable, "is one more name of a file that could not be archived under its first one", path: path
+        )))
   }
 
   // MARK: Large files

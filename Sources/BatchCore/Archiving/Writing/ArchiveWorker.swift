@@ -267,7 +267,8 @@ package final class ArchiveWorker: BatchWorker {
       // Only the collector knows whether there is a header that promised these bytes.
       guard !bench.plain.isEmpty else {
         return .block(
-          member, index: index, LargeBlock(frame: nil, plain: nil, count: count, failure: error, isStable: true))
+          member, index: index,
+          LargeBlock(frame: nil, plain: nil, count: count, failure: error, isStable: true))
       }
       let rest = count - bench.plain.count
       if rest > 0 { try bench.append(rest) { _ in 0 } }

@@ -42,3 +42,37 @@ final class StreamBlocks {
     return block
   }
 }
+
+/// The compressed form of standard input, on standard output. Belongs to the collector.
+final class StreamOutput {
+  private let stream: any ResultStream
+  private let plan: BlockPlan
+  private var joiner: BlockJoiner?
+
+  init(_ stream: any ResultStream, plan: BlockPlan) {
+    self.stream = stream
+    self.plan = plan
+  }
+
+  func append(_ block: CompressedBlock) throws(BatchError) {
+    let current: BlockJoiner
+    if let joiner {
+      current = joiner
+    } else {
+      current = try BlockJoiner(plan)
+      joiner = current
+      try stream.write(current.header)
+    }
+    guard block.plainCount > 0 else { return }
+    try current.append(block)
+    try stream.write(block.bytes)
+  }
+
+  /// - Returns: whether there was a stream.
+  func finish() throws(BatchError) -> Bool {
+    guard let joiner else { return false }
+    self.joiner = nil
+    try stream.write(try joiner.finish())
+    return true
+  }
+}

@@ -18,7 +18,8 @@ struct OutputProofTests {
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
     let file = try AtomicFile(at: fixture.path("out"), replacing: false)
     try file.write(bytes.span)
-    try OutputProof.prove(file, has: expected, format.makeDecoder(), digest, cancellation)
+    let proof = OutputProof(try format.makeDecoder(), digest, RunContext(cancellation: cancellation))
+    try proof.prove(file, has: expected)
   }
 
   @Test("holds for what decodes to the source", arguments: CompressionFormat.allCases)
@@ -60,9 +61,10 @@ struct OutputProofTests {
     let digest = try DigestStream(.xxh128)
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
     let decoder = isCompressed ? try CompressionFormat.zst.makeDecoder() : nil
+    let proof = OutputProof(decoder, digest, RunContext())
     func proveExisting() throws {
-      try OutputProof.proveExisting(
-        fixture.path("have"), in: OutputFolder(of: fixture.path("have")), has: expected, decoder, digest)
+      try proof.proveExisting(
+        fixture.path("have"), in: OutputFolder(of: fixture.path("have")), has: expected)
     }
     // Nothing is there: nothing can be lost.
     try proveExisting()

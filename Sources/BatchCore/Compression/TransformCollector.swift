@@ -1,0 +1,258 @@
+import BatchEngine
+
+/// Joins the blocks of large files, and reports and counts what became of sources, in tree order.
+///
+/// Outputs get their names in completion order. A source is reported when its output is safe, and what follows it waits
+/// here, so that reports and problems come in the same order at every concurrency.
+public final class TransformCollector: BatchCollector {
+  public typealias Report = @Sendable (TransformReport) throws(BatchError) -> Void
+
+  /// A row or problem whose turn to be reported has not come.
+  private enum Waiting {
+    case report(TransformReport)
+    case problem(Problem, Severity)
+    case output(TransformReport, OutputCommitter.Ticket, SharedSource?)
+    case link(FurtherName, OutputCommitter.Ticket)
+  }
+
+  /// So many may wait for one output before it is committed in a batch of its own.
+  private static let mostWaiting = 4096
+
+  private let run: RunContext
+  private let outputs: TransformOutputs
+  private let links: LinkLedger
+  private let stream: StreamOutput?
+  private let report: Report
+  private var counts = TransformCounts()
+  private var waiting: [Waiting] = []
+  /// How many of those that wait have been reported.
+  private var reported = 0
+  /// The large file whose blocks come, while its output is open.
+  private var large: LargeOutput?
+  /// The large file whose blocks come, when its output was given up.
+  private var abandoned: LargeFile?
+
+  /// - Parameter stream: takes the blocks of standard input.
+  init(
+    _ outputs: TransformOutputs, stream: StreamOutput? = nil, in run: RunContext, report: @escaping Report
+  ) {
+    self.run = run
+    self.outputs = outputs
+    self.stream = stream
+    self.report = report
+    links = LinkLedger(outputs.options, outputs.folders)
+  }
+
+  public func collect(_ rows: [TransformRow]) throws(BatchError) {
+    for row in rows { try take(row.content) }
+    try reportSettled()
+    if waiting.count - reported > Self.mostWaiting {
+      outputs.committer.flush()
+      try reportSettled()
+    }
+  }
+
+  public func hold(_ problem: Problem, severity: Severity) -> Bool {
+    guard reported < waiting.count else { return false }
+    waiting.append(.problem(problem, severity))
+    return true
+  }
+
+  public func finish() throws(BatchError) -> TransformCounts {
+    outputs.committer.flush()
+    try reportSettled()
+    links.removeSources {
+      warn($0)
+    } failed: {
+      run.counters.withdrawDone()
+      run.report(Problem(.unreadable, $0), severity: .failure)
+    }
+    for error in outputs.folders.finish() { warn(error) }
+    if try stream?.finish() == true { run.counters.addDone() }
+    return counts
+  }
+
+  public func discard() {
+    large?.discard()
+    large = nil
+    outputs.committer.discard()
+    _ = outputs.folders.finish()
+  }
+
+  // MARK: Rows as they come
+
+  private func take(_ row: TransformRow.Content) throws(BatchError) {
+    switch row {
+    case .report(let report, let source):
+      if let source { links.note(report.outcome, of: source) }
+      waiting.append(.report(report))
+    case .output(let report, let ticket, let source):
+      if let source { links.note(report.outcome, of: source) }
+      waiting.append(.output(report, ticket, source))
+    case .failed(let source): links.note(nil, of: source)
+    case .link(let name, let decision): take(name, decision)
+    case .block(let file, let block, let start): try append(block, of: file, start)
+    case .failedBlock(let file, let problem):
+      guard abandoned !== file else { return }
+      abandon(file)
+      fail(file, problem)
+    case .streamBlock(let block):
+      try stream?.append(block)
+      run.counters.addBytes(block.plainCount)
+    }
+  }
+
+  private func take(_ name: FurtherName, _ decision: OutputDecision) {
+    switch links.take(name, decision) {
+    case .skip: run.counters.addSkipped()
+    case .report(let outcome):
+      run.counters.addSkipped()
+      waiting.append(.report(TransformReport(source: name.record.path, outcome: outcome)))
+    case .link(let link):
+      outputs.committer.reserve()
+      waiting.append(.link(name, outputs.committer.add(.link(link))))
+    }
+  }
+
+  // MARK: Large files
+
+  private func append(
+    _ block: CompressedBlock, of file: LargeFile, _ start: LargeFileStart?
+  ) throws(BatchError) {
+    guard abandoned !== file else { return }
+    do throws(BatchError) {
+      if let start { large = try open(file, start) }
+      guard let output = large else { return }
+      try output.append(block)
+      run.counters.addBytes(block.plainCount)
+      if block.index == file.blockCount - 1 { try finish(output) }
+    } catch {
+      abandon(file)
+      if error.code == .cancelled { throw error }
+      fail(file, Problem(error.code == .changed ? .changed : .unreadable, error))
+    }
+  }
+
+  private func open(_ file: LargeFile, _ start: LargeFileStart) throws(BatchError) -> LargeOutput {
+    outputs.committer.reserve()
+    do throws(BatchError) {
+      return try LargeOutput(file, start, outputs)
+    } catch {
+      outputs.committer.release()
+      throw error
+    }
+  }
+
+  private func finish(_ output: LargeOutput) throws(BatchError) {
+    let file = output.file
+    let (size, remark) = try output.finish()
+    if let remark { waiting.append(.problem(Problem(.special, remark), .warning)) }
+    let options = outputs.options
+    guard options.compressesAll || size < file.record.status.size else {
+      abandon(file)
+      run.counters.addSkipped()
+      let source = SharedSource.of(file.record)
+      if let source { links.note(.notSmaller, of: source) }
+      waiting.append(.report(TransformReport(source: file.record.path, outcome: .notSmaller)))
+      return
+    }
+    let staged = options.removesSource ? try output.proved(file.plan.format, in: run) : output.staged()
+    large = nil
+    let outcome = TransformOutcome.written(
+      target: file.target, plainSize: file.record.status.size, compressedSize: size)
+    let source = SharedSource.of(staged)
+    if let source { links.note(outcome, of: source) }
+    waiting.append(
+      .output(
+        TransformReport(source: file.record.path, outcome: outcome), outputs.committer.add(.file(staged)),
+        source))
+  }
+
+  /// Gives up the output of a large file, and its blocks that are still to come.
+  private func abandon(_ file: LargeFile) {
+    file.end(at: 0)
+    abandoned = file
+    guard let output = large else { return }
+    output.discard()
+    outputs.committer.release()
+    large = nil
+  }
+
+  private func fail(_ file: LargeFile, _ problem: Problem) {
+    if let source = SharedSource.of(file.record) { links.note(nil, of: source) }
+    // A file that changed has no output: whatever the policy, it is not done.
+    let severity = problem.event == .changed ? .failure : run.options.policy.severity(of: problem.event)
+    if severity == .failure { run.counters.addFailed() } else { run.counters.addSkipped(problem.kind) }
+    waiting.append(.problem(problem, severity))
+  }
+
+  // MARK: Reports in order
+
+  /// Reports what waited for outputs that are committed now.
+  private func reportSettled() throws(BatchError) {
+    while reported < waiting.count {
+      switch waiting[reported] {
+      case .report(let report): try tell(report)
+      case .problem(let problem, let severity): run.report(problem, severity: severity)
+      case .output(let report, let ticket, let source):
+        guard let outcome = outputs.committer.outcome(of: ticket) else { return compact() }
+        try settle(report, outcome, source)
+      case .link(let name, let ticket):
+        guard let outcome = outputs.committer.outcome(of: ticket) else { return compact() }
+        try settle(name, outcome)
+      }
+      reported += 1
+    }
+    compact()
+  }
+
+  private func settle(
+    _ report: TransformReport, _ outcome: CommitOutcome, _ source: SharedSource?
+  ) throws(BatchError) {
+    switch outcome {
+    case .committed(let remaining):
+      if let source { links.committed(source, isSafe: true) }
+      try tell(report)
+      if let remaining { fail(remaining) } else { run.counters.addDone() }
+    case .failed(let error):
+      if let source { links.committed(source, isSafe: false) }
+      fail(error)
+    case .withoutFirst: break
+    }
+  }
+
+  private func settle(_ name: FurtherName, _ outcome: CommitOutcome) throws(BatchError) {
+    switch outcome {
+    case .committed:
+      links.linked(name)
+      run.counters.addDone()
+      try tell(TransformReport(source: name.record.path, outcome: .linked(target: name.target)))
+    case .withoutFirst: run.counters.addSkipped()
+    case .failed(let error):
+      guard !links.hasFailed(name) else { return run.counters.addSkipped() }
+      run.report(Problem(.unreadable, error))
+    }
+  }
+
+  /// Lets go of what has been reported, when that is most of what there is.
+  private func compact() {
+    guard reported * 2 >= waiting.count else { return }
+    waiting.removeFirst(reported)
+    reported = 0
+  }
+
+  private func tell(_ report: TransformReport) throws(BatchError) {
+    counts.add(report.outcome)
+    try self.report(report)
+  }
+
+  /// A source whose output could not get its name, or that could not be removed, counts as failed whatever the policy.
+  private func fail(_ error: BatchError) {
+    run.counters.addFailed()
+    run.report(Problem(.unreadable, error), severity: .failure)
+  }
+
+  private func warn(_ error: BatchError) {
+    run.report(Problem(.unreadable, error), severity: .warning)
+  }
+}

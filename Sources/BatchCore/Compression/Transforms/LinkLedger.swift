@@ -1,0 +1,228 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// Further names of files with hard links: their outputs become links of the first one's output.
+///
+/// Belongs to the collector, which calls it in row order. Sources with several names are removed only when every name of
+/// the file was in the tree and has its output.
+final class LinkLedger {
+  /// What became of the first name of a file.
+  private struct First {
+    /// Nil when it failed, which was reported.
+    var outcome: TransformOutcome?
+    /// The inode of its output.
+    var output: FileIdentity?
+    /// The names whose outputs are safe, when the file may be removed.
+    var names: [FileRecord] = []
+    /// The file as it was when it was read, when it may be removed.
+    var proved: FileStatus?
+  }
+
+  /// What is to be done about a further name.
+  enum Answer {
+    case report(TransformOutcome)
+    /// It gets no output: its first name failed, which was reported.
+    case skip
+    case link(StagedLink)
+  }
+
+  private let linker: OutputLinker
+  private let folders: OutputFolders
+  private let removesSource: Bool
+  /// By the inode of the source.
+  private var firsts: [FileIdentity: First] = [:]
+
+  init(_ options: TransformOptions, _ folders: OutputFolders) {
+    linker = OutputLinker(options: options, folders: folders)
+    self.folders = folders
+    removesSource = options.removesSource
+  }
+
+  /// Notes what becomes of the first name of a file; nil when it failed, which was reported.
+  func note(_ outcome: TransformOutcome?, of source: SharedSource) {
+    firsts[source.record.status.identity] = First(outcome: outcome, output: source.output)
+  }
+
+  /// Notes that the output of a first name is safe, or could not be made safe.
+  func committed(_ source: SharedSource, isSafe: Bool) {
+    let identity = source.record.status.identity
+    guard isSafe else {
+      firsts[identity] = First(outcome: nil, output: nil)
+      return
+    }
+    guard removesSource, source.isProved else { return }
+    firsts[identity]?.proved = source.read
+    firsts[identity]?.names = [source.record]
+  }
+
+  /// Takes a further name.
+  ///
+  /// - Parameter decision: about its output.
+  func take(_ name: FurtherName, _ decision: OutputDecision) -> Answer {
+    guard let first = firsts[name.record.status.identity] else { return .skip }
+    switch first.outcome {
+    case .written, .upToDate, .linked: break
+    case .compressedAlready, .notSmaller: return first.outcome.map { .report($0) } ?? .skip
+    case nil: return .skip
+    }
+    guard let output = first.output else { return .skip }
+    // To one that is going to be replaced it has to be linked again.
+    if decision == .upToDate(output) { return .report(.upToDate) }
+    let linker = linker
+    return .link(
+      StagedLink(target: name.target) { () throws(BatchError) in try linker.link(name, to: output) })
+  }
+
+  /// Whether the first name of a file has no output, so that the failure of a further one says nothing new.
+  func hasFailed(_ name: FurtherName) -> Bool {
+    firsts[name.record.status.identity]?.outcome == nil
+  }
+
+  /// Notes that the output of a further name is safe.
+  func linked(_ name: FurtherName) {
+    let identity = name.record.status.identity
+    if firsts[identity]?.proved != nil { firsts[identity]?.names.append(name.record) }
+  }
+
+  /// Removes sources whose every name was in the tree.
+  ///
+  /// - Parameters:
+  ///   - kept: told of a file that has further names.
+  ///   - failed: told of a name that could not be removed.
+  func removeSources(kept: (BatchError) -> Void, failed: (BatchError) -> Void) {
+    let proved = firsts.values.filter { $0.proved != nil }
+    for first in proved.sorted(by: { ($0.names.first?.path ?? "") < ($1.names.first?.path ?? "") }) {
+      if let read = first.proved { remove(first.names, read, kept: kept, failed: failed) }
+    }
+    firsts = [:]
+  }
+
+  /// Removes all names of a file, when they are all.
+  ///
+  /// - Parameter read: the file as it was when it was read.
+  private func remove(
+    _ records: [FileRecord], _ read: FileStatus, kept: (BatchError) -> Void, failed: (BatchError) -> Void
+  ) {
+    struct Name: Hashable {
+      let folder: FileIdentity?
+      let name: [UInt8]
+    }
+    let names = records.map { record in
+      var place: OutputPlace?
+      let folder = try? folders.place(of: record, after: &place).source.identity
+      return Name(folder: folder, name: Array(record.path.lastComponent))
+    }
+    // Operands may lead to one name by several paths.
+    guard UInt64(Set(names).count) == read.linkCount else {
+      kept(
+        BatchError(
+          .invalid, "has further names that got no output, and stays beside its own", path: records[0].path))
+      return
+    }
+    var seen = read
+    for (index, record) in records.enumerated() {
+      do throws(BatchError) {
+        var place: OutputPlace?
+        let folder = try folders.place(of: record, after: &place).source
+        try folders.commits.remove(record, seen: seen, in: folder)
+        if index + 1 < records.count { seen = try self.seen(records[index + 1], after: seen) }
+      } catch {
+        failed(error)
+      }
+    }
+  }
+
+  /// A file at another one of its names, after one was removed here, which moved its change time.
+  private func seen(_ record: FileRecord, after seen: FileStatus) throws(BatchError) -> FileStatus {
+    var place: OutputPlace?
+    let folder = try folders.place(of: record, after: &place).source
+    let name = PathBytes(record.path.lastComponent)
+    guard let now = try folder.look(at: name), now.hasSameContent(as: seen),
+      now.linkCount + 1 == seen.linkCount, now.mode == seen.mode, now.owner == seen.owner
+    else { return seen }
+    return now
+  }
+}
+
+/// Makes links of outputs.
+struct OutputLinker: Sendable {
+  let options: TransformOptions
+  let folders: OutputFolders
+
+  /// Makes the output of a further name a link.
+  ///
+  /// - Parameter output: the inode of the first name's output.
+  /// - Returns: the folder of the link; nil where the first name's output is not there.
+  func link(_ name: FurtherName, to output: FileIdentity) throws(BatchError) -> OutputFolder? {
+    var place: OutputPlace?
+    let first = try folders.place(of: name.first.record, after: &place).target
+    guard
+      let file = try first.flatMap({ (folder) throws(BatchError) in
+        try open(name.first.target, in: folder, output)
+      })
+    else { return nil }
+    // The folder of the first name is closed before another one is opened.
+    place = nil
+    let prepared = try folders.prepare(try folders.place(of: name.record, after: &place), syncsNames: true)
+    guard let folder = prepared.target else { return nil }
+    try make(name, to: file, output, in: folder)
+    return folder
+  }
+
+  /// Opens the output of a first name, if only as a place.
+  ///
+  /// - Returns: nil where it is not there any more.
+  /// - Throws: `changed` when it is another file.
+  private func open(
+    _ target: PathBytes, in folder: OutputFolder, _ output: FileIdentity
+  ) throws(BatchError) -> Descriptor? {
+    let number = PathBytes(target.lastComponent).withCString { name in
+      retrying { Int(clinux_openat(folder.raw, name, clinux_o_path | O_NOFOLLOW | O_CLOEXEC, 0)) }
+    }
+    if number == -Int(ENOENT) { return nil }
+    guard number >= 0 else { throw .syscall("link the output", errno: Int32(-number), path: target) }
+    let file = Descriptor(owning: Int32(number))
+    var raw = stat()
+    guard fstat(file.raw, &raw) == 0, FileStatus(raw).identity == output else {
+      throw BatchError(.changed, "is another file than the output that was written", path: target)
+    }
+    return file
+  }
+
+  private func make(
+    _ further: FurtherName, to file: borrowing Descriptor, _ output: FileIdentity, in folder: OutputFolder
+  ) throws(BatchError) {
+    let name = PathBytes(further.target.lastComponent)
+    let failed = UnnamedFile.link(file.raw, as: name, in: folder.raw)
+    switch failed {
+    case 0: return
+    case EEXIST:
+      if try folder.look(at: name)?.identity == output { return }
+      if case .refused(let error) = OutputDecision.of(
+        further.target, for: further.record, options, in: folder)
+      {
+        throw error
+      }
+      try replace(name, with: file, further, in: folder)
+    default: throw .syscall("link the output", errno: failed, path: further.target)
+    }
+  }
+
+  /// Puts a link in the place of an output of an earlier run, in one step.
+  private func replace(
+    _ name: PathBytes, with file: borrowing Descriptor, _ further: FurtherName, in folder: OutputFolder
+  ) throws(BatchError) {
+    let temporary = PathBytes(TemporaryName().bytes)
+    var failed = UnnamedFile.link(file.raw, as: temporary, in: folder.raw)
+    if failed == 0 {
+      failed = temporary.withCString { temporary in
+        name.withCString { name in
+          defer { unlinkat(folder.raw, temporary, 0) }
+          return renameat(folder.raw, temporary, folder.raw, name) == 0 ? 0 : errno
+        }
+      }
+    }
+    guard failed == 0 else { throw .syscall("link the output", errno: failed, path: further.target) }
+  }
+}

@@ -1,0 +1,50 @@
+import BatchEngine
+
+/// Where the output of a source goes and whether it is written. Decided once for each source, before it is read: by the
+/// source of the run for a large file, by the lane for any other.
+struct OutputPlan {
+  let target: PathBytes
+  let decision: OutputDecision
+  let place: OutputPlace
+
+  /// Goes to the folder of a source and looks for its output.
+  ///
+  /// - Parameter last: the place of the source before; of this one afterwards.
+  /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
+  init(
+    for record: FileRecord, target: PathBytes, _ options: TransformOptions, _ folders: OutputFolders,
+    after last: inout OutputPlace?
+  ) throws(BatchError) {
+    self.target = target
+    place = try folders.place(of: record, after: &last)
+    // In a mirrored folder that is not there yet there is nothing.
+    decision =
+      if let folder = place.target {
+        OutputDecision.of(target, for: record, options, in: folder)
+      } else {
+        .write(isReplacing: false)
+      }
+  }
+
+  /// The same on a lane, which then reads the source through the folder that was opened.
+  ///
+  /// - Returns: nil where the folder is not there any more, which has been reported.
+  init?(
+    for record: FileRecord, target: PathBytes, _ outputs: TransformOutputs, after last: inout OutputPlace?,
+    in context: ChunkContext
+  ) {
+    do throws(BatchError) {
+      // What stays open of it is the place, from which the way to the next one may begin.
+      if last?.holds(record) != true { context.closeFolder() }
+      try self.init(for: record, target: target, outputs.options, outputs.folders, after: &last)
+      context.useFolder(place.source.raw, for: record.directory, of: place.source)
+    } catch {
+      if error.code == .changed {
+        context.fail(Problem(.changed, error))
+      } else {
+        context.report(Problem(error))
+      }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import BatchEngine
+
+/// What a tree comes to for a run that compresses it.
+public enum CompressItem: Sendable {
+  /// A file that one operation compresses as a whole; with the decision about its output where that was made already.
+  case file(FileRecord, target: PathBytes, OutputDecision?)
+  /// One block of a large file, in order.
+  case block(LargeFile, index: Int)
+  /// One more name of a file that came before.
+  case link(FurtherName)
+  /// A block of standard input.
+  case streamBlock([UInt8], index: Int)
+  /// An output of an earlier run whose source is beside it, or a large file in a compressed format.
+  case compressed(FileRecord)
+  /// A file that came before, by another operand.
+  case repeated(FileRecord)
+  case problem(Problem)
+}
+
+/// What a tree comes to for a run that decompresses it.
+public enum DecompressItem: Sendable {
+  /// Another file beside it may have the same output.
+  case file(FileRecord, target: PathBytes, mayHaveRival: Bool)
+  /// A file whose name has no suffix that is known.
+  case other(FileRecord)
+  /// One more name of a file that came before; both have outputs.
+  case link(FurtherName, mayHaveRival: Bool)
+  case standardInput
+  case problem(Problem)
+}
+
+/// One more name of a file, whose first name came before in the tree.
+public final class FurtherName: Sendable {
+  let record: FileRecord
+  let target: PathBytes
+  let first: FirstName
+
+  init(_ record: FileRecord, target: PathBytes, first: FirstName) {
+    self.record = record
+    self.target = target
+    self.first = first
+  }
+}
+
+/// The first name of a file with several, and the output of it.
+struct FirstName: Sendable {
+  let record: FileRecord
+  let target: PathBytes
+}

@@ -1,0 +1,143 @@
+import TestSupport
+import Testing
+
+@testable import BatchCore
+@testable import BatchEngine
+
+@Suite("What a run that writes outputs reports", .timeLimit(.minutes(2)))
+struct TransformCollectorTests {
+  private let fixture: TreeFixture
+
+  init() throws { fixture = try TreeFixture() }
+
+  /// Everything that the runs at several concurrencies came to, in the order in which it was reported.
+  private func told(
+    staged: Int,
+    _ run: (Int, PathBytes, @escaping (inout TransformOptions, inout BatchOptions) -> Void) throws
+      -> TransformRun
+  ) throws -> [[String]] {
+    try [1, 2, 7, 32].map { concurrency in
+      let run = try run(concurrency, fixture.path("o")) { options, batch in
+        options.isSynced = true
+        options.staged = staged
+        batch.stride = .fixed(3)
+      }
+      try fixture.removeTree("o")
+      return run.events + ["\(run.counts)", "\(run.stopped.map(\.message) ?? "ended")"]
+    }
+  }
+
+  private static let failing: Set<String> = [
+    "publish f03.gz", "publish f04.gz", "publish f17.gz", "publish large.gz", "publish f03", "publish f17",
+  ]
+
+  @Test(
+    "is the same in the same order at every concurrency, also where commits fail", arguments: [3, 16, 1000])
+  func order(staged: Int) throws {
+    for number in 0..<40 {
+      let name = number < 10 ? "0\(number)" : "\(number)"
+      try fixture.file(PathBytes("t/f\(name)"), SampleContent.text.bytes(900 + number))
+      if number % 8 == 3 { try fixture.hardLink(PathBytes("t/g\(name)"), to: PathBytes("t/f\(name)")) }
+      if number % 5 == 0 { try fixture.fifo(PathBytes("t/f\(name)-fifo")) }
+      if number % 7 == 0 { try fixture.file(PathBytes("t/f\(name)-small"), "x") }
+    }
+    try fixture.file("t/large", SampleContent.text.bytes(2_200_000))
+    let fixture = fixture
+    let told = try told(staged: staged) { concurrency, folder, change in
+      let calls = FaultyCalls()
+      calls.on(.open, "f20", .fail(13))
+      return try TransformRun.compress(
+        fixture, ["t"], concurrency: concurrency, into: folder, calls: calls,
+        commits: FaultyCommitCalls(failing: Self.failing), change)
+    }
+    #expect(told.allSatisfy { $0 == told[0] })
+    // Names and problems by the order of the tree: files, then the further names behind them.
+    let names = told[0].filter { $0.hasPrefix("failure unreadable") }
+    #expect(
+      names == ["f03.gz", "f04.gz", "f17.gz", "f20", "large.gz"].map { "failure unreadable \($0)" })
+    #expect(!told[0].contains { $0.contains("f03 written") || $0.contains("g03 linked") })
+    #expect(told[0].contains { $0.contains("g11 linked") })
+  }
+
+  @Test("is the same for files that are decoded, damaged ones among them")
+  func decoded() throws {
+    for number in 0..<30 {
+      let name = number < 10 ? "0\(number)" : "\(number)"
+      var bytes = try CompressionFormat.gz.compressed(SampleContent.text.bytes(900 + number))
+      if number % 6 == 2 { bytes = bytes.dropLast(9) }
+      try fixture.file(PathBytes("t/f\(name).gz"), bytes)
+    }
+    let fixture = fixture
+    let told = try told(staged: 8) { concurrency, folder, change in
+      try TransformRun.decompress(
+        fixture, ["t"], concurrency: concurrency, into: folder,
+        commits: FaultyCommitCalls(failing: Self.failing), change)
+    }
+    #expect(told.allSatisfy { $0 == told[0] })
+    #expect(
+      told[0].filter { $0.hasPrefix("failure") }
+        == ["f02.gz", "f03", "f08.gz", "f14.gz", "f17", "f20.gz", "f26.gz"].map { "failure unreadable \($0)" }
+    )
+  }
+
+  @Test("is told of an output when it has its name, and of no other")
+  func safe() throws {
+    for number in 0..<20 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
+    let fixture = fixture
+    var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    options.staged = 6
+    let runner = BatchRunner()
+    let missing = Recorder<PathBytes>()
+    let source = try CompressSource(
+      runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,
+      cancellation: runner.context.cancellation)
+    let job = try CompressJob(
+      .gz, level: nil, options: options, output: StandardOutput(cancellation: runner.context.cancellation)
+    ) { report in
+      guard case .written(let target, _, _) = report.outcome else { return }
+      if !fixture.exists(PathBytes(target.lastComponent)) { missing.record(target) }
+    }
+    let outcome = runner.run(job, over: source)
+    #expect(outcome.result?.written == 20 && missing.values.isEmpty)
+  }
+
+  @Test("leaves nothing to be done by who runs the job", arguments: [1, 2, 7, 32])
+  func complete(concurrency: Int) throws {
+    for number in 0..<30 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
+    try fixture.hardLink("g", to: "f3")
+    var batch = BatchOptions()
+    batch.concurrency = concurrency
+    let options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    let runner = BatchRunner(options: batch)
+    let source = try CompressSource(
+      runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,
+      cancellation: runner.context.cancellation)
+    let job = try CompressJob(
+      .gz, level: nil, options: options, output: StandardOutput(cancellation: runner.context.cancellation)
+    ) { _ in }
+    let outcome = runner.run(job, over: source)
+    #expect(outcome.stopped == nil && outcome.counts.done == 31)
+    #expect(outcome.result?.written == 30 && outcome.result?.linked == 1)
+    #expect(fixture.files().filter { $0.hasSuffix(".gz") }.count == 31)
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test("waits for a large file at the head, and the names of the others do not")
+  func largeHead() throws {
+    try fixture.file("a-large", SampleContent.text.bytes(4_400_000))
+    for number in 0..<40 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
+    let gate = Gate()
+    let commits = FaultyCommitCalls(before: ["publish f0.gz": { gate.open() }])
+    // Five blocks, after a look at the start: the last read waits until a small output gets its name.
+    let calls = FaultyCalls()
+    calls.on(.read, "a-large", turns: 6...6, .before { gate.pass() })
+    let run = try TransformRun.compress(fixture, concurrency: 4, calls: calls, commits: commits) {
+      options, batch in
+      options.isSynced = true
+      options.staged = 4
+      batch.stride = .fixed(1)
+    }
+    #expect(calls.count(of: .read, "a-large") == 6)
+    #expect(run.reports.first == "a-large written 4400000" && run.counts.done == 41)
+  }
+}
