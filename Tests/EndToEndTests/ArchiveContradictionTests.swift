@@ -126,6 +126,13 @@ struct ArchiveContradictionTests {
     open('x.' + format, 'wb').write(out + tail)
     """#
 
+  /// Each case in `tar.zst` and one of the other formats by turns; in a campaign each in all.
+  private static let pairs = cases.keys.sorted().enumerated().flatMap { number, name in
+    let others = formats.filter { $0 != "tar.zst" }
+    let chosen = Campaign.isFull ? formats : ["tar.zst", others[number % others.count]]
+    return chosen.map { ($0, name) }
+  }
+
   private func forge(_ format: String, _ what: String) throws {
     try t.file("forge.py", Self.forge)
     try t.file("what", what)
@@ -134,7 +141,7 @@ struct ArchiveContradictionTests {
   }
 
   @Test(
-    "is not passed as whole, and a complete extraction reports it", arguments: formats, cases.keys.sorted())
+    "is not passed as whole, and a complete extraction reports it", arguments: pairs)
   func reported(format: String, name: String) throws {
     let what = try #require(Self.cases[name])
     try forge(format, what)

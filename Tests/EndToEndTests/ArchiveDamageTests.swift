@@ -50,7 +50,7 @@ import Testing
         flipped = bytearray(data); flipped[place] ^= 1 << bit
         open('x', 'wb').write(flipped)
         verified = run(binary, 'verify', 'x')
-        run('rm', '-rf', 'o'); os.mkdir('o')
+        shutil.rmtree('o', ignore_errors=True); os.mkdir('o')
         done = run(binary, 'extract', '-q', '-C', 'o', 'x')
         there = tree('o')
         what = (place, bit, verified.returncode, done.returncode, done.stderr[-200:])
@@ -84,7 +84,7 @@ import Testing
       """)
     let made = try t.shell("batchproc() { '\(Host.binary)' \"$@\"; }; { \(make); } >&2")
     try #require(made.status == 0, "\(made.errorText)")
-    try t.file("flip.py", "import os, random, subprocess, sys\n" + Self.campaign)
+    try t.file("flip.py", "import os, random, shutil, subprocess, sys\n" + Self.campaign)
     let result = try t.shell("python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.cases(300))")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.text == "")

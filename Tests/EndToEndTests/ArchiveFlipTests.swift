@@ -22,7 +22,7 @@ struct ArchiveFlipTests {
     let run = try t.shell(
       #"""
       python3 - \#(format) \#(Campaign.cases(600)) <<'END'
-      import os, random, stat, subprocess, sys
+      import os, random, shutil, stat, subprocess, sys
       format, count = sys.argv[1], int(sys.argv[2])
       BP = os.environ['BP']
       random.seed(format)
@@ -41,8 +41,10 @@ struct ArchiveFlipTests {
                     open(path, 'rb').read() if stat.S_ISREG(s.st_mode) else b'',
                     [] if stat.S_ISLNK(s.st_mode) else sorted((n, os.getxattr(path, n)) for n in os.listxattr(path)))
           return found
+      os.mkdir('out')
       def extracted(*options):
-          subprocess.run('chmod -R u+rwx out 2>/dev/null; rm -rf out; mkdir out', shell=True)
+          shutil.rmtree('out', onerror=lambda *_: subprocess.run('chmod -R u+rwx out; rm -rf out', shell=True))
+          os.mkdir('out')
           result = run('extract', '--no-fsync', '-q', *options, '-C', 'out', 'b')
           return result, tree('out')
       def listed(*options): return run('list', '-q', *options, 'b').stdout

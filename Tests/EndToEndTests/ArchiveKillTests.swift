@@ -32,10 +32,11 @@ import Testing
 
   @Test("killed at random moments")
   func randomMoments() throws {
-    for turn in 0..<15 {
+    let turns = Campaign.cases(50)
+    for turn in 0..<turns {
       let run = try t.start(["archive", "-q", "-o", "a.tar.zst", "src"])
       // Spread over the run and its start, whatever the machine's pace.
-      usleep(UInt32(turn * turn * 1500))
+      usleep(UInt32(turn * turn * 300_000 / (turns * turns)))
       run.signal(SIGKILL)
       _ = run.wait()
       try expectSafe("turn \(turn)")

@@ -33,7 +33,10 @@ import Testing
       ln -s "$(printf 'long%.0s' $(seq 60))" t/long; mkfifo -m 600 t/fifo; touch -h -d @5.25 t/dangling
       if [ $(id -u) = 0 ]; then mknod t/null c 1 3; mknod t/block b 259 70000; cp /bin/true t/cap; chmod 4755 t/cap; fi
       touch -d @1000000000.5 t/d t/fifo; mkdir out; $BP archive -q -o a.tar t && \(Self.extract) a.tar -C out
-      look() { (cd $1; find t -printf '%p %y %l %m %n %U:%G %T@ ' \\( -type c -o -type b -printf ' ' -exec stat -c '%t %T' {} + -o -printf '\\n' \\) | sort; getfacl -R t; getfattr -R -d t 2>/dev/null); }
+      look() {
+        (cd $1; find t -printf '%p %y %l %m %n %U:%G %T@\\n' | sort; find t \\( -type c -o -type b \\) -exec stat -c '%n %t %T' {} + | sort
+        getfacl -R t; getfattr -R -d t 2>/dev/null)
+      }
       look . >one; look out >two; diff one two; tar -tvf a.tar | grep -c 'link to t/file'
       """)
     #expect(run.text == "2\n", "\(run.text)\(run.errorText)")

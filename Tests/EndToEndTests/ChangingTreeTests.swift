@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Trees that change while they are read. System calls are held up with strace until the change is made.
+/// Trees that change while they are read. strace stops the program at a system call until the change is made.
 @Suite(.enabled(if: Host.canTrace, "needs strace")) struct ChangingTreeTests {
   private let t: TreeFixture
 
@@ -14,16 +14,15 @@ import Testing
     try t.shell("head -c 3M /dev/urandom >t/grown")
   }
 
-  /// Runs with the first two reads of `t/grown` held up, and changes the file when the first has been done.
+  /// Runs, stops when the first piece of `t/grown` has been read, and goes on when the file was changed.
   private func changing(_ change: String, options: String = "") throws -> Outcome {
     try t.shell(
       """
+      \(TreeFixture.stops)
       rm -f trace
-      strace -qq -f -o trace -P t/grown -e trace=read -e inject=read:delay_exit=300000:when=1..2 \
-        $BP hash \(options) t & pid=$!
-      until grep -q 'read(' trace 2>/dev/null; do :; done
-      \(change)
-      wait $pid
+      strace -qq -f -o trace -P t/grown -e trace=read -e inject=read:signal=STOP:when=1 $BP hash \(options) t & pid=$!
+      stopped 1; \(change)
+      finish
       """)
   }
 
@@ -77,16 +76,17 @@ import Testing
     #expect(run.text == "0\n")
   }
 
-  /// Holds up the end of the listing of `t`, and makes a change before its files are looked at.
+  /// Runs, stops when `t` has been listed to its end, and goes on when the change was made.
   private func afterListing(_ change: String, options: String = "") throws -> Outcome {
     try t.shell(
       """
+      \(TreeFixture.stops)
       rm -f trace
-      strace -qq -f -o trace -P t/text -P "$PWD/t/text" -P t -e trace=getdents64,openat,newfstatat \
-        -e inject=getdents64:delay_exit=500000:when=1 timeout 30 $BP hash -j 1 \(options) t & pid=$!
-      until grep -q getdents64 trace 2>/dev/null; do :; done
+      strace -qq -f -o trace -P t -e trace=getdents64 -e inject=getdents64:signal=STOP $BP hash -j 1 \(options) t & pid=$!
+      calls=1; stopped 1
+      until grep -q ' = 0$' trace; do go_on; calls=$((calls + 1)); stopped $calls; done
       \(change)
-      wait $pid
+      finish
       """)
   }
 

@@ -93,16 +93,17 @@ import Testing
     #expect(run.text.contains(#""damaged":0,"no_checksum":4,"check_unverified":2"#))
   }
 
-  @Test("is noticed where several lanes decode one file", arguments: [1, 2, 7, 32])
-  func parts(concurrency: Int) throws {
+  @Test("is noticed where several lanes decode one file")
+  func parts() throws {
     let run = try t.shell(
       """
       rm w/*; for i in 1 2 3; do head -c 4M /dev/urandom; done >p; split -b 3M p part; for f in part*; do
         zstd -q -c --no-check $f >>w/without.zst; zstd -q -c $f >>w/with.zst
-      done; head -c 12M p | xz -0 -C none --block-size=2MiB >w/none.xz; $BP test -v -j \(concurrency) w 2>&1 | head -3
+      done; head -c 12M p | xz -0 -C none --block-size=2MiB >w/none.xz
+      for j in 1 2 7 32; do $BP test -v -j $j w 2>&1 | head -3; done
       """)
-    #expect(
-      run.text
-        == "w/none.xz: OK, check cannot be verified: none\nw/with.zst: OK\nw/without.zst: OK, no checksum\n")
+    let rows =
+      "w/none.xz: OK, check cannot be verified: none\nw/with.zst: OK\nw/without.zst: OK, no checksum\n"
+    #expect(run.text == String(repeating: rows, count: 4))
   }
 }

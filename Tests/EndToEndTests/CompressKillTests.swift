@@ -30,13 +30,14 @@ import Testing
 
   @Test("killed at random moments while sources are removed", arguments: [StockFormat.gz, .zst])
   func randomMoments(format: StockFormat) throws {
-    for turn in 0..<12 {
+    let turns = Campaign.cases(40)
+    for turn in 0..<turns {
       try t.shell("cp -a src w")
       let run = try t.start([
         "compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w",
       ])
       // Spread over the run and its start, whatever the machine's pace.
-      usleep(UInt32(turn * turn * 3000))
+      usleep(UInt32(turn * turn * 400_000 / (turns * turns)))
       run.signal(SIGKILL)
       _ = run.wait()
       try expectSafe(format, "turn \(turn)")

@@ -1,3 +1,4 @@
+import BatchEngine
 import TestSupport
 import Testing
 
@@ -34,6 +35,10 @@ enum StockFormat: String, CaseIterable, Sendable, CustomTestStringConvertible {
 extension TreeFixture {
   /// Makes `src`: texts of several sizes in folders, one of them in several blocks of each format.
   func writeTexts(files: Int = 40) throws {
+    try copy(PathBytes("texts-\(files)")) { try $0.makeTexts(files: files) }
+  }
+
+  private func makeTexts(files: Int) throws {
     let made = try shell(
       """
       mkdir -p src/a/b src/c

@@ -7,7 +7,9 @@ import Testing
 extension TreeFixture {
   /// Makes `src`: names of any bytes, lengths around those of blocks, links of both kinds, holes, a FIFO, empty
   /// folders, attributes and access control lists, times of nanoseconds.
-  func writeArchiveTree() throws {
+  func writeArchiveTree() throws { try copy("archive-tree") { try $0.makeArchiveTree() } }
+
+  private func makeArchiveTree() throws {
     let made = try shell(
       #"""
       mkdir -p src/a/b src/c src/empty src/sticky

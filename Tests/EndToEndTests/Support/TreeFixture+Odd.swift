@@ -8,6 +8,10 @@ extension TreeFixture {
   /// Makes `src`: text, noise, zeros and nothing, under names of any bytes, with modes, times, attributes,
   /// access control lists and, as root, owners.
   func writeOddTree(files: Int = 2000) throws {
+    try copy(PathBytes("odd-tree-\(files)")) { try $0.makeOddTree(files: files) }
+  }
+
+  private func makeOddTree(files: Int) throws {
     let made = try shell(
       #"""
       python3 - \#(files) <<'END' && find src -name 'acl*' -print0 | xargs -0 setfacl -m u:65534:r,g:65534:rw

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Runs the tests that `swift build --build-tests` built, and says how long they took.
+
+usage: scripts/run-tests.py [--filter REGEX] [--jobs N]
+
+Each runner is a process that runs some suites one test at a time, so that no test sees what another one changes of its
+process (limits, signals, descriptors); as many runners work at once as there are processors. Output comes as each
+ends. The slowest 20 tests, the whole time and the verdict on all tests come last. Ends with 1 when a test failed.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BUNDLE = ".build/debug/batchprocPackageTests.xctest"
+# What each suite took last time: the slow ones start first, so that no runner is left with one at the end.
+TIMES = ".build/test-times.json"
+# Suites of small tests share a process; its start takes a tenth of a second.
+SMALL = 3.0
+SLOWEST = 20
+MEMORY = "/dev/shm"
+
+ENDED = re.compile(r'^[✔✘] Test (?!run with)(.*?)(?: with (\d+) test cases?)? (?:passed|failed) after ([\d.]+) seconds')
+VERDICT = re.compile(r'^[✔✘] Test run with (\d+) tests? in (\d+) suites? (?:passed|failed) after [\d.]+ seconds(?: with (\d+) issues?)?')
+
+
+def suites(pattern):
+    """The suites, in the order of their names, with how many tests each has."""
+    listed = subprocess.run([BUNDLE, "--testing-library", "swift-testing", "--list-tests"],
+                            stdout=subprocess.PIPE, check=True, text=True).stdout.split("\n")
+    counts = {}
+    for test in filter(None, listed):
+        if re.search(pattern, test):
+            name = test.split("/")[0]
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def plan(counts, times):
+    """Groups of suites, the slowest first; those that are not known go before all that are."""
+    def expected(name):
+        # Where nothing is known, programs take longer than calls.
+        return times.get(name, SMALL + counts[name] if name.startswith("EndToEnd") else counts[name] * 0.05)
+    groups, shared, weight = [], [], 0.0
+    for name in sorted(counts, key=expected, reverse=True):
+        if expected(name) >= SMALL:
+            groups.append([name])
+            continue
+        shared.append(name)
+        weight += expected(name)
+        if weight >= SMALL:
+            groups.append(shared)
+            shared, weight = [], 0.0
+    return groups + ([shared] if shared else [])
+
+
+class Run:
+    def __init__(self, groups, trees):
+        self.groups = groups
+        self.environment = {**os.environ, "NO_COLOR": "1", "BATCHPROC_TEST_TREES": trees}
+        self.lock = threading.Lock()
+        self.tests = []
+        self.suites = {}
+        self.counts = [0, 0, 0]
+        self.failures = []
+
+    def work(self):
+        while True:
+            with self.lock:
+                if not self.groups:
+                    return
+                group = self.groups.pop(0)
+            names = "|".join(re.escape(name) for name in group)
+            started = time.monotonic()
+            runner = subprocess.run(
+                [BUNDLE, "--testing-library", "swift-testing", "--no-parallel", "--filter", f"^({names})/"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                env=self.environment)
+            seconds = time.monotonic() - started
+            with self.lock:
+                self.record(group, seconds, runner.returncode, runner.stdout.decode("utf-8", "replace"))
+
+    def record(self, group, seconds, status, output):
+        verdict = None
+        for line in output.split("\n"):
+            if found := VERDICT.match(line):
+                verdict = [int(number or 0) for number in found.groups()]
+                continue
+            # What started is of interest only when it did not end.
+            if line and (status != 0 or not line.startswith(("◇", "↳ Testing Library", "↳ Target Platform"))):
+                print(line)
+            if found := ENDED.match(line):
+                self.tests.append((float(found[3]), int(found[2] or 1), found[1]))
+        for name in group:
+            self.suites[name] = seconds / len(group)
+        if verdict:
+            self.counts = [a + b for a, b in zip(self.counts, verdict)]
+        if status != 0 or not verdict:
+            self.failures.append(f"{' '.join(group)}: the runner ended with {status}")
+        sys.stdout.flush()
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--filter", default="")
+    options.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    options = options.parse_args()
+    try:
+        with open(TIMES, encoding="utf-8") as file:
+            times = json.load(file)
+    except (OSError, ValueError):
+        times = {}
+    started = time.monotonic()
+    # Trees that many tests copy. See TreeFixture+Copies.swift.
+    with tempfile.TemporaryDirectory(prefix="batchproc-trees-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as trees:
+        run = Run(plan(suites(options.filter), times), trees)
+        workers = [threading.Thread(target=run.work) for _ in range(options.jobs)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        # Some folders in them may not even be changed by their owner.
+        subprocess.run(["chmod", "-R", "u+rwx", trees], check=False)
+    seconds = time.monotonic() - started
+    with open(TIMES, "w", encoding="utf-8") as file:
+        json.dump({**times, **run.suites}, file, indent=1, sort_keys=True)
+
+    print(f"\nThe slowest {SLOWEST} of {run.counts[0]} tests, in seconds, with how many cases:")
+    for took, cases, name in sorted(run.tests, reverse=True)[:SLOWEST]:
+        print(f"{took:8.1f} {cases:5d}  {name}")
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{seconds / 60:.1f} minutes; {(usage.ru_utime + usage.ru_stime) / 60:.1f} minutes of processor time.")
+    for failure in run.failures:
+        print(f"✘ {failure}")
+    tests, suite_count, issues = run.counts
+    word = "failed" if run.failures else "passed"
+    issues = f" with {issues} issues" if issues else ""
+    print(f"{'✘' if run.failures else '✔'} Test run with {tests} tests in {suite_count} suites "
+          f"{word} after {seconds:.3f} seconds{issues}.")
+    sys.exit(1 if run.failures or not tests else 0)
+
+
+if __name__ == "__main__":
+    main()
