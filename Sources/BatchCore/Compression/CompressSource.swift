@@ -110,6 +110,8 @@ public struct CompressSource: BatchSource {
     }
   }
 
+  public var filteredCount: Int { tree.filteredCount }
+
   public func weight(of item: CompressItem) -> Int64 {
     switch item {
     case .file(let record, _, _): record.status.size

@@ -69,6 +69,8 @@ public struct DecompressSource: BatchSource {
     return rivals?.mayHold(target) ?? true
   }
 
+  public var filteredCount: Int { tree.filteredCount }
+
   public func weight(of item: DecompressItem) -> Int64 {
     switch item {
     case .file(let record, _, _), .other(let record): record.status.size

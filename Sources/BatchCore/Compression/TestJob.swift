@@ -59,7 +59,7 @@ public struct TestJob: BatchJob {
           try decoder.decode(record, in: context, restart: { _, _ in }, sink: { _ in })
         }
         if TestJob.isOther(record, outcome) {
-          context.skip()
+          context.skip(.unknownFormat)
         } else if let finding = TestJob.finding(record.path, outcome, context) {
           findings.append(finding)
         }

@@ -53,7 +53,7 @@ public struct CheckJob: BatchJob {
       case .unavailable(let entry, let error):
         let isMissing = error.code == .missing
         if isMissing, ignoresMissing {
-          context.skip()
+          context.skip(.ignored)
           output.append(.ignored)
         } else {
           context.report(Problem(isMissing ? .missing : .unreadable, error))
@@ -63,7 +63,7 @@ public struct CheckJob: BatchJob {
         context.report(Problem(.malformed, error))
         output.append(.malformed)
       case .text(let error):
-        context.skip()
+        context.skip(.text)
         output.append(.text(error))
       case .unreadable(let problem):
         context.report(problem)

@@ -154,7 +154,9 @@ public struct BatchRunner: Sendable {
 
     private func nextPortion() -> ChunkFeed<Job.Item>.Portion? {
       do throws(BatchError) {
-        guard let portion = try feed.next() else { return nil }
+        let portion = try feed.next()
+        context.counters.addFiltered(feed.takeFiltered())
+        guard let portion else { return nil }
         context.counters.addSeen(portion.pathCount)
         return portion
       } catch {

@@ -16,10 +16,15 @@ public protocol BatchSource<Item> {
   /// Bytes that stay in memory from the admission of an item until its result is collected, beside the
   /// buffers of the lane; a bounded number of them is admitted.
   func retained(by item: Item) -> Int64
+
+  /// How many paths the source has left out so far because the options ask for that.
+  var filteredCount: Int { get }
 }
 
 extension BatchSource {
   public func count(of item: Item) -> Int { 1 }
 
   public func retained(by item: Item) -> Int64 { 0 }
+
+  public var filteredCount: Int { 0 }
 }

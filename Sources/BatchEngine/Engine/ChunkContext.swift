@@ -190,8 +190,8 @@ public final class ChunkContext {
   }
 
   /// Counts an item that asks for nothing.
-  public func skip() {
-    counters.addSkipped()
+  public func skip(_ reason: SkipReason) {
+    counters.addSkipped(reason)
   }
 
   /// Reads standard input to its end and counts it as a file.

@@ -15,6 +15,9 @@ final class ChunkFeed<Item: Sendable>: Sendable {
     var planner: ChunkPlanner<Item>
     let count: (Item) -> Int
     let retained: (Item) -> Int64
+    /// What the source has left out so far, and how much of it was taken notice of.
+    let filtered: () -> Int
+    var counted = 0
   }
 
   private let state: Mutex<State>
@@ -27,7 +30,8 @@ final class ChunkFeed<Item: Sendable>: Sendable {
         planner: ChunkPlanner(stride: stride, weight: { speaker.weight(of: $0) }) { () throws(BatchError) in
           try source.next()
         },
-        count: { speaker.count(of: $0) }, retained: { speaker.retained(by: $0) }))
+        count: { speaker.count(of: $0) }, retained: { speaker.retained(by: $0) },
+        filtered: { source.filteredCount }))
   }
 
   /// - Throws: what the source throws.
@@ -37,6 +41,15 @@ final class ChunkFeed<Item: Sendable>: Sendable {
       return Portion(
         chunk: chunk, pathCount: chunk.items.reduce(0) { $0 + state.count($1) },
         retained: chunk.items.reduce(0) { $0 + state.retained($1) })
+    }
+  }
+
+  /// How many paths were left out since the last call.
+  func takeFiltered() -> Int {
+    state.withLock { state in
+      let filtered = state.filtered()
+      defer { state.counted = filtered }
+      return filtered - state.counted
     }
   }
 }

@@ -42,7 +42,7 @@ public struct ListJob: BatchJob {
       switch item {
       case .file(let record):
         do throws(BatchError) {
-          guard let name = try name(record) else { return context.skip() }
+          guard let name = try name(record) else { return context.skip(.notChosen) }
           output.append { render(name, &$0) }
           context.finish()
         } catch {

@@ -8,6 +8,8 @@ public struct TreeSource: BatchSource {
 
   public mutating func next() -> WalkItem? { walker.next() }
 
+  public var filteredCount: Int { walker.filteredCount }
+
   /// Where a file has data; nil when it has no holes or cannot be asked.
   package func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
 

@@ -1,5 +1,36 @@
 import Synchronization
 
+/// Why a path was skipped: there was nothing to do for it, or the options say that it is passed over.
+public enum SkipReason: Sendable, Hashable {
+  /// FIFO, socket, device or symbolic link: nothing to read.
+  case special(FileStatus.Kind)
+  /// Left out by `--exclude`, `--include`, ignore files or sizes.
+  case filtered
+  /// Listed, and gone when it was to be read.
+  case vanished
+  /// Changed, unreadable or special, where the policy says to pass over that.
+  case permitted(Problem.Event)
+  /// The output is there, and as new as its source.
+  case upToDate
+  case compressedAlready
+  /// Its output would not be smaller.
+  case notSmaller
+  /// Its name has no suffix of a format that is known, or its content no such format.
+  case unknownFormat
+  /// An operand named it before.
+  case repeated
+  /// What exists stays as it is.
+  case kept
+  /// A later member of the archive has its name.
+  case superseded
+  /// Nobody asked for this member of the archive, or nothing is left of its name.
+  case notChosen
+  /// Missing, and need not be there.
+  case ignored
+  /// A line of a manifest that is no row.
+  case text
+}
+
 /// What a run has counted so far; any thread may add.
 ///
 /// At the end of a run that was not cancelled, `seen` is the sum of `done`, `failed` and `skipped`.
@@ -14,8 +45,8 @@ public final class Counters: Sendable {
     public var failed = 0
     /// Paths that the policies pass over: special, vanished.
     public var skipped = 0
-    /// How many of the skipped paths are special, by kind; kinds that there were none of are not in it.
-    public var skippedKinds: [FileStatus.Kind: Int] = [:]
+    /// Why the skipped paths were; the counts add up to ``skipped``.
+    public var reasons: [SkipReason: Int] = [:]
     /// Bytes that were read from files.
     public var byteCount: Int64 = 0
     /// Operands that do not exist; also counted as failed.
@@ -29,11 +60,10 @@ public final class Counters: Sendable {
   private let seen = Atomic<Int>(0)
   private let done = Atomic<Int>(0)
   private let failed = Atomic<Int>(0)
-  private let skipped = Atomic<Int>(0)
   private let byteCount = Atomic<Int64>(0)
   private let missing = Atomic<Int>(0)
   private let changed = Atomic<Int>(0)
-  private let skippedKinds = Mutex<[FileStatus.Kind: Int]>([:])
+  private let reasons = Mutex<[SkipReason: Int]>([:])
 
   public init() {}
 
@@ -41,11 +71,11 @@ public final class Counters: Sendable {
     var snapshot = Snapshot()
     snapshot.done = done.load(ordering: .relaxed)
     snapshot.failed = failed.load(ordering: .relaxed)
-    snapshot.skipped = skipped.load(ordering: .relaxed)
     snapshot.byteCount = byteCount.load(ordering: .relaxed)
     snapshot.missing = missing.load(ordering: .relaxed)
     snapshot.changed = changed.load(ordering: .relaxed)
-    snapshot.skippedKinds = skippedKinds.withLock { $0 }
+    snapshot.reasons = reasons.withLock { $0 }
+    snapshot.skipped = snapshot.reasons.values.reduce(0, +)
     // Last, so that a look in between never shows more done than seen.
     snapshot.seen = seen.load(ordering: .relaxed)
     return snapshot
@@ -60,19 +90,35 @@ public final class Counters: Sendable {
   }
 
   package func addFailed() { failed.add(1, ordering: .relaxed) }
-  /// - Parameter kind: of a special path.
-  package func addSkipped(_ kind: FileStatus.Kind? = nil) {
-    skipped.add(1, ordering: .relaxed)
-    if let kind { skippedKinds.withLock { $0[kind, default: 0] += 1 } }
+  package func addSkipped(_ reason: SkipReason, _ count: Int = 1) {
+    reasons.withLock { $0[reason, default: 0] += count }
+  }
+
+  /// Counts paths that the options left out before anybody saw them.
+  func addFiltered(_ count: Int) {
+    guard count > 0 else { return }
+    addSeen(count)
+    addSkipped(.filtered, count)
   }
 
   /// Counts a path that could not be processed.
   package func count(_ problem: Problem, _ severity: Severity) {
-    if severity == .failure { addFailed() } else { addSkipped(problem.kind) }
+    if severity == .failure { addFailed() } else { addSkipped(problem.skipReason) }
     if problem.event == .missing { addMissing() }
   }
 
   func addMissing() { missing.add(1, ordering: .relaxed) }
   package func addChanged() { changed.add(1, ordering: .relaxed) }
   package func addBytes(_ count: Int) { byteCount.add(Int64(count), ordering: .relaxed) }
+}
+
+extension Problem {
+  /// As what a path counts that is passed over because of it.
+  var skipReason: SkipReason {
+    switch event {
+    case .special: .special(kind ?? .unknown)
+    case .vanished: .vanished
+    case .changed, .unreadable, .missing, .malformed: .permitted(event)
+    }
+  }
 }

@@ -144,8 +144,7 @@ struct ArchiveCommand: Command {
         verb: "archived", files: counts.done, bytes: counts.byteCount,
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-          (counts.failed, "failed"),
-          (verified ?? 0, "verified"),
+          (counts.failed, "failed"), (verified ?? 0, "verified"),
         ], tallies: verified.map { [($0, "verified")] } ?? []))
     if session.cancellation.isCancelled {
       return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)

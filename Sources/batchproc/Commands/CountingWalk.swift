@@ -16,6 +16,7 @@ enum CountingWalk {
         total.seen += 1
         total.byteCount += source.weight(of: item)
       }
+      total.seen += source.filteredCount
       return total
     }
   }

@@ -4,11 +4,11 @@ import BatchEngine
 /// One event of `--json`: an object on a line of its own.
 struct JSONLine: Sendable {
   /// The version of the events' form; grows when a member changes its meaning.
-  static let schema = 1
+  static let schema = 2
 
   private var bytes: [UInt8]
 
-  /// Starts `{"type":…,"schema":1,"seq":…`.
+  /// Starts `{"type":…,"schema":2,"seq":…`.
   init(_ type: String, sequence: Int) {
     bytes = Array(#"{"type":"#.utf8)
     JSONText.append(type, to: &bytes)

@@ -80,9 +80,7 @@ final class JSONReporter: Reporter {
         line.add("done", summary.counts.done)
         line.add("failed", summary.counts.failed)
         line.add("skipped", summary.counts.skipped)
-        for (kind, count) in summary.counts.skippedByKind {
-          line.add("skipped_" + kind.noun.lowercased().replacing(" ", with: "_"), count)
-        }
+        for (reason, count) in summary.counts.skippedByReason { line.add("skipped_" + reason.key, count) }
         line.add("changed", summary.counts.changed)
         line.add("bytes", summary.counts.byteCount)
         for (count, word) in text.tallies { line.add(word, count) }

@@ -26,16 +26,60 @@ struct SummaryText: Sendable {
 }
 
 extension Counters.Snapshot {
-  /// What stands behind the number of skipped paths: `skipped (2 FIFOs, 1 socket)`.
+  /// What stands behind the number of skipped paths: `skipped (2 FIFOs, 1 socket, 30 filtered)`.
   var skippedWord: String {
-    let kinds = skippedByKind.map { kind, count in
-      "\(ByteCount.grouped(count)) \(kind.noun)\(count == 1 ? "" : "s")"
-    }
-    return kinds.isEmpty ? "skipped" : "skipped (\(kinds.joined(separator: ", ")))"
+    let words = skippedByReason.map { "\(ByteCount.grouped($0.count)) \($0.reason.word(for: $0.count))" }
+    return words.isEmpty ? "skipped" : "skipped (\(words.joined(separator: ", ")))"
   }
 
   /// In an order that is always the same.
-  var skippedByKind: [(kind: FileStatus.Kind, count: Int)] {
-    skippedKinds.sorted { $0.key.rawValue < $1.key.rawValue }.map { ($0.key, $0.value) }
+  var skippedByReason: [(reason: SkipReason, count: Int)] {
+    reasons.sorted { $0.key.order < $1.key.order }.map { ($0.key, $0.value) }
+  }
+}
+
+extension SkipReason {
+  /// Special files first, then the others by their names.
+  fileprivate var order: String {
+    if case .special(let kind) = self { " \(kind.rawValue)" } else { key }
+  }
+
+  /// As programs know it, behind `skipped_`.
+  var key: String {
+    switch self {
+    case .special(let kind): kind.noun.lowercased().replacing(" ", with: "_")
+    case .filtered: "filtered"
+    case .vanished: "vanished"
+    case .permitted(let event): "permitted_\(event.rawValue)"
+    case .upToDate: "up_to_date"
+    case .compressedAlready: "compressed_already"
+    case .notSmaller: "not_smaller"
+    case .unknownFormat: "unknown_format"
+    case .repeated: "repeated"
+    case .kept: "kept"
+    case .superseded: "superseded"
+    case .notChosen: "not_chosen"
+    case .ignored: "ignored"
+    case .text: "text"
+    }
+  }
+
+  func word(for count: Int) -> String {
+    switch self {
+    case .special(let kind): kind.noun + (count == 1 ? "" : "s")
+    case .filtered: "filtered"
+    case .vanished: "vanished"
+    case .permitted(let event): "\(event.rawValue) and passed over"
+    case .upToDate: "up to date"
+    case .compressedAlready: "compressed already"
+    case .notSmaller: "would not be smaller"
+    case .unknownFormat: "in no known format"
+    case .repeated: "named twice"
+    case .kept: "kept as they are"
+    case .superseded: "superseded"
+    case .notChosen: "not chosen"
+    case .ignored: "ignored"
+    case .text: "other lines"
+    }
   }
 }

@@ -9,7 +9,7 @@ import Testing
   private func text(_ line: JSONLine) -> String { String(decoding: line.finished(), as: UTF8.self) }
 
   @Test func beginsWithTypeSchemaAndSequence() {
-    #expect(text(JSONLine("summary", sequence: 7)) == #"{"type":"summary","schema":1,"seq":7}"# + "\n")
+    #expect(text(JSONLine("summary", sequence: 7)) == #"{"type":"summary","schema":2,"seq":7}"# + "\n")
   }
 
   @Test func holdsEachKindOfValue() {
@@ -20,7 +20,7 @@ import Testing
     line.add("ratio", Double.nan)
     line.add("name", "a\"b\\c")
     let members = #""size":9223372036854775807,"ok":true,"seconds":0.5,"ratio":null,"name":"a\"b\\c""#
-    #expect(text(line) == #"{"type":"file","schema":1,"seq":0,"# + members + "}\n")
+    #expect(text(line) == #"{"type":"file","schema":2,"seq":0,"# + members + "}\n")
   }
 
   @Test func givesPathsAsTextOrInBase64() {
@@ -49,7 +49,7 @@ import Testing
     line.add(error: BatchError.syscall("open", errno: 24, path: "x"))
     #expect(
       text(line)
-        == #"{"type":"error","schema":1,"seq":1,"code":"exhausted","message":"cannot open","errno":24,"#
+        == #"{"type":"error","schema":2,"seq":1,"code":"exhausted","message":"cannot open","errno":24,"#
         + #""reason":"Too many open files","remedy":"raise `ulimit -n`, or lower --max-open-files","path":"x"}"#
         + "\n")
   }

@@ -18,7 +18,12 @@ import Testing
   @Test func tellsWhatKindsWereSkipped() {
     var counts = Counters.Snapshot()
     #expect(counts.skippedWord == "skipped")
-    counts.skippedKinds = [.socket: 1, .fifo: 2, .characterDevice: 1, .symbolicLink: 3000]
-    #expect(counts.skippedWord == "skipped (3,000 symbolic links, 2 FIFOs, 1 socket, 1 character device)")
+    counts.reasons = [
+      .special(.socket): 1, .special(.fifo): 2, .special(.characterDevice): 1, .special(.symbolicLink): 3000,
+      .upToDate: 1, .filtered: 12,
+    ]
+    #expect(
+      counts.skippedWord
+        == "skipped (3,000 symbolic links, 2 FIFOs, 1 socket, 1 character device, 12 filtered, 1 up to date)")
   }
 }

@@ -64,6 +64,8 @@ public struct ArchiveSource: BatchSource {
     return .header(member)
   }
 
+  public var filteredCount: Int { tree.filteredCount }
+
   public func weight(of item: ArchiveItem) -> Int64 {
     switch item {
     case .member(let record, _): ArchiveItem.storedSize(of: record)

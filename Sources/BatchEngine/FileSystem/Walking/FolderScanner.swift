@@ -96,9 +96,13 @@ struct FolderScanner: Sendable {
     var chooser = EntryChooser(directory: directory, names: names, filter: options.filter, isCache: isCache)
     var subdirectories = [DirectoryEntry]()
     var files = [DirectoryEntry]()
+    var filteredCount = 0
     for entry in listing.entries {
       let isFolder = kind(of: entry, names: names, at: folder) == .directory
-      guard chooser.takes(entry, isDirectory: isFolder) else { continue }
+      guard chooser.takes(entry, isDirectory: isFolder) else {
+        filteredCount += 1
+        continue
+      }
       if options.skipsTemporaries, names.withName(at: entry.nameOffset, { TemporaryName($0) != nil }) {
         continue
       }
@@ -107,12 +111,13 @@ struct FolderScanner: Sendable {
     var items = files.prefix(Self.blockSize).compactMap {
       item(for: $0, in: directory, names: names, at: folder)
     }
+    filteredCount += min(files.count, Self.blockSize) - items.count
     if let error = listing.error {
       items.append(.problem(Problem(classify(error, of: directory))))
     }
     return ScannedFolder(
       directory: directory, status: status, names: names, items: items, rest: files.dropFirst(Self.blockSize),
-      subdirectories: subdirectories)
+      subdirectories: subdirectories, filteredCount: filteredCount)
   }
 
   private func kind(

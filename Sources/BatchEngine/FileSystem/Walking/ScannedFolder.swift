@@ -10,4 +10,6 @@ struct ScannedFolder: Sendable {
   package let rest: ArraySlice<DirectoryEntry>
   /// The folders in it, in the order of their names.
   let subdirectories: [DirectoryEntry]
+  /// How many entries the options left out, as far as they were looked at.
+  var filteredCount = 0
 }

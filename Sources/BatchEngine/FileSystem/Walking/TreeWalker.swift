@@ -30,6 +30,8 @@ package struct TreeWalker {
   private var levels: [Level] = []
   private var ancestors: Set<FileIdentity> = []
   private var rootDevice: UInt64 = 0
+  /// How many paths the options left out so far; a folder that is left out counts as one.
+  package private(set) var filteredCount = 0
 
   /// - Parameter operands: the paths to walk; `-` is standard input. The next one is asked for when
   ///   the walk gets there.
@@ -92,7 +94,7 @@ package struct TreeWalker {
   }
 
   /// An operand that is a symbolic link, where those are taken as they are.
-  private func linkOperand(_ operand: PathBytes) -> WalkItem? {
+  private mutating func linkOperand(_ operand: PathBytes) -> WalkItem? {
     guard scanner.options.takesEverything, !scanner.options.followsLinks else { return nil }
     var raw = stat()
     let result = operand.withCString {
@@ -103,7 +105,9 @@ package struct TreeWalker {
     return fileOperand(operand, status, followsLinks: false)
   }
 
-  private func fileOperand(_ operand: PathBytes, _ status: FileStatus, followsLinks: Bool) -> WalkItem? {
+  private mutating func fileOperand(
+    _ operand: PathBytes, _ status: FileStatus, followsLinks: Bool
+  ) -> WalkItem? {
     guard scanner.options.yields(status.kind) else {
       return .problem(
         Problem(
@@ -117,8 +121,12 @@ package struct TreeWalker {
     var chooser = EntryChooser(
       directory: directory, names: names, filter: scanner.options.filter, isCache: false)
     let entry = DirectoryEntry(nameOffset: 0, kind: .regular, inode: status.identity.inode)
-    guard chooser.takes(entry, isDirectory: false) else { return nil }
-    guard status.kind != .regular || scanner.options.takes(status) else { return nil }
+    guard chooser.takes(entry, isDirectory: false),
+      status.kind != .regular || scanner.options.takes(status)
+    else {
+      filteredCount += 1
+      return nil
+    }
     return .file(
       FileRecord(
         directory: directory, names: names, nameOffset: 0, status: status, followsLinks: followsLinks))
@@ -145,6 +153,7 @@ package struct TreeWalker {
         let entries = levels[top].rest.prefix(FolderScanner.blockSize)
         levels[top].rest = levels[top].rest.dropFirst(entries.count)
         levels[top].block = scanner.block(entries, of: levels[top].folder)
+        filteredCount += max(0, entries.count - levels[top].block.count)
         levels[top].position = 0
         continue
       }
@@ -182,6 +191,7 @@ package struct TreeWalker {
 
   private mutating func descend(into folder: ScannedFolder) {
     if let identity = folder.directory.identity { ancestors.insert(identity) }
+    filteredCount += folder.filteredCount
     levels.append(Level(folder))
     offerAhead(levels.count - 1)
   }

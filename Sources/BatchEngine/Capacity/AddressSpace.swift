@@ -1,0 +1,33 @@
+import Glibc
+
+/// What a limit of the address space (`ulimit -v`) leaves.
+///
+/// An allocation that fails ends a Swift program by a trap, so what cannot be had is found out before anything begins.
+package enum AddressSpace {
+  /// Whether there is a limit at all.
+  package static var isLimited: Bool {
+    var limit = rlimit()
+    return getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 && limit.rlim_cur != rlim_t.max
+  }
+
+  /// How many parts of some bytes each can be had at once, `count` at most.
+  package static func available(upTo count: Int, ofBytes byteCount: Int) -> Int {
+    guard isLimited, byteCount > 0 else { return count }
+    var (least, most) = (0, count)
+    while least < most {
+      let middle = least + (most - least + 1) / 2
+      if canMap(middle, byteCount) { least = middle } else { most = middle - 1 }
+    }
+    return least
+  }
+
+  /// Takes address space and no memory.
+  private static func canMap(_ count: Int, _ byteCount: Int) -> Bool {
+    let (size, isTooLarge) = count.multipliedReportingOverflow(by: byteCount)
+    guard !isTooLarge, size > 0 else { return false }
+    let place = mmap(nil, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    guard let place, place != MAP_FAILED else { return false }
+    munmap(place, size)
+    return true
+  }
+}
