@@ -95,7 +95,7 @@ public struct CompressJob: BatchJob {
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
         if let plan { rows.append(TransformRow(.link(name, plan.decision))) }
       case .compressed(let record): rows.append(TransformRow(skip(record, .compressedAlready, context)))
-      case .repeated: context.skip()
+      case .repeated: context.skip(.repeated)
       case .problem(let problem): context.report(problem)
       }
     }
@@ -107,7 +107,7 @@ public struct CompressJob: BatchJob {
     private func skip(
       _ record: FileRecord, _ outcome: TransformOutcome, output: FileIdentity? = nil, _ context: ChunkContext
     ) -> TransformRow.Content {
-      context.skip()
+      context.skip(outcome.skipReason)
       return .report(
         TransformReport(source: record.path, outcome: outcome), SharedSource.of(record, output: output))
     }

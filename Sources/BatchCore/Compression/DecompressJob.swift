@@ -92,7 +92,7 @@ public struct DecompressJob: BatchJob {
 
     /// A file without a suffix that is known is skipped in a folder, and refused as an operand.
     private func passOver(_ record: FileRecord, _ context: ChunkContext) {
-      guard record.isOperand else { return context.skip() }
+      guard record.isOperand else { return context.skip(.unknownFormat) }
       let format = decoder.unsupportedFormat(of: record, in: context)
       let reason = format?.message ?? "has no suffix that is known"
       context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
@@ -118,7 +118,7 @@ public struct DecompressJob: BatchJob {
       switch plan.decision {
       case .write, .rewrite: break
       case .upToDate(let output):
-        context.skip()
+        context.skip(.upToDate)
         return .report(
           TransformReport(source: record.path, outcome: .upToDate), SharedSource.of(record, output: output))
       case .refused(let error):

@@ -104,9 +104,9 @@ public final class TransformCollector: BatchCollector {
 
   private func take(_ name: FurtherName, _ decision: OutputDecision) {
     switch links.take(name, decision) {
-    case .skip: run.counters.addSkipped()
+    case .skip: run.counters.addSkipped(.withoutFirst)
     case .report(let outcome):
-      run.counters.addSkipped()
+      run.counters.addSkipped(outcome.skipReason)
       waiting.append(.report(TransformReport(source: name.record.path, outcome: outcome)))
     case .link(let link):
       outputs.committer.reserve()
@@ -150,7 +150,7 @@ public final class TransformCollector: BatchCollector {
     let options = outputs.options
     guard options.compressesAll || size < file.record.status.size else {
       abandon(file)
-      run.counters.addSkipped()
+      run.counters.addSkipped(.notSmaller)
       let source = SharedSource.of(file.record)
       if let source { links.note(.notSmaller, of: source) }
       waiting.append(.report(TransformReport(source: file.record.path, outcome: .notSmaller)))
@@ -182,7 +182,7 @@ public final class TransformCollector: BatchCollector {
     if let source = SharedSource.of(file.record) { links.note(nil, of: source) }
     // A file that changed has no output: whatever the policy, it is not done.
     let severity = problem.event == .changed ? .failure : run.options.policy.severity(of: problem.event)
-    if severity == .failure { run.counters.addFailed() } else { run.counters.addSkipped(problem.kind) }
+    if severity == .failure { run.counters.addFailed() } else { run.counters.addSkipped(problem.skipReason) }
     waiting.append(.problem(problem, severity))
   }
 
@@ -227,9 +227,9 @@ public final class TransformCollector: BatchCollector {
       links.linked(name)
       run.counters.addDone()
       try tell(TransformReport(source: name.record.path, outcome: .linked(target: name.target)))
-    case .withoutFirst: run.counters.addSkipped()
+    case .withoutFirst: run.counters.addSkipped(.withoutFirst)
     case .failed(let error):
-      guard !links.hasFailed(name) else { return run.counters.addSkipped() }
+      guard !links.hasFailed(name) else { return run.counters.addSkipped(.withoutFirst) }
       run.report(Problem(.unreadable, error))
     }
   }

@@ -190,7 +190,7 @@ public final class ChunkContext {
   }
 
   /// Counts an item that asks for nothing.
-  public func skip(_ reason: SkipReason) {
+  public func skip(_ reason: SkipReason = .notChosen) {
     counters.addSkipped(reason)
   }
 

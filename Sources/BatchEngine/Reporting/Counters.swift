@@ -17,6 +17,8 @@ public enum SkipReason: Sendable, Hashable {
   case notSmaller
   /// Its name has no suffix of a format that is known, or its content no such format.
   case unknownFormat
+  /// A further name of a file that got no output under its first one.
+  case withoutFirst
   /// An operand named it before.
   case repeated
   /// What exists stays as it is.
@@ -90,7 +92,7 @@ public final class Counters: Sendable {
   }
 
   package func addFailed() { failed.add(1, ordering: .relaxed) }
-  package func addSkipped(_ reason: SkipReason, _ count: Int = 1) {
+  package func addSkipped(_ reason: SkipReason = .notChosen, _ count: Int = 1) {
     reasons.withLock { $0[reason, default: 0] += count }
   }
 
@@ -114,7 +116,7 @@ public final class Counters: Sendable {
 
 extension Problem {
   /// As what a path counts that is passed over because of it.
-  var skipReason: SkipReason {
+  package var skipReason: SkipReason {
     switch event {
     case .special: .special(kind ?? .unknown)
     case .vanished: .vanished

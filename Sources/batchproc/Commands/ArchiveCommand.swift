@@ -16,7 +16,8 @@ struct ArchiveCommand: Command {
     self.common = common
     operands = parsed.operands
     session = try Session(
-      common, environment: environment, stride: choices.format.stride(count: common.stride))
+      common, environment: environment, stride: choices.format.stride(count: common.stride),
+      laneMemory: try choices.format.memoryOfLane(level: choices.level))
   }
 
   /// - Throws: what ends the run before it begins.

@@ -10,9 +10,15 @@ extension CommonOptions {
   private static let threadsOfRun = 8
   /// A lane, and the reader of a large file beside it.
   private static let threadsOfLane = 2
+  /// Address space of a thread, for its stack, and of what a run and a lane have beside that.
+  private static let memoryOfThread = 8 << 20
+  private static let memoryOfRun = 16 << 20
+  private static let memoryOfLane = 4 << 20
 
   /// - Throws: `exhausted` when the process may open too few files.
-  func batchOptions(_ capacity: Capacity) throws(BatchError) -> BatchOptions {
+  ///
+  /// - Parameter laneMemory: bytes that one operation takes at most.
+  func batchOptions(_ capacity: Capacity, laneMemory: Int = 0) throws(BatchError) -> BatchOptions {
     var options = BatchOptions()
     let limit = DescriptorLimit.raise().free
     let allowed = try limit.budget()
@@ -22,8 +28,10 @@ extension CommonOptions {
     options.descriptors = min(options.descriptors, 2 * DescriptorBudget.tokensToRead * Self.mostLanes)
     // More lanes than descriptors would only wait for one another.
     let lanes = max(1, options.descriptors / DescriptorBudget.tokensToRead)
-    options.concurrency = try lowered(min(concurrency ?? capacity.concurrency, max(lanes, 1), Self.mostLanes))
-    options.runsOnCaller = options.concurrency == 1 && qos == .default
+    options.concurrency = try fitting(
+      laneMemory, try lowered(min(concurrency ?? capacity.concurrency, max(lanes, 1), Self.mostLanes)))
+    // A run on the caller's thread could neither be held back nor change its concurrency.
+    options.runsOnCaller = concurrency == 1 && qos == .default && maxLoad == nil
     if let stride { options.stride = .fixed(stride) }
     if let maxMemory {
       options.memory = Int(clamping: maxMemory)
@@ -43,6 +51,21 @@ extension CommonOptions {
       throw BatchError(
         .exhausted, "only \(threads) threads can be started: at least \(own + Self.threadsOfLane) are needed",
         remedy: "raise `ulimit -u` or `ulimit -v`")
+    }
+    return min(concurrency, lanes)
+  }
+
+  /// What a limited address space is enough for.
+  private func fitting(_ laneMemory: Int, _ concurrency: Int) throws(BatchError) -> Int {
+    let threads = Self.threadsOfRun + readAhead(concurrency: concurrency)
+    let own = Self.memoryOfRun + threads * Self.memoryOfThread
+    let lane = laneMemory + Self.memoryOfLane + Self.threadsOfLane * Self.memoryOfThread
+    let parts = AddressSpace.available(upTo: concurrency + (own + lane - 1) / lane, ofBytes: lane)
+    let lanes = parts - (own + lane - 1) / lane
+    guard lanes > 0 else {
+      throw BatchError(
+        .exhausted, "the address space that is left is too small: at least \(ByteCount.text(Int64(own + lane))) are needed",
+        remedy: "raise `ulimit -v`")
     }
     return min(concurrency, lanes)
   }

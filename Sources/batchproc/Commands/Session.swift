@@ -27,10 +27,11 @@ final class Session: Sendable {
   /// - Parameters:
   ///   - outputs: of a run that writes one for each source, which wait for their names with open descriptors.
   ///   - stride: in the place of what --stride says.
+  ///   - laneMemory: bytes that one operation takes at most.
   ///   - observing: puts an observer before the reporter.
   init(
     _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: TransformOptions? = nil,
-    stride: ChunkStride? = nil,
+    stride: ChunkStride? = nil, laneMemory: Int = 0,
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
@@ -47,7 +48,7 @@ final class Session: Sendable {
       common.json
       ? JSONReporter(stream: output, cancellation: cancellation, diagnostics: diagnostics)
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
-    var options = try common.batchOptions(Capacity.current())
+    var options = try common.batchOptions(Capacity.current(), laneMemory: laneMemory)
     if let stride { options.stride = stride }
     var outputs = outputs
     if var shared = outputs {

@@ -29,7 +29,8 @@ struct TransformCommand: Command {
     options.removesSource = choices.removesSource
     options.isSynced = common.fsync
     options.compressesAll = choices.compressesAll
-    session = try Session(common, environment: environment, outputs: options) { reporter in
+    let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
+    session = try Session(common, environment: environment, outputs: options, laneMemory: laneMemory) { reporter in
       let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
       return new
@@ -124,15 +125,8 @@ struct TransformCommand: Command {
       text: SummaryText(
         verb: compresses ? "compressed" : "decompressed", files: counts.done, bytes: counts.byteCount,
         others: [
-          (Int(ratio.rounded()), "% of the size"), (outputs.upToDate, "up to date"),
-          (outputs.compressedAlready, "compressed already"), (outputs.notSmaller, "would not be smaller"),
-          (outputs.linked, "linked"),
-        ] + gaps.words + [
-          (
-            counts.skipped - outputs.upToDate - outputs.compressedAlready - outputs.notSmaller,
-            counts.skippedWord
-          ), (counts.failed, "failed"),
-        ],
+          (Int(ratio.rounded()), "% of the size"), (outputs.linked, "linked"),
+        ] + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
         tallies: [
           (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
           (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),

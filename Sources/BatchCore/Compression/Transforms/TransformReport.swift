@@ -9,6 +9,16 @@ public enum TransformOutcome: Sendable, Hashable {
   /// The output would not have been smaller.
   case notSmaller
   case linked(target: PathBytes)
+
+  /// As what a source counts that got no output of its own.
+  var skipReason: SkipReason {
+    switch self {
+    case .upToDate: .upToDate
+    case .compressedAlready: .compressedAlready
+    case .notSmaller: .notSmaller
+    case .written, .linked: .withoutFirst
+    }
+  }
 }
 
 /// What a run says of one source, in tree order, when the output is safe.
