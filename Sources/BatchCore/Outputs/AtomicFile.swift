@@ -22,16 +22,23 @@ public final class AtomicFile: Sendable {
   ///   - target: its folder must exist; links on the way to the folder are followed.
   ///   - replacing: whether a file or symbolic link that has the name gives way to this one. The link
   ///     itself is replaced; what it points to is left alone.
+  ///   - run: whose calls open the folder.
   ///   - registry: notes the temporary file as long as it exists.
   /// - Throws: `.invalid` when the name is taken by something that may not be replaced (folders,
   ///   FIFOs, sockets and devices never may), `.unwritable` when the folder takes no file.
-  public init(
-    at target: PathBytes, replacing: Bool, registry: AtomicFileRegistry = .shared
+  public convenience init(
+    at target: PathBytes, replacing: Bool, in run: RunContext, registry: AtomicFileRegistry = .shared
+  ) throws(BatchError) {
+    try self.init(at: target, replacing: replacing, calls: run.calls, registry: registry)
+  }
+
+  init(
+    at target: PathBytes, replacing: Bool, calls: any FileSystemCalls, registry: AtomicFileRegistry
   ) throws(BatchError) {
     self.target = target
     output = Mutex(
       try AtomicFileOutput(
-        at: target, in: nil, isReplacing: replacing, unnamedWith: nil, registry: registry))
+        at: target, in: .opening(calls), isReplacing: replacing, unnamedWith: nil, registry: registry))
   }
 
   /// Opens the file in a folder that is open, when what has the target's name was looked at.
@@ -45,7 +52,7 @@ public final class AtomicFile: Sendable {
     self.target = target
     output = Mutex(
       try AtomicFileOutput(
-        at: target, in: folder, isReplacing: replacing, unnamedWith: permissions, registry: registry))
+        at: target, in: .open(folder), isReplacing: replacing, unnamedWith: permissions, registry: registry))
   }
 
   /// Appends bytes, all of them.

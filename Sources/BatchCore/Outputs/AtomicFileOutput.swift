@@ -18,21 +18,32 @@ struct AtomicFileOutput: ~Copyable, Sendable {
   /// Whether the last piece that was written as sparse was left out.
   var endsInHole = false
 
+  /// The folder of a target.
+  enum Folder {
+    /// It is open, and what has the target's name was looked at.
+    case open(OutputFolder)
+    /// It is opened by these calls, links followed, and then looked into.
+    case opening(any FileSystemCalls)
+  }
+
   /// - Parameters:
-  ///   - folder: the target's, when it is open and its content was looked at; nil opens it and looks.
   ///   - permissions: of a file that replaces nothing and gets no temporary name where the folder takes such files;
   ///     nil makes a file with a temporary name, its owner's alone.
   init(
-    at target: PathBytes, in folder: OutputFolder?, isReplacing: Bool, unnamedWith permissions: UInt32?,
+    at target: PathBytes, in place: Folder, isReplacing: Bool, unnamedWith permissions: UInt32?,
     registry: AtomicFileRegistry
   ) throws(BatchError) {
     let last = target.lastComponent
     guard target.bytes.last != UInt8(ascii: "/"), !last.isEmpty, !last.isDots, !target.containsNUL else {
       throw BatchError(.invalid, "not the name of a file to write", path: target)
     }
-    let known = folder
-    let folder = if let known { known } else { try OutputFolder(of: target) }
-    if known == nil { try Self.check(target, in: folder.raw, isReplacing: isReplacing) }
+    let folder: OutputFolder
+    switch place {
+    case .open(let known): folder = known
+    case .opening(let calls):
+      folder = try OutputFolder(of: target, calls: calls)
+      try Self.check(target, in: folder.raw, isReplacing: isReplacing)
+    }
     let created = try Self.create(
       for: target, in: folder, unnamedWith: isReplacing ? nil : permissions, registry: registry)
     self.target = target

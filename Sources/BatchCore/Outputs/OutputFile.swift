@@ -19,20 +19,20 @@ public final class OutputFile: ResultStream {
   /// - Parameters:
   ///   - isReplacing: whether a file that has the name gives way.
   ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
-  ///   - cancellation: ends the wait for a reader that is slow.
+  ///   - run: whose calls open the folder, and whose cancellation ends the wait for a reader that is slow.
   ///   - filter: changes what is written to a terminal, as in ``StandardOutput``.
-  /// - Throws: as ``AtomicFile/init(at:replacing:registry:)``.
+  /// - Throws: as ``AtomicFile/init(at:replacing:in:registry:)``.
   public init(
-    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, cancellation: Cancellation,
+    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
   ) throws(BatchError) {
     self.path = path
     self.isSynced = isSynced
-    if let device = try OutputDevice(path, cancellation: cancellation, terminalFilter: filter) {
+    if let device = try OutputDevice(path, cancellation: run.cancellation, terminalFilter: filter) {
       target = .device(device)
     } else {
       _ = StaleTemporaries.remove(in: path.parent)
-      target = .file(try AtomicFile(at: path, replacing: isReplacing))
+      target = .file(try AtomicFile(at: path, replacing: isReplacing, in: run))
     }
   }
 

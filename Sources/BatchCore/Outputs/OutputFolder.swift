@@ -47,8 +47,7 @@ final class OutputFolder: Sendable {
   /// Opens the folder of an output that was named by the user; links on the way are followed.
   ///
   /// - Throws: `unwritable`, or `exhausted`, with the path of the output.
-  convenience init(of target: PathBytes) throws(BatchError) {
-    let calls = LinuxCalls()
+  convenience init(of target: PathBytes, calls: any FileSystemCalls) throws(BatchError) {
     do throws(BatchError) {
       let descriptor = try DirectoryOpener(calls: calls).open(target.parent, followingLast: true)
       let status = try calls.status(of: descriptor)

@@ -92,7 +92,7 @@ struct ArchiveCommand: Command {
       throw BatchError(.invalid, "is a pipe or a device: --verify cannot read it back", path: path)
     }
     let file = try OutputFile(
-      path, isReplacing: choices.replacesOutput, isSynced: common.fsync, cancellation: session.cancellation)
+      path, isReplacing: choices.replacesOutput, isSynced: common.fsync, in: session.context)
     guard choices.replacesOutput || !file.isTerminal else {
       throw BatchError(.invalid, "an archive is not for a terminal", path: path, remedy: "give --force")
     }

@@ -54,7 +54,7 @@ struct HashCommand: Command {
   private func openFile() throws(BatchError) -> OutputFile? {
     guard let path = options.output, !common.dryRun else { return nil }
     return try OutputFile(
-      path, isReplacing: options.replacesOutput, isSynced: common.fsync, cancellation: session.cancellation,
+      path, isReplacing: options.replacesOutput, isSynced: common.fsync, in: session.context,
       terminalFilter: TerminalText.defuse)
   }
 

@@ -125,3 +125,15 @@ extension OutputFolders {
     return try prepare(place(of: record, after: &last))
   }
 }
+
+extension OutputFolder {
+  convenience init(of target: PathBytes) throws(BatchError) { try self.init(of: target, calls: LinuxCalls()) }
+}
+
+extension AtomicFile {
+  convenience init(
+    at target: PathBytes, replacing: Bool, registry: AtomicFileRegistry = .shared
+  ) throws(BatchError) {
+    try self.init(at: target, replacing: replacing, calls: LinuxCalls(), registry: registry)
+  }
+}
