@@ -11,8 +11,8 @@ public final class TransformCollector: BatchCollector {
   private enum Waiting {
     case report(TransformReport)
     case problem(Problem, Severity)
-    case output(TransformReport, OutputCommitter.Ticket, SharedSource?)
-    case link(FurtherName, OutputCommitter.Ticket)
+    case output(TransformReport, OutputCommitter.Commitment, SharedSource?)
+    case link(FurtherName, OutputCommitter.Commitment)
   }
 
   /// So many may wait for one output before it is committed in a batch of its own.
@@ -86,9 +86,9 @@ public final class TransformCollector: BatchCollector {
     case .report(let report, let source):
       if let source { links.note(report.outcome, of: source) }
       waiting.append(.report(report))
-    case .output(let report, let ticket, let source):
+    case .output(let report, let commitment, let source):
       if let source { links.note(report.outcome, of: source) }
-      waiting.append(.output(report, ticket, source))
+      waiting.append(.output(report, commitment, source))
     case .failed(let source): links.note(nil, of: source)
     case .link(let name, let decision): take(name, decision)
     case .block(let file, let block, let start): try append(block, of: file, start)
@@ -194,11 +194,11 @@ public final class TransformCollector: BatchCollector {
       switch waiting[reported] {
       case .report(let report): try tell(report)
       case .problem(let problem, let severity): run.report(problem, severity: severity)
-      case .output(let report, let ticket, let source):
-        guard let outcome = outputs.committer.outcome(of: ticket) else { return compact() }
+      case .output(let report, let commitment, let source):
+        guard let outcome = outputs.committer.outcome(of: commitment) else { return compact() }
         try settle(report, outcome, source)
-      case .link(let name, let ticket):
-        guard let outcome = outputs.committer.outcome(of: ticket) else { return compact() }
+      case .link(let name, let commitment):
+        guard let outcome = outputs.committer.outcome(of: commitment) else { return compact() }
         try settle(name, outcome)
       }
       reported += 1
@@ -237,7 +237,11 @@ public final class TransformCollector: BatchCollector {
   /// Lets go of what has been reported, when that is most of what there is.
   private func compact() {
     guard reported * 2 >= waiting.count else { return }
-    waiting.removeFirst(reported)
+    if reported == waiting.count {
+      waiting.removeAll(keepingCapacity: true)
+    } else {
+      waiting.removeFirst(reported)
+    }
     reported = 0
   }
 

@@ -13,8 +13,13 @@ import Synchronization
 /// A place is the last thing that is taken for an output: whoever waits for one may hold descriptors and memory, and
 /// whoever holds one waits for neither.
 final class OutputCommitter: Sendable {
+  private typealias Ticket = Int
+
   /// What an output is known by from ``add(_:)`` to ``outcome(of:)``.
-  typealias Ticket = Int
+  enum Commitment: Sendable {
+    case settled(CommitOutcome)
+    case waiting(Int)
+  }
 
   private struct Entry {
     let ticket: Ticket
@@ -70,23 +75,28 @@ final class OutputCommitter: Sendable {
   }
 
   /// Takes a finished output; it holds its place until it is committed, which is at once where nothing is synced.
-  func add(_ output: Staged) -> Ticket {
+  func add(_ output: Staged) -> Commitment {
+    guard isSynced else {
+      let outcome = commit(alone: output)
+      freePlaces(1)
+      return .settled(outcome)
+    }
     let (ticket, isDue) = state.withLock { state in
       state.tickets += 1
-      let ticket = state.tickets
-      guard isSynced else { return (ticket, false) }
-      state.staged.append(Entry(ticket: ticket, output: output))
+      state.staged.append(Entry(ticket: state.tickets, output: output))
       // Half, so that lanes find places while the batch is written to the disk.
-      return (ticket, state.staged.count >= max(1, limit / 2) || state.waiting > 0)
+      return (state.tickets, state.staged.count >= max(1, limit / 2) || state.waiting > 0)
     }
-    if !isSynced { commit([Entry(ticket: ticket, output: output)]) }
     if isDue { queue.async { self.commit() } }
-    return ticket
+    return .waiting(ticket)
   }
 
   /// What became of an output, for the first who asks; nil as long as it is not committed.
-  func outcome(of ticket: Ticket) -> CommitOutcome? {
-    state.withLock { $0.outcomes.removeValue(forKey: ticket) }
+  func outcome(of commitment: Commitment) -> CommitOutcome? {
+    switch commitment {
+    case .settled(let outcome): outcome
+    case .waiting(let ticket): state.withLock { $0.outcomes.removeValue(forKey: ticket) }
+    }
   }
 
   /// Commits everything that is staged.
@@ -123,8 +133,22 @@ final class OutputCommitter: Sendable {
     if !batch.isEmpty { commit(batch) }
   }
 
+  /// Gives an output its name where nothing is synced.
+  private func commit(alone output: Staged) -> CommitOutcome {
+    do throws(BatchError) {
+      switch output {
+      case .file(let file): try calls.publish(file.file)
+      case .link(let link): guard try link.make() != nil else { return .withoutFirst }
+      }
+    } catch {
+      output.file?.discard()
+      return .failed(error)
+    }
+    return .committed(remaining: output.removeSource(by: calls))
+  }
+
   private func commit(_ batch: [Entry]) {
-    let committed = Batch(batch, isSynced: isSynced, devices, calls)
+    let committed = Batch(batch, devices, calls)
     committed.run()
     state.withLock { state in
       for (ticket, outcome) in committed.outcomes { state.outcomes[ticket] = outcome }
@@ -136,32 +160,22 @@ final class OutputCommitter: Sendable {
   private final class Batch {
     private(set) var outcomes: [(Ticket, CommitOutcome)] = []
     private var entries: [Entry]
-    private let isSynced: Bool
     private let devices: OutputDevices
     private let calls: any CommitCalls
 
-    init(_ entries: [Entry], isSynced: Bool, _ devices: OutputDevices, _ calls: any CommitCalls) {
+    init(_ entries: [Entry], _ devices: OutputDevices, _ calls: any CommitCalls) {
       self.entries = entries
-      self.isSynced = isSynced
       self.devices = devices
       self.calls = calls
       outcomes.reserveCapacity(entries.count)
     }
 
     func run() {
-      if isSynced { sync() }
+      sync()
       publish()
-      if isSynced { syncFolders() }
+      syncFolders()
       for entry in entries {
-        var remaining: BatchError?
-        if case .file(let output) = entry.output, let folder = output.removedFrom {
-          do throws(BatchError) {
-            try calls.remove(output.source, seen: output.read, in: folder)
-          } catch {
-            remaining = error
-          }
-        }
-        outcomes.append((entry.ticket, .committed(remaining: remaining)))
+        outcomes.append((entry.ticket, .committed(remaining: entry.output.removeSource(by: calls))))
       }
     }
 

@@ -54,6 +54,19 @@ enum Staged: Sendable {
   var file: AtomicFile? {
     if case .file(let output) = self { output.file } else { nil }
   }
+
+  /// Removes the source where that is asked for.
+  ///
+  /// - Returns: why it could not be removed.
+  func removeSource(by calls: any CommitCalls) -> BatchError? {
+    guard case .file(let output) = self, let folder = output.removedFrom else { return nil }
+    do throws(BatchError) {
+      try calls.remove(output.source, seen: output.read, in: folder)
+      return nil
+    } catch {
+      return error
+    }
+  }
 }
 
 /// What became of a staged output.

@@ -7,8 +7,8 @@ import Testing
 @Suite("A committer of outputs", .timeLimit(.minutes(1)))
 struct OutputCommitterTests {
   private let fixture: TreeFixture
-  /// The outputs that were staged, by their tickets.
-  private let staged = Recorder<(ticket: OutputCommitter.Ticket, name: String)>()
+  /// The outputs that were staged, in order.
+  private let staged = Recorder<(commitment: OutputCommitter.Commitment, name: String)>()
   private let folders: OutputFolders
 
   init() throws {
@@ -25,8 +25,8 @@ struct OutputCommitterTests {
 
   /// What became of what was staged, in that order.
   private func outcomes(_ committer: OutputCommitter) -> [String] {
-    staged.values.compactMap { ticket, name in
-      switch committer.outcome(of: ticket) {
+    staged.values.compactMap { commitment, name in
+      switch committer.outcome(of: commitment) {
       case nil: nil
       case .committed(nil): "done \(name)"
       case .committed(let error?), .failed(let error): "failed \(name): \(error.message)"
@@ -220,7 +220,7 @@ struct OutputCommitterTests {
   @Test("has no more outputs open than it may, and gets by with one", arguments: [1, 2, 5], [1, 8])
   func places(limit: Int, threads: Int) async throws {
     let open = Crowd()
-    let done = Recorder<OutputCommitter.Ticket>()
+    let done = Recorder<OutputCommitter.Commitment>()
     // An output is closed when it gets its name.
     let leave: @Sendable () -> Void = { open.leave() }
     let calls = FaultyCommitCalls(

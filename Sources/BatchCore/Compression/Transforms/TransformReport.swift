@@ -62,7 +62,7 @@ public struct TransformRow: Sendable {
     /// A source without an output to wait for.
     case report(TransformReport, SharedSource?)
     /// A source whose output waits for its name.
-    case output(TransformReport, OutputCommitter.Ticket, SharedSource?)
+    case output(TransformReport, OutputCommitter.Commitment, SharedSource?)
     /// A source that failed, which was reported, and has further names.
     case failed(SharedSource)
     /// A further name, and the decision about its output.
