@@ -64,7 +64,8 @@ extension CommonOptions {
     let lanes = parts - (own + lane - 1) / lane
     guard lanes > 0 else {
       throw BatchError(
-        .exhausted, "the address space that is left is too small: at least \(ByteCount.text(Int64(own + lane))) are needed",
+        .exhausted,
+        "the address space that is left is too small: at least \(ByteCount.text(Int64(own + lane))) are needed",
         remedy: "raise `ulimit -v`")
     }
     return min(concurrency, lanes)

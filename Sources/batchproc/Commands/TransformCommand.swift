@@ -30,7 +30,8 @@ struct TransformCommand: Command {
     options.isSynced = common.fsync
     options.compressesAll = choices.compressesAll
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
-    session = try Session(common, environment: environment, outputs: options, laneMemory: laneMemory) { reporter in
+    session = try Session(common, environment: environment, outputs: options, laneMemory: laneMemory) {
+      reporter in
       let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
       return new
