@@ -142,7 +142,8 @@ void clinux_reraise(int number) {
   sigemptyset(&set);
   sigaddset(&set, number);
   pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-  kill(getpid(), number);
+  // To this thread: another one may take its time over a signal that dumps core, and this one would go on.
+  raise(number);
 }
 
 void clinux_ignore_signal(int number) { signal(number, SIG_IGN); }

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import Glibc
 import TestSupport
 import Testing
 
@@ -94,9 +95,16 @@ import Testing
 
   @Test("a list that is still being written is waited for")
   func slowList() throws {
-    let run = try t.shell(
-      "(for f in t/text t/big t/empty; do printf $f'\\0'; sleep 0.1; done) | $BP hash -q --files0-from - | cut -c67-"
-    )
+    try t.shell("mkfifo list")
+    let program = try t.startShell("$BP hash -q --files0-from - <list | cut -c67-")
+    let writer = t.path("list").withCString { open($0, O_RDWR | O_CLOEXEC) }
+    try #require(writer >= 0)
+    for name in ["t/text", "t/big", "t/empty"] {
+      try #require(write(writer, name + "\0", name.utf8.count + 1) == name.utf8.count + 1)
+      #expect(eventually { t.isEmpty("list") })
+    }
+    close(writer)
+    let run = program.wait()
     #expect(run.text == "t/text\nt/big\nt/empty\n", "\(run.text)")
   }
 

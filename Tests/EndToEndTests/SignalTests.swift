@@ -82,7 +82,7 @@ import Testing
     try t.shell(
       "mkfifo messages; cd t; for i in $(seq 3000); do ln -s nowhere link-with-a-long-name-$i; done")
     let program = try t.startShell("exec 8<>messages; exec $BP hash -v -o m t 2>messages")
-    try #require(eventually { isFull("messages") && program.handlesSignals })
+    try #require(eventually { t.isFull("messages") && program.handlesSignals })
     program.signal(SIGINT)
     // One that comes before the first was looked at counts as the same, as signals do.
     let isEnded = eventually {
@@ -100,7 +100,7 @@ import Testing
   func stuckReader() throws {
     try t.shell("mkfifo output; cd t; for i in $(seq 3000); do : >file-with-a-long-name-$i; done")
     let program = try t.startShell("exec 8<>output; exec $BP hash t >output")
-    try #require(eventually { isFull("output") && program.handlesSignals })
+    try #require(eventually { t.isFull("output") && program.handlesSignals })
     program.signal(SIGINT)
     #expect(program.wait().ending == .signal(SIGINT))
   }
@@ -169,14 +169,5 @@ import Testing
       $BP hash -q --force -o m t; ls -A
       """)
     #expect(run.text == "input\nm\nreference\nt\n", "\(run.text)")
-  }
-
-  /// Whether a pipe takes nothing more.
-  private func isFull(_ name: PathBytes) -> Bool {
-    let descriptor = t.path(name).withCString { open($0, O_RDWR | O_NONBLOCK | O_CLOEXEC) }
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-    return poll(&request, 1, 0) == 0
   }
 }
