@@ -1,11 +1,10 @@
 import BatchCore
 import BatchEngine
-import Synchronization
 
 /// `batchproc verify`.
 struct VerifyCommand: Command {
   private let path: PathBytes
-  /// The folder to hold the archive against.
+  /// The folder to compare the archive with.
   private let directory: PathBytes?
   private let readsAllFormats: Bool
   private let common: CommonOptions
@@ -30,28 +29,25 @@ struct VerifyCommand: Command {
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       path, readsAllFormats: readsAllFormats, cancellation: session.cancellation)
-    let verification = Verification()
     let live = try liveTree(excluding: archive)
     let source: VerifySource
     do throws(BatchError) {
       source = try VerifySource(
-        archive, verification, live: live, memory: session.context.options.memory,
-        marks: common.verbose || common.json)
+        archive, live: live, memory: session.context.options.memory, marks: common.verbose || common.json)
     } catch {
       // A file that is no archive counts as different (exit 4).
       guard error.code == .malformed else { throw error }
       session.reporter.fatal(error)
       return .exit(.differences)
     }
-    let tally = Mutex(VerifyTally())
-    let job = VerifyJob(verification, live: live) { (findings) throws(BatchError) in
-      tally.withLock { tally in findings.forEach { tally.count($0) } }
-      try tell(findings)
+    let job = VerifyJob(live: live) { (findings) throws(BatchError) in
+      try show(findings)
       session.advanced(findings.count)
     }
-    let summary = session.run(job, over: source)
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    return finish(summary, verification, tally.withLock { $0 })
+    let outcome = session.run(job, over: source)
+    if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
+    guard let verification = outcome.result else { return .exit(.fatal) }
+    return finish(outcome.summary, verification)
   }
 
   private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {
@@ -63,7 +59,7 @@ struct VerifyCommand: Command {
     return try LiveTree(directory, options: walk, run: session.context)
   }
 
-  private func tell(_ findings: [VerifyJob.Finding]) throws(BatchError) {
+  private func show(_ findings: [VerifyJob.Finding]) throws(BatchError) {
     let rows = VerifyRows(showsWhole: common.verbose)
     if let events = session.reporter as? JSONReporter {
       for finding in findings {
@@ -89,7 +85,7 @@ struct VerifyCommand: Command {
     if !bytes.isEmpty { try session.output.write(bytes) }
   }
 
-  private func finish(_ summary: RunSummary, _ verification: Verification, _ tally: VerifyTally) -> Ending {
+  private func finish(_ summary: RunSummary, _ verification: Verification) -> Ending {
     for text in verification.damage {
       session.reporter.met(
         Problem(.unreadable, BatchError(.malformed, text, path: path)), severity: .failure)
@@ -110,16 +106,19 @@ struct VerifyCommand: Command {
       }
     }
     let counts = summary.counts
-    let differences = directory == nil ? [] : tally.differences
+    let differences =
+      directory == nil
+      ? [] : LiveDifference.Class.allCases.map { (verification.count(of: $0), $0.rawValue) }
+    let (damaged, changed) = (verification.damagedMembers, verification.changedMembers)
     session.reporter.summary(
       summary,
       text: SummaryText(
         verb: "verified", files: counts.done, bytes: counts.byteCount,
-        others: [(tally.damaged, "damaged"), (tally.changed, "changed while read")] + differences
+        others: [(damaged, "damaged"), (changed, "changed while read")] + differences
           + [(counts.failed, "failed")],
-        tallies: [(tally.damaged, "damaged"), (tally.changed, "changed_while_read")] + differences))
-    if tally.isDifferent || !verification.damage.isEmpty { return .exit(.differences) }
+        tallies: [(damaged, "damaged"), (changed, "changed_while_read")] + differences))
+    if verification.isDifferent { return .exit(.differences) }
     if counts.failed > 0, counts.done == 0 { return .exit(.fatal) }
-    return .exit(counts.failed > 0 || tally.incomplete > 0 ? .someFailed : .success)
+    return .exit(counts.failed > 0 || verification.incompleteMembers > 0 ? .someFailed : .success)
   }
 }

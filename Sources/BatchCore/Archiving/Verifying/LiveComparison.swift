@@ -1,7 +1,7 @@
 import BatchEngine
 import Glibc
 
-/// Holds members against what lies in a folder, on one lane. No symbolic link is followed below the folder.
+/// Compares members with what lies in a folder, on one lane. No symbolic link is followed below the folder.
 final class LiveComparison {
   /// What lies under the name of a member.
   private struct Found {
@@ -13,18 +13,24 @@ final class LiveComparison {
   }
 
   private let live: LiveTree
+  private let calls: any FileSystemCalls
+  private let owners = OwnerNames()
   private let digests: DigestStream
   /// The folder of the last member: one object for neighbours lets the reader keep it open.
   private var home: DirectoryPath?
 
-  init(_ live: LiveTree) throws(BatchError) {
+  init(_ live: LiveTree, calls: any FileSystemCalls) throws(BatchError) {
     self.live = live
+    self.calls = calls
     digests = try DigestStream(.sha256)
   }
 
   /// What came of a comparison.
   enum Outcome {
     case compared(LiveDifference?)
+    /// A further name that is a file of its own, with this content. Whether that is the content of the member that it
+    /// leads to is decided where all members before it are known.
+    case separate(LiveDifference.Aspect, target: MemberPath, content: Digest)
     /// It could not be made, which has been reported and counted.
     case reported
   }
@@ -75,7 +81,6 @@ final class LiveComparison {
   private func look(at place: MemberPath, withAttributes: Bool = false) throws(BatchError) -> Found? {
     do throws(BatchError) {
       let folder = try live.folder.open(place.parent, creating: false)
-      let calls = LinuxCalls()
       let home = try calls.status(of: folder)
       guard !place.bytes.isEmpty else { return Found(status: home, target: nil, folder: home.identity) }
       var raw = stat()
@@ -150,8 +155,7 @@ final class LiveComparison {
     guard let (now, _) = try read(place, found, context) else { return .reported }
     let aspect = LiveDifference.Aspect(
       .target, archived: .text(name.bytes), live: .text([]))
-    let isSame = live.isContent(now, of: target) ?? true
-    return .compared(LiveDifference(isSame ? .metadata : .modified, [aspect]))
+    return .separate(aspect, target: target, content: now)
   }
 
   private func metadata(
@@ -164,8 +168,8 @@ final class LiveComparison {
       aspects.append(LiveDifference.Aspect(.mode, Self.octal(entry.mode), Self.octal(mode)))
     }
     if member.tellsOwner {
-      add(.owner, entry.owner, entry.ownerName, status.owner, live.owners.user, to: &aspects)
-      add(.group, entry.group, entry.groupName, status.group, live.owners.group, to: &aspects)
+      add(.owner, entry.owner, entry.ownerName, status.owner, owners.user, to: &aspects)
+      add(.group, entry.group, entry.groupName, status.group, owners.group, to: &aspects)
     }
     if let live = found.attributes, let aspect = Self.aspect(of: entry.attributes, live) {
       aspects.append(aspect)

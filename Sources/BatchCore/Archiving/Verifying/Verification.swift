@@ -1,90 +1,100 @@
 import BatchEngine
-import Synchronization
 
-/// What a verification found out about an archive, beside its members.
-public final class Verification: Sendable {
-  private struct State {
-    var damage: [String] = []
-    var facts: [String] = []
-    var indexDigest: Digest?
-    var marks = SupersededMembers()
+/// What a verification found out about an archive: the summary of a ``VerifyJob``.
+package struct Verification: Sendable {
+  /// One thing that is known of the archive itself, at the place in its order where it became known.
+  enum Note: Sendable {
+    case damage(String)
+    /// What was checked, or what could not be.
+    case fact(String)
+    case indexDigest(Digest)
+    /// The reader came to the end. The fact holds only where no damage was found before.
+    case end(complete: String)
   }
 
-  private let state = Mutex(State())
-
-  public init() {}
-
-  /// What is wrong with the archive itself.
-  public var damage: [String] { state.withLock { $0.damage } }
-
+  /// What is wrong with the archive itself, each thing once, in the order of the archive.
+  package private(set) var damage: [String] = []
   /// What was checked, and what could not be, in sentences.
-  public var facts: [String] { state.withLock { $0.facts } }
-
+  package private(set) var facts: [String] = []
   /// The SHA-256 of the index, which stands for the whole archive; nil where there is none.
-  public var indexDigest: Digest? { state.withLock { $0.indexDigest } }
+  package private(set) var indexDigest: Digest?
+  package private(set) var damagedMembers = 0
+  /// Members that were not read as they stood, among them those of which a part is missing.
+  package private(set) var changedMembers = 0
+  package private(set) var incompleteMembers = 0
+  private var differences: [LiveDifference.Class: Int] = [:]
+  private var known: Set<String> = []
 
-  /// Which members of an index are superseded.
-  var marks: SupersededMembers {
-    get { state.withLock { $0.marks } }
-    set { state.withLock { $0.marks = newValue } }
+  init() {}
+
+  /// How many members differ from the folder in this way.
+  package func count(of kind: LiveDifference.Class) -> Int { differences[kind] ?? 0 }
+
+  /// Whether the archive is damaged, or differs from the folder.
+  package var isDifferent: Bool { !damage.isEmpty || damagedMembers > 0 || !differences.isEmpty }
+
+  mutating func add(_ note: Note) {
+    switch note {
+    case .damage(let text): if known.insert(text).inserted { damage.append(text) }
+    case .fact(let text): facts.append(text)
+    case .indexDigest(let digest): indexDigest = digest
+    case .end(let complete): if damage.isEmpty { facts.append(complete) }
+    }
   }
 
-  func damaged(_ text: String) {
-    state.withLock { if !$0.damage.contains(text) { $0.damage.append(text) } }
+  mutating func count(_ finding: VerifyJob.Finding) {
+    if finding.damage != nil { damagedMembers += 1 }
+    if !finding.flags.isEmpty { changedMembers += 1 }
+    if finding.flags.contains(.incomplete) { incompleteMembers += 1 }
+    if let difference = finding.difference { differences[difference.kind, default: 0] += 1 }
   }
+}
 
-  func note(_ text: String) {
-    state.withLock { $0.facts.append(text) }
-  }
-
-  func begin(_ indexed: IndexedArchive) {
+extension Verification.Note {
+  /// What is known of an archive with an index before its members are read.
+  static func beginning(_ indexed: IndexedArchive) -> [Verification.Note] {
     let index = indexed.index
-    state.withLock { state in
-      state.indexDigest = index.digest
-      state.facts.append(
+    var notes: [Verification.Note] = [
+      .fact(
         "checked the checksum of each of \(index.frames.count) frames, the SHA-256 of every file, and the end of the archive"
-      )
-    }
-    checkCounts(of: index)
-  }
-
-  /// The index holds a count of its own.
-  private func checkCounts(of index: MemberIndex) {
+      ),
+      .indexDigest(index.digest),
+    ]
+    // The index holds a count of its own.
     if index.memberBytes != index.totalBytes {
-      damaged("the index counts \(index.totalBytes) bytes, its members have \(index.memberBytes)")
+      notes.append(
+        .damage("the index counts \(index.totalBytes) bytes, its members have \(index.memberBytes)"))
     }
+    return notes
   }
 
-  func begin(format: CompressionFormat?, start: [UInt8]) {
-    let fact: String
+  /// What the checks of a compression compare; nil for what is not compressed.
+  static func beginning(_ format: CompressionFormat?, start: [UInt8]) -> Verification.Note? {
     switch format {
     case .zst:
       let hasChecksum = start.count > 4 && start[4] >> 2 & 1 == 1
-      fact = hasChecksum ? "compared the checksums of zstd" : "its zstd frames have no checksums"
-    case .gz: fact = "compared the CRC-32 and length of gzip"
-    case .bz2: fact = "compared the CRC-32 of each block of bzip2"
-    case .xz: fact = "compared the checks of xz"
-    case .lz4: fact = "compared the checksums of lz4, where it has them"
-    case .lz: fact = "compared the CRC-32 and sizes of lzip"
-    case .lzma, .lzw: fact = "\(format == .lzma ? "lzma" : "compress(1)") data has no checksums"
-    case nil: return
+      return .fact(hasChecksum ? "compared the checksums of zstd" : "its zstd frames have no checksums")
+    case .gz: return .fact("compared the CRC-32 and length of gzip")
+    case .bz2: return .fact("compared the CRC-32 of each block of bzip2")
+    case .xz: return .fact("compared the checks of xz")
+    case .lz4: return .fact("compared the checksums of lz4, where it has them")
+    case .lz: return .fact("compared the CRC-32 and sizes of lzip")
+    case .lzma, .lzw:
+      return .fact("\(format == .lzma ? "lzma" : "compress(1)") data has no checksums")
+    case nil: return nil
     }
-    state.withLock { $0.facts.append(fact) }
   }
 
-  func end(_ reader: ArchiveReader) {
+  /// What is known of an archive without an index when it was read to its end.
+  static func end(of reader: ArchiveReader) -> [Verification.Note] {
     // Nobody can vouch for a file that may have had more, or of which a part was not looked at.
     let doubts = reader.remarks.filter {
       [ArchiveReader.moreRemark, ArchiveReader.loneBlockRemark].contains($0)
     }
-    doubts.forEach { damaged($0) }
-    state.withLock { state in
-      if doubts.isEmpty, state.damage.isEmpty {
-        state.facts.append("it is complete to its end (\(reader.formatName))")
-      }
-      state.facts.append(reader.checksFact)
-      state.facts.append("no index: contents were readable, but there are no SHA-256 digests to check")
-      state.facts += reader.remarks.filter { !doubts.contains($0) }
-    }
+    var notes = doubts.map { Verification.Note.damage($0) }
+    notes.append(.end(complete: "it is complete to its end (\(reader.formatName))"))
+    notes.append(.fact(reader.checksFact))
+    notes.append(.fact("no index: contents were readable, but there are no SHA-256 digests to check"))
+    return notes + reader.remarks.filter { !doubts.contains($0) }.map { .fact($0) }
   }
 }

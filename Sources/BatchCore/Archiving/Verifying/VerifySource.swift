@@ -1,9 +1,11 @@
 import BatchEngine
 
 /// What a verification goes over: the segments of an archive that has an index, else its members in turn.
-public struct VerifySource: BatchSource {
+///
+/// An archive without an index is read here, member by member, since it can be decoded from its beginning only.
+package struct VerifySource: BatchSource {
   /// One step of a verification.
-  public struct Item: Sendable {
+  package struct Item: Sendable {
     enum Step: Sendable {
       case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
       /// What lies between the members and the index.
@@ -18,6 +20,8 @@ public struct VerifySource: BatchSource {
       /// Something in the folder that the archive has not.
       case new(PathBytes)
       case problem(Problem)
+      /// Something that is known of the archive itself.
+      case note(Verification.Note)
     }
 
     let step: Step
@@ -32,9 +36,11 @@ public struct VerifySource: BatchSource {
   }
 
   private let archive: ArchiveFile
-  private let verification: Verification
   private var way: Way
   private let live: LiveTree?
+  /// What is reported before the next step.
+  private var notes: ArraySlice<Verification.Note> = []
+  private var places = MemberPlaces()
   private let digests: DigestStream?
   private var stretch: WrittenArchive.Stretch?
   private var newFiles: NewFiles?
@@ -46,51 +52,46 @@ public struct VerifySource: BatchSource {
   ///   - memory: what the index of the archive may take, in bytes.
   ///   - marks: whether members that a later one supersedes are to be marked, and not only counted.
   /// - Throws: `malformed` when the file is no archive.
-  public init(
-    _ archive: ArchiveFile, _ verification: Verification, live: LiveTree? = nil,
-    memory: Int = BatchOptions().memory, marks: Bool = false
+  package init(
+    _ archive: ArchiveFile, live: LiveTree? = nil, memory: Int = BatchOptions().memory, marks: Bool = false
   ) throws(BatchError) {
     self.archive = archive
-    self.verification = verification
     self.live = live
     digests = live == nil ? nil : try DigestStream(.sha256)
     let finding = try IndexedArchive.find(in: archive, checks: true, memory: memory)
     switch finding {
     case .found(let indexed, let remarks):
       way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
-      verification.begin(indexed)
-      remarks.forEach { verification.damaged($0) }
-      let found = try SupersededMembers(indexed.index, archive.cancellation)
-      verification.marks = found
-      if let fact = found.fact { verification.note(fact) }
+      self.marks = try SupersededMembers(indexed.index, archive.cancellation)
+      notes += Verification.Note.beginning(indexed) + remarks.map { .damage($0) }
+      if let fact = self.marks.fact { notes.append(.fact(fact)) }
       return
-    case .damaged(let error, _): verification.damaged(error.message)
-    case .tooLarge(let error, _): verification.note(error.message)
+    case .damaged(let error, _): notes.append(.damage(error.message))
+    case .tooLarge(let error, _): notes.append(.fact(error.message))
     case .none: break
     }
     let content = try FileContent(archive, upTo: finding.end)
     let start = Array(content.start.prefix(CompressionFormat.detectionLength))
     way = .members(try ArchiveReader(content, name: archive.path, limits: ArchiveLimits()))
-    verification.begin(format: content.format, start: start)
+    if let note = Verification.Note.beginning(content.format, start: start) { notes.append(note) }
     if marks || live != nil {
       self.marks = try SupersededMembers(archive, upTo: finding.end, decodes: live != nil)
     }
   }
 
-  /// What was just written, to be held against what it was made of.
+  /// What was just written, to be compared with what it was made of.
   ///
   /// - Throws: `malformed` when the file is no archive.
-  public init(
-    _ archive: ArchiveFile, madeOf written: WrittenArchive, _ verification: Verification
+  package init(
+    _ archive: ArchiveFile, madeOf written: WrittenArchive
   ) throws(BatchError) {
     self.archive = archive
-    self.verification = verification
     live = nil
     digests = nil
     stretch = written.stretch
     if archive.size != written.stretch.bytes.upperBound {
-      verification.damaged(
-        "it has \(archive.size ?? 0) bytes in the place of \(written.stretch.bytes.upperBound)")
+      notes.append(
+        .damage("it has \(archive.size ?? 0) bytes in the place of \(written.stretch.bytes.upperBound)"))
     }
     guard written.format.container == .tar else {
       way = .written(try WrittenMembers(archive, written))
@@ -99,29 +100,31 @@ public struct VerifySource: BatchSource {
     let indexed = IndexedArchive(
       file: archive, format: written.format.compression, index: written.index)
     way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
-    verification.begin(indexed)
+    notes += Verification.Note.beginning(indexed)
   }
 
-  public mutating func next() throws(BatchError) -> Item? {
+  package mutating func next() throws(BatchError) -> Item? {
+    if let note = notes.popFirst() { return Item(step: .note(note)) }
     if isAtEnd { return try nextBehindMembers() }
     do throws(BatchError) {
       try archive.cancellation.check()
       switch way {
       case .segments(var cursor, let indexed, var groups):
         if let group = groups.popFirst() {
-          let members = try cursor.slice(group.members)
+          var members = try cursor.slice(group.members)
+          members.marks = marks
           way = .segments(cursor, indexed, groups)
-          register(members)
+          if live != nil { add(members) }
           return Item(step: .segment(indexed, group, members))
         }
         isAtEnd = true
-        newFiles = live.map { NewFiles($0) }
+        newFiles = live.map { NewFiles($0, places) }
         return Item(step: .end(indexed))
       case .members(let reader):
         if let item = try next(of: reader) { return item }
         isAtEnd = true
-        newFiles = live.map { NewFiles($0) }
-        return try nextBehindMembers()
+        newFiles = live.map { NewFiles($0, places) }
+        return try next()
       case .written(let members):
         if let item = try members.next() { return item }
         isAtEnd = true
@@ -130,7 +133,9 @@ public struct VerifySource: BatchSource {
     } catch {
       isAtEnd = true
       try archive.cancellation.check()
-      if live != nil { verification.note("what is new cannot be told: the archive was not read to its end") }
+      if live != nil {
+        notes.append(.fact("what is new cannot be told: the archive was not read to its end"))
+      }
       return Item(step: .unreadable(nil, error))
     }
   }
@@ -144,36 +149,30 @@ public struct VerifySource: BatchSource {
     return newFiles?.next()
   }
 
-  private func register(_ members: IndexSlice) {
-    guard let live else { return }
-    for number in members.numbers {
-      let member = members[number]
-      live.register(member.path, member.kind, member.digest)
-    }
+  private mutating func add(_ members: IndexSlice) {
+    for number in members.numbers { places.add(members[number].path, members[number].kind) }
   }
 
   private mutating func next(of reader: ArchiveReader) throws(BatchError) -> Item? {
     switch try reader.next() {
     case nil:
       try reader.drain()
-      verification.end(reader)
-      if let fact = marks.fact { verification.note(fact) }
+      notes += Verification.Note.end(of: reader)
+      if let fact = marks.fact { notes.append(.fact(fact)) }
       return nil
     case .unusable(let error):
       marks.skip()
       guard error.path != nil || error.code != .malformed else {
-        // Reported here and not by a worker: the end is judged next, and must not be called complete.
-        verification.damaged(error.message)
-        return try next(of: reader)
+        return Item(step: .note(.damage(error.message)))
       }
-      if let path = error.path { live?.register(path, .file) }
+      if live != nil, let path = error.path { places.add(path, .file) }
       return Item(step: .unreadable(error.path, error))
     case .entry(let entry):
-      live?.register(entry.path, entry.kind)
+      if live != nil { places.add(entry.path, entry.kind) }
       let mark = marks.mark(entry.path)
       do throws(BatchError) {
-        if let live, mark != .superseded {
-          return Item(step: try compared(entry, reader, live).step, mark: mark)
+        if live != nil, mark != .superseded {
+          return Item(step: .compare(try compared(entry, reader)), mark: mark)
         }
         try reader.readContent { _, _ in }
       } catch {
@@ -185,8 +184,8 @@ public struct VerifySource: BatchSource {
   }
 
   private func compared(
-    _ entry: ArchiveEntry, _ reader: ArchiveReader, _ live: LiveTree
-  ) throws(BatchError) -> Item {
+    _ entry: ArchiveEntry, _ reader: ArchiveReader
+  ) throws(BatchError) -> ComparedMember {
     var entry = entry
     var digest: Digest?
     if let digests, entry.kind == .file {
@@ -199,28 +198,27 @@ public struct VerifySource: BatchSource {
       // Streams of zip tell the size behind the content.
       entry.size = max(entry.size, end)
       digest = try content.finish(size: entry.size)
-      live.register(entry.path, entry.kind, digest)
     }
-    return Item(step: .compare(ComparedMember(entry, digest, tellsOwner: reader.tellsOwner(of: entry))))
+    return ComparedMember(entry, digest, tellsOwner: reader.tellsOwner(of: entry))
   }
 
-  public func weight(of item: Item) -> Int64 {
+  package func weight(of item: Item) -> Int64 {
     switch item.step {
     case .segment(let indexed, let group, _): indexed.index.weight(of: group)
     case .compare(let member): member.kind == .file ? Int64(clamping: member.size) : 0
-    case .end, .stretch, .read, .unreadable, .new, .problem: 0
+    case .end, .stretch, .read, .unreadable, .new, .problem, .note: 0
     }
   }
 
-  public func count(of item: Item) -> Int {
+  package func count(of item: Item) -> Int {
     switch item.step {
     case .segment(_, let group, _): group.members.count
-    case .end, .stretch, .new, .unreadable(nil, _): 0
+    case .end, .stretch, .new, .unreadable(nil, _), .note: 0
     case .read, .unreadable, .compare, .problem: 1
     }
   }
 
-  public func retained(by item: Item) -> Int64 {
+  package func retained(by item: Item) -> Int64 {
     if case .segment(_, _, let members) = item.step { Int64(members.memory) + 512 } else { 512 }
   }
 }

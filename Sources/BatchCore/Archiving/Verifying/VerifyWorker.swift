@@ -1,0 +1,205 @@
+import BatchEngine
+
+/// Reads segments of an archive and compares members with a folder, on one lane.
+package final class VerifyWorker: BatchWorker {
+  package typealias Item = VerifySource.Item
+  package typealias Output = [VerifyJob.Row]
+  private typealias Finding = VerifyJob.Finding
+
+  /// Nil where the archive is not compared with a folder.
+  private let comparison: LiveComparison?
+  /// Made for the first segment.
+  private var tools: SegmentTools?
+
+  init(_ comparison: LiveComparison?) {
+    self.comparison = comparison
+  }
+
+  package func process(
+    _ item: Item, in context: ChunkContext, into output: inout Output
+  ) throws(BatchError) {
+    try context.checkCancellation()
+    switch item.step {
+    case .segment(let archive, let group, let members):
+      try verify(group, members, of: archive, try tools(for: archive), in: context, into: &output)
+    case .end(let archive): try verifyEnd(of: archive, try tools(for: archive), into: &output)
+    case .stretch(let archive, let stretch): try verify(stretch, of: archive, in: context, into: &output)
+    case .compare(let member):
+      try add(Finding(path: member.path, damage: nil, mark: item.mark), of: member, in: context, to: &output)
+    case .new(let path):
+      output.append(row: .finding(Finding(path: path, damage: nil, difference: LiveDifference(.new))))
+    case .problem(let problem): context.report(problem)
+    case .note(let note): output.append(row: .note(note))
+    case .read(let path):
+      context.finish()
+      note(path, nil, to: &output)
+      output.append(row: .finding(Finding(path: path, damage: nil, mark: item.mark)))
+    case .unreadable(let path, let error):
+      if let path { note(path, nil, to: &output) }
+      guard error.code != .unsupported else {
+        context.report(Problem(.unreadable, path.map { error.at($0) } ?? error))
+        return
+      }
+      if let path {
+        context.finish()
+        output.append(row: .finding(Finding(path: path, damage: error, mark: item.mark)))
+      } else {
+        output.append(row: .note(.damage(error.message)))
+      }
+    }
+  }
+
+  private func tools(for archive: IndexedArchive) throws(BatchError) -> SegmentTools {
+    if let tools { return tools }
+    let made = try SegmentTools(archive)
+    tools = made
+    return made
+  }
+
+  /// Tells the collector of a member, which hard links behind it may lead to.
+  private func note(_ path: PathBytes, _ digest: Digest?, to output: inout Output) {
+    if comparison != nil { output.append(row: .member(path, digest)) }
+  }
+
+  private func verify(
+    _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentTools,
+    in context: ChunkContext,
+    into output: inout Output
+  ) throws(BatchError) {
+    var segment = SegmentReader(archive: archive, loader: tools.loader)
+    var found = [(finding: Finding, member: ComparedMember)]()
+    defer { reportAltered(tools, to: &output) }
+    do throws(BatchError) {
+      try segment.read(group, members, limits: ArchiveLimits()) {
+        (_, member, entry, reader) throws(BatchError) in
+        found.append(
+          (
+            try finding(of: member, entry, reader, tools, archive, in: context), ComparedMember(member, entry)
+          ))
+      }
+    } catch {
+      try context.checkCancellation()
+      guard error.code == .malformed else { throw error }
+      output.append(row: .note(.damage(place(of: group, in: archive) + ": " + error.message)))
+      found = []
+      try segment.salvage(group, members, digests: tools.digests) { (_, member, rest) throws(BatchError) in
+        let damage = rest == nil ? BatchError(.malformed, "damaged", path: member.path) : nil
+        found.append(
+          (Finding(path: member.path, damage: damage), ComparedMember(member, rest?.entry)))
+      }
+    }
+    for (number, (finding, member)) in zip(group.members, found) {
+      var finding = finding
+      finding.flags = members.flags(of: number).subtracting(.digest)
+      finding.mark = members.marks.mark(of: number)
+      try add(finding, of: member, in: context, to: &output)
+    }
+  }
+
+  /// Counts a member, and compares it with the folder where there is one.
+  private func add(
+    _ finding: Finding, of member: ComparedMember, in context: ChunkContext, to output: inout Output
+  ) throws(BatchError) {
+    note(member.path, member.digest, to: &output)
+    guard let comparison, !finding.isSuperseded else {
+      context.finish()
+      output.append(row: .finding(finding))
+      return
+    }
+    switch try comparison.compare(member, in: context) {
+    case .reported: return
+    case .compared(let difference):
+      var finding = finding
+      finding.difference = difference
+      output.append(row: .finding(finding))
+    case .separate(let aspect, let target, let content):
+      output.append(row: .separate(finding, aspect, target: target, content: content))
+    }
+    context.finish()
+  }
+
+  private func finding(
+    of member: MemberIndex.Member, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentTools,
+    _ archive: IndexedArchive, in context: ChunkContext
+  ) throws(BatchError) -> Finding {
+    guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
+    // A file of very large holes has none; its data is decoded all the same.
+    guard let recorded = member.digest else {
+      try reader.readContent { (piece, _) throws(BatchError) in
+        try context.checkCancellation()
+        context.count(bytes: piece.count)
+      }
+      return Finding(path: member.path, damage: nil)
+    }
+    let digest = ContentDigest(tools.digests, cancellation: archive.file.cancellation)
+    try reader.readContent { (piece, offset) throws(BatchError) in
+      try context.checkCancellation()
+      try digest.add(piece, at: offset)
+      context.count(bytes: piece.count)
+    }
+    let isRight = try digest.finish(size: entry.size) == recorded
+    return Finding(
+      path: member.path,
+      damage: isRight ? nil : BatchError(.malformed, "its SHA-256 is another", path: member.path))
+  }
+
+  private func verify(
+    _ stretch: WrittenArchive.Stretch, of archive: ArchiveFile, in context: ChunkContext,
+    into output: inout Output
+  ) throws(BatchError) {
+    let digest = try DigestStream(stretch.digest.algorithm)
+    let buffer = try ScratchBuffer(capacity: 256 << 10)
+    var position = stretch.bytes.lowerBound
+    while position < stretch.bytes.upperBound {
+      try context.checkCancellation()
+      let wanted = Int(min(UInt64(buffer.room.count), stretch.bytes.upperBound - position))
+      let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[..<wanted])
+      let count = try archive.read(at: position, into: room)
+      if count == 0 { break }
+      try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      position += UInt64(count)
+    }
+    if try digest.finish() != stretch.digest {
+      let isAll = stretch.bytes.lowerBound == 0
+      let what = isAll ? "its bytes" : "the bytes behind its members"
+      output.append(row: .note(.damage("some of \(what) are others")))
+    }
+  }
+
+  private func place(of group: MemberIndex.Group, in archive: IndexedArchive) -> String {
+    let first = archive.index.frames[group.frames.lowerBound].compressed.lowerBound
+    let last = archive.index.frames[group.frames.upperBound - 1].compressed.upperBound
+    return "bytes \(first) to \(last)"
+  }
+
+  /// Frames with a byte that is not what it was, and that nothing depends on.
+  private func reportAltered(_ tools: SegmentTools, to output: inout Output) {
+    for frame in tools.loader.takeAltered() {
+      let range = frame.compressed
+      let text =
+        "bytes \(range.lowerBound) to \(range.upperBound): not as they were written, and no content lost"
+      output.append(row: .note(.damage(text)))
+    }
+  }
+
+  /// The blocks that end a tar have to be there.
+  private func verifyEnd(
+    of archive: IndexedArchive, _ tools: SegmentTools, into output: inout Output
+  ) throws(BatchError) {
+    guard let last = archive.index.frames.last else { return }
+    defer { reportAltered(tools, to: &output) }
+    do throws(BatchError) {
+      let zeros = try tools.loader.load(last).reversed().prefix { $0 == 0 }.count
+      if zeros < 1024 { output.append(row: .note(.damage("the blocks that end the archive are missing"))) }
+    } catch {
+      guard error.code == .malformed else { throw error }
+      output.append(row: .note(.damage("the end of the archive: " + error.message)))
+    }
+  }
+}
+
+extension [VerifyJob.Row] {
+  fileprivate mutating func append(row content: VerifyJob.Row.Content) {
+    append(VerifyJob.Row(content: content))
+  }
+}
