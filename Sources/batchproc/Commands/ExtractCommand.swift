@@ -26,7 +26,7 @@ struct ExtractCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
-      choices.archive, readsAllFormats: choices.readsAllFormats, cancellation: session.cancellation)
+      choices.archive, readsAllFormats: choices.readsAllFormats, in: session.context)
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction
     options.memory = session.context.options.memory

@@ -18,7 +18,7 @@ struct ListCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
-      choices.archive, readsAllFormats: choices.readsAllFormats, cancellation: session.cancellation)
+      choices.archive, readsAllFormats: choices.readsAllFormats, in: session.context)
     let end = ArchiveEnd()
     let source = try MemberListSource(
       archive, details: choices.showsLongRows, digests: choices.showsDigests,

@@ -28,7 +28,7 @@ struct VerifyCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
-      path, readsAllFormats: readsAllFormats, cancellation: session.cancellation)
+      path, readsAllFormats: readsAllFormats, in: session.context)
     let live = try liveTree(excluding: archive)
     let source: VerifySource
     do throws(BatchError) {

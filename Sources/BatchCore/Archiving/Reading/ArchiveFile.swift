@@ -10,19 +10,22 @@ public final class ArchiveFile: Sendable {
   /// Whether it may be in one of the formats that are read on demand only.
   let readsAllFormats: Bool
   let cancellation: Cancellation
+  private let calls: any FileSystemCalls
   private let raw: Int32
 
   /// - Parameters:
   ///   - path: `-` is standard input.
   ///   - readsAllFormats: whether it may be an ar, cab, ISO 9660, lha, rar or warc archive. Their readers are less tested,
   ///     so they are for archives that are known to be of such a format.
+  ///   - run: that reads it.
   /// - Throws: the error of opening it; `special` for what is neither a file nor a stream.
   public init(
-    _ path: PathBytes, readsAllFormats: Bool = false, cancellation: Cancellation
+    _ path: PathBytes, readsAllFormats: Bool = false, in run: RunContext
   ) throws(BatchError) {
     self.path = path
     self.readsAllFormats = readsAllFormats
-    self.cancellation = cancellation
+    cancellation = run.cancellation
+    calls = run.calls
     if path == "-" {
       size = nil
       raw = STDIN_FILENO
@@ -34,7 +37,7 @@ public final class ArchiveFile: Sendable {
     }
     guard opened >= 0 else { throw .syscall("open", errno: Int32(-opened), path: path) }
     let file = Descriptor(owning: Int32(opened))
-    let status = try LinuxCalls().status(of: file)
+    let status = try calls.status(of: file)
     guard status.kind != .directory else {
       throw BatchError(.special, "is a directory, and no archive", path: path)
     }
@@ -47,13 +50,14 @@ public final class ArchiveFile: Sendable {
   /// - Parameter isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
   /// - Throws: `unwritable` when that cannot be done.
   public init(
-    _ output: OutputFile, isSynced: Bool, cancellation: Cancellation
+    _ output: OutputFile, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
     path = output.path
     readsAllFormats = false
-    self.cancellation = cancellation
+    cancellation = run.cancellation
+    calls = run.calls
     let file = Descriptor(owning: try output.openForReading(syncing: isSynced))
-    size = UInt64(max(0, try LinuxCalls().status(of: file).size))
+    size = UInt64(max(0, try calls.status(of: file).size))
     raw = file.release()
   }
 
@@ -79,7 +83,7 @@ public final class ArchiveFile: Sendable {
     while filled < buffer.count {
       guard let place = off_t(exactly: offset + UInt64(filled)) else { return filled }
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-      let count = LinuxCalls().read(raw, into: rest, at: place)
+      let count = calls.read(raw, into: rest, at: place)
       guard count >= 0 else {
         throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path)
       }

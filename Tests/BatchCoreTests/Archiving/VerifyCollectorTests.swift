@@ -1,0 +1,61 @@
+import Testing
+
+@testable import BatchCore
+@testable import BatchEngine
+
+@Suite("What is made of the results of a verification")
+struct VerifyCollectorTests {
+  private static let aspect = LiveDifference.Aspect(.target, "first", "")
+
+  private func digest(_ byte: UInt8) -> Digest { Digest(.sha256, bytes: [UInt8](repeating: byte, count: 32)) }
+
+  private func separate(_ content: Digest) throws -> VerifyJob.Row.Content {
+    .separate(
+      VerifyJob.Finding(path: "link", damage: nil), Self.aspect, target: try MemberPath("first"),
+      content: content)
+  }
+
+  private func collect(_ rows: [VerifyJob.Row.Content]) throws -> Verification {
+    let collector = VerifyJob { _ in }.makeCollector(in: RunContext())
+    // One by one, as they come when problems lie between them.
+    for row in rows { try collector.collect([VerifyJob.Row(content: row)]) }
+    return collector.finish()
+  }
+
+  @Test("a hard link that became a file is compared with the member before it, and with no later one")
+  func separateFile() throws {
+    let same = try collect([
+      .member("./first", digest(1)), try separate(digest(1)), .member("first", digest(2)),
+    ])
+    #expect(same.count(of: .metadata) == 1 && same.count(of: .modified) == 0)
+    let other = try collect([
+      .member("first", digest(1)), .member("first", digest(2)), try separate(digest(1)),
+    ])
+    #expect(other.count(of: .modified) == 1)
+    let unknown = try collect([.member("first", digest(1)), .member("first", nil), try separate(digest(3))])
+    #expect(unknown.count(of: .metadata) == 1)
+  }
+
+  @Test("damage is listed once, and an archive with damage before its end is not called complete")
+  func damage() throws {
+    let damaged = try collect([
+      .note(.damage("b")), .note(.damage("a")), .note(.damage("b")), .note(.end(complete: "complete")),
+    ])
+    #expect(damaged.damage == ["b", "a"] && damaged.facts.isEmpty && damaged.isDifferent)
+    let whole = try collect([.note(.fact("fact")), .note(.end(complete: "complete"))])
+    #expect(whole.facts == ["fact", "complete"] && !whole.isDifferent)
+  }
+
+  @Test("members are counted by what is the matter with them")
+  func counts() throws {
+    var incomplete = VerifyJob.Finding(path: "incomplete", damage: nil)
+    incomplete.flags = [.incomplete]
+    let verification = try collect([
+      .finding(VerifyJob.Finding(path: "whole", damage: nil)),
+      .finding(VerifyJob.Finding(path: "lost", damage: BatchError(.malformed, "lost"))),
+      .finding(incomplete),
+    ])
+    #expect(verification.damagedMembers == 1)
+    #expect(verification.changedMembers == 1 && verification.incompleteMembers == 1)
+  }
+}
