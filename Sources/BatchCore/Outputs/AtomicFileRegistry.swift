@@ -2,6 +2,12 @@ import BatchEngine
 import Glibc
 import Synchronization
 
+/// Keeps the names of many temporary files that are closed and wait for their final names.
+protocol TemporaryFileKeeper: AnyObject, Sendable {
+  /// Removes the files and refuses new ones.
+  func removeAll()
+}
+
 /// The temporary files that exist at this moment, so that a run that is stopped can remove them.
 public final class AtomicFileRegistry: Sendable {
   /// The registry of the process, which the path of INT and TERM empties.
@@ -9,7 +15,8 @@ public final class AtomicFileRegistry: Sendable {
 
   /// Each name with the descriptor of its folder, which is open as long as it stands here.
   private let folders = Mutex<[TemporaryName: Int32]>([:])
-  /// Set with the lock held.
+  private let keepers = Mutex<[ObjectIdentifier: any TemporaryFileKeeper]>([:])
+  /// Set with the lock of the folders held.
   private let closed = Atomic(false)
 
   public init() {}
@@ -26,6 +33,17 @@ public final class AtomicFileRegistry: Sendable {
       for (name, folder) in folders { Self.unlink(name, in: folder) }
       folders = [:]
     }
+    for keeper in keepers.withLock({ Array($0.values) }) { keeper.removeAll() }
+  }
+
+  /// Notes a keeper, until it is removed.
+  func add(_ keeper: any TemporaryFileKeeper) {
+    keepers.withLock { $0[ObjectIdentifier(keeper)] = keeper }
+    if isClosed { keeper.removeAll() }
+  }
+
+  func remove(_ keeper: any TemporaryFileKeeper) {
+    keepers.withLock { $0[ObjectIdentifier(keeper)] = nil }
   }
 
   /// Makes a file and notes its name in one step, so that ``removeAll()`` cannot come in between.

@@ -154,6 +154,7 @@ public struct BatchRunner: Sendable {
 
     private func nextPortion() -> ChunkFeed<Job.Item>.Portion? {
       do throws(BatchError) {
+        guard !context.isEnded else { return nil }
         let portion = try feed.next()
         context.counters.addFiltered(feed.takeFiltered())
         guard let portion else { return nil }

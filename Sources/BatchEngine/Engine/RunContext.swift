@@ -15,6 +15,7 @@ public final class RunContext: Sendable {
   package let calls: any FileSystemCalls
   private let observer: (any RunObserver)?
   private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
+  private let ended = Atomic<Bool>(false)
 
   /// - Parameters:
   ///   - cancellation: stops the run from outside, as a signal does.
@@ -53,6 +54,13 @@ public final class RunContext: Sendable {
     calls = run.calls
     self.observer = observer
   }
+
+  /// Whether the collector takes no more results: workers need not begin what they have.
+  package var isEnded: Bool { ended.load(ordering: .relaxed) }
+
+  /// Asks the source for no further items. To be called by a collector that discards all results from now on; the run
+  /// then comes to its end as others do.
+  package func end() { ended.store(true, ordering: .relaxed) }
 
   /// How many folders may stay open on the way to deep ones; their descriptors are set apart from the others of the run.
   public var foldersHeldOpen: Int { descriptors.anchors.limit }

@@ -112,6 +112,16 @@ public final class Counters: Sendable {
   func addMissing() { missing.add(1, ordering: .relaxed) }
   package func addChanged() { changed.add(1, ordering: .relaxed) }
   package func addBytes(_ count: Int) { byteCount.add(Int64(count), ordering: .relaxed) }
+
+  /// Forgets what was read and seen behind the result at which a run ended early, so that the counts are the same
+  /// however far the lanes were ahead.
+  ///
+  /// - Parameter bytes: read up to there.
+  package func end(bytes: Int) {
+    byteCount.store(Int64(bytes), ordering: .relaxed)
+    let snapshot = snapshot
+    seen.store(snapshot.done + snapshot.failed + snapshot.skipped, ordering: .relaxed)
+  }
 }
 
 extension Problem {

@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Synchronization
 
 /// `batchproc extract`.
 struct ExtractCommand: Command {
@@ -31,28 +30,15 @@ struct ExtractCommand: Command {
     var options = choices.extraction
     options.memory = session.context.options.memory
     options.foldersHeldOpen = session.context.foldersHeldOpen
-    let extraction = try Extraction(
-      archive, into: choices.directory, globs: choices.globs, strip: choices.strip, options: options)
-    let source = try ExtractSource(extraction)
-    let job = ExtractJob(extraction, counters: session.context.counters) { (reports) throws(BatchError) in
-      for report in reports { try tell(report) }
+    let selection = try MemberSelection(globs: choices.globs, strip: choices.strip)
+    let job = try ExtractJob(into: choices.directory, selection: selection, options: options) {
+      (report) throws(BatchError) in try show(report)
     }
-    var failure: BatchError?
-    let summary = session.run(job, over: source) {
-      do throws(BatchError) {
-        try extraction.finish(counters: session.context.counters) { (report) throws(BatchError) in
-          try tell(report)
-        } problem: { (problem, severity) in
-          tally.met(problem, severity: severity)
-        }
-      } catch {
-        failure = error
-      }
-    }
-    return finish(summary, extraction, failure)
+    let source = try ExtractSource(archive, selection: selection, globs: choices.globs, options: options)
+    return finish(session.run(job, over: source), of: archive.path)
   }
 
-  private func tell(_ report: ExtractionReport) throws(BatchError) {
+  private func show(_ report: ExtractionReport) throws(BatchError) {
     session.advanced(1)
     tally.madeOutput()
     if let events = session.reporter as? JSONReporter {
@@ -71,7 +57,7 @@ struct ExtractCommand: Command {
     }
   }
 
-  private func tell(unmatched globs: [PathBytes]) {
+  private func report(unmatched globs: [PathBytes]) {
     for glob in globs {
       tally.met(
         Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
@@ -79,35 +65,33 @@ struct ExtractCommand: Command {
     }
   }
 
-  private func finish(_ summary: RunSummary, _ extraction: Extraction, _ failure: BatchError?) -> Ending {
+  private func finish(_ outcome: RunOutcome<Extraction>, of archive: PathBytes) -> Ending {
+    let summary = outcome.summary
     let refusal = tally.refusal(of: choices.directory)
     if summary.stopped != nil { tally.passOn() }
     if let ending = session.endingOfStopped(summary) { return ending }
-    if let failure { session.reporter.fatal(failure) }
+    guard let extraction = outcome.result else { return .exit(.fatal) }
+    if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }
-    for remark in extraction.remarks {
-      session.warn(BatchError(.malformed, remark, path: extraction.archive.path))
-    }
+    for remark in extraction.remarks { session.warn(BatchError(.malformed, remark, path: archive)) }
     if extraction.strippedSlash {
-      session.warn(
-        BatchError(.invalid, "absolute names were made relative", path: extraction.archive.path), as: .note)
+      session.warn(BatchError(.invalid, "absolute names were made relative", path: archive), as: .note)
     }
-    let unmatched = extraction.isCutShort ? [] : extraction.unmatched
-    tell(unmatched: unmatched)
-    let counts = session.context.counters.snapshot
+    report(unmatched: extraction.unmatched)
+    let counts = summary.counts
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
+      summary,
       text: SummaryText(
         verb: "extracted", files: counts.done, bytes: counts.byteCount,
         others: [
           (counts.skipped, "skipped"), (counts.failed, "failed"), (extraction.madeSafe, "without privileges"),
         ], tallies: [(extraction.madeSafe, "made_safe")]))
     let hasBadOutput = refusal != nil || tally.current.spoilt > 0
-    if failure != nil || hasBadOutput || extraction.isDamaged { return .exit(.outputIncomplete) }
+    if extraction.failure != nil || hasBadOutput || extraction.isDamaged { return .exit(.outputIncomplete) }
     if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
     if extraction.isCutShort { return .exit(.outputIncomplete) }
     let isIncomplete = counts.failed > 0 || extraction.madeSafe > 0 || extraction.misdescribed > 0
-    return .exit(isIncomplete || !unmatched.isEmpty ? .someFailed : .success)
+    return .exit(isIncomplete || !extraction.unmatched.isEmpty ? .someFailed : .success)
   }
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
@@ -118,7 +102,7 @@ struct ExtractCommand: Command {
       session.reporter.met(Problem(.unreadable, error), severity: .failure)
     }
     try session.output.finish()
-    tell(unmatched: printing.unmatched)
+    report(unmatched: printing.unmatched)
     if result.isCutShort { return .exit(result.written == 0 ? .fatal : .outputIncomplete) }
     return .exit(result.failed > 0 || !printing.unmatched.isEmpty ? .someFailed : .success)
   }

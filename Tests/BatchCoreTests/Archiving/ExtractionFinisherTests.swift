@@ -18,7 +18,7 @@ struct ExtractionFinisherTests {
   }
 
   private func status(_ name: PathBytes) throws -> FileStatus {
-    let lane = ExtractionLane(folder, ExtractionOptions(), OwnerNumbers())
+    let lane = ExtractionLane(folder, ExtractionOptions())
     return try #require(lane.status(of: temporary.path(name), in: AT_FDCWD))
   }
 
@@ -30,15 +30,17 @@ struct ExtractionFinisherTests {
       entry: ArchiveEntry(path: path, kind: kind, mode: mode, modified: time), place: try MemberPath(path))
   }
 
-  private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) {
-    let lane = ExtractionLane(folder, options, OwnerNumbers())
-    ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: { _ in true }).finish(steps) {
-      _, verdict in
+  private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
+    let lane = ExtractionLane(folder, options)
+    let finisher = ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: { _ in true })
+    func check(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) {
       guard case .made(let losses) = verdict, losses.isEmpty else {
         Issue.record("\(verdict)")
         return
       }
     }
+    try finisher.makeLinks(steps, report: check)
+    try finisher.describeFolders(steps, report: check)
   }
 
   @Test("gives folders their metadata, whichever lane was the first to make them")
@@ -48,24 +50,30 @@ struct ExtractionFinisherTests {
     let folders = try (0..<count).map { try order(PathBytes("d\($0)"), .directory) }
     let files = try (0..<count).map { try order(PathBytes("d\($0)/f"), .file) }
     let steps = Mutex<[DeferredStep]>([])
+    let staged = StagedFiles(below: folder)
     let arrived = Atomic(0)
     // One thread makes the folders as members, the other on its way to files in them.
     DispatchQueue.concurrentPerform(iterations: 2) { thread in
-      let lane = ExtractionLane(folder, options, OwnerNumbers())
+      let lane = ExtractionLane(folder, options)
       for number in 0..<count {
         let order = thread == 0 ? folders[number] : files[number]
         arrived.add(1, ordering: .acquiringAndReleasing)
         while arrived.load(ordering: .acquiring) < 2 * (number + 1) { sched_yield() }
         // All distances between the two come.
         if thread == 0 { for _ in 0..<(number % 300) { _ = arrived.load(ordering: .relaxed) } }
-        switch lane.extract(order, { _ in }) {
-        case .deferred(let step, _): steps.withLock { $0.append(step) }
-        case .failed(let error): Issue.record("\(error)")
-        case .made, .kept, .superseded: break
+        do throws(BatchError) {
+          if thread == 0 {
+            try lane.makeFolder(order)
+            steps.withLock { $0.append(.folder(order)) }
+          } else {
+            _ = try lane.make(order, among: { staged }, { _ in })
+          }
+        } catch {
+          Issue.record("\(error)")
         }
       }
     }
-    finish(steps.withLock { $0 }, options)
+    try finish(steps.withLock { $0 }, options)
     for order in folders {
       let status = try status(order.entry.path)
       #expect(status.mode & 0o777 == 0o750 && status.modified == order.entry.modified, "\(order.entry.path)")
@@ -80,7 +88,7 @@ struct ExtractionFinisherTests {
     var options = ExtractionOptions()
     if overwrites { options.overwriting = .always }
     let steps = try [DeferredStep.folder(order("old", .directory)), .folder(order(".", .directory))]
-    finish(steps, options)
+    try finish(steps, options)
     let after = try status("old")
     #expect((after.modified == before.modified) == !overwrites)
     #expect(try status("").mode == root.mode)
@@ -90,7 +98,7 @@ struct ExtractionFinisherTests {
   func descriptions() throws {
     _ = try folder.open(Array("a/b".utf8)[...], creating: true)
     let steps = try [0o711, 0o755, 0o700].map { DeferredStep.folder(try order("a", .directory, mode: $0)) }
-    finish(steps, ExtractionOptions())
+    try finish(steps, ExtractionOptions())
     #expect(try status("a").mode & 0o777 == 0o700)
     let plain = AtomicFile.defaultPermissions
     #expect(try status("a/b").mode & 0o777 == plain | (plain >> 2) & 0o111)

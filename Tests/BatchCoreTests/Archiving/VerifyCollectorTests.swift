@@ -7,7 +7,9 @@ import Testing
 struct VerifyCollectorTests {
   private static let aspect = LiveDifference.Aspect(.target, "first", "")
 
-  private func digest(_ byte: UInt8) -> Digest { Digest(.sha256, bytes: [UInt8](repeating: byte, count: 32)) }
+  private func digest(_ byte: UInt8) throws -> Digest {
+    try #require(Digest(.sha256, bytes: [UInt8](repeating: byte, count: 32)))
+  }
 
   private func separate(_ content: Digest) throws -> VerifyJob.Row.Content {
     .separate(
@@ -25,14 +27,16 @@ struct VerifyCollectorTests {
   @Test("a hard link that became a file is compared with the member before it, and with no later one")
   func separateFile() throws {
     let same = try collect([
-      .member("./first", digest(1)), try separate(digest(1)), .member("first", digest(2)),
+      .member("./first", try digest(1)), try separate(try digest(1)), .member("first", try digest(2)),
     ])
     #expect(same.count(of: .metadata) == 1 && same.count(of: .modified) == 0)
     let other = try collect([
-      .member("first", digest(1)), .member("first", digest(2)), try separate(digest(1)),
+      .member("first", try digest(1)), .member("first", try digest(2)), try separate(try digest(1)),
     ])
     #expect(other.count(of: .modified) == 1)
-    let unknown = try collect([.member("first", digest(1)), .member("first", nil), try separate(digest(3))])
+    let unknown = try collect([
+      .member("first", try digest(1)), .member("first", nil), try separate(try digest(3)),
+    ])
     #expect(unknown.count(of: .metadata) == 1)
   }
 

@@ -27,7 +27,14 @@ struct EntryMetadata {
 
   let entry: ArchiveEntry
   let options: ExtractionOptions
-  let owners: OwnerNumbers
+  /// The numbers to set; nil where owners are not restored, and where these are no numbers of owners.
+  private let owner: (user: UInt32, group: UInt32)?
+
+  init(entry: ArchiveEntry, options: ExtractionOptions, owners: OwnerNumbers) {
+    self.entry = entry
+    self.options = options
+    owner = options.restoresOwner ? owners.owner(of: entry, numeric: options.usesNumericOwner) : nil
+  }
 
   /// Sets all of it on an open file or folder: the owner first, because changing it clears bits of the mode;
   /// attributes before a mode that may forbid to write them; and the time last.
@@ -98,11 +105,15 @@ struct EntryMetadata {
   /// What of the mode a new file can be asked for with, so that its attributes can be set.
   var permissions: UInt32 { entry.attributes.isEmpty ? entry.mode & 0o777 : 0o600 }
 
-  /// The numbers to set; nil where owners are not restored, and where these are no numbers of owners.
+  /// Whether a file is its owner's from the beginning, given what new files in its folder get.
+  func isOwned(like given: FileStatus?) -> Bool {
+    guard options.restoresOwner else { return true }
+    guard let owner, let given else { return false }
+    return given.owner == owner.user && given.group == owner.group
+  }
+
   private func owner(_ losses: inout Losses) -> (user: UInt32, group: UInt32)? {
-    guard options.restoresOwner else { return nil }
-    let owner = owners.owner(of: entry, numeric: options.usesNumericOwner)
-    if owner == nil { losses.insert(.ownerNumber) }
+    if options.restoresOwner, owner == nil { losses.insert(.ownerNumber) }
     return owner
   }
 

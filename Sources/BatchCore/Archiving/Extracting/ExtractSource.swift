@@ -2,79 +2,96 @@ import BatchEngine
 
 /// The members of an archive as items for the lanes: whole segments of one that has an index, else member by
 /// member.
-public struct ExtractSource: BatchSource {
+package struct ExtractSource: BatchSource {
   private enum Way {
     case segments(SegmentPlanner)
     case members(MemberFeed)
   }
 
-  /// In bytes: as what an open file that waits counts, which bounds how many wait.
-  private static let weightOfOpenFile: Int64 = 16 << 20
-
-  private let extraction: Extraction
+  private let archive: ArchiveFile
+  private let planner: ExtractionPlanner
   private var way: Way
+  /// Items that come before the next step.
+  private var pending: [ExtractionItem.Step] = []
+  private var hasNotedSlash = false
   private var isAtEnd = false
 
+  /// - Parameters:
+  ///   - selection: which members are meant, and where they go.
+  ///   - globs: the patterns of the selection, for messages.
   /// - Throws: `malformed` when the file is no archive.
-  public init(_ extraction: Extraction) throws(BatchError) {
-    self.extraction = extraction
-    let finding = try IndexedArchive.find(
-      in: extraction.archive, checks: extraction.options.keepsGoing, memory: extraction.options.memory)
+  package init(
+    _ archive: ArchiveFile, selection: MemberSelection, globs: [PathBytes], options: ExtractionOptions
+  ) throws(BatchError) {
+    self.archive = archive
+    planner = ExtractionPlanner(selection, globs: globs)
+    let finding = try IndexedArchive.find(in: archive, checks: options.keepsGoing, memory: options.memory)
     switch finding {
-    case .found(let archive, let remarks):
-      extraction.add(remarks: remarks)
+    case .found(let indexed, let remarks):
+      pending.append(.note(.remarks(remarks)))
       way = .segments(
-        try SegmentPlanner(
-          archive, planner: extraction.planner, limits: extraction.options.limits, claims: true))
+        try SegmentPlanner(indexed, planner: planner, limits: options.limits, claims: true))
     case .damaged(let error, _), .tooLarge(let error, _):
-      extraction.add(remarks: [error.message])
-      way = .members(try MemberFeed(extraction, upTo: finding.end))
+      pending.append(.note(.remarks([error.message])))
+      way = .members(try MemberFeed(archive, planner, options, upTo: finding.end))
     case .none:
-      way = .members(try MemberFeed(extraction, upTo: nil))
+      way = .members(try MemberFeed(archive, planner, options, upTo: nil))
     }
   }
 
-  public mutating func next() throws(BatchError) -> ExtractionItem? {
-    guard !isAtEnd, !extraction.isCutShort else { return nil }
+  package mutating func next() throws(BatchError) -> ExtractionItem? {
+    if !pending.isEmpty { return ExtractionItem(step: pending.removeFirst()) }
+    guard !isAtEnd else { return nil }
     do throws(BatchError) {
-      switch way {
-      case .members(let feed):
-        if let item = try feed.next() { return item }
-      case .segments(var planner):
-        let plan = try planner.next()
-        way = .segments(planner)
-        if let plan { return ExtractionItem(step: .segment(plan)) }
+      if let step = try nextStep() {
+        pending.append(step)
+      } else {
+        isAtEnd = true
+        pending.append(.note(.unmatched(planner.unmatched)))
       }
-      isAtEnd = true
-      return nil
     } catch {
       isAtEnd = true
-      try extraction.archive.cancellation.check()
-      extraction.endEarly()
-      return ExtractionItem(step: .problem(error))
+      try archive.cancellation.check()
+      pending += [.problem(error), .note(.stop)]
+    }
+    if planner.strippedSlash, !hasNotedSlash {
+      hasNotedSlash = true
+      pending.insert(.note(.strippedSlash), at: 0)
+    }
+    return ExtractionItem(step: pending.removeFirst())
+  }
+
+  private mutating func nextStep() throws(BatchError) -> ExtractionItem.Step? {
+    switch way {
+    case .members(let feed): return try feed.next()
+    case .segments(var planner):
+      let plan = try planner.next()
+      way = .segments(planner)
+      return plan.map { .segment($0) }
     }
   }
 
-  public func weight(of item: ExtractionItem) -> Int64 {
+  package func weight(of item: ExtractionItem) -> Int64 {
     switch item.step {
-    case .member(_, let bytes): Int64(bytes.count)
+    case .member(_, let bytes), .piece(let bytes, _): Int64(bytes.count)
     case .segment(let plan): plan.archive.index.weight(of: plan.group)
-    // Chunks of their own, so that few of the open files wait at once.
-    case .staged: 1 << 40
-    case .settled, .lost, .problem, .passed: 0
+    case .begin, .end, .lost, .problem, .passed, .note: 0
     }
   }
 
-  public func count(of item: ExtractionItem) -> Int {
-    if case .segment(let plan) = item.step { plan.choices.count } else { 1 }
+  package func count(of item: ExtractionItem) -> Int {
+    switch item.step {
+    case .segment(let plan): plan.choices.count
+    case .member, .begin, .lost, .problem, .passed: 1
+    case .piece, .end, .note: 0
+    }
   }
 
-  public func retained(by item: ExtractionItem) -> Int64 {
+  package func retained(by item: ExtractionItem) -> Int64 {
     switch item.step {
-    case .member(_, let bytes): Int64(bytes.count) + 512
+    case .member(_, let bytes), .piece(let bytes, _): Int64(bytes.count) + 512
     case .segment(let plan): Int64(plan.choices.count * 64 + plan.members.memory)
-    case .staged: Self.weightOfOpenFile
-    case .settled, .lost, .problem, .passed: 512
+    case .begin, .end, .lost, .problem, .passed, .note: 512
     }
   }
 }

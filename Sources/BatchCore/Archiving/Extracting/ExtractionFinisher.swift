@@ -12,23 +12,23 @@ struct ExtractionFinisher {
   /// Whether this run made a file at a place.
   let hasMade: (MemberPath) -> Bool
 
-  /// Makes links, then describes folders from the leaves up.
-  func finish(_ steps: [DeferredStep], tell: (ExtractionOrder, ExtractionVerdict) -> Void) {
-    makeLinks(steps, tell: tell)
-    describeFolders(steps, tell: tell)
-  }
+  /// Takes what became of a member.
+  typealias Report = (ExtractionOrder, ExtractionVerdict) throws(BatchError) -> Void
 
   /// Makes the links of some steps, kind by kind, each kind in the order of the archive.
-  func makeLinks(_ steps: [DeferredStep], tell: (ExtractionOrder, ExtractionVerdict) -> Void) {
-    for case .contentOfLink(let order) in steps { tell(order, attempt(order, shareContent)) }
-    for case .symbolicLink(let order) in steps { tell(order, attempt(order, makeSymbolicLink)) }
-    for case .hardLink(let order) in steps { tell(order, attempt(order, makeHardLink)) }
-    lane.closeFolder()
+  ///
+  /// - Throws: what `report` throws.
+  func makeLinks(_ steps: [DeferredStep], report: Report) throws(BatchError) {
+    defer { lane.closeFolder() }
+    for case .contentOfLink(let order) in steps { try report(order, attempt(order, shareContent)) }
+    for case .symbolicLink(let order) in steps { try report(order, attempt(order, makeSymbolicLink)) }
+    for case .hardLink(let order) in steps { try report(order, attempt(order, makeHardLink)) }
   }
 
-  private func describeFolders(
-    _ steps: [DeferredStep], tell: (ExtractionOrder, ExtractionVerdict) -> Void
-  ) {
+  /// Gives folders their metadata, from the leaves up; to be called when all links are there.
+  ///
+  /// - Throws: what `report` throws.
+  func describeFolders(_ steps: [DeferredStep], report: Report) throws(BatchError) {
     var folders = [(order: ExtractionOrder, index: Int)]()
     for (index, step) in steps.enumerated() {
       if case .folder(let order) = step { folders.append((order, index)) }
@@ -52,7 +52,7 @@ struct ExtractionFinisher {
       // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
       let place = FolderPath(order.place.bytes[...])
       let describes = made.contains(place) || (options.overwriting != .never && !place.bytes.isEmpty)
-      tell(order, describes ? attempt(order, describeFolder) : .made([]))
+      try report(order, describes ? attempt(order, describeFolder) : .made([]))
     }
   }
 

@@ -100,10 +100,24 @@ final class ExtractionFolder: Sendable {
     onTheWay.withLock { open in open.removeAll { path.holds($0.path.bytes) } }
   }
 
-  /// Removes what dead runs left in a folder, once in a run.
+  /// Removes folders that were made in this run, hold nothing, and are none of some others.
+  func removeEmptyFolders(except kept: Set<FolderPath>) {
+    for path in madeFolders.subtracting(kept).sorted(by: { $0.isBelowOrBehind($1) }) {
+      let nameStart = path.bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? path.bytes.startIndex
+      let parent = path.bytes[..<max(path.bytes.startIndex, nameStart - 1)]
+      guard let opened = try? open(parent, creating: false) else { continue }
+      let removed = PathBytes(path.bytes[nameStart...]).withCString { unlinkat(opened.raw, $0, AT_REMOVEDIR) }
+      if removed == 0 { made.withLock { _ = $0.remove(path) } }
+    }
+  }
+
+  /// Removes what dead runs left in a folder, once in a run. Others wait meanwhile: a file that was staged then has no
+  /// lock, and would be taken for one that was left.
   func clear(_ folder: Int32, _ path: ArraySlice<UInt8>) {
-    guard cleared.withLock({ $0.insert(path.hashValue).inserted }) else { return }
-    StaleTemporaries.remove(in: folder, path: PathBytes(path))
+    cleared.withLock { cleared in
+      guard cleared.insert(path.hashValue).inserted else { return }
+      StaleTemporaries.remove(in: folder, path: PathBytes(path))
+    }
   }
 
   deinit {

@@ -1,14 +1,15 @@
 import BatchEngine
 
 /// One step of an extraction: a member with its content, or a segment of an archive that has an index.
-public struct ExtractionItem: Sendable {
+package struct ExtractionItem: Sendable {
   enum Step: Sendable {
     /// A member with all of its content, or without any.
     case member(ExtractionOrder, [UInt8])
-    /// A member that the source has seen to, such as a large file.
-    case settled(ExtractionOrder, ExtractionVerdict, bytes: Int)
-    /// A large file that the source has written, and that waits for the members before it.
-    case staged(ExtractionOrder, StagedFile, bytes: Int)
+    /// A large file, of which pieces follow, and then its end.
+    case begin(ExtractionOrder)
+    case piece([UInt8], offset: UInt64)
+    /// The end of a large file, with the error of reading it.
+    case end(BatchError?)
     /// A member whose content cannot be read.
     case lost(ExtractionOrder, BatchError)
     /// Members of an archive that has an index.
@@ -17,7 +18,79 @@ public struct ExtractionItem: Sendable {
     case problem(BatchError)
     /// Members that nobody asked for, or that nothing is left of.
     case passed
+    case note(Extraction.Note)
   }
 
   let step: Step
+}
+
+/// The results of one chunk of an extraction.
+package struct ExtractedChunk: ChunkOutput, Sendable {
+  enum Row: Sendable {
+    /// A file with content and name.
+    case made(MadeFile)
+    /// A file with its content, which is to get its name.
+    case file(ExtractionOrder, StagedFile)
+    case deferred(DeferredStep)
+    /// A member that is made when all members before it are there.
+    case waiting(ExtractionOrder, WaitingContent)
+    /// What is there is as new as the member.
+    case kept(ExtractionOrder)
+    /// A later member has the name.
+    case superseded(PathBytes)
+    /// A member that cannot be made; nothing is under its name, where it has one.
+    case failed(MemberPath?, BatchError)
+    case passed
+    case begin(ExtractionOrder)
+    case piece([UInt8], offset: UInt64)
+    case end(BatchError?)
+    /// Bytes of content that were read for the rows before.
+    case bytes(Int)
+    case note(Extraction.Note)
+  }
+
+  var rows: [Row] = []
+  /// The temporary names of the files among the rows.
+  var files: StagedFiles?
+
+  package init() {}
+
+  package var count: Int { rows.count }
+
+  package func part(_ range: Range<Int>) -> ExtractedChunk {
+    var part = self
+    part.rows = Array(rows[range])
+    return part
+  }
+}
+
+/// What is there of a member whose name an earlier member had, until all members before it are there.
+enum WaitingContent: Sendable {
+  case bytes([UInt8])
+  case file(StagedFile)
+  /// The member is damaged, and has been reported: nothing stays under its name.
+  case lost
+}
+
+/// A new file that has its name; it is removed when it turns out to lie behind the end of the extraction.
+struct MadeFile: Sendable {
+  let path: PathBytes
+  let place: MemberPath
+  let size: UInt64
+  let modified: FileStatus.Time
+  let losses: EntryMetadata.Losses
+
+  init(_ order: ExtractionOrder, losses: EntryMetadata.Losses) {
+    path = order.entry.path
+    place = order.place
+    size = order.entry.size
+    modified = order.entry.modified
+    self.losses = losses
+  }
+
+  /// Whether an inode can be this file, and none that another process put in its place.
+  func isPossibly(_ status: FileStatus) -> Bool {
+    status.kind == .regular && status.linkCount == 1 && UInt64(clamping: status.size) == size
+      && (status.modified == modified || losses.contains(.time) || losses.contains(.timeRange))
+  }
 }

@@ -2,7 +2,7 @@ import BatchEngine
 import CLinux
 import Glibc
 
-/// Makes files of members, on one thread.
+/// Makes what members describe, on one thread: workers make folders and staged files, the collector all names.
 final class ExtractionLane {
   /// Writes content to a file, by pieces at their places.
   typealias Fill = ((UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void) throws(BatchError) -> Void
@@ -12,16 +12,15 @@ final class ExtractionLane {
 
   private let folder: ExtractionFolder
   private let options: ExtractionOptions
-  private let owners: OwnerNumbers
+  private let owners = OwnerNumbers()
   // Members of one folder mostly come together.
   private var current: (path: ArraySlice<UInt8>, descriptor: Int32)?
   /// What a new file in that folder gets that is asked for with these permissions.
   private var given: (permissions: UInt32, status: FileStatus)?
 
-  init(_ folder: ExtractionFolder, _ options: ExtractionOptions, _ owners: OwnerNumbers) {
+  init(_ folder: ExtractionFolder, _ options: ExtractionOptions) {
     self.folder = folder
     self.options = options
-    self.owners = owners
   }
 
   deinit { closeFolder() }
@@ -31,15 +30,6 @@ final class ExtractionLane {
     if let current { _ = Glibc.close(current.descriptor) }
     current = nil
     given = nil
-  }
-
-  /// Makes what a member describes, or says what is to be made of it later.
-  func extract(_ order: ExtractionOrder, _ fill: Fill) -> ExtractionVerdict {
-    do throws(BatchError) {
-      return try make(order, fill)
-    } catch {
-      return .failed(error.at(order.entry.path))
-    }
   }
 
   /// Opens the folder of a place; valid until the next call.
@@ -76,70 +66,184 @@ final class ExtractionLane {
     }
   }
 
-  private func make(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> ExtractionVerdict {
-    switch order.entry.kind {
-    case .directory:
-      // Two folders are open on the way to a deep one, and the lane has descriptors for two.
-      if order.place.bytes.count > ExtractionFolder.shortHop { closeFolder() }
-      if !order.place.bytes.isEmpty { _ = try folder.open(order.place.bytes[...], creating: true) }
-      return .deferred(.folder(order))
-    case .file: return try makeFile(order, fill)
-    case .symbolicLink: return .deferred(.symbolicLink(order))
-    case .hardLink:
-      guard order.entry.size > 0 else { return .deferred(.hardLink(order)) }
-      let verdict = try makeFile(order, fill)
-      guard case .made(let losses) = verdict else { return verdict }
-      return .deferred(.contentOfLink(order), losses)
-    case .fifo: return try makeNode(order, S_IFIFO)
-    case .characterDevice, .blockDevice:
-      guard options.makesDevices else {
-        throw BatchError(.special, "refused: a device", remedy: "see --devices")
-      }
-      return try makeNode(order, order.entry.kind == .blockDevice ? S_IFBLK : S_IFCHR)
-    }
+  // MARK: Folders and files
+
+  /// Makes the folder that a member describes; it gets its metadata when all that is in it is there.
+  func makeFolder(_ order: ExtractionOrder) throws(BatchError) {
+    // Two folders are open on the way to a deep one, and the lane has descriptors for two.
+    if order.place.bytes.count > ExtractionFolder.shortHop { closeFolder() }
+    if !order.place.bytes.isEmpty { _ = try folder.open(order.place.bytes[...], creating: true) }
   }
 
-  private func makeFile(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> ExtractionVerdict {
+  /// A file with content and metadata.
+  enum Made {
+    /// It is new, and has its name.
+    case named(MadeFile)
+    case staged(StagedFile)
+  }
+
+  /// Makes a file with content and metadata in the folder that it goes to.
+  ///
+  /// Where nothing is replaced it gets its name at once: a temporary one and a rename take a fifth more CPU time, and what
+  /// is new can be removed when it turns out to lie behind damage.
+  ///
+  /// - Returns: nil where what is there is as new.
+  /// - Throws: what `fill` throws; `unwritable`; `invalid` when the name is taken.
+  func make(
+    _ order: ExtractionOrder, among files: () -> StagedFiles, _ fill: Fill
+  ) throws(BatchError) -> Made? {
     let parent = try parent(of: order.place)
     // A name that is taken shows when the file is to get it; looking before is for what takes time to make.
-    let looksBefore = options.overwriting != .never || order.entry.size > Self.smallFile
-    if looksBefore, try !mayTake(order, in: parent) { return .kept }
-    let file = try ExtractedFile(in: parent, permissions: metadata(of: order).permissions)
-    let losses = try self.fill(file, order, isInCurrentFolder: true, fill)
-    try publish(file, order, in: parent)
-    return .made(losses)
+    let isSmall = order.entry.size <= Self.smallFile
+    if options.overwriting != .never || !isSmall, try !mayTake(order, in: parent) { return nil }
+    let metadata = metadata(of: order)
+    var permissions = metadata.permissions
+    if options.overwriting == .never, order.entry.kind == .file,
+      let file = try ExtractedFile.unnamed(in: parent, permissions: permissions)
+    {
+      let losses = try self.fill(file, order, metadata, permissions, fill)
+      try link(file, order, in: parent)
+      return .named(MadeFile(order, losses: losses))
+    }
+    // Until it has its owner, a file that others see is its owner's alone.
+    if !metadata.isOwned(like: given?.status) { permissions = 0o600 }
+    let file = try ExtractedFile(
+      in: parent, order.place.parent, permissions: permissions, isLocked: !isSmall, among: files())
+    let losses = try self.fill(file, order, metadata, permissions, fill)
+    return .staged(try file.stage(in: order.place.parent, losses: losses))
   }
 
-  /// Makes a file that gets its name later.
+  private func fill(
+    _ file: borrowing ExtractedFile, _ order: ExtractionOrder, _ metadata: EntryMetadata,
+    _ permissions: UInt32, _ fill: Fill
+  ) throws(BatchError) -> EntryMetadata.Losses {
+    let end = try self.fill(file, fill)
+    try checkSize(of: file, order, end: end)
+    return metadata.apply(to: file.descriptor, having: given(file.descriptor, permissions))
+  }
+
+  private func link(
+    _ file: consuming ExtractedFile, _ order: ExtractionOrder, in parent: Int32
+  ) throws(BatchError) {
+    do throws(BatchError) {
+      try file.link(as: order.place.name, in: parent)
+    } catch {
+      // Says so where it is a folder that has the name.
+      if error.errno == 0 { _ = try mayTake(order, in: parent) }
+      throw error
+    }
+  }
+
+  private func fill(_ file: borrowing ExtractedFile, _ fill: Fill) throws(BatchError) -> UInt64 {
+    var end: UInt64 = 0
+    try fill { (bytes, offset) throws(BatchError) in
+      try file.write(bytes, at: offset)
+      end = offset + UInt64(bytes.count)
+    }
+    return end
+  }
+
+  /// Makes a file that waits for members before it.
   ///
   /// - Throws: what `fill` throws; `unwritable`.
-  func stage(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> StagedFile {
-    let folder = try stagingFolder(of: order.place)
-    let file = try ExtractedFile(in: folder.raw, permissions: metadata(of: order).permissions)
-    let losses = try self.fill(file, order, isInCurrentFolder: false, fill)
-    return StagedFile(file, losses: losses, folder: folder)
+  func stageWaiting(
+    _ order: ExtractionOrder, among files: StagedFiles, _ fill: Fill
+  ) throws(BatchError) -> StagedFile {
+    var file = try beginWaiting(order, among: files)
+    try fill { (bytes, offset) throws(BatchError) in try file.write(bytes, at: offset) }
+    return try end(file, order)
   }
 
-  /// The folder of a place where it is there, so that a file gets from it what new files get; else the target folder.
-  private func stagingFolder(of place: MemberPath) throws(BatchError) -> Descriptor {
-    do throws(BatchError) {
-      return try folder.open(place.parent, creating: false)
-    } catch {
-      return try folder.open([], creating: false)
+  /// Begins a file whose content comes piece by piece.
+  ///
+  /// - Returns: nil where what is there is as new.
+  func begin(_ order: ExtractionOrder, among files: StagedFiles) throws(BatchError) -> GrowingFile? {
+    guard order.turn == .any else { return try beginWaiting(order, among: files) }
+    guard try mayTake(order, in: try parent(of: order.place)) else { return nil }
+    return try begin(in: order.place.parent, among: files)
+  }
+
+  private func beginWaiting(
+    _ order: ExtractionOrder, among files: StagedFiles
+  ) throws(BatchError) -> GrowingFile {
+    // One of the members before it may have the name of a folder above; a file gets from its folder what new files get.
+    try begin(in: folder.isFolder(order.place.parent) ? order.place.parent : [], among: files)
+  }
+
+  private func begin(
+    in path: ArraySlice<UInt8>, among files: StagedFiles
+  ) throws(BatchError) -> GrowingFile {
+    let parent = try folder.open(path, creating: false)
+    let file = try ExtractedFile(in: parent.raw, path, among: files)
+    return GrowingFile(file: file, folder: parent, path: path)
+  }
+
+  /// Ends a file whose content is complete.
+  func end(_ file: consuming GrowingFile, _ order: ExtractionOrder) throws(BatchError) -> StagedFile {
+    try checkSize(of: file.file, order, end: file.end)
+    let losses = metadata(of: order).apply(to: file.file.descriptor)
+    return try file.stage(losses: losses)
+  }
+
+  /// Gives a sparse file its size; any other has it.
+  private func checkSize(
+    of file: borrowing ExtractedFile, _ order: ExtractionOrder, end: UInt64
+  ) throws(BatchError) {
+    guard end <= order.entry.size else {
+      throw BatchError(.malformed, "damaged: there is more content than its size says")
     }
+    guard end < order.entry.size else { return }
+    guard order.entry.dataMap != nil else {
+      throw BatchError(.malformed, "damaged: there is less content than its size says")
+    }
+    try file.setSize(order.entry.size)
+  }
+
+  /// Owner and mode of a new file, which those of the folder, its lists and the umask make; the same for each
+  /// file of the folder that is asked for with the same permissions.
+  private func given(_ file: Int32, _ permissions: UInt32) -> FileStatus? {
+    if let given, given.permissions == permissions { return given.status }
+    var raw = stat()
+    guard fstat(file, &raw) == 0 else { return nil }
+    let status = FileStatus(raw)
+    given = (permissions, status)
+    return status
   }
 
   /// Gives a file its name that was made before.
-  func publish(_ file: StagedFile, as order: ExtractionOrder) -> ExtractionVerdict {
-    do throws(BatchError) {
-      let parent = try parent(of: order.place)
-      guard try mayTake(order, in: parent) else { return .kept }
-      try file.publish(as: order.place.name, in: parent, replacing: options.overwriting != .never)
-      guard order.entry.kind == .hardLink else { return .made(file.losses) }
-      return .deferred(.contentOfLink(order), file.losses)
-    } catch {
-      return .failed(error.at(order.entry.path))
+  func publish(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    let parent = try parent(of: order.place)
+    // Another member of the run may have made what is there now.
+    if order.turn != .any, try !mayTake(order, in: parent) { return .kept }
+    if file.folder == order.place.parent {
+      try rename(file.name, in: parent, to: order, in: parent)
+    } else {
+      let staging = try folder.open(file.folder, creating: false)
+      try rename(file.name, in: staging.raw, to: order, in: parent)
     }
+    guard order.entry.kind == .hardLink else { return .made(file.losses) }
+    return .deferred(.contentOfLink(order), file.losses)
+  }
+
+  private func rename(
+    _ name: TemporaryName, in folder: Int32, to order: ExtractionOrder, in parent: Int32
+  ) throws(BatchError) {
+    let isReplacing = options.overwriting != .never
+    do throws(BatchError) {
+      try ExtractedFile.rename(name, in: folder, to: order.place.name, in: parent, replacing: isReplacing)
+    } catch {
+      // Says so where it is a folder that has the name.
+      if error.errno == 0 { _ = try mayTake(order, in: parent) }
+      throw error
+    }
+  }
+
+  /// Removes a file that was made in this run, unless something else has its name by now.
+  func remove(_ file: MadeFile) {
+    guard let parent = try? folder.open(file.place.parent, creating: false),
+      let status = status(of: file.place.name, in: parent.raw), file.isPossibly(status)
+    else { return }
+    _ = file.place.name.withCString { unlinkat(parent.raw, $0, 0) }
   }
 
   /// Removes what this run made at a place.
@@ -154,54 +258,15 @@ final class ExtractionLane {
     }
   }
 
-  private func fill(
-    _ file: borrowing ExtractedFile, _ order: ExtractionOrder, isInCurrentFolder: Bool, _ fill: Fill
-  ) throws(BatchError) -> EntryMetadata.Losses {
-    let metadata = metadata(of: order)
-    let descriptor = file.descriptor
-    var end: UInt64 = 0
-    try fill { (bytes, offset) throws(BatchError) in
-      try file.write(bytes, at: offset)
-      end = offset + UInt64(bytes.count)
+  /// Makes a FIFO or a device.
+  func makeNode(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    let kind: mode_t
+    switch order.entry.kind {
+    case .fifo: kind = S_IFIFO
+    case .blockDevice where options.makesDevices: kind = S_IFBLK
+    case .characterDevice where options.makesDevices: kind = S_IFCHR
+    default: throw BatchError(.special, "refused: a device", remedy: "see --devices")
     }
-    guard end <= order.entry.size else {
-      throw BatchError(.malformed, "damaged: there is more content than its size says")
-    }
-    if end < order.entry.size {
-      guard order.entry.dataMap != nil else {
-        throw BatchError(.malformed, "damaged: there is less content than its size says")
-      }
-      try file.setSize(order.entry.size)
-    }
-    let hasGiven = isInCurrentFolder && !file.isNamed
-    return metadata.apply(
-      to: descriptor, having: hasGiven ? given(descriptor, metadata.permissions) : nil)
-  }
-
-  private func publish(
-    _ file: consuming ExtractedFile, _ order: ExtractionOrder, in parent: Int32
-  ) throws(BatchError) {
-    do throws(BatchError) {
-      try file.publish(as: order.place.name, replacing: options.overwriting != .never)
-    } catch {
-      // Says so where it is a folder that has the name.
-      if error.errno == 0 { _ = try mayTake(order, in: parent) }
-      throw error
-    }
-  }
-
-  /// Owner and mode of a new file, which those of the folder, its lists and the umask make; the same for each
-  /// file of the folder that is asked for with the same permissions.
-  private func given(_ file: Int32, _ permissions: UInt32) -> FileStatus? {
-    if let given, given.permissions == permissions { return given.status }
-    var raw = stat()
-    guard fstat(file, &raw) == 0 else { return nil }
-    let status = FileStatus(raw)
-    given = (permissions, status)
-    return status
-  }
-
-  private func makeNode(_ order: ExtractionOrder, _ kind: mode_t) throws(BatchError) -> ExtractionVerdict {
     let parent = try parent(of: order.place)
     guard try mayTake(order, in: parent) else { return .kept }
     let name = order.place.name
@@ -242,5 +307,28 @@ final class ExtractionLane {
 
   func metadata(of order: ExtractionOrder) -> EntryMetadata {
     EntryMetadata(entry: order.entry, options: options, owners: owners)
+  }
+}
+
+/// A file whose content comes piece by piece, with the folder that it lies in.
+struct GrowingFile: ~Copyable {
+  fileprivate let file: ExtractedFile
+  private let folder: Descriptor
+  fileprivate let path: ArraySlice<UInt8>
+  fileprivate private(set) var end: UInt64 = 0
+
+  fileprivate init(file: consuming ExtractedFile, folder: consuming Descriptor, path: ArraySlice<UInt8>) {
+    self.file = file
+    self.folder = folder
+    self.path = path
+  }
+
+  fileprivate consuming func stage(losses: EntryMetadata.Losses) throws(BatchError) -> StagedFile {
+    try file.stage(in: path, losses: losses)
+  }
+
+  mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    try file.write(bytes, at: offset)
+    end = offset + UInt64(bytes.count)
   }
 }

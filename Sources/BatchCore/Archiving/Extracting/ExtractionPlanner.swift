@@ -2,29 +2,21 @@ import BatchEngine
 import Synchronization
 
 /// Decides about each member, in the order of the archive: whether it is meant, where it goes, whether that is safe.
-final class ExtractionPlanner: Sendable {
-  private struct State {
-    var claims = MemberClaims()
-    var matched: Set<Int> = []
-    var strippedSlash = false
-  }
-
-  private let selection: MemberSelection
+final class ExtractionPlanner {
+  let selection: MemberSelection
   private let globs: [PathBytes]
-  private let state = Mutex(State())
+  private var claims = MemberClaims()
+  private var matched: Set<Int> = []
+  /// Whether a leading slash was taken from a name.
+  private(set) var strippedSlash = false
 
   init(_ selection: MemberSelection, globs: [PathBytes]) {
     self.selection = selection
     self.globs = globs
   }
 
-  /// Whether a leading slash was taken from a name.
-  var strippedSlash: Bool { state.withLock { $0.strippedSlash } }
-
   /// The patterns that no member matched.
-  var unmatched: [PathBytes] {
-    state.withLock { state in globs.indices.filter { !state.matched.contains($0) }.map { globs[$0] } }
-  }
+  var unmatched: [PathBytes] { globs.indices.filter { !matched.contains($0) }.map { globs[$0] } }
 
   /// Whether no pattern chooses among the members.
   var takesEverything: Bool { selection.count == 0 }
@@ -36,7 +28,7 @@ final class ExtractionPlanner: Sendable {
     guard let member = try? MemberPath(path) else { return false }
     let found = selection.matches(member, isDirectory: isDirectory)
     guard !found.isEmpty else { return false }
-    state.withLock { $0.matched.formUnion(found) }
+    matched.formUnion(found)
     return true
   }
 
@@ -50,24 +42,15 @@ final class ExtractionPlanner: Sendable {
     guard !place.bytes.isEmpty || kind == .directory else {
       throw BatchError(.invalid, "refused: its path is that of the target folder", path: path)
     }
-    // A lock is left without a throw.
-    let claimed = state.withLock { state -> Result<MemberClaims.Turn, BatchError> in
-      if member.wasAbsolute { state.strippedSlash = true }
-      do throws(BatchError) {
-        return .success(try state.claims.claim(place, kind, path: path))
-      } catch {
-        return .failure(error)
-      }
-    }
-    return try claimed.get()
+    if member.wasAbsolute { strippedSlash = true }
+    return try claims.claim(place, kind, path: path)
   }
+}
 
-  /// Whether a member that is no folder and no link had a place.
-  func hasClaimedFile(at place: MemberPath) -> Bool { state.withLock { $0.claims.hasFile(at: place) } }
-
+extension MemberSelection {
   /// Where a member goes; nil for one that is refused, or of whose path nothing is left.
   func place(of path: PathBytes) -> MemberPath? {
-    (try? MemberPath(path)).flatMap { selection.place(of: $0) }
+    (try? MemberPath(path)).flatMap { place(of: $0) }
   }
 
   /// What is to be done with a member whose place was claimed.
@@ -76,11 +59,11 @@ final class ExtractionPlanner: Sendable {
   /// - Throws: `invalid` for a member that is refused.
   func order(for entry: ArchiveEntry, turn: MemberClaims.Turn) throws(BatchError) -> ExtractionOrder? {
     let path = try MemberPath(entry.path)
-    guard let place = selection.place(of: path) else { return nil }
+    guard let place = self.place(of: path) else { return nil }
     var order = ExtractionOrder(entry: entry, place: place, turn: turn)
     if entry.kind == .hardLink {
       let target = try Self.target(of: entry)
-      guard let linkPlace = selection.place(of: target) else {
+      guard let linkPlace = self.place(of: target) else {
         throw BatchError(.invalid, "refused: nothing is left of the path that it links to", path: entry.path)
       }
       order.linkPlace = linkPlace

@@ -1,77 +1,83 @@
 import BatchEngine
 
-/// Reads an archive from its beginning to its end and makes items of its members.
-///
-/// Small files are handed over with their content; a large one is written here while it is read, since it is
-/// decoded here, too, and by one thread.
+/// Reads an archive from its beginning to its end and makes items of its members. It decodes and plans, and makes no
+/// file: small members are handed over with their content, large ones piece by piece.
 final class MemberFeed {
   private static let largestContent: UInt64 = 1 << 20
+  /// In bytes, of one piece of a large file.
+  private static let largestPiece = 128 << 10
 
-  private let extraction: Extraction
+  private let cancellation: Cancellation
   private let reader: ArchiveReader
-  private let lane: ExtractionLane
+  private let planner: ExtractionPlanner
+  private let name: PathBytes
+  private let keepsGoing: Bool
+  /// The large file that is being handed over.
+  private var large: ExtractionOrder?
+  /// What is left of its last piece.
+  private var rest: (bytes: UnsafeRawBufferPointer, offset: UInt64)?
+  /// Items that follow the last one.
+  private var pending: [ExtractionItem.Step] = []
+  private var isAtEnd = false
 
   /// - Parameter end: behind it there are no members.
   /// - Throws: `malformed` when the file is no archive.
-  init(_ extraction: Extraction, upTo end: UInt64?) throws(BatchError) {
-    self.extraction = extraction
-    let archive = extraction.archive
+  init(
+    _ archive: ArchiveFile, _ planner: ExtractionPlanner, _ options: ExtractionOptions, upTo end: UInt64?
+  ) throws(BatchError) {
+    cancellation = archive.cancellation
+    name = archive.path
+    keepsGoing = options.keepsGoing
+    self.planner = planner
     let content = try FileContent(archive, upTo: end)
-    reader = try ArchiveReader(content, name: archive.path, limits: extraction.options.limits)
-    lane = extraction.makeLane()
+    reader = try ArchiveReader(content, name: name, limits: options.limits)
   }
 
   /// - Throws: what ends the reading.
-  func next() throws(BatchError) -> ExtractionItem? {
+  func next() throws(BatchError) -> ExtractionItem.Step? {
+    try cancellation.check()
+    if !pending.isEmpty { return pending.removeFirst() }
+    if isAtEnd { return nil }
+    if let large { return try piece(of: large) }
     while let member = try reader.next() {
-      try extraction.archive.cancellation.check()
+      try cancellation.check()
       switch member {
-      case .unusable(let error): return problem(error)
+      case .unusable(let error):
+        stopIfDamaged(error)
+        return .problem(error.path == nil ? error.at(name) : error)
       case .entry(let entry):
-        guard extraction.planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
-        return try item(of: entry)
+        guard planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
+        return try step(for: entry)
       }
     }
     try reader.drain()
-    extraction.add(remarks: reader.remarks)
-    return nil
+    isAtEnd = true
+    return .note(.remarks(reader.remarks))
   }
 
-  private func item(of entry: ArchiveEntry) throws(BatchError) -> ExtractionItem {
+  private func step(for entry: ArchiveEntry) throws(BatchError) -> ExtractionItem.Step {
     let turn: MemberClaims.Turn
     do throws(BatchError) {
       // A hard link that comes with its content is made as a file.
       let kind = entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind
-      guard let claimed = try extraction.planner.claim(entry.path, kind) else {
-        return ExtractionItem(step: .passed)
-      }
+      guard let claimed = try planner.claim(entry.path, kind) else { return .passed }
       turn = claimed
     } catch {
-      return ExtractionItem(step: .problem(error))
+      return .problem(error)
     }
     let order: ExtractionOrder
     do throws(BatchError) {
-      guard let found = try extraction.planner.order(for: entry, turn: turn) else {
-        return ExtractionItem(step: .passed)
-      }
+      guard let found = try planner.selection.order(for: entry, turn: turn) else { return .passed }
       order = found
     } catch {
       // Where the last member of a name is refused, nothing of an earlier one stays.
-      guard let place = extraction.planner.place(of: entry.path) else {
-        return ExtractionItem(step: .problem(error))
-      }
-      return ExtractionItem(step: .lost(ExtractionOrder(entry: entry, place: place, turn: turn), error))
+      guard let place = planner.selection.place(of: entry.path) else { return .problem(error) }
+      return .lost(ExtractionOrder(entry: entry, place: place, turn: turn), error)
     }
-    guard entry.kind == .file || entry.kind == .hardLink, entry.size > 0 else {
-      return ExtractionItem(step: .member(order, []))
-    }
+    guard entry.kind == .file || entry.kind == .hardLink, entry.size > 0 else { return .member(order, []) }
     guard entry.dataMap == nil, entry.size <= Self.largestContent else {
-      let before = reader.plainCount
-      if order.turn != .any { return try stage(order, after: before) }
-      let verdict = try extractHere(order)
-      if case .failed(let error) = verdict { stopIfDamaged(error) }
-      let bytes = Int(clamping: reader.plainCount - before)
-      return ExtractionItem(step: .settled(order, verdict, bytes: bytes))
+      large = order
+      return .begin(order)
     }
     var bytes = [UInt8]()
     bytes.reserveCapacity(Int(entry.size))
@@ -85,51 +91,39 @@ final class MemberFeed {
     } catch {
       try rethrow(error)
       stopIfDamaged(error)
-      return ExtractionItem(step: .lost(order, error.at(entry.path)))
+      return .lost(order, error.at(entry.path))
     }
-    return ExtractionItem(step: .member(order, bytes))
+    return .member(order, bytes)
   }
 
-  private func stage(_ order: ExtractionOrder, after before: UInt64) throws(BatchError) -> ExtractionItem {
+  private func piece(of order: ExtractionOrder) throws(BatchError) -> ExtractionItem.Step {
     do throws(BatchError) {
-      let file = try lane.stage(order) { write throws(BatchError) in try reader.readContent(write) }
-      return ExtractionItem(
-        step: .staged(order, file, bytes: Int(clamping: reader.plainCount - before)))
+      if rest == nil { rest = try reader.nextPiece() }
+      guard let (bytes, offset) = rest else {
+        large = nil
+        return .end(nil)
+      }
+      let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.largestPiece))
+      let left = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(piece.count))
+      rest = left.isEmpty ? nil : (left, offset + UInt64(piece.count))
+      return .piece(Array(piece), offset: offset)
     } catch {
+      large = nil
       try rethrow(error)
       stopIfDamaged(error)
-      return ExtractionItem(step: .lost(order, error.at(order.entry.path)))
+      return .end(error.at(order.entry.path))
     }
-  }
-
-  private func extractHere(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
-    var fatal: BatchError?
-    let verdict = lane.extract(order) { write throws(BatchError) in
-      do throws(BatchError) {
-        try reader.readContent(write)
-      } catch {
-        do throws(BatchError) { try rethrow(error) } catch { fatal = error }
-        throw error
-      }
-    }
-    // Held until the next member, the folder would be one descriptor that nobody counts.
-    lane.closeFolder()
-    if let fatal { throw fatal }
-    return verdict
-  }
-
-  private func problem(_ error: BatchError) -> ExtractionItem {
-    stopIfDamaged(error)
-    return ExtractionItem(step: .problem(error.path == nil ? error.at(extraction.archive.path) : error))
   }
 
   private func stopIfDamaged(_ error: BatchError) {
-    if error.code == .malformed, !extraction.options.keepsGoing { extraction.endEarly() }
+    guard error.code == .malformed, !keepsGoing else { return }
+    pending.append(.note(.stop))
+    isAtEnd = true
   }
 
   /// Limits and a run that is stopped end everything; what else is wrong with one member does not.
   private func rethrow(_ error: BatchError) throws(BatchError) {
     if error.code == .exhausted || error.code == .cancelled { throw error }
-    try extraction.archive.cancellation.check()
+    try cancellation.check()
   }
 }

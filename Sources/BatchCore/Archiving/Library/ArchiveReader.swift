@@ -40,6 +40,8 @@ final class ArchiveReader {
   /// Where the content of the last member that was passed ends, its padding included.
   private(set) var boundary: UInt64 = 0
   private var isInside = false
+  /// Where the last piece of content that was handed out ends in its file.
+  private var contentEnd: UInt64 = 0
   private var records = PaxRecords()
   private var isEncrypted = false
   /// What was found behind damage that is reported before it; nil for the end of the archive.
@@ -166,6 +168,7 @@ final class ArchiveReader {
     if !found.isEmpty { return found.removeFirst() }
     // So the place is known behind which only the end may come.
     if isInside { try skipContent() }
+    contentEnd = 0
     let start = position
     var headerStart = start
     while true {
@@ -224,14 +227,19 @@ final class ArchiveReader {
 
   /// Hands out the content of the last member: pieces in order, with their places; what lies between is holes.
   ///
-  /// - Throws: `malformed` when the content is not to be had, what `body` throws, and `exhausted` at a limit.
+  /// - Throws: what ``nextPiece()`` and `body` throw.
   func readContent(
     _ body: (UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void
   ) throws(BatchError) {
+    while let (piece, offset) = try nextPiece() { try body(piece, offset) }
+  }
+
+  /// The next piece of the content of the last member, with its place; nil at the end. Valid until the next call.
+  ///
+  /// - Throws: `malformed` when the content is not to be had, and `exhausted` at a limit.
+  func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
     guard !isEncrypted else { throw Self.encrypted }
-    var idle = 0
-    var end: UInt64 = 0
-    while true {
+    for _ in 0..<Self.mostIdleSteps {
       var start: UnsafeRawPointer?
       var count = 0
       var offset: Int64 = 0
@@ -239,29 +247,23 @@ final class ArchiveReader {
       switch result {
       case ARCHIVE_EOF:
         guard archive_error_string(archive) == nil else { throw failure() }
-        return
+        return nil
       case ARCHIVE_OK:
-        guard let place = UInt64(exactly: offset), place >= end else {
+        guard let place = UInt64(exactly: offset), place >= contentEnd else {
           throw BatchError(.malformed, "damaged: its parts overlap")
         }
-        guard count > 0 else {
-          idle += 1
-          guard idle < Self.mostIdleSteps else {
-            throw BatchError(.malformed, Self.noProgress)
-          }
-          continue
-        }
-        idle = 0
+        if count == 0 { continue }
         let (next, isHuge) = place.addingReportingOverflow(UInt64(count))
         guard !isHuge else { throw BatchError(.malformed, "damaged: no file is as large") }
-        end = next
+        contentEnd = next
         plainCount += UInt64(count)
         try limits.check(plain: plainCount, compressed: feed.content.bytesRead)
-        try body(UnsafeRawBufferPointer(start: start, count: count), place)
+        return (UnsafeRawBufferPointer(start: start, count: count), place)
       // A warning about content is damage: so libarchive calls a checksum that is wrong.
       default: throw failure()
       }
     }
+    throw BatchError(.malformed, Self.noProgress)
   }
 
   /// Reads what follows the archive, so that the checksums of the compression are compared to the last one, and

@@ -28,7 +28,9 @@ struct ChosenMembers {
         if !chosen.isEmpty {
           chosen[number] = planner.chooses(member.path, isDirectory: member.kind == .directory)
         }
-        guard findsSuperseded, isChosen(number), let place = planner.place(of: member.path) else { continue }
+        guard findsSuperseded, isChosen(number), let place = planner.selection.place(of: member.path) else {
+          continue
+        }
         if !seen.insert(place.bytes.hashValue).inserted { repeated.insert(place.bytes.hashValue) }
       }
     }
@@ -40,7 +42,7 @@ struct ChosenMembers {
       let members = try cursor.slice(group.members)
       for number in group.members where isChosen(number) {
         let member = members[number]
-        guard let place = planner.place(of: member.path) else { continue }
+        guard let place = planner.selection.place(of: member.path) else { continue }
         let isRepeated = repeated.contains(place.bytes.hashValue)
         if isRepeated || member.kind == .hardLink {
           candidates.append((number, member.kind, isRepeated ? place.bytes : nil))

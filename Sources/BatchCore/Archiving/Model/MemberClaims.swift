@@ -28,9 +28,6 @@ struct MemberClaims {
   /// The folder of the member before, whose own folders are known.
   private var lastParent: ArraySlice<UInt8>?
 
-  /// Whether a member that is no folder and no link had the place.
-  func hasFile(at place: MemberPath) -> Bool { files.contains(place.bytes.hashValue) }
-
   /// Takes a place for the next member.
   ///
   /// - Throws: `invalid` when an earlier member, which is no folder, has the name of a folder above.

@@ -1,0 +1,280 @@
+import BatchEngine
+
+/// Takes what workers staged, in the order of the archive: names files, makes links and folders, counts, reports, and
+/// decides where the extraction ends.
+package final class ExtractCollector: BatchCollector {
+  package typealias Output = ExtractedChunk
+  package typealias Summary = Extraction
+
+  let folder: ExtractionFolder
+  let options: ExtractionOptions
+  let lane: ExtractionLane
+  /// What is made when all files are there.
+  var steps = DeferredSteps()
+  private let run: RunContext
+  private let report: @Sendable (ExtractionReport) throws(BatchError) -> Void
+  private var extraction = Extraction()
+  /// Hashes of the places of members of which nothing was made, or for which what was there stays.
+  private var unmade: Set<Int> = []
+  /// Hashes of the places of empty files that this run made.
+  private var emptyFiles: Set<Int> = []
+  /// The file whose pieces come.
+  private var growing: GrowingFile?
+  private var growingOrder: ExtractionOrder?
+  /// The temporary names of files that are made here.
+  private var ownFiles: StagedFiles?
+  private var byteCount = 0
+
+  init(
+    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ run: RunContext,
+    _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
+  ) {
+    self.folder = folder
+    self.options = options
+    self.run = run
+    self.report = report
+    lane = ExtractionLane(folder, options)
+  }
+
+  package func collect(_ output: ExtractedChunk) throws(BatchError) {
+    defer { lane.closeFolder() }
+    var isComplete = true
+    for row in output.rows {
+      if extraction.isCutShort {
+        discard(row)
+      } else {
+        try add(row, &isComplete)
+      }
+    }
+    if extraction.isCutShort { return run.end() }
+    if isComplete { output.files?.forget() }
+  }
+
+  /// Removes what was made behind the end of the extraction. Files under temporary names go with the rows.
+  private func discard(_ row: ExtractedChunk.Row) {
+    if case .made(let file) = row { lane.remove(file) }
+  }
+
+  /// - Parameter isComplete: false from a file on that did not get its name.
+  private func add(_ row: ExtractedChunk.Row, _ isComplete: inout Bool) throws(BatchError) {
+    switch row {
+    case .made(let file):
+      noteMade(file.place, isEmpty: file.size == 0)
+      warn(of: file.losses, file.path)
+      run.counters.addDone()
+      try report(ExtractionReport(path: file.path, outcome: .extracted))
+    case .file(let order, let file):
+      let verdict = attempt(order) { () throws(BatchError) in try lane.publish(file, as: order) }
+      if case .failed = verdict { isComplete = false }
+      try settle(order, verdict)
+    case .deferred(let step): steps.append(step)
+    case .waiting(let order, let content):
+      try makeWay(for: order)
+      try make(order, content, &isComplete)
+    case .kept(let order): try settle(order, .kept)
+    case .superseded(let path):
+      run.counters.addSkipped()
+      try report(ExtractionReport(path: path, outcome: .superseded))
+    case .failed(let place, let error):
+      isComplete = false
+      if let place { noteUnmade(place) }
+      try fail(error)
+    case .passed: run.counters.addSkipped()
+    case .begin(let order): try begin(order)
+    case .piece(let bytes, let offset): try write(bytes, at: offset)
+    case .end(let error): try end(error)
+    case .bytes(let count): byteCount += count
+    case .note(let note): extraction.add(note)
+    }
+  }
+
+  /// Makes links, and gives folders their metadata.
+  package func finish() throws(BatchError) -> Extraction {
+    drop()
+    if extraction.isCutShort { run.counters.end(bytes: byteCount) }
+    let last = steps.takeAll()
+    let finisher = ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: hasMade)
+    try finisher.makeLinks(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
+    if extraction.isCutShort {
+      let described = last.filter { $0.isFolder }.map { FolderPath($0.order.place.bytes[...]) }
+      folder.removeEmptyFolders(except: Set(described))
+    }
+    try finisher.describeFolders(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
+    if options.isSynced {
+      do throws(BatchError) {
+        try folder.sync()
+      } catch {
+        extraction.failure = error
+      }
+    }
+    return extraction
+  }
+
+  package func discard() { drop() }
+
+  // MARK: What became of members
+
+  /// Counts and reports what became of a member.
+  func settle(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) throws(BatchError) {
+    let path = order.entry.path
+    switch verdict {
+    case .failed(let error):
+      noteUnmade(order.place)
+      try fail(error)
+    case .kept:
+      noteUnmade(order.place)
+      run.counters.addSkipped()
+      try report(ExtractionReport(path: path, outcome: .kept))
+    case .superseded:
+      run.counters.addSkipped()
+      try report(ExtractionReport(path: path, outcome: .superseded))
+    case .deferred(let step, let losses):
+      noteMade(order)
+      steps.append(step)
+      warn(of: losses, path)
+    case .made(let losses):
+      noteMade(order)
+      warn(of: losses, path)
+      run.counters.addDone()
+      try report(ExtractionReport(path: path, outcome: .extracted))
+    }
+  }
+
+  private func fail(_ error: BatchError) throws(BatchError) {
+    // Every file that follows would fail in the same way.
+    if error.isOutOfSpace { throw error }
+    if error.code == .malformed { extraction.isDamaged = true }
+    run.report(Problem(.unreadable, error))
+  }
+
+  private func warn(of losses: EntryMetadata.Losses, _ path: PathBytes) {
+    for error in extraction.warnings(of: losses, path: path) {
+      run.report(Problem(.special, error), severity: .warning)
+    }
+  }
+
+  private func noteMade(_ order: ExtractionOrder) {
+    noteMade(order.place, isEmpty: order.entry.kind == .file && order.entry.size == 0)
+  }
+
+  private func noteMade(_ place: MemberPath, isEmpty: Bool) {
+    if !unmade.isEmpty { unmade.remove(place.bytes.hashValue) }
+    if isEmpty { emptyFiles.insert(place.bytes.hashValue) }
+  }
+
+  func noteUnmade(_ place: MemberPath) { unmade.insert(place.bytes.hashValue) }
+
+  func isUnmade(_ place: MemberPath) -> Bool { !unmade.isEmpty && unmade.contains(place.bytes.hashValue) }
+
+  /// Whether this run made an empty file at a place.
+  func hasMade(_ place: MemberPath) -> Bool {
+    emptyFiles.contains(place.bytes.hashValue) && !isUnmade(place)
+  }
+
+  func attempt(
+    _ order: ExtractionOrder, _ body: () throws(BatchError) -> ExtractionVerdict
+  ) -> ExtractionVerdict {
+    do throws(BatchError) {
+      return try body()
+    } catch {
+      return .failed(error.at(order.entry.path))
+    }
+  }
+
+  // MARK: Members that are made here
+
+  private func make(
+    _ order: ExtractionOrder, _ content: WaitingContent, _ isComplete: inout Bool
+  ) throws(BatchError) {
+    let verdict: ExtractionVerdict
+    switch content {
+    case _ where order.isLinkToItself:
+      verdict =
+        isUnmade(order.place) ? .failed(ExtractionFinisher.noFirstName.at(order.entry.path)) : .made([])
+    case .lost: return noteUnmade(order.place)
+    case .bytes(let bytes):
+      verdict = attempt(order) { () throws(BatchError) in try make(order, bytes) }
+    case .file(let file):
+      verdict = attempt(order) { () throws(BatchError) in try lane.publish(file, as: order) }
+      isComplete = false
+    }
+    try settle(order, verdict)
+  }
+
+  private func make(_ order: ExtractionOrder, _ bytes: [UInt8]) throws(BatchError) -> ExtractionVerdict {
+    switch order.entry.kind {
+    case .directory:
+      try lane.makeFolder(order)
+      return .deferred(.folder(order))
+    case .symbolicLink: return .deferred(.symbolicLink(order))
+    case .hardLink where order.entry.size == 0: return .deferred(.hardLink(order))
+    case .fifo, .characterDevice, .blockDevice: return try lane.makeNode(order)
+    case .file, .hardLink:
+      // What gets no name is removed with its temporary one.
+      defer { ownFiles = nil }
+      let made = try lane.make(order, among: files) { write throws(BatchError) in
+        guard !bytes.isEmpty else { return }
+        try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
+      }
+      switch made {
+      case .named(let file): return .made(file.losses)
+      case .staged(let file): return try lane.publish(file, as: order)
+      case nil: return .kept
+      }
+    }
+  }
+
+  private func files() -> StagedFiles {
+    if let ownFiles { return ownFiles }
+    let made = StagedFiles(below: folder)
+    ownFiles = made
+    return made
+  }
+
+  // MARK: Files that come piece by piece
+
+  private func begin(_ order: ExtractionOrder) throws(BatchError) {
+    do throws(BatchError) {
+      if let file = try lane.begin(order, among: files()) {
+        growing = consume file
+        growingOrder = order
+      } else {
+        try settle(order, .kept)
+      }
+    } catch {
+      try settle(order, .failed(error.at(order.entry.path)))
+    }
+  }
+
+  private func write(_ bytes: [UInt8], at offset: UInt64) throws(BatchError) {
+    guard let order = growingOrder else { return }
+    do throws(BatchError) {
+      try withBytes(of: bytes) { (raw) throws(BatchError) in try growing?.write(raw, at: offset) }
+    } catch {
+      drop()
+      try settle(order, .failed(error.at(order.entry.path)))
+    }
+  }
+
+  private func end(_ error: BatchError?) throws(BatchError) {
+    guard let order = growingOrder, let file = growing.take() else { return }
+    defer { drop() }
+    do throws(BatchError) {
+      if let error { throw error }
+      let staged = try lane.end(file, order)
+      try makeWay(for: order)
+      let verdict = attempt(order) { () throws(BatchError) in try lane.publish(staged, as: order) }
+      return try settle(order, verdict)
+    } catch {
+      try fail(error.at(order.entry.path))
+      if order.turn != .any { try makeWay(for: order) }
+      noteUnmade(order.place)
+    }
+  }
+
+  private func drop() {
+    growing = nil
+    growingOrder = nil
+    ownFiles = nil
+  }
+}

@@ -1,0 +1,251 @@
+import BatchEngine
+
+/// Decodes segments and stages files, on one lane.
+package final class ExtractWorker: BatchWorker {
+  package typealias Item = ExtractionItem
+  package typealias Output = ExtractedChunk
+
+  /// In bytes; more content than this waits in a file.
+  private static let largestContent: UInt64 = 1 << 20
+
+  private let folder: ExtractionFolder
+  private let selection: MemberSelection
+  private let options: ExtractionOptions
+  private let lane: ExtractionLane
+  /// Made for the first segment.
+  private var tools: SegmentTools?
+  /// Of content that was read for the rows since the last one that says so.
+  private var byteCount = 0
+  /// Whether the rest of the chunk lies behind damage at which the extraction ends.
+  private var isStopped = false
+
+  init(_ folder: ExtractionFolder, _ selection: MemberSelection, _ options: ExtractionOptions) {
+    self.folder = folder
+    self.selection = selection
+    self.options = options
+    lane = ExtractionLane(folder, options)
+  }
+
+  package func begin(
+    _ chunk: Chunk<Item>, in context: ChunkContext, into output: inout Output
+  ) throws(BatchError) {
+    isStopped = false
+    output.rows.reserveCapacity(chunk.items.count)
+  }
+
+  package func process(
+    _ item: Item, in context: ChunkContext, into output: inout Output
+  ) throws(BatchError) {
+    guard !isStopped, !context.run.isEnded else { return }
+    try context.checkCancellation()
+    switch item.step {
+    case .member(let order, let bytes):
+      count(bytes.count, in: context)
+      try make(order, into: &output) { write throws(BatchError) in
+        guard !bytes.isEmpty else { return }
+        try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
+      }
+    case .segment(let plan): try extract(plan, in: context, into: &output)
+    case .begin(let order): output.rows.append(.begin(order))
+    case .piece(let bytes, let offset):
+      count(bytes.count, in: context)
+      output.rows.append(.piece(bytes, offset: offset))
+    case .end(let error): output.rows.append(.end(error))
+    case .lost(let order, let error): lose(order, error, into: &output)
+    case .problem(let error): output.rows.append(.failed(nil, error))
+    case .passed: output.rows.append(.passed)
+    case .note(let note):
+      noteBytes(in: &output)
+      output.rows.append(.note(note))
+    }
+  }
+
+  package func end(in context: ChunkContext, into output: inout Output) {
+    noteBytes(in: &output)
+    // Between chunks the descriptors of the lane are somebody else's.
+    lane.closeFolder()
+  }
+
+  private func count(_ bytes: Int, in context: ChunkContext) {
+    context.count(bytes: bytes)
+    byteCount += bytes
+  }
+
+  private func noteBytes(in output: inout Output) {
+    if byteCount > 0 { output.rows.append(.bytes(byteCount)) }
+    byteCount = 0
+  }
+
+  // MARK: Members
+
+  /// Makes what a member describes, as far as it needs no other member.
+  private func make(
+    _ order: ExtractionOrder, into output: inout Output, _ fill: ExtractionLane.Fill
+  ) throws(BatchError) {
+    do throws(BatchError) {
+      guard order.turn == .any else {
+        output.rows.append(.waiting(order, try content(of: order, into: &output, fill)))
+        return
+      }
+      switch order.entry.kind {
+      case .directory:
+        try lane.makeFolder(order)
+        output.rows.append(.deferred(.folder(order)))
+      case .symbolicLink: output.rows.append(.deferred(.symbolicLink(order)))
+      case .hardLink where order.entry.size == 0: output.rows.append(.deferred(.hardLink(order)))
+      case .file, .hardLink:
+        switch try lane.make(order, among: { files(of: &output) }, fill) {
+        case .named(let file): output.rows.append(.made(file))
+        case .staged(let file): output.rows.append(.file(order, file))
+        case nil: output.rows.append(.kept(order))
+        }
+      case .fifo, .characterDevice, .blockDevice: output.rows.append(.waiting(order, .bytes([])))
+      }
+    } catch {
+      try rethrow(error)
+      lose(order, error.at(order.entry.path), into: &output)
+    }
+  }
+
+  /// Reads the content of a member that waits for the members before it.
+  private func content(
+    of order: ExtractionOrder, into output: inout Output, _ fill: ExtractionLane.Fill
+  ) throws(BatchError) -> WaitingContent {
+    guard order.entry.dataMap == nil, order.entry.size <= Self.largestContent else {
+      return .file(try lane.stageWaiting(order, among: files(of: &output), fill))
+    }
+    var bytes = [UInt8]()
+    if order.entry.kind == .file || order.entry.kind == .hardLink {
+      try fill { (piece, offset) throws(BatchError) in
+        guard offset == UInt64(bytes.count), UInt64(bytes.count + piece.count) <= order.entry.size else {
+          throw BatchError(.malformed, "damaged: there is more content than its size says")
+        }
+        bytes.append(contentsOf: piece)
+      }
+    }
+    return .bytes(bytes)
+  }
+
+  private func files(of output: inout Output) -> StagedFiles {
+    if let files = output.files { return files }
+    let made = StagedFiles(below: folder)
+    output.files = made
+    return made
+  }
+
+  /// A member that cannot be made; nothing stays under its name.
+  private func lose(_ order: ExtractionOrder, _ error: BatchError, into output: inout Output) {
+    output.rows.append(.failed(order.turn == .any ? order.place : nil, error))
+    if order.turn != .any { output.rows.append(.waiting(order, .lost)) }
+  }
+
+  /// A run that is stopped ends everything; what else is wrong with one member does not.
+  private func rethrow(_ error: BatchError) throws(BatchError) {
+    if error.code == .cancelled { throw error }
+  }
+
+  // MARK: Segments
+
+  private func extract(
+    _ plan: SegmentPlan, in context: ChunkContext, into output: inout Output
+  ) throws(BatchError) {
+    let tools = try tools(for: plan.archive)
+    var segment = SegmentReader(archive: plan.archive, loader: tools.loader)
+    var choices = plan.choices[...]
+    do throws(BatchError) {
+      // What is too much was reported by the index before.
+      try segment.read(plan.group, plan.members, limits: ArchiveLimits()) {
+        (number, _, entry, reader) throws(BatchError) in
+        guard let choice = choices.first, choice.number == number else { return }
+        choices = choices.dropFirst()
+        try make(entry, choice, into: &output) { write throws(BatchError) in
+          try reader.readContent { (piece, offset) throws(BatchError) in
+            count(piece.count, in: context)
+            try write(piece, offset)
+          }
+        }
+      }
+    } catch {
+      try context.checkCancellation()
+      guard error.code == .malformed else { throw error }
+      // What differs from the index has no member's name, or that of a member that was extracted before.
+      if choices.isEmpty || segment.contradiction != nil {
+        output.rows.append(.failed(nil, error.at(plan.archive.file.path)))
+      }
+      if options.keepsGoing {
+        try salvage(plan, choices, segment, tools, into: &output)
+      } else {
+        for choice in choices { lose(choice, error.at(plan.members[choice.number].path), into: &output) }
+        noteBytes(in: &output)
+        output.rows.append(.note(.stop))
+        isStopped = true
+      }
+    }
+  }
+
+  private func tools(for archive: IndexedArchive) throws(BatchError) -> SegmentTools {
+    if let tools { return tools }
+    let made = try SegmentTools(archive)
+    tools = made
+    return made
+  }
+
+  private func salvage(
+    _ plan: SegmentPlan, _ rest: ArraySlice<SegmentPlan.Choice>, _ segment: SegmentReader,
+    _ tools: SegmentTools, into output: inout Output
+  ) throws(BatchError) {
+    var choices = rest
+    try segment.salvage(plan.group, plan.members, digests: tools.digests) {
+      (number, member, found) throws(BatchError) in
+      guard let choice = choices.first, choice.number == number else { return }
+      choices = choices.dropFirst()
+      guard let found else {
+        let error = BatchError(.malformed, "lost: the archive is damaged here", path: member.path)
+        return lose(choice, error, into: &output)
+      }
+      try make(found.entry, choice, into: &output) { write throws(BatchError) in
+        for (offset, bytes) in found.pieces {
+          try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, offset) }
+        }
+      }
+    }
+  }
+
+  private func make(
+    _ entry: ArchiveEntry, _ choice: SegmentPlan.Choice, into output: inout Output,
+    _ fill: ExtractionLane.Fill
+  ) throws(BatchError) {
+    let turn: MemberClaims.Turn
+    switch choice.disposition {
+    case .refused(let error): return output.rows.append(.failed(nil, error))
+    case .superseded: return output.rows.append(.superseded(entry.path))
+    case .make(let claimed): turn = claimed
+    }
+    let order: ExtractionOrder
+    do throws(BatchError) {
+      guard let found = try selection.order(for: entry, turn: turn) else {
+        return output.rows.append(.passed)
+      }
+      order = found
+    } catch {
+      // Where the last member of a name is refused, nothing of an earlier one stays.
+      guard let place = selection.place(of: entry.path) else { return output.rows.append(.passed) }
+      return lose(ExtractionOrder(entry: entry, place: place, turn: turn), error, into: &output)
+    }
+    try make(order, into: &output, fill)
+  }
+
+  /// The same as for other members that cannot be made, for one of which only the index is known.
+  private func lose(_ choice: SegmentPlan.Choice, _ error: BatchError, into output: inout Output) {
+    switch choice.disposition {
+    case .refused: output.rows.append(.failed(nil, error))
+    case .superseded: output.rows.append(.passed)
+    case .make(let turn):
+      guard let path = error.path, let place = selection.place(of: path) else {
+        return output.rows.append(.failed(nil, error))
+      }
+      let order = ExtractionOrder(entry: ArchiveEntry(path: path, kind: .file), place: place, turn: turn)
+      lose(order, error, into: &output)
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import TestSupport
+import Testing
+
+@testable import BatchCore
+@testable import BatchEngine
+
+@Suite("What is made of the results of an extraction")
+final class ExtractCollectorTests {
+  private let temporary: TreeFixture
+  private let problems = Recorder<String>()
+  private let reports = Recorder<String>()
+  private let run: RunContext
+
+  private struct Observer: RunObserver {
+    let problems: Recorder<String>
+    func met(_ problem: Problem, severity: Severity) {
+      problems.record(problem.error.path?.description ?? "")
+    }
+  }
+
+  init() throws {
+    temporary = try TreeFixture()
+    run = RunContext(observer: Observer(problems: problems))
+  }
+
+  private func order(_ path: PathBytes, _ kind: ArchiveEntry.Kind = .file) throws -> ExtractionOrder {
+    ExtractionOrder(
+      entry: ArchiveEntry(path: path, kind: kind, size: kind == .file ? 1 : 0), place: try MemberPath(path))
+  }
+
+  private func collector(
+    _ overwriting: ExtractionOptions.Overwriting
+  ) throws -> (ExtractCollector, ExtractionLane, ExtractionFolder) {
+    var options = ExtractionOptions()
+    options.overwriting = overwriting
+    let folder = try ExtractionFolder(temporary.root)
+    let reports = reports
+    let collector = ExtractCollector(folder, options, run) { reports.record($0.path.description) }
+    return (collector, ExtractionLane(folder, options), folder)
+  }
+
+  /// A chunk of files as a worker makes them.
+  private func chunk(
+    _ paths: [PathBytes], _ lane: ExtractionLane, _ folder: ExtractionFolder
+  ) throws -> ExtractedChunk {
+    var chunk = ExtractedChunk()
+    let files = StagedFiles(below: folder)
+    chunk.files = files
+    for path in paths {
+      let order = try order(path)
+      let made = try lane.make(order, among: { files }) { write throws(BatchError) in
+        try withBytes(of: [7]) { (raw) throws(BatchError) in try write(raw, 0) }
+      }
+      switch made {
+      case .named(let file): chunk.rows.append(.made(file))
+      case .staged(let file): chunk.rows.append(.file(order, file))
+      case nil: chunk.rows.append(.kept(order))
+      }
+    }
+    chunk.rows.append(.bytes(paths.count))
+    return chunk
+  }
+
+  @Test(
+    "behind damage nothing stays, is counted or reported",
+    arguments: [ExtractionOptions.Overwriting.never, .always])
+  func stop(overwriting: ExtractionOptions.Overwriting) throws {
+    let (collector, lane, folder) = try collector(overwriting)
+    // What is made behind the damage is there before the damage is known.
+    var first = try chunk(["a/1", "a/2"], lane, folder)
+    var behind = [try chunk(["a/3", "b/4"], lane, folder)]
+    let lost = BatchError(.malformed, "lost", path: "c/lost")
+    first.rows += [.failed(try MemberPath("c/lost"), lost), .note(.stop), .failed(nil, lost)]
+    _ = try folder.open(Array("c".utf8)[...], creating: true)
+    try lane.makeFolder(try order("empty", .directory))
+    first.rows.insert(.deferred(.folder(try order("empty", .directory))), at: 0)
+    run.counters.addBytes(4)
+    try collector.collect(first)
+    #expect(run.isEnded)
+    try collector.collect(behind.removeLast())
+    let result = try collector.finish()
+    #expect(result.isCutShort && result.isDamaged)
+    #expect(reports.values == ["a/1", "a/2", "empty"])
+    #expect(problems.values == ["c/lost"])
+    let counts = run.counters.snapshot
+    #expect(counts.done == 3 && counts.failed == 1 && counts.byteCount == 2 && counts.seen == 4)
+    #expect(temporary.names() == ["a", "empty"] && temporary.names(in: "a") == ["1", "2"])
+  }
+
+  @Test("a file that another process put in the place of a new one stays")
+  func replaced() throws {
+    let (collector, lane, folder) = try collector(.never)
+    let behind = try chunk(["f", "g"], lane, folder)
+    try temporary.file("f", "not ours")
+    var stop = ExtractedChunk()
+    stop.rows = [.note(.stop)]
+    try collector.collect(stop)
+    try collector.collect(behind)
+    _ = try collector.finish()
+    #expect(temporary.names() == ["f"])
+    #expect(temporary.text("f") == "not ours")
+  }
+
+  @Test("staged files of a run that is stopped are removed, and what was there stays")
+  func discarded() throws {
+    try temporary.file("f", "old")
+    let (collector, lane, folder) = try collector(.always)
+    var chunk: ExtractedChunk? = try chunk(["f", "new"], lane, folder)
+    #expect(temporary.names().count == 3)
+    chunk = nil
+    _ = chunk
+    collector.discard()
+    #expect(temporary.names() == ["f"])
+    #expect(temporary.text("f") == "old")
+  }
+}
