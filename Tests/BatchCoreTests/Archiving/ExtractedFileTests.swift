@@ -48,10 +48,12 @@ final class ExtractedFileTests {
         return
       }
       #expect(temporary.names().allSatisfy { $0 == "new" })
-      if temporary.exists("new") {
-        #expect(throws: BatchError.self) { try file.link(as: "new", in: root.raw) }
-      } else {
+      let isTaken = temporary.exists("new")
+      do throws(BatchError) {
         try file.link(as: "new", in: root.raw)
+        #expect(!isTaken)
+      } catch {
+        #expect(isTaken && error.code == .invalid)
       }
     }
     #expect(temporary.names() == ["new"])

@@ -73,13 +73,13 @@ package final class ExtractCollector: BatchCollector {
       try make(order, content, &isComplete)
     case .kept(let order): try settle(order, .kept)
     case .superseded(let path):
-      run.counters.addSkipped()
+      run.counters.addSkipped(.superseded)
       try report(ExtractionReport(path: path, outcome: .superseded))
     case .failed(let place, let error):
       isComplete = false
       if let place { noteUnmade(place) }
       try fail(error)
-    case .passed: run.counters.addSkipped()
+    case .skipped(let reason): run.counters.addSkipped(reason)
     case .begin(let order): try begin(order)
     case .piece(let bytes, let offset): try write(bytes, at: offset)
     case .end(let error): try end(error)
@@ -123,10 +123,10 @@ package final class ExtractCollector: BatchCollector {
       try fail(error)
     case .kept:
       noteUnmade(order.place)
-      run.counters.addSkipped()
+      run.counters.addSkipped(.kept)
       try report(ExtractionReport(path: path, outcome: .kept))
     case .superseded:
-      run.counters.addSkipped()
+      run.counters.addSkipped(.superseded)
       try report(ExtractionReport(path: path, outcome: .superseded))
     case .deferred(let step, let losses):
       noteMade(order)

@@ -53,7 +53,7 @@ package final class ExtractWorker: BatchWorker {
     case .end(let error): output.rows.append(.end(error))
     case .lost(let order, let error): lose(order, error, into: &output)
     case .problem(let error): output.rows.append(.failed(nil, error))
-    case .passed: output.rows.append(.passed)
+    case .passed: output.rows.append(.skipped(.notChosen))
     case .note(let note):
       noteBytes(in: &output)
       output.rows.append(.note(note))
@@ -224,12 +224,14 @@ package final class ExtractWorker: BatchWorker {
     let order: ExtractionOrder
     do throws(BatchError) {
       guard let found = try selection.order(for: entry, turn: turn) else {
-        return output.rows.append(.passed)
+        return output.rows.append(.skipped(.notChosen))
       }
       order = found
     } catch {
       // Where the last member of a name is refused, nothing of an earlier one stays.
-      guard let place = selection.place(of: entry.path) else { return output.rows.append(.passed) }
+      guard let place = selection.place(of: entry.path) else {
+        return output.rows.append(.skipped(.notChosen))
+      }
       return lose(ExtractionOrder(entry: entry, place: place, turn: turn), error, into: &output)
     }
     try make(order, into: &output, fill)
@@ -239,7 +241,7 @@ package final class ExtractWorker: BatchWorker {
   private func lose(_ choice: SegmentPlan.Choice, _ error: BatchError, into output: inout Output) {
     switch choice.disposition {
     case .refused: output.rows.append(.failed(nil, error))
-    case .superseded: output.rows.append(.passed)
+    case .superseded: output.rows.append(.skipped(.superseded))
     case .make(let turn):
       guard let path = error.path, let place = selection.place(of: path) else {
         return output.rows.append(.failed(nil, error))

@@ -40,7 +40,8 @@ package struct ExtractedChunk: ChunkOutput, Sendable {
     case superseded(PathBytes)
     /// A member that cannot be made; nothing is under its name, where it has one.
     case failed(MemberPath?, BatchError)
-    case passed
+    /// A member of which nothing is made or reported.
+    case skipped(SkipReason)
     case begin(ExtractionOrder)
     case piece([UInt8], offset: UInt64)
     case end(BatchError?)
