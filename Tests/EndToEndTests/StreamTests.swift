@@ -93,6 +93,18 @@ import Testing
     #expect(closed.messages.count == 1)
   }
 
+  @Test("input that comes late, a hundred times: no run ends by a signal")
+  func lateInput() throws {
+    let run = try t.shell(
+      """
+      for i in $(seq 100); do
+        $BP archive -q --format tar -o - t | $BP list -q - | wc -l
+        statuses="${PIPESTATUS[*]}"; [ "$statuses" = "0 0 0" ] || echo "$statuses"
+      done | sort | uniq -c
+      """)
+    #expect(run.text.split(separator: " ") == ["100", "7\n"], "\(run.text)")
+  }
+
   @Test("input through a pipe in many pieces has the digest of the whole")
   func pipedInput() throws {
     let run = try t.shell(

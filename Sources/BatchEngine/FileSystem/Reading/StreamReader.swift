@@ -1,11 +1,10 @@
-import Dispatch
 import Glibc
 
 /// Reads a pipe, a terminal or a file that somebody opened, and stops waiting when the run stops.
 package final class StreamReader {
   private let descriptor: Int32
   private let cancellation: Cancellation
-  /// Pipes, sockets and terminals may have nothing to read yet; epoll(7) refuses most others.
+  /// Pipes, sockets and terminals may have nothing to read yet; of other files poll(2) says at once that they have.
   private let mayWait: Bool
 
   /// - Parameter descriptor: stays open as long as the reader lives; not closed by it.
@@ -41,20 +40,34 @@ package final class StreamReader {
 
   /// Returns when there are bytes or an end, or when the run is cancelled.
   ///
-  /// Each wait has a source of its own: one that has seen a hang-up is not armed again by libdispatch.
+  /// A read source of Dispatch is no way to wait: on Linux the thread that waits for all sources now and then uses the
+  /// record of one that was cancelled, and the process ends by SIGSEGV.
   private func waitForBytes() {
-    let signal = DispatchSemaphore(value: 0)
-    let closed = DispatchSemaphore(value: 0)
-    let source = DispatchSource.makeReadSource(
-      fileDescriptor: descriptor, queue: DispatchQueue(label: "batchproc.stream"))
-    source.setEventHandler { signal.signal() }
-    source.setCancelHandler { closed.signal() }
-    let registration = cancellation.onCancel { signal.signal() }
-    source.resume()
-    signal.wait()
-    cancellation.forget(registration)
-    source.cancel()
-    // Until then the number must not become another file's.
-    closed.wait()
+    let wake = WakePipe()
+    let registration = cancellation.onCancel { wake.wake() }
+    defer { cancellation.forget(registration) }
+    // A negative number is passed over; then the cancellation is looked for ten times a second.
+    var requests = [descriptor, wake.readEnd].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    _ = poll(&requests, 2, wake.readEnd < 0 ? 100 : -1)
   }
+}
+
+/// A pipe that ends a wait in poll(2); without descriptors where none are left. Closed with its last reference, so
+/// that a handler which is being called never writes to the descriptor of another file.
+private final class WakePipe: Sendable {
+  let readEnd: Int32
+  private let writeEnd: Int32
+
+  init() {
+    var ends: [Int32] = [-1, -1]
+    _ = pipe(&ends)
+    for end in ends where end >= 0 { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    (readEnd, writeEnd) = (ends[0], ends[1])
+  }
+
+  deinit {
+    for end in [readEnd, writeEnd] where end >= 0 { close(end) }
+  }
+
+  func wake() { _ = write(writeEnd, [0], 1) }
 }
