@@ -31,6 +31,15 @@ ENDED = re.compile(r'^[✔✘] Test (?!run with)(.*?)(?: with (\d+) test cases?)
 VERDICT = re.compile(r'^[✔✘] Test run with (\d+) tests? in (\d+) suites? (?:passed|failed) after [\d.]+ seconds(?: with (\d+) issues?)?')
 
 
+def memory_folder():
+    """A file system in memory; None where it is too small, as in many containers."""
+    try:
+        volume = os.statvfs(MEMORY)
+    except OSError:
+        return None
+    return MEMORY if volume.f_bavail * volume.f_frsize >= 3 << 30 and os.access(MEMORY, os.W_OK) else None
+
+
 def suites(pattern):
     """The suites, in the order of their names, with how many tests each has."""
     listed = subprocess.run([BUNDLE, "--testing-library", "swift-testing", "--list-tests"],
@@ -119,7 +128,7 @@ def main():
         times = {}
     started = time.monotonic()
     # Trees that many tests copy. See TreeFixture+Copies.swift.
-    with tempfile.TemporaryDirectory(prefix="batchproc-trees-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as trees:
+    with tempfile.TemporaryDirectory(prefix="batchproc-trees-", dir=memory_folder()) as trees:
         run = Run(plan(suites(options.filter), times), trees)
         workers = [threading.Thread(target=run.work) for _ in range(options.jobs)]
         for worker in workers:
