@@ -11,13 +11,12 @@ ARGS ?=
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
 CAMPAIGNS := ^EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|CompressKill|IndexedArchive)Tests/
-SUMS := .build/demo/SHA256SUMS
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
 .PHONY: help demo release test campaign faults tsan lint format bench install clean
 
 help:
-	@echo 'make demo     install what is missing, build, hash and check samples/'
+	@echo 'make demo     install what is missing, build, and show each command on samples/'
 	@echo 'make test     install what is missing, build, run every test (ARGS="--filter REGEX" for some)'
 	@echo 'make faults   as root: a hundred faults and bad inputs, one line each (ARGS="N01 R12" for some)'
 	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
@@ -33,15 +32,7 @@ release:
 	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static")
 
 demo: release
-	@samples/make-odd-names.sh
-	@samples/make-log.sh
-	@mkdir -p $(dir $(SUMS))
-	@echo; echo '$$ batchproc hash samples/ | tee SHA256SUMS'
-	@$(RELEASE) hash samples/ | tee $(SUMS)
-	@echo; echo '$$ batchproc check SHA256SUMS'
-	@$(RELEASE) check $(SUMS)
-	@echo; echo '$$ sha256sum --check --quiet SHA256SUMS'
-	@sha256sum --check --quiet $(SUMS) && echo 'sha256sum agrees with every line.'
+	@scripts/demo.sh $(RELEASE)
 
 # The tests call the library as it is built for debugging, with its checks, and run the program as it is released.
 test: release

@@ -42,6 +42,33 @@ public struct BatchRunner: Sendable {
     return RunOutcome(summary: summary, result: result)
   }
 
+  /// Runs a job and returns at once, for a program whose main thread must not wait.
+  ///
+  /// - Parameters:
+  ///   - queue: where `handler` is called, once, when the run has ended.
+  ///   - handler: gets what ``run(_:over:)`` returns.
+  public func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
+    _ job: Job, over source: sending Source, notify queue: DispatchQueue,
+    _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
+  ) where Job.Item == Source.Item {
+    // Given away by the caller, and used by the one block below alone.
+    nonisolated(unsafe) let source = source
+    let outcome = OutcomeBox<RunOutcome<Job.Collector.Summary>>()
+    let group = DispatchGroup()
+    DispatchQueue(label: "batchproc.run").async(group: group) {
+      let ended = self.run(job, over: source)
+      outcome.value.withLock { $0 = ended }
+    }
+    group.notify(queue: queue) {
+      if let ended = outcome.value.withLock({ $0 }) { handler(ended) }
+    }
+  }
+
+  /// Holds what a run came to until the group tells that it ended.
+  private final class OutcomeBox<Value: Sendable>: Sendable {
+    let value = Mutex<Value?>(nil)
+  }
+
   /// The steps of one run of one job.
   private final class ChunkRun<Job: BatchJob>: Sendable {
     private let job: Job

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import Foundation
 
 /// `batchproc archive`.
 struct ArchiveCommand: Command {
@@ -54,9 +55,9 @@ struct ArchiveCommand: Command {
     var failure: BatchError?
     var verified: Int?
     let outcome = session.run(job, over: source, total: total)
-    if let written = outcome.result ?? nil, let file, !cameToNothing(outcome.summary.counts) {
+    if let written = outcome.result, !cameToNothing(outcome.summary.counts) {
       do throws(BatchError) {
-        verified = try ArchiveReadBack(session: session).compare(file, with: written)
+        verified = try complete(file, written)
       } catch {
         failure = error
       }
@@ -121,6 +122,28 @@ struct ArchiveCommand: Command {
     counts.done == 0 && (counts.failed > 0 || counts.missing > 0)
   }
 
+  /// Gives the archive its name, and before that reads it back where it is remembered what went into it.
+  ///
+  /// Two operations, of which the second one requires that the first one succeeds.
+  ///
+  /// - Returns: how many members were compared; nil where none were to be.
+  private func complete(_ file: OutputFile?, _ written: WrittenArchive?) throws(BatchError) -> Int? {
+    let stream: any ResultStream = file ?? session.output
+    let naming = ResultOperation<Void> { _ in try stream.finish() }
+    var readBack: ResultOperation<Int>?
+    if let written, let file {
+      let operation = ResultOperation<Int> { [session] _ in
+        try ArchiveReadBack(session: session).compare(file, with: written)
+      }
+      try naming.requireSuccess(of: operation)
+      readBack = operation
+    }
+    let queue = OperationQueue()
+    queue.addOperations([readBack, naming].compactMap { $0 }, waitUntilFinished: true)
+    try naming.value()
+    return try readBack?.value()
+  }
+
   private func finish(
     _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, verified: Int?, _ operands: Operands
   ) -> Ending {
@@ -134,7 +157,7 @@ struct ArchiveCommand: Command {
     let isFatal = cameToNothing(counts)
     do throws(BatchError) {
       if let failure { throw failure }
-      if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
+      if isFatal { file?.discard() }
     } catch {
       file?.discard()
       return session.ending(after: error)
