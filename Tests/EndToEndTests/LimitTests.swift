@@ -25,6 +25,13 @@ import Testing
     #expect(run.text == "0\n305\n", "\(run.errorText)")
   }
 
+  @Test("with too little address space it says so, and does nothing", arguments: [150_000, 250_000])
+  func littleAddressSpace(limit: Int) throws {
+    let run = try t.shell("ulimit -v \(limit); $BP archive -o a.tar.xz t; echo $?; ls a.tar.xz")
+    #expect(run.text == "1\n", "\(run.errorText)")
+    #expect(run.errorText.contains("ulimit -v"), "\(run.errorText)")
+  }
+
   @Test("with too few descriptors it says so, and does nothing", arguments: [4, 5, 6, 8, 10, 11])
   func noDescriptors(limit: Int) throws {
     let run = try t.shell("ulimit -n \(limit); $BP hash -o m t")

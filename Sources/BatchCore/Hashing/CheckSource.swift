@@ -8,8 +8,7 @@ public struct CheckSource: BatchSource {
   private let directory: PathBytes?
   private let options: ManifestReader.Options
   private let ignoresMalformed: Bool
-  private let cancellation: Cancellation
-  private let calls: any FileSystemCalls
+  private let run: RunContext
   private var manifests: AnyIterator<PathBytes>
   private var current: OpenManifest?
   private var folder: DirectoryPath?
@@ -21,18 +20,18 @@ public struct CheckSource: BatchSource {
   ///   - ignoresMalformed: rows that are not valid are passed over as other text is.
   ///   - selection: which entries to verify. The patterns are held against the names in the manifest, and the
   ///     file system to stay on is that of the directory.
-  ///   - cancellation: ends the wait for a manifest that comes through a pipe.
+  ///   - run: ends the wait for a manifest that comes through a pipe, and has a descriptor for the manifest that is
+  ///     read set apart.
   public init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
-    ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), cancellation: Cancellation
+    ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), run: RunContext
   ) {
     self.manifests = AnyIterator(manifests.makeIterator())
     self.directory = directory
     self.options = options
     self.ignoresMalformed = ignoresMalformed
-    self.cancellation = cancellation
-    calls = LinuxCalls()
-    chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: calls)
+    self.run = run
+    chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: run.calls)
   }
 
   public mutating func next() throws(BatchError) -> CheckItem? {
@@ -46,14 +45,14 @@ public struct CheckSource: BatchSource {
           guard let item = self.item(for: item, of: manifest) else { continue }
           return item
         } catch {
-          try cancellation.check()
+          try run.cancellation.check()
           current = nil
           return .unreadable(Problem(.unreadable, error.at(manifest.path)))
         }
       }
       guard let path = manifests.next() else { return nil }
       do throws(BatchError) {
-        current = try OpenManifest(path, options: options, cancellation: cancellation)
+        current = try OpenManifest(path, options: options, run: run)
       } catch {
         return .unreadable(Problem(error))
       }
@@ -84,7 +83,7 @@ public struct CheckSource: BatchSource {
       return .unavailable(entry, BatchError(.missing, "is not a name", path: path))
     }
     var raw = stat()
-    let result = DirectoryOpener(calls: calls).status(of: path, into: &raw)
+    let result = DirectoryOpener(calls: run.calls).status(of: path, into: &raw)
     guard chooser.takes(entry.path, status: result == 0 ? FileStatus(raw) : nil) else { return nil }
     guard result == 0 else {
       let error = BatchError.syscall("open", errno: -result, path: path)

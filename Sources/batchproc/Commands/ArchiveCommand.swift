@@ -35,7 +35,7 @@ struct ArchiveCommand: Command {
     let file = try openFile()
     if let identity = file?.identity { walk.excluded.insert(identity) }
     if let directory = choices.directory { try WorkingFolder.enter(directory) }
-    let operands = Operands(operands, lists: lists, cancellation: session.cancellation)
+    let operands = Operands(operands, lists: lists, run: session.context)
     let total =
       operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     let tree = session.context.tree(operands.counted, options: walk)

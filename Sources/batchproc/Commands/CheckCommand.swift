@@ -14,18 +14,18 @@ struct CheckCommand: Command {
     options = CheckOptions(parsed)
     self.common = common
     manifests = parsed.operands
-    session = try Session(common, environment: environment)
+    session = try Session(common, environment: environment, inputs: 1)
   }
 
   func run() throws(BatchError) -> Ending {
-    let operands = Operands(manifests, lists: common.fileLists, cancellation: session.cancellation)
+    let operands = Operands(manifests, lists: common.fileLists, run: session.context)
     let source = CheckSource(
       manifests: operands.counted, in: options.directory,
       options: ManifestReader.Options(
         zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
       ignoresMalformed: options.ignoresMalformed,
       selection: try common.walkOptions(concurrency: session.context.options.concurrency),
-      cancellation: session.cancellation)
+      run: session.context)
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would check")
       return listing.run(over: CheckedFilesSource(source), operandCount: operands.count)

@@ -98,6 +98,11 @@ extension BatchOptions {
   /// Folders that stay open from output to output.
   private static let mostFolders = 16
 
+  /// Sets descriptors apart for files that are open from the beginning to the end of a run, or one after the other.
+  mutating func setApart(_ count: Int) {
+    descriptors = max(DescriptorBudget.tokensToRead, descriptors - count)
+  }
+
   /// Sets descriptors apart for outputs, half of those that there are.
   ///
   /// - Parameter outputs: told how many outputs may be open at once, and how many folders may be kept open.

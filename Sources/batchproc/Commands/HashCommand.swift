@@ -27,7 +27,7 @@ struct HashCommand: Command {
     walk.excluded = Set(
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
         .compactMap { $0 })
-    let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
+    let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let results = ResultWriter(session: session, stream: file ?? session.output, isEvents: file == nil)
     if !results.writesEvents {
       var header = [UInt8]()

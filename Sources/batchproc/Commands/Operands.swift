@@ -10,9 +10,9 @@ final class Operands: Sendable {
   /// Whether they can be gone through twice: standard input cannot.
   let isRepeatable: Bool
 
-  init(_ given: [PathBytes], lists: [CommonOptions.FileList], cancellation: Cancellation) {
+  init(_ given: [PathBytes], lists: [CommonOptions.FileList], run: RunContext) {
     self.given = given
-    self.lists = lists.map { PathList($0.path, isNULEnded: $0.isNULEnded, cancellation: cancellation) }
+    self.lists = lists.map { PathList($0.path, isNULEnded: $0.isNULEnded, run: run) }
     isRepeatable = !given.contains("-") && !lists.contains { $0.path == "-" }
   }
 

@@ -28,10 +28,11 @@ final class Session: Sendable {
   ///   - outputs: of a run that writes one for each source, which wait for their names with open descriptors.
   ///   - stride: in the place of what --stride says.
   ///   - laneMemory: bytes that one operation takes at most.
+  ///   - inputs: files that the source holds open beside the tree, one at a time, such as a manifest.
   ///   - observing: puts an observer before the reporter.
   init(
     _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: TransformOptions? = nil,
-    stride: ChunkStride? = nil, laneMemory: Int = 0,
+    stride: ChunkStride? = nil, laneMemory: Int = 0, inputs: Int = 0,
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
@@ -50,6 +51,7 @@ final class Session: Sendable {
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
     var options = try common.batchOptions(Capacity.current(), laneMemory: laneMemory)
     if let stride { options.stride = stride }
+    options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1))
     var outputs = outputs
     if var shared = outputs {
       try options.shareDescriptors(with: &shared)

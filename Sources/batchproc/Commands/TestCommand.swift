@@ -20,7 +20,7 @@ struct TestCommand: Command {
   func run() throws(BatchError) -> Ending {
     var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
     walk.skipsTemporaries = true
-    let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
+    let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let tree = session.context.tree(operands.counted, options: walk)
     let total =
       operands.isRepeatable

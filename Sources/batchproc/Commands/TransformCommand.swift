@@ -47,7 +47,7 @@ struct TransformCommand: Command {
     walk.skipsTemporaries = true
     if !common.dryRun, let directory = try naming.makeDirectory() { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil
-    let operands = Operands(operands, lists: common.fileLists, cancellation: session.cancellation)
+    let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let total =
       operands.isRepeatable
       ? CountingWalk.operation(operands, options: walk, run: session.context) : nil

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Synchronization
 import TestSupport
@@ -417,5 +418,72 @@ import Testing
       }, onCollect: { collected.record($0) })
     _ = try await Self.run(runner, job, over: 0..<1000)
     #expect(collected.values == Array(0..<1000))
+  }
+
+  // MARK: The life cycle
+
+  @Test(arguments: [1, 2, 7, 32]) func finishesOnceWhenEverythingIsCollected(concurrency: Int) async throws {
+    let collected = Recorder<Int>()
+    let finished = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onCollect: { collected.record($0) },
+      onFinish: { finished.record(collected.count) },
+      onDiscard: { Issue.record("nothing is to be discarded") })
+    let summary = try await Self.run(BatchRunner(options: Self.options(concurrency)), job, over: 0..<500)
+    #expect(summary.stopped == nil)
+    #expect(finished.values == [500])
+  }
+
+  @Test func discardsOnceWhenTheRunIsStopped() async throws {
+    let discarded = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { (chunk, _) throws(BatchError) in
+        if chunk.index == 20 { throw Self.broken }
+        return chunk.index
+      }, onFinish: { Issue.record("the run was stopped") }, onDiscard: { discarded.record(1) })
+    let summary = try await Self.run(BatchRunner(options: Self.options(4)), job, over: 0..<500)
+    #expect(summary.stopped == Self.broken)
+    #expect(discarded.count == 1)
+  }
+
+  @Test func discardsWhatCannotBeFinished() async throws {
+    let discarded = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onFinish: { () throws(BatchError) in throw Self.broken },
+      onDiscard: { discarded.record(1) })
+    let summary = try await Self.run(BatchRunner(options: Self.options(2)), job, over: 0..<10)
+    #expect(summary.stopped == Self.broken)
+    #expect(discarded.count == 1)
+  }
+
+  @Test func notifiesWhenARunThatWasStartedHasEnded() async throws {
+    let collected = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onCollect: { collected.record($0) })
+    let runner = BatchRunner(options: Self.options(3))
+    let queue = DispatchQueue(label: "notify")
+    let counts = await withCheckedContinuation { continuation in
+      runner.start(job, over: ListSource(0..<100), notify: queue) { outcome in
+        dispatchPrecondition(condition: .onQueue(queue))
+        continuation.resume(returning: outcome.summary.counts)
+      }
+    }
+    #expect(counts.seen == 100 && collected.count == 100)
+  }
+
+  @Test func reportsProblemsBetweenTheResultsThatTheyAroseBetween() async throws {
+    let fixture = try Self.tree()
+    let observer = ProblemRecorder()
+    let runner = BatchRunner(options: Self.options(7, stride: .fixed(64)), observer: observer)
+    let job = ReadingJob(told: observer.lines)
+    let root = fixture.root
+    _ = try await onThread { runner.run(job, over: runner.tree([root])) }
+    // Both end in one list, which has to be in the order of the tree.
+    let names = observer.lines.values.map { $0.split(separator: " ").last.map(String.init) ?? "" }
+    #expect(names.count == 158)
+    let expected = ProblemRecorder()
+    let again = BatchRunner(options: Self.options(1, stride: .fixed(1)), observer: expected)
+    _ = try await onThread { again.run(ReadingJob(told: expected.lines), over: again.tree([root])) }
+    #expect(observer.lines.values == expected.lines.values)
   }
 }

@@ -14,17 +14,18 @@ import Testing
     counters.addSeen(10)
     for _ in 0..<2 { counters.addDone() }
     for _ in 0..<3 { counters.addFailed() }
-    for _ in 0..<4 { counters.addSkipped() }
-    for kind in [.fifo, .socket, .fifo] as [FileStatus.Kind] { counters.addSkipped(kind) }
+    for _ in 0..<4 { counters.addSkipped(.upToDate) }
+    for kind in [.fifo, .socket, .fifo] as [FileStatus.Kind] { counters.addSkipped(.special(kind)) }
+    counters.addFiltered(5)
     counters.addMissing()
     counters.addChanged()
     counters.addBytes(1 << 40)
     var expected = Counters.Snapshot()
-    expected.seen = 10
+    expected.seen = 15
     expected.done = 2
     expected.failed = 3
-    expected.skipped = 7
-    expected.skippedKinds = [.fifo: 2, .socket: 1]
+    expected.skipped = 12
+    expected.reasons = [.special(.fifo): 2, .special(.socket): 1, .upToDate: 4, .filtered: 5]
     expected.missing = 1
     expected.changed = 1
     expected.byteCount = 1 << 40

@@ -7,7 +7,12 @@ import TestSupport
 struct ReadingJob: BatchJob {
   typealias Item = WalkItem
 
-  let lines = Recorder<String>()
+  let lines: Recorder<String>
+
+  /// - Parameter told: where the lines are recorded.
+  init(told lines: Recorder<String> = Recorder()) {
+    self.lines = lines
+  }
 
   func makeWorker(in run: RunContext) -> Worker { Worker() }
 

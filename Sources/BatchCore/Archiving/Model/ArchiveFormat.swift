@@ -94,3 +94,13 @@ public struct ArchiveFormat: Sendable, Hashable {
   /// Whether members can be links to others, FIFOs and devices.
   var takesSpecialMembers: Bool { container == .tar || container == .cpio }
 }
+
+extension ArchiveFormat {
+  /// Bytes that one operation takes at most while it makes a segment.
+  ///
+  /// - Throws: `invalid` for a level that the format has not.
+  package func memoryOfLane(level: Int?) throws(BatchError) -> Int {
+    guard let compression else { return try 3 * blockSize(level: level) }
+    return try compression.memoryOfLane(level: level)
+  }
+}

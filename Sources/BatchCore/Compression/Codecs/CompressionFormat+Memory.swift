@@ -27,13 +27,3 @@ extension CompressionFormat {
     }
   }
 }
-
-extension ArchiveFormat {
-  /// The same for an archive.
-  ///
-  /// - Throws: `invalid` for a level that the format has not.
-  package func memoryOfLane(level: Int?) throws(BatchError) -> Int {
-    guard let compression else { return try 3 * blockSize(level: level) }
-    return try compression.memoryOfLane(level: level)
-  }
-}

@@ -7,25 +7,26 @@ public struct PathList: Sequence, Sendable {
 
   private let path: PathBytes
   private let isNULEnded: Bool
-  private let cancellation: Cancellation
+  private let run: RunContext
 
   /// - Parameters:
   ///   - path: `-` for standard input.
-  ///   - cancellation: ends the wait for more; is itself cancelled when the list cannot be read.
-  public init(_ path: PathBytes, isNULEnded: Bool, cancellation: Cancellation) {
+  ///   - run: its cancellation ends the wait for more; it is cancelled when the list cannot be read. A descriptor of
+  ///     the run has to be set apart for lists.
+  public init(_ path: PathBytes, isNULEnded: Bool, run: RunContext) {
     self.path = path
     self.isNULEnded = isNULEnded
-    self.cancellation = cancellation
+    self.run = run
   }
 
   public func makeIterator() -> AnyIterator<PathBytes> {
     var lines: PathLines?
     return AnyIterator {
       do throws(BatchError) {
-        if lines == nil { lines = try PathLines(path, isNULEnded: isNULEnded, cancellation: cancellation) }
+        if lines == nil { lines = try PathLines(path, isNULEnded: isNULEnded, run) }
         return try lines?.next()
       } catch {
-        cancellation.cancel(error)
+        run.cancellation.cancel(error)
         return nil
       }
     }
@@ -40,19 +41,19 @@ public struct PathList: Sequence, Sendable {
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private var unread = 0..<0
 
-    init(_ path: PathBytes, isNULEnded: Bool, cancellation: Cancellation) throws(BatchError) {
+    init(_ path: PathBytes, isNULEnded: Bool, _ run: RunContext) throws(BatchError) {
       self.path = path
       terminator = isNULEnded ? 0 : UInt8(ascii: "\n")
       if path == "-" {
         descriptor = nil
-        reader = StreamReader(descriptor: STDIN_FILENO, cancellation: cancellation)
+        reader = StreamReader(descriptor: STDIN_FILENO, cancellation: run.cancellation)
       } else {
         // A FIFO that nobody writes to would not open.
         let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-        let number = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: flags) }
+        let number = path.withCString { run.calls.open($0, at: AT_FDCWD, flags: flags) }
         guard number >= 0 else { throw .syscall("open the list of paths", errno: -number, path: path) }
         descriptor = Descriptor(owning: number)
-        reader = StreamReader(descriptor: number, cancellation: cancellation)
+        reader = StreamReader(descriptor: number, cancellation: run.cancellation)
       }
     }
 

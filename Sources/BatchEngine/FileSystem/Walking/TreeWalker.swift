@@ -37,7 +37,7 @@ package struct TreeWalker {
   ///   the walk gets there.
   init(
     operands: some Sequence<PathBytes>, options: WalkOptions, descriptors: DescriptorBudget,
-    calls: any FileSystemCalls = LinuxCalls()
+    calls: any FileSystemCalls
   ) {
     scanner = FolderScanner(calls: calls, options: options, descriptors: descriptors)
     readAhead = FolderReadAhead(width: options.readAhead)

@@ -36,19 +36,13 @@ public enum StandardStreams {
   /// The inode behind a path, links followed; nil when there is none.
   public static func identity(of path: PathBytes) -> FileIdentity? {
     var raw = stat()
-    let result = path.withCString {
-      LinuxCalls().status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw)
-    }
-    return result == 0 ? FileStatus(raw).identity : nil
+    return path.withCString { stat($0, &raw) } == 0 ? FileStatus(raw).identity : nil
   }
 
   /// How many names the file behind a path has, the path's last name not followed; 0 when there is none.
   public static func linkCount(of path: PathBytes) -> UInt64 {
     var raw = stat()
-    let result = path.withCString {
-      LinuxCalls().status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw)
-    }
-    return result == 0 && FileStatus(raw).kind == .regular ? FileStatus(raw).linkCount : 0
+    return path.withCString { lstat($0, &raw) } == 0 && FileStatus(raw).kind == .regular ? FileStatus(raw).linkCount : 0
   }
 
   /// The descriptors' numbers.
