@@ -10,10 +10,10 @@ import CZlib
 import CZstd
 
 /// The C libraries that this process runs with.
-public enum LibraryVersions {
+package enum LibraryVersions {
   /// Name and version of each, as the library itself tells it at run time; libdeflate cannot, so that its
   /// version is the one that was compiled against.
-  public static var all: [(name: String, version: String)] {
+  package static var all: [(name: String, version: String)] {
     [
       ("libarchive", archive),
       ("libbz2", BZ2_bzlibVersion().map { String(String(cString: $0).prefix { $0 != "," }) } ?? "unknown"),

@@ -6,7 +6,7 @@ let package = Package(
   dependencies: [.package(name: "batchproc", path: "../..")],
   targets: [
     .executableTarget(
-      name: "LineCount", dependencies: [.product(name: "BatchCore", package: "batchproc")])
+      name: "LineCount", dependencies: [.product(name: "BatchEngine", package: "batchproc")])
   ],
   swiftLanguageModes: [.v6]
 )

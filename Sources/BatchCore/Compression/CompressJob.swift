@@ -4,8 +4,8 @@ import BatchEngine
 ///
 /// A small file is one output of one operation. The blocks of a large one are compressed by all lanes and joined by the
 /// collector in order.
-public struct CompressJob: BatchJob {
-  public typealias Item = CompressItem
+package struct CompressJob: BatchJob {
+  package typealias Item = CompressItem
 
   private let format: CompressionFormat
   private let level: Int
@@ -18,7 +18,7 @@ public struct CompressJob: BatchJob {
   ///   - output: takes the compressed form of standard input.
   ///   - report: told of every source, in tree order, when its output is safe.
   /// - Throws: `invalid` for a level that the format has not.
-  public init(
+  package init(
     _ format: CompressionFormat, level: Int?, options: TransformOptions, output: any ResultStream,
     report: @escaping TransformCollector.Report
   ) throws(BatchError) {
@@ -38,13 +38,13 @@ public struct CompressJob: BatchJob {
     self.report = report
   }
 
-  public var descriptors: Int { options.descriptorsOfLane }
+  package var descriptors: Int { options.descriptorsOfLane }
 
-  public func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
     try Worker(format, level: level, TransformOutputs.of(run, options, commits), run)
   }
 
-  public func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
+  package func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
       TransformOutputs.of(run, options, commits),
       stream: StreamOutput(output, plan: try BlockPlan(format, level: level, fileSize: nil)), in: run,
@@ -52,7 +52,7 @@ public struct CompressJob: BatchJob {
   }
 
   /// Compresses files and blocks, with a codec, a digest, and two buffers that keep their room.
-  public final class Worker: BatchWorker {
+  package final class Worker: BatchWorker {
     /// Files from this size on are read in pieces, between which a run can be stopped.
     private static let largestPiece = 8 << 20
 
@@ -77,7 +77,7 @@ public struct CompressJob: BatchJob {
 
     private var options: TransformOptions { outputs.options }
 
-    public func process(
+    package func process(
       _ item: CompressItem, in context: ChunkContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
@@ -100,7 +100,7 @@ public struct CompressJob: BatchJob {
       }
     }
 
-    public func end(in context: ChunkContext, into rows: inout [TransformRow]) {
+    package func end(in context: ChunkContext, into rows: inout [TransformRow]) {
       place = nil
     }
 

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Turns the files of a tree into what is to be compressed: small files, blocks of large ones, further
 /// names of files that came before, blocks of standard input.
-public struct CompressSource: BatchSource {
+package struct CompressSource: BatchSource {
   private var tree: TreeSource
   private let options: TransformOptions
   private let format: CompressionFormat
@@ -20,7 +20,7 @@ public struct CompressSource: BatchSource {
 
   /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
   /// - Throws: `invalid` for a level that the format has not.
-  public init(
+  package init(
     _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: TransformOptions,
     cancellation: Cancellation
   ) throws(BatchError) {
@@ -37,7 +37,7 @@ public struct CompressSource: BatchSource {
     blockThreshold = Int64(plan.blockSize) * 2
   }
 
-  public mutating func next() throws(BatchError) -> CompressItem? {
+  package mutating func next() throws(BatchError) -> CompressItem? {
     if let stream {
       if let block = try stream.next() { return .streamBlock(block, index: stream.count - 1) }
       self.stream = nil
@@ -110,9 +110,9 @@ public struct CompressSource: BatchSource {
     }
   }
 
-  public var filteredCount: Int { tree.filteredCount }
+  package var filteredCount: Int { tree.filteredCount }
 
-  public func weight(of item: CompressItem) -> Int64 {
+  package func weight(of item: CompressItem) -> Int64 {
     switch item {
     case .file(let record, _, _): record.status.size
     // Blocks go before everything else, and each is an operation of its own.
@@ -121,14 +121,14 @@ public struct CompressSource: BatchSource {
     }
   }
 
-  public func count(of item: CompressItem) -> Int {
+  package func count(of item: CompressItem) -> Int {
     switch item {
     case .block(_, let index), .streamBlock(_, let index): index == 0 ? 1 : 0
     case .file, .link, .compressed, .repeated, .problem: 1
     }
   }
 
-  public func retained(by item: CompressItem) -> Int64 {
+  package func retained(by item: CompressItem) -> Int64 {
     switch item {
     case .block(let file, _): Int64(file.plan.blockSize)
     case .streamBlock(let bytes, _): Int64(bytes.count) * 2

@@ -1,8 +1,8 @@
 import BatchEngine
 
 /// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
-public struct DecompressJob: BatchJob {
-  public typealias Item = DecompressItem
+package struct DecompressJob: BatchJob {
+  package typealias Item = DecompressItem
 
   private let options: TransformOptions
   private let decoding: DecoderOptions
@@ -14,7 +14,7 @@ public struct DecompressJob: BatchJob {
   /// - Parameters:
   ///   - output: takes the content of standard input.
   ///   - report: told of every source, in tree order, when its output is safe.
-  public init(
+  package init(
     _ options: TransformOptions, decoding: DecoderOptions, output: any ResultStream,
     report: @escaping TransformCollector.Report
   ) {
@@ -32,19 +32,19 @@ public struct DecompressJob: BatchJob {
     self.report = report
   }
 
-  public var descriptors: Int { options.descriptorsOfLane }
+  package var descriptors: Int { options.descriptorsOfLane }
 
-  public func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
     try Worker(
       FileDecoder(decoding, parts), TransformOutputs.of(run, options, commits), stream: output, run)
   }
 
-  public func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
+  package func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(TransformOutputs.of(run, options, commits), in: run, report: report)
   }
 
   /// Decodes files.
-  public final class Worker: BatchWorker {
+  package final class Worker: BatchWorker {
     private let outputs: TransformOutputs
     private let decoder: FileDecoder
     private let stream: any ResultStream
@@ -65,7 +65,7 @@ public struct DecompressJob: BatchJob {
 
     private var options: TransformOptions { outputs.options }
 
-    public func process(
+    package func process(
       _ item: DecompressItem, in context: ChunkContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
@@ -86,7 +86,7 @@ public struct DecompressJob: BatchJob {
       }
     }
 
-    public func end(in context: ChunkContext, into rows: inout [TransformRow]) {
+    package func end(in context: ChunkContext, into rows: inout [TransformRow]) {
       place = nil
     }
 

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// The files of a tree for a run that decompresses them: no output is given to two of them, and what has
 /// several names is decoded once.
-public struct DecompressSource: BatchSource {
+package struct DecompressSource: BatchSource {
   private var tree: TreeSource
   private let naming: OutputNaming
   private var claims: OutputClaims?
@@ -23,7 +23,7 @@ public struct DecompressSource: BatchSource {
   }
 
   /// - Parameter operands: nil where they are not known; more than one can lead to one output.
-  public init(_ tree: TreeSource, operands: [PathBytes]?, naming: OutputNaming) {
+  package init(_ tree: TreeSource, operands: [PathBytes]?, naming: OutputNaming) {
     self.tree = tree
     self.naming = naming
     claims = operands?.count == 1 ? nil : OutputClaims()
@@ -34,7 +34,7 @@ public struct DecompressSource: BatchSource {
     }
   }
 
-  public mutating func next() -> DecompressItem? {
+  package mutating func next() -> DecompressItem? {
     while let item = tree.next() {
       switch item {
       case .standardInput: return .standardInput
@@ -69,9 +69,9 @@ public struct DecompressSource: BatchSource {
     return rivals?.mayHold(target) ?? true
   }
 
-  public var filteredCount: Int { tree.filteredCount }
+  package var filteredCount: Int { tree.filteredCount }
 
-  public func weight(of item: DecompressItem) -> Int64 {
+  package func weight(of item: DecompressItem) -> Int64 {
     switch item {
     case .file(let record, _, _), .other(let record): record.status.size
     case .link, .standardInput, .problem: 0

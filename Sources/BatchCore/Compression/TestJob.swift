@@ -1,16 +1,16 @@
 import BatchEngine
 
 /// Decodes compressed files and keeps nothing: are they whole?
-public struct TestJob: BatchJob {
-  public typealias Item = WalkItem
+package struct TestJob: BatchJob {
+  package typealias Item = WalkItem
 
   /// What a file turned out to be.
-  public struct Finding: Sendable {
-    public let path: PathBytes
+  package struct Finding: Sendable {
+    package let path: PathBytes
     /// nil for a file that is whole.
-    public let damage: CompressionDamage?
+    package let damage: CompressionDamage?
     /// Why a file that is whole, as far as that can be seen, could not be compared with a check of its content.
-    public let checkGap: CheckGap?
+    package let checkGap: CheckGap?
   }
 
   private let options: DecoderOptions
@@ -18,20 +18,20 @@ public struct TestJob: BatchJob {
   private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
   /// - Parameter output: takes what was found out about each compressed file, in tree order.
-  public init(
+  package init(
     _ options: DecoderOptions, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void
   ) {
     self.options = options
     self.output = output
   }
 
-  public func makeWorker(in run: RunContext) -> Worker { Worker(FileDecoder(options, parts)) }
+  package func makeWorker(in run: RunContext) -> Worker { Worker(FileDecoder(options, parts)) }
 
-  public func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
 
   /// Hands findings on as they come.
-  public final class Collector: BatchCollector {
-    public typealias Summary = Void
+  package final class Collector: BatchCollector {
+    package typealias Summary = Void
 
     private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
@@ -39,18 +39,18 @@ public struct TestJob: BatchJob {
       self.output = output
     }
 
-    public func collect(_ findings: [Finding]) throws(BatchError) { try output(findings) }
+    package func collect(_ findings: [Finding]) throws(BatchError) { try output(findings) }
   }
 
   /// Decodes files.
-  public final class Worker: BatchWorker {
+  package final class Worker: BatchWorker {
     private let decoder: FileDecoder
 
     init(_ decoder: FileDecoder) {
       self.decoder = decoder
     }
 
-    public func process(
+    package func process(
       _ item: WalkItem, in context: ChunkContext, into findings: inout [Finding]
     ) throws(BatchError) {
       switch item {

@@ -4,8 +4,8 @@ import BatchEngine
 ///
 /// Outputs get their names in completion order. A source is reported when its output is safe, and what follows it waits
 /// here, so that reports and problems come in the same order at every concurrency.
-public final class TransformCollector: BatchCollector {
-  public typealias Report = @Sendable (TransformReport) throws(BatchError) -> Void
+package final class TransformCollector: BatchCollector {
+  package typealias Report = @Sendable (TransformReport) throws(BatchError) -> Void
 
   /// A row or problem whose turn to be reported has not come.
   private enum Waiting {
@@ -43,7 +43,7 @@ public final class TransformCollector: BatchCollector {
     links = LinkLedger(outputs.options, outputs.folders)
   }
 
-  public func collect(_ rows: [TransformRow]) throws(BatchError) {
+  package func collect(_ rows: [TransformRow]) throws(BatchError) {
     for row in rows { try take(row.content) }
     try reportSettled()
     if waiting.count - reported > Self.mostWaiting {
@@ -52,13 +52,13 @@ public final class TransformCollector: BatchCollector {
     }
   }
 
-  public func hold(_ problem: Problem, severity: Severity) -> Bool {
+  package func hold(_ problem: Problem, severity: Severity) -> Bool {
     guard reported < waiting.count else { return false }
     waiting.append(.problem(problem, severity))
     return true
   }
 
-  public func finish() throws(BatchError) -> TransformCounts {
+  package func finish() throws(BatchError) -> TransformCounts {
     outputs.committer.flush()
     try reportSettled()
     links.removeSources {
@@ -72,7 +72,7 @@ public final class TransformCollector: BatchCollector {
     return counts
   }
 
-  public func discard() {
+  package func discard() {
     large?.discard()
     large = nil
     outputs.committer.discard()

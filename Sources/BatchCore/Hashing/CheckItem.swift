@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What a list of manifests yields, in the order of their lines.
-public enum CheckItem: Sendable {
+package enum CheckItem: Sendable {
   /// A file that an entry names, found.
   case file(ManifestEntry, FileRecord)
   /// An entry for `-`, which is standard input.

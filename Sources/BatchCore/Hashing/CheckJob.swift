@@ -1,8 +1,8 @@
 import BatchEngine
 
 /// Verifies the entries of manifests: reads each file once and compares its digests.
-public struct CheckJob: BatchJob {
-  public typealias Item = CheckItem
+package struct CheckJob: BatchJob {
+  package typealias Item = CheckItem
 
   private let ignoresMissing: Bool
   private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
@@ -12,7 +12,7 @@ public struct CheckJob: BatchJob {
   ///   - ignoresMissing: files that are not there are neither reported nor counted as missing.
   ///   - render: appends what is to be shown of an entry; on many threads at once.
   ///   - output: takes results; one call at a time, in the manifest's order.
-  public init(
+  package init(
     ignoresMissing: Bool,
     render: @escaping @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void,
     output: @escaping @Sendable (CheckedChunk) throws(BatchError) -> Void
@@ -22,14 +22,14 @@ public struct CheckJob: BatchJob {
     self.output = output
   }
 
-  public func makeWorker(in run: RunContext) -> Worker {
+  package func makeWorker(in run: RunContext) -> Worker {
     Worker(DigestPool(concurrency: run.concurrency), ignoresMissing: ignoresMissing, render)
   }
 
-  public func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
 
   /// Reads files and compares digests.
-  public final class Worker: BatchWorker {
+  package final class Worker: BatchWorker {
     private let digests: DigestPool
     private let ignoresMissing: Bool
     private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
@@ -43,7 +43,7 @@ public struct CheckJob: BatchJob {
       self.render = render
     }
 
-    public func process(
+    package func process(
       _ item: CheckItem, in context: ChunkContext, into output: inout CheckedChunk
     ) throws(BatchError) {
       switch item {
@@ -114,8 +114,8 @@ public struct CheckJob: BatchJob {
   }
 
   /// Counts outcomes and hands rows on.
-  public final class Collector: BatchCollector {
-    public typealias Summary = CheckTally
+  package final class Collector: BatchCollector {
+    package typealias Summary = CheckTally
 
     private let output: @Sendable (CheckedChunk) throws(BatchError) -> Void
     private var tally = CheckTally()
@@ -124,11 +124,11 @@ public struct CheckJob: BatchJob {
       self.output = output
     }
 
-    public func collect(_ chunk: CheckedChunk) throws(BatchError) {
+    package func collect(_ chunk: CheckedChunk) throws(BatchError) {
       for finding in chunk.findings { tally.count(finding) }
       try output(chunk)
     }
 
-    public func finish() -> CheckTally { tally }
+    package func finish() -> CheckTally { tally }
   }
 }

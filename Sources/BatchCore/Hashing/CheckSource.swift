@@ -4,7 +4,7 @@ import Glibc
 /// The entries of manifests as items of a run, each with the status of the file that it names.
 ///
 /// A manifest is read as it is needed, so memory does not grow with it.
-public struct CheckSource: BatchSource {
+package struct CheckSource: BatchSource {
   private let directory: PathBytes?
   private let options: ManifestReader.Options
   private let ignoresMalformed: Bool
@@ -22,7 +22,7 @@ public struct CheckSource: BatchSource {
   ///     file system to stay on is that of the directory.
   ///   - run: ends the wait for a manifest that comes through a pipe, and has a descriptor for the manifest that is
   ///     read set apart.
-  public init(
+  package init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
     ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), run: RunContext
   ) {
@@ -34,7 +34,7 @@ public struct CheckSource: BatchSource {
     chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: run.calls)
   }
 
-  public mutating func next() throws(BatchError) -> CheckItem? {
+  package mutating func next() throws(BatchError) -> CheckItem? {
     while true {
       if let manifest = current {
         do throws(BatchError) {
@@ -59,7 +59,7 @@ public struct CheckSource: BatchSource {
     }
   }
 
-  public func weight(of item: CheckItem) -> Int64 {
+  package func weight(of item: CheckItem) -> Int64 {
     if case .file(_, let record) = item { record.status.size } else { 0 }
   }
 

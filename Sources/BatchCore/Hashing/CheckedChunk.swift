@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What came of one entry of a manifest.
-public enum CheckOutcome: Sendable, Hashable {
+package enum CheckOutcome: Sendable, Hashable {
   case matches
   case differs
   /// The file is not there.
@@ -11,7 +11,7 @@ public enum CheckOutcome: Sendable, Hashable {
 }
 
 /// What the entries of one chunk came to, in the order of the manifest.
-public struct CheckedChunk: ChunkOutput, Sendable {
+package struct CheckedChunk: ChunkOutput, Sendable {
   enum Finding: Sendable {
     case entry(CheckOutcome)
     /// A file that is not there, and need not be.
@@ -25,14 +25,14 @@ public struct CheckedChunk: ChunkOutput, Sendable {
   }
 
   /// A row for each finding; one that shows nothing is empty.
-  public private(set) var rows = ResultRows()
+  package private(set) var rows = ResultRows()
   private(set) var findings: [Finding] = []
 
-  public init() {}
+  package init() {}
 
-  public var count: Int { findings.count }
+  package var count: Int { findings.count }
 
-  public func part(_ range: Range<Int>) -> CheckedChunk {
+  package func part(_ range: Range<Int>) -> CheckedChunk {
     var part = CheckedChunk()
     part.rows = rows.part(range)
     part.findings = findings.part(range)
@@ -40,7 +40,7 @@ public struct CheckedChunk: ChunkOutput, Sendable {
   }
 
   /// Lines of manifests that are no rows: why, with the number of the line and the manifest's path.
-  public var text: [BatchError] {
+  package var text: [BatchError] {
     findings.compactMap { if case .text(let error) = $0 { error } else { nil } }
   }
 

@@ -1,14 +1,14 @@
 import BatchEngine
 
 /// The files that a check would read, without what is known of their digests.
-public struct CheckedFilesSource: BatchSource {
+package struct CheckedFilesSource: BatchSource {
   private var source: CheckSource
 
-  public init(_ source: CheckSource) {
+  package init(_ source: CheckSource) {
     self.source = source
   }
 
-  public mutating func next() throws(BatchError) -> WalkItem? {
+  package mutating func next() throws(BatchError) -> WalkItem? {
     while let item = try source.next() {
       switch item {
       case .file(_, let record): return .file(record)
@@ -23,7 +23,7 @@ public struct CheckedFilesSource: BatchSource {
     return nil
   }
 
-  public func weight(of item: WalkItem) -> Int64 {
+  package func weight(of item: WalkItem) -> Int64 {
     if case .file(let record) = item { record.status.size } else { 0 }
   }
 }

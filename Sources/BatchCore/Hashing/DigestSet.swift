@@ -3,14 +3,14 @@ import Dispatch
 import Synchronization
 
 /// Several digests of each file from one reading of it, on one thread at a time.
-public final class DigestSet {
+package final class DigestSet {
   /// One stream for each algorithm that was asked, in that order.
-  public let streams: [DigestStream]
+  package let streams: [DigestStream]
   private let concurrency: ConcurrencyLimit
 
   /// - Parameter concurrency: how many digests of a piece may be computed at once.
   /// - Throws: as ``DigestStream/init(_:)``.
-  public init(_ algorithms: [DigestAlgorithm], concurrency: ConcurrencyLimit) throws(BatchError) {
+  package init(_ algorithms: [DigestAlgorithm], concurrency: ConcurrencyLimit) throws(BatchError) {
     self.concurrency = concurrency
     var streams = [DigestStream]()
     streams.reserveCapacity(algorithms.count)
@@ -22,7 +22,7 @@ public final class DigestSet {
   private static let sharedPiece = 256 << 10
 
   /// Adds the next bytes of the file to every digest; of large pieces several digests at once.
-  public func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+  package func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     let width = min(concurrency.current, streams.count)
     guard width > 1, bytes.count >= Self.sharedPiece else {
       for stream in streams { try stream.update(bytes) }
@@ -45,7 +45,7 @@ public final class DigestSet {
   /// The digests of all bytes since the last ones, in the order of the streams.
   ///
   /// After an error, ``reset()`` makes the set ready for the next file.
-  public func finish() throws(BatchError) -> [Digest] {
+  package func finish() throws(BatchError) -> [Digest] {
     var digests = [Digest]()
     digests.reserveCapacity(streams.count)
     for stream in streams { digests.append(try stream.finish()) }
@@ -53,12 +53,12 @@ public final class DigestSet {
   }
 
   /// Forgets the bytes of a file that could not be read to its end.
-  public func reset() {
+  package func reset() {
     for stream in streams { stream.reset() }
   }
 
   /// The digests of a file that is in memory as a whole; forgets bytes that were added before.
-  public func digests(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> [Digest] {
+  package func digests(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> [Digest] {
     var digests = [Digest]()
     digests.reserveCapacity(streams.count)
     for stream in streams { digests.append(try stream.digest(of: bytes)) }

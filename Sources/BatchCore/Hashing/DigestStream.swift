@@ -7,8 +7,8 @@ import CZlib
 ///
 /// A stream keeps its library's state between files; making one costs about as much as hashing a
 /// kilobyte, so one for each batch of files is enough.
-public final class DigestStream {
-  public let algorithm: DigestAlgorithm
+package final class DigestStream {
+  package let algorithm: DigestAlgorithm
   private let engine: Engine
   // Starting is put off to the first bytes: a reset then costs nothing and cannot fail.
   private var isStarted = false
@@ -23,7 +23,7 @@ public final class DigestStream {
 
   /// - Throws: `.invalid` when libcrypto refuses the algorithm (MD5 under a FIPS configuration),
   ///   `.exhausted` when memory for the state is missing.
-  public init(_ algorithm: DigestAlgorithm) throws(BatchError) {
+  package init(_ algorithm: DigestAlgorithm) throws(BatchError) {
     self.algorithm = algorithm
     if let name = algorithm.opensslName {
       let method = try FetchedDigests.method(named: name, of: algorithm)
@@ -46,7 +46,7 @@ public final class DigestStream {
   }
 
   /// Adds the next bytes of the file.
-  public func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+  package func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     // zlib takes a null pointer for a request to start again.
     guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
     if !isStarted { try start() }
@@ -63,7 +63,7 @@ public final class DigestStream {
   }
 
   /// The digest of all bytes since the last digest or reset; the next bytes begin another file.
-  public func finish() throws(BatchError) -> Digest {
+  package func finish() throws(BatchError) -> Digest {
     if !isStarted { try start() }
     isStarted = false
     switch engine {
@@ -79,12 +79,12 @@ public final class DigestStream {
   }
 
   /// Forgets the bytes of a file that could not be read to its end.
-  public func reset() {
+  package func reset() {
     isStarted = false
   }
 
   /// The digest of a file that is in memory as a whole; forgets bytes that were added before.
-  public func digest(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> Digest {
+  package func digest(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> Digest {
     isStarted = false
     switch engine {
     case .xxh3: return canonical(XXH3_64bits(bytes.baseAddress, bytes.count))

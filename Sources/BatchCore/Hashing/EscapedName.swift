@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Names in the lines of coreutils: where one holds a newline, a carriage return or a backslash, a
 /// backslash stands before the whole line and `\n`, `\r`, `\\` for these bytes.
-public enum EscapedName {
+package enum EscapedName {
   static let mark = UInt8(ascii: "\\")
 
   static func isNeeded(for name: [UInt8]) -> Bool {
@@ -25,7 +25,7 @@ public enum EscapedName {
   }
 
   /// Appends a name as the lines of `sha256sum --check` begin with it: with the mark where it is escaped.
-  public static func appendMarked(_ name: [UInt8], to output: inout [UInt8]) {
+  package static func appendMarked(_ name: [UInt8], to output: inout [UInt8]) {
     let isEscaped = isNeeded(for: name)
     if isEscaped { output.append(mark) }
     append(name, isEscaped: isEscaped, to: &output)

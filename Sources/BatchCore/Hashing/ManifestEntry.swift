@@ -1,20 +1,20 @@
 import BatchEngine
 
 /// What a manifest claims about one file.
-public struct ManifestEntry: Sendable, Hashable {
-  public var path: PathBytes
+package struct ManifestEntry: Sendable, Hashable {
+  package var path: PathBytes
   /// One or more.
-  public var digests: [Digest]
+  package var digests: [Digest]
   /// In bytes, where the format tells.
-  public var size: UInt64?
-  public var modified: ManifestTime?
+  package var size: UInt64?
+  package var modified: ManifestTime?
   /// The number of the line that the entry begins in, from 1.
-  public var line: Int
+  package var line: Int
   /// Whether the length of the digest alone chose its algorithm, and fits others too:
   /// ``DigestAlgorithm/candidates(hexLength:)``, ``Digest/reinterpreted(as:)``.
-  public var isAlgorithmGuessed: Bool
+  package var isAlgorithmGuessed: Bool
 
-  public init(
+  package init(
     path: PathBytes, digests: [Digest], size: UInt64? = nil, modified: ManifestTime? = nil, line: Int = 0,
     isAlgorithmGuessed: Bool = false
   ) {
@@ -28,7 +28,7 @@ public struct ManifestEntry: Sendable, Hashable {
 }
 
 /// One finding of a ``ManifestReader``.
-public enum ManifestItem: Sendable, Hashable {
+package enum ManifestItem: Sendable, Hashable {
   case entry(ManifestEntry)
   /// A row that is not valid: the number of its line from 1, and what is wrong; the reason is safe to print.
   case malformed(line: Int, reason: String)

@@ -10,21 +10,21 @@ import BatchEngine
 ///
 /// A line has the shape of a row when it looks like one of its form although it is not valid. Once a valid
 /// row was there, every line is a row but empty ones, comments, headings and the armour of a signed file.
-public struct ManifestReader: Sendable {
-  public struct Options: Sendable {
+package struct ManifestReader: Sendable {
+  package struct Options: Sendable {
     /// Lines end with NUL, as `sha256sum -z` and `hashdeep -0` write them.
-    public var zero: Bool
+    package var zero: Bool
     /// The algorithm of digests without a tag, where their length fits it.
-    public var algorithm: DigestAlgorithm?
+    package var algorithm: DigestAlgorithm?
 
-    public init(zero: Bool = false, algorithm: DigestAlgorithm? = nil) {
+    package init(zero: Bool = false, algorithm: DigestAlgorithm? = nil) {
       self.zero = zero
       self.algorithm = algorithm
     }
   }
 
   /// The longest line in bytes; longer ones are malformed and not kept.
-  public static let longestLine = 1 << 20
+  package static let longestLine = 1 << 20
 
   private enum Grammar: Sendable {
     /// Nothing but blank lines and comments so far.
@@ -46,7 +46,7 @@ public struct ManifestReader: Sendable {
   private var armour = ManifestArmour()
   private var hasRows = false
 
-  public init(_ options: Options = Options()) {
+  package init(_ options: Options = Options()) {
     self.options = options
     splitter = LineSplitter(terminator: options.zero ? 0 : UInt8(ascii: "\n"), limit: Self.longestLine)
     checksums = ChecksumLineParser(algorithm: options.algorithm, zero: options.zero)
@@ -58,7 +58,7 @@ public struct ManifestReader: Sendable {
   /// - Parameter read: gives the next bytes as read(2) does: fills the buffer from its start and
   ///   returns how many bytes there are, 0 at the end. Called only when all bytes are used up.
   /// - Throws: only what `read` throws.
-  public mutating func next(
+  package mutating func next(
     _ read: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
   ) throws(BatchError) -> ManifestItem? {
     while true {

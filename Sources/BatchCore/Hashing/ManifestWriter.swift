@@ -3,14 +3,14 @@ import BatchEngine
 /// Writes rows of a manifest into a buffer of bytes.
 ///
 /// A writer is a value without state: rows may be made on any thread and joined in order later.
-public struct ManifestWriter: Sendable {
-  public let format: ManifestFormat
-  public let algorithms: [DigestAlgorithm]
+package struct ManifestWriter: Sendable {
+  package let format: ManifestFormat
+  package let algorithms: [DigestAlgorithm]
   /// Rows end with NUL instead of a newline, and names are not escaped in gnu and bsd.
-  public let zero: Bool
+  package let zero: Bool
 
   /// - Throws: `.invalid` when the format has no place for one of the algorithms, or no form with NUL.
-  public init(
+  package init(
     _ format: ManifestFormat, algorithms: [DigestAlgorithm], zero: Bool = false
   ) throws(BatchError) {
     for algorithm in algorithms {
@@ -36,7 +36,7 @@ public struct ManifestWriter: Sendable {
   }
 
   /// Appends what precedes the first row; nothing in gnu, bsd and json.
-  public func appendHeader(to output: inout [UInt8]) {
+  package func appendHeader(to output: inout [UInt8]) {
     switch format {
     case .gnu, .bsd, .json: break
     case .hashdeep: HashdeepManifest.appendHeader(algorithms, to: &output)
@@ -48,7 +48,7 @@ public struct ManifestWriter: Sendable {
   ///
   /// - Throws: `.invalid` with the path when a hashdeep name holds a newline, which that format
   ///   cannot express; nothing is appended then.
-  public func append(_ row: ManifestRow, to output: inout [UInt8]) throws(BatchError) {
+  package func append(_ row: ManifestRow, to output: inout [UInt8]) throws(BatchError) {
     let terminator: UInt8 = zero ? 0 : UInt8(ascii: "\n")
     switch format {
     case .gnu: GNUManifest.append(row, zero: zero, to: &output)

@@ -4,27 +4,27 @@ import Glibc
 
 extension AtomicFile {
   /// What a finished file is given besides its content.
-  public struct Metadata: Sendable, Hashable {
+  package struct Metadata: Sendable, Hashable {
     /// The permission bits; setuid, setgid and sticky are never set.
-    public var permissions: UInt32
+    package var permissions: UInt32
     /// User and group, as `chown(2)` takes them; nil keeps those of the process.
-    public var owner: Owner?
+    package var owner: Owner?
     /// Access and modification time; nil leaves them as they are.
-    public var times: Times?
+    package var times: Times?
     /// Whether an access control list that the folder gives to new files is removed.
     var removesForeignList = false
 
-    public struct Owner: Sendable, Hashable {
-      public let user: UInt32
-      public let group: UInt32
+    package struct Owner: Sendable, Hashable {
+      package let user: UInt32
+      package let group: UInt32
 
-      public init(user: UInt32, group: UInt32) {
+      package init(user: UInt32, group: UInt32) {
         self.user = user
         self.group = group
       }
 
       /// For a process that may not give files away: it keeps them, and may give them to a group of its own.
-      public init(group: UInt32) {
+      package init(group: UInt32) {
         self.init(user: .max, group: group)
       }
 
@@ -36,18 +36,19 @@ extension AtomicFile {
       }
     }
 
-    public struct Times: Sendable, Hashable {
-      public let accessed: FileStatus.Time
-      public let modified: FileStatus.Time
+    package struct Times: Sendable, Hashable {
+      package let accessed: FileStatus.Time
+      package let modified: FileStatus.Time
 
-      public init(accessed: FileStatus.Time, modified: FileStatus.Time) {
+      package init(accessed: FileStatus.Time, modified: FileStatus.Time) {
         self.accessed = accessed
         self.modified = modified
       }
     }
 
-    public init(permissions: UInt32 = AtomicFile.defaultPermissions, owner: Owner? = nil, times: Times? = nil)
-    {
+    package init(
+      permissions: UInt32 = AtomicFile.defaultPermissions, owner: Owner? = nil, times: Times? = nil
+    ) {
       self.permissions = permissions
       self.owner = owner
       self.times = times
@@ -58,7 +59,7 @@ extension AtomicFile {
   ///
   /// Read from /proc once: `umask(2)` could only be read by setting it, which other threads would
   /// notice. 0600 where the kernel does not tell.
-  public static let defaultPermissions: UInt32 = {
+  package static let defaultPermissions: UInt32 = {
     guard let status = try? SmallFile.read("/proc/self/status") else { return 0o600 }
     return permissions(processStatus: status)
   }()

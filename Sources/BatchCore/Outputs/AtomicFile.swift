@@ -10,9 +10,9 @@ import Synchronization
 ///
 /// Holds two descriptors from start to end, the folder's, which it may share, and the file's, and for a moment
 /// of the commit a third if there is one to have. Calls from several threads take turns.
-public final class AtomicFile: Sendable {
+package final class AtomicFile: Sendable {
   /// The path as it was given, which every error names.
-  public let target: PathBytes
+  package let target: PathBytes
   /// Nil when committed, discarded or failed.
   private let output: Mutex<AtomicFileOutput?>
 
@@ -26,7 +26,7 @@ public final class AtomicFile: Sendable {
   ///   - registry: notes the temporary file as long as it exists.
   /// - Throws: `.invalid` when the name is taken by something that may not be replaced (folders,
   ///   FIFOs, sockets and devices never may), `.unwritable` when the folder takes no file.
-  public convenience init(
+  package convenience init(
     at target: PathBytes, replacing: Bool, in run: RunContext, registry: AtomicFileRegistry = .shared
   ) throws(BatchError) {
     try self.init(at: target, replacing: replacing, calls: run.calls, registry: registry)
@@ -59,7 +59,7 @@ public final class AtomicFile: Sendable {
   ///
   /// - Throws: `.unwritable`, also for a full disk, and then the temporary file is gone; `.invalid` when
   ///   the file was committed, discarded, or failed before.
-  public func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+  package func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try output.withLock { output throws(BatchError) in
       guard let current = output.take() else { throw Self.closed(target) }
       // Not put back when this throws: what is let go of removes its file.
@@ -69,7 +69,7 @@ public final class AtomicFile: Sendable {
   }
 
   /// Appends bytes, all of them, as the other `write` does.
-  public func write(_ bytes: Span<UInt8>) throws(BatchError) {
+  package func write(_ bytes: Span<UInt8>) throws(BatchError) {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
@@ -106,7 +106,7 @@ public final class AtomicFile: Sendable {
   /// Gives a prepared file its name; syncs nothing.
   ///
   /// - Throws: as ``commit(_:syncing:)``.
-  public func publish() throws(BatchError) {
+  package func publish() throws(BatchError) {
     try output.withLock { output throws(BatchError) in
       guard var current = output.take() else { throw Self.closed(target) }
       try current.publish(syncing: false)
@@ -146,7 +146,7 @@ public final class AtomicFile: Sendable {
   /// - Throws: as when writing; `.invalid` when the name was taken meanwhile and may not be replaced;
   ///   `.cancelled` when the registry was emptied. The name is not given then, except when only
   ///   syncing the folder failed.
-  public func commit(_ metadata: Metadata = Metadata(), syncing: Bool = true) throws(BatchError) {
+  package func commit(_ metadata: Metadata = Metadata(), syncing: Bool = true) throws(BatchError) {
     try output.withLock { output throws(BatchError) in
       guard var current = output.take() else { throw Self.closed(target) }
       try current.finish(metadata, syncing: syncing)
@@ -155,7 +155,7 @@ public final class AtomicFile: Sendable {
   }
 
   /// The temporary file's inode, by which a walk can leave its own output out; nil when it is closed.
-  public var identity: FileIdentity? { output.withLock { $0?.identity } }
+  package var identity: FileIdentity? { output.withLock { $0?.identity } }
 
   /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
   func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
@@ -179,7 +179,7 @@ public final class AtomicFile: Sendable {
   var size: Int64 { output.withLock { $0?.size ?? 0 } }
 
   /// Removes the temporary file; nothing happens after a commit.
-  public func discard() {
+  package func discard() {
     output.withLock { $0 = nil }
   }
 

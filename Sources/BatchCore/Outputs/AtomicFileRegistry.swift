@@ -9,9 +9,9 @@ protocol TemporaryFileKeeper: AnyObject, Sendable {
 }
 
 /// The temporary files that exist at this moment, so that a run that is stopped can remove them.
-public final class AtomicFileRegistry: Sendable {
+package final class AtomicFileRegistry: Sendable {
   /// The registry of the process, which the path of INT and TERM empties.
-  public static let shared = AtomicFileRegistry()
+  package static let shared = AtomicFileRegistry()
 
   /// Each name with the descriptor of its folder, which is open as long as it stands here.
   private let folders = Mutex<[TemporaryName: Int32]>([:])
@@ -19,7 +19,7 @@ public final class AtomicFileRegistry: Sendable {
   /// Set with the lock of the folders held.
   private let closed = Atomic(false)
 
-  public init() {}
+  package init() {}
 
   /// Whether ``removeAll()`` was called.
   var isClosed: Bool { closed.load(ordering: .acquiring) }
@@ -27,7 +27,7 @@ public final class AtomicFileRegistry: Sendable {
   /// Removes every temporary file and refuses new ones: a commit that comes later fails as cancelled.
   ///
   /// To be called from a thread or a dispatch source, not inside a signal handler.
-  public func removeAll() {
+  package func removeAll() {
     folders.withLock { folders in
       closed.store(true, ordering: .releasing)
       for (name, folder) in folders { Self.unlink(name, in: folder) }

@@ -2,9 +2,9 @@ import BatchEngine
 import Glibc
 
 /// Where the output of each source goes and what it is called.
-public struct OutputNaming: Sendable, Hashable {
+package struct OutputNaming: Sendable, Hashable {
   /// Which way names are changed.
-  public enum Direction: Sendable, Hashable {
+  package enum Direction: Sendable, Hashable {
     /// A suffix is added.
     case adding(suffix: PathBytes)
     /// A suffix that is known is taken off.
@@ -19,17 +19,17 @@ public struct OutputNaming: Sendable, Hashable {
     (".taZ", ".tar"),
   ]
 
-  public let direction: Direction
+  package let direction: Direction
   /// Mirrors the paths of the sources below this folder; nil puts each output beside its source.
-  public let directory: PathBytes?
+  package let directory: PathBytes?
 
-  public init(_ direction: Direction, directory: PathBytes?) {
+  package init(_ direction: Direction, directory: PathBytes?) {
     self.direction = direction
     self.directory = directory
   }
 
   /// The output of a source; nil when its name has no suffix to take off.
-  public func target(of source: PathBytes) -> PathBytes? {
+  package func target(of source: PathBytes) -> PathBytes? {
     let name = source.lastComponent
     let changed: [UInt8]
     switch direction {
@@ -48,7 +48,7 @@ public struct OutputNaming: Sendable, Hashable {
   ///
   /// - Returns: its inode; nil without such a folder.
   /// - Throws: `unwritable` when it cannot be made.
-  public func makeDirectory() throws(BatchError) -> FileIdentity? {
+  package func makeDirectory() throws(BatchError) -> FileIdentity? {
     guard let directory else { return nil }
     try FolderMaker.make(directory)
     return StandardStreams.identity(of: directory)

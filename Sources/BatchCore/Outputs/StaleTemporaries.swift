@@ -8,13 +8,13 @@ import Glibc
 /// process ends in whatever way. A file is stale when it has a name that only we give, belongs to
 /// this user, and its lock can be taken. Where the folder may be shared with other machines, whose locks
 /// need not show here, that is not enough for a file that another boot made: it must also be a day old.
-public enum StaleTemporaries {
+package enum StaleTemporaries {
   /// What became of the stale files of one folder.
-  public struct Outcome: Sendable, Hashable {
+  package struct Outcome: Sendable, Hashable {
     /// The names of the files that were removed.
-    public internal(set) var removed: [PathBytes] = []
+    package internal(set) var removed: [PathBytes] = []
     /// One error for each file, or for the folder, that could not be looked at or removed.
-    public internal(set) var failures: [BatchError] = []
+    package internal(set) var failures: [BatchError] = []
   }
 
   private static let secondsOfDoubt: Int64 = 86_400
@@ -23,7 +23,7 @@ public enum StaleTemporaries {
   ///
   /// Reads every name of the folder and holds two descriptors meanwhile.
   @discardableResult
-  public static func remove(in folder: PathBytes) -> Outcome {
+  package static func remove(in folder: PathBytes) -> Outcome {
     remove(in: AT_FDCWD, opening: folder, path: folder)
   }
 

@@ -1,26 +1,26 @@
 import Glibc
 
 /// How many file descriptors the process may have open.
-public struct DescriptorLimit: Sendable, Hashable {
+package struct DescriptorLimit: Sendable, Hashable {
   /// What stays free for the standard streams, the queues of Dispatch, and the outputs.
   ///
   /// Without a free descriptor the event loop of Dispatch stops the process.
-  public static let reserve: UInt64 = 14
+  package static let reserve: UInt64 = 14
   /// With fewer nothing can be done safely.
-  public static let minimum: UInt64 = 12
+  package static let minimum: UInt64 = 12
 
   /// The limit that holds.
-  public let soft: UInt64
+  package let soft: UInt64
   /// What the soft limit may be raised to.
-  public let hard: UInt64
+  package let hard: UInt64
 
-  public init(soft: UInt64, hard: UInt64) {
+  package init(soft: UInt64, hard: UInt64) {
     self.soft = soft
     self.hard = hard
   }
 
   /// The limits of this moment.
-  public static func current() -> DescriptorLimit {
+  package static func current() -> DescriptorLimit {
     guard let limit = processLimit(RLIMIT_NOFILE) else {
       let least = UInt64(_POSIX_OPEN_MAX)
       return DescriptorLimit(soft: least, hard: least)
@@ -32,7 +32,7 @@ public struct DescriptorLimit: Sendable, Hashable {
   ///
   /// - Returns: the limits afterwards.
   @discardableResult
-  public static func raise() -> DescriptorLimit {
+  package static func raise() -> DescriptorLimit {
     let before = current()
     guard before.soft < before.hard else { return before }
     var limit = rlimit(rlim_cur: rlim_t(before.hard), rlim_max: rlim_t(before.hard))
@@ -43,13 +43,13 @@ public struct DescriptorLimit: Sendable, Hashable {
   /// How many descriptors the process was given beside its standard streams, or opened since.
   ///
   /// Counted below a limit of 1,024 only: under a higher one they make no difference.
-  public var inherited: UInt64 {
+  package var inherited: UInt64 {
     guard soft <= 1_024 else { return 0 }
     return (STDERR_FILENO + 1..<Int32(soft)).reduce(into: 0) { if fcntl($1, F_GETFD) >= 0 { $0 += 1 } }
   }
 
   /// The same without those that are ``inherited``.
-  public var free: DescriptorLimit {
+  package var free: DescriptorLimit {
     let taken = inherited
     return DescriptorLimit(soft: soft - min(soft, taken), hard: hard - min(hard, taken))
   }
@@ -59,7 +59,7 @@ public struct DescriptorLimit: Sendable, Hashable {
   /// From ``minimum`` to the reserve the budget is 1, and less than the reserve is free.
   ///
   /// - Throws: `.exhausted` below ``minimum``.
-  public func budget() throws(BatchError) -> Int {
+  package func budget() throws(BatchError) -> Int {
     guard soft >= Self.minimum else {
       throw BatchError(
         .exhausted, "\(soft) file descriptors are too few: at least \(Self.minimum) are needed",

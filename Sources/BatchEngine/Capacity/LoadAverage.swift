@@ -1,9 +1,9 @@
 /// How many threads of the whole machine wait for a processor or for a device.
-public enum LoadAverage {
+package enum LoadAverage {
   /// The average of the last minute; nil when the kernel does not tell.
   ///
   /// - Parameter proc: where proc(5) is mounted.
-  public static func lastMinute(proc: PathBytes = "/proc") -> Double? {
+  package static func lastMinute(proc: PathBytes = "/proc") -> Double? {
     guard let content = try? SmallFile.read(proc.appending("loadavg".utf8)) else { return nil }
     let number = content.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\n") }
     // Double's own parser takes "nan", "inf" and hexadecimal as well.

@@ -1,13 +1,13 @@
 import CLinux
 
 /// Where the process has its memory.
-public enum ProcessHeap {
+package enum ProcessHeap {
   /// Lets all threads share one heap; to be called before there are any.
   ///
   /// glibc gives each thread a heap of its own, and each of them keeps the large blocks that were freed in it. Blocks of a
   /// file pass from lane to lane, so at `-j 8` twice the memory would be held for the same work. Small requests do not
   /// come in each other's way: each thread has a cache for them.
-  public static func share() {
+  package static func share() {
     clinux_share_heap()
   }
 }

@@ -5,12 +5,12 @@ import Glibc
 ///
 /// Dispatch waits for ever for a thread that it cannot start, also with the queue that signals come to:
 /// so what cannot be had must not be asked for.
-public enum ThreadLimit {
+package enum ThreadLimit {
   /// Starts threads, has them wait until all are there, and ends them.
   ///
   /// - Parameter count: how many are enough.
   /// - Returns: how many there were, `count` at most.
-  public static func available(upTo count: Int) -> Int {
+  package static func available(upTo count: Int) -> Int {
     let gate = DispatchSemaphore(value: 0)
     var threads: [pthread_t] = []
     while threads.count < count {

@@ -9,7 +9,7 @@ public final class ChunkContext {
   private let bench: Workbench
   private(set) var problems: [MetProblem] = []
   /// How many results the chunk has so far; kept by the runner, so that a problem has its place among them.
-  package var resultCount = 0
+  var resultCount = 0
 
   init(bench: Workbench, run: RunContext) {
     self.bench = bench
@@ -26,13 +26,6 @@ public final class ChunkContext {
   /// - Throws: why the run is to stop, when it is. To be asked before each item that takes a while.
   public func checkCancellation() throws(BatchError) {
     try cancellation.check()
-  }
-
-  /// The tool of this lane for an owner, such as the digests of a hash job; made once for each lane.
-  public func tool<Tool: AnyObject>(
-    of owner: AnyObject, _ make: () throws(BatchError) -> Tool
-  ) throws(BatchError) -> Tool {
-    try bench.tool(owner: owner, make)
   }
 
   /// Reads a file to its end, again where the policies say so, and counts it.
@@ -190,7 +183,7 @@ public final class ChunkContext {
   }
 
   /// Counts an item that asks for nothing.
-  public func skip(_ reason: SkipReason = .notChosen) {
+  public func skip(_ reason: SkipReason) {
     counters.addSkipped(reason)
   }
 

@@ -2,28 +2,28 @@
 ///
 /// This is safety and not politeness: a process that runs out of descriptors loses libdispatch's own
 /// monitor with it. Whoever opens a file holds a token for each descriptor it may need at a time.
-public struct DescriptorBudget: Sendable {
+package struct DescriptorBudget: Sendable {
   /// A folder and one file in it: what reading a file takes.
-  public static let tokensToRead = 2
+  package static let tokensToRead = 2
   /// A folder, and the next one on the way to it when its path is longer than the kernel takes.
   static let tokensToList = 2
   /// More anchors would only be there for walks that go on in more places of one deep tree at once.
   private static let mostAnchors = 16
 
-  public let capacity: Int
+  package let capacity: Int
   /// Folders on the way that stay open where trees are deep: up to a quarter of the capacity is for them alone.
   let anchors: FolderAnchors
   private let budget: TokenBudget
 
   /// - Parameter capacity: descriptors, at least ``tokensToRead``.
-  public init(capacity: Int) {
+  package init(capacity: Int) {
     self.capacity = max(capacity, Self.tokensToRead)
     anchors = FolderAnchors(limit: min(Self.mostAnchors, self.capacity / 4))
     budget = TokenBudget(capacity: max(self.capacity - anchors.limit, Self.tokensToRead))
   }
 
   /// Waits until `count` descriptors are free, runs `body`, and frees them.
-  public func withDescriptors<Result, Failure: Error>(
+  package func withDescriptors<Result, Failure: Error>(
     _ count: Int, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try budget.withTokens(count, body)

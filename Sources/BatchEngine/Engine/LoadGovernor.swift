@@ -4,7 +4,7 @@ import Synchronization
 /// Suspends a run while the machine's load average is above a limit (`--max-load`).
 ///
 /// What runs goes on; nothing begins until the load has fallen below the limit.
-public final class LoadGovernor: Sendable {
+package final class LoadGovernor: Sendable {
   private let limit: Double
   private let load: @Sendable () -> Double?
   private let suspend: @Sendable (Bool) -> Void
@@ -16,7 +16,7 @@ public final class LoadGovernor: Sendable {
   ///   - limit: the load average above which nothing begins; more than 0.
   ///   - load: the average of the last minute, nil when it cannot be known.
   ///   - suspend: called with true and false in turn.
-  public init(
+  package init(
     limit: Double, load: @escaping @Sendable () -> Double?, suspend: @escaping @Sendable (Bool) -> Void
   ) {
     self.limit = limit
@@ -34,7 +34,7 @@ public final class LoadGovernor: Sendable {
   }
 
   /// Looks at once and then every few seconds, which is how often the kernel renews the average.
-  public func start() {
+  package func start() {
     sample()
     timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))
   }

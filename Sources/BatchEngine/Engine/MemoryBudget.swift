@@ -1,17 +1,17 @@
 /// The memory that the buffers of a run may take at once.
-public struct MemoryBudget: Sendable {
+package struct MemoryBudget: Sendable {
   /// Buffers are counted in pages of 64 KiB.
   package static let pageSize = 64 << 10
 
   private let budget: TokenBudget
 
   /// - Parameter capacity: bytes; rounded down to pages, at least one page.
-  public init(capacity: Int) {
+  package init(capacity: Int) {
     budget = TokenBudget(capacity: capacity / Self.pageSize)
   }
 
   /// Waits until `byteCount` bytes are free, runs `body`, and frees them.
-  public func withMemory<Result, Failure: Error>(
+  package func withMemory<Result, Failure: Error>(
     _ byteCount: Int, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try budget.withTokens(Self.pages(byteCount), body)

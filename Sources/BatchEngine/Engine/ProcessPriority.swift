@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// How a run competes with others for processor and disk (`--qos`).
-public enum ProcessPriority: String, Sendable, CaseIterable {
+package enum ProcessPriority: String, Sendable, CaseIterable {
   /// Last in line: nice 19 and the idle class of I/O.
   case background
   /// Behind interactive work: nice 10 and the lowest best-effort level.
@@ -12,7 +12,7 @@ public enum ProcessPriority: String, Sendable, CaseIterable {
 
   /// Applies to the calling thread and to those that it and they begin later: to be called before any
   /// other thread exists. What the kernel refuses stays as it is.
-  public func apply() {
+  package func apply() {
     switch self {
     case .standard: break
     case .utility: lower(nice: 10, ioClass: 2, level: 7)

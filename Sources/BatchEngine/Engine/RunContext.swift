@@ -88,6 +88,14 @@ public final class RunContext: Sendable {
     TreeSource(walker: TreeWalker(operands: operands, options: walk, descriptors: descriptors, calls: calls))
   }
 
+  /// Waits until `count` descriptors of the run's budget are free, runs `body`, and frees them. For files that are opened
+  /// outside of a chunk, such as the outputs of a collector.
+  public func withDescriptors<Result, Failure: Error>(
+    _ count: Int, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try descriptors.withDescriptors(count, body)
+  }
+
   /// Tells the observer of a problem, without an effect on the counts. To be called by the collector, so that problems
   /// come in the order of the results.
   public func report(_ problem: Problem, severity: Severity) {

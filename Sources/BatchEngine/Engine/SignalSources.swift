@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 
 /// Turns signals into calls on one serial queue, for as long as the object lives.
-public final class SignalSources: Sendable {
+package final class SignalSources: Sendable {
   private let queue = DispatchQueue(label: "batchproc.signals")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
@@ -13,7 +13,7 @@ public final class SignalSources: Sendable {
   ///   - numbers: the signals to take over. One that was ignored when the process began, as `nohup`
   ///     does with HUP, stays ignored.
   ///   - handler: called with the number, one call at a time.
-  public init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
+  package init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
     let queue = queue
     let installation = DispatchGroup()
     sources = numbers.filter { clinux_is_ignored($0) == 0 }.map { number in
@@ -33,13 +33,13 @@ public final class SignalSources: Sendable {
   }
 
   /// Ends the process by the default action of a signal, so that its parent sees what it died of.
-  public static func reraise(_ number: Int32) {
+  package static func reraise(_ number: Int32) {
     clinux_reraise(number)
   }
 
   /// Lets writes to a closed pipe, or beyond the file size limit, fail with an error instead of ending
   /// the process.
-  public static func ignoreFailedWrites() {
+  package static func ignoreFailedWrites() {
     clinux_ignore_signal(SIGPIPE)
     clinux_ignore_signal(SIGXFSZ)
   }

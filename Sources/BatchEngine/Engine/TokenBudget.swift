@@ -5,14 +5,14 @@ import Synchronization
 ///
 /// An item takes all its tokens in one step. A single turnstile lets one taker collect at a time, so
 /// two operations can never each hold a part and wait for the other.
-public final class TokenBudget: Sendable {
+package final class TokenBudget: Sendable {
   /// How many tokens there are; at least 1.
-  public let capacity: Int
+  package let capacity: Int
   private let tokens = DispatchSemaphore(value: 0)
   private let turnstile = DispatchSemaphore(value: 1)
   private let takers = Atomic<Int>(0)
 
-  public init(capacity: Int) {
+  package init(capacity: Int) {
     self.capacity = max(1, capacity)
     // libdispatch traps when a semaphore dies with fewer signals than it was born with; one that is
     // born empty may die at any count.
@@ -23,7 +23,7 @@ public final class TokenBudget: Sendable {
   ///
   /// - Parameter count: how many; more than the capacity counts as the capacity, so that a single
   ///   large item still runs, alone.
-  public func withTokens<Result, Failure: Error>(
+  package func withTokens<Result, Failure: Error>(
     _ count: Int, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let taken = acquire(count)
@@ -34,7 +34,7 @@ public final class TokenBudget: Sendable {
   /// Waits until the tokens are there and takes them.
   ///
   /// - Returns: how many were taken, which is what ``release(_:)`` wants back.
-  public func acquire(_ count: Int) -> Int {
+  package func acquire(_ count: Int) -> Int {
     let wanted = min(max(count, 0), capacity)
     guard wanted > 0 else { return 0 }
     takers.add(1, ordering: .relaxed)
@@ -49,7 +49,7 @@ public final class TokenBudget: Sendable {
   var isAwaited: Bool { takers.load(ordering: .relaxed) > 0 }
 
   /// Gives tokens back.
-  public func release(_ count: Int) {
+  package func release(_ count: Int) {
     for _ in 0..<count { tokens.signal() }
   }
 }

@@ -7,7 +7,6 @@ package final class Workbench {
   package let reader: FileReader
   /// Made when the lane first processes a chunk.
   var worker: AnyObject?
-  private var tools: [ObjectIdentifier: AnyObject] = [:]
   private let descriptors: DescriptorBudget
   private let memory: MemoryBudget
   private var heldDescriptors = 0
@@ -46,16 +45,5 @@ package final class Workbench {
   /// Gives the tokens back where somebody waits for some.
   func restIfAwaited() {
     if descriptors.isAwaited || memory.isAwaited { rest() }
-  }
-
-  /// The tool of a type, made when the lane first needs it.
-  package func tool<Tool: AnyObject, Failure: Error>(
-    owner: AnyObject, _ make: () throws(Failure) -> Tool
-  ) throws(Failure) -> Tool {
-    let key = ObjectIdentifier(owner)
-    if let tool = tools[key] as? Tool { return tool }
-    let tool = try make()
-    tools[key] = tool
-    return tool
   }
 }

@@ -84,7 +84,8 @@ public final class Counters: Sendable {
   }
 
   func addSeen(_ count: Int) { seen.add(count, ordering: .relaxed) }
-  package func addDone() { done.add(1, ordering: .relaxed) }
+  /// Counts a file that was processed; for a collector that decides when it is.
+  public func addDone() { done.add(1, ordering: .relaxed) }
   /// Turns a file that was counted as done into a failed one.
   package func withdrawDone() {
     done.subtract(1, ordering: .relaxed)
@@ -92,7 +93,7 @@ public final class Counters: Sendable {
   }
 
   package func addFailed() { failed.add(1, ordering: .relaxed) }
-  package func addSkipped(_ reason: SkipReason = .notChosen, _ count: Int = 1) {
+  package func addSkipped(_ reason: SkipReason, _ count: Int = 1) {
     reasons.withLock { $0[reason, default: 0] += count }
   }
 

@@ -1,16 +1,16 @@
 import Foundation
 
 /// Writes JSON (RFC 8259) as bytes, without values or strings in between.
-public enum JSONText {
+package enum JSONText {
   /// Appends `"path":"…"`, or `"path_b64":"…"` when the bytes are not UTF-8.
-  public static func append(path: PathBytes, to output: inout [UInt8]) {
+  package static func append(path: PathBytes, to output: inout [UInt8]) {
     append(bytes: path.bytes, key: "path", to: &output)
   }
 
   /// Appends `"key":"…"`, or `"key_b64":"…"` with base64 (RFC 4648) when the bytes are not UTF-8.
   ///
   /// - Parameter key: a name that needs no escape.
-  public static func append(bytes: [UInt8], key: StaticString, to output: inout [UInt8]) {
+  package static func append(bytes: [UInt8], key: StaticString, to output: inout [UInt8]) {
     output.append(quote)
     output.append(literal: key)
     let start = output.count
@@ -23,7 +23,7 @@ public enum JSONText {
   }
 
   /// Appends a string literal with its quotes.
-  public static func append(_ text: String, to output: inout [UInt8]) {
+  package static func append(_ text: String, to output: inout [UInt8]) {
     output.append(quote)
     var text = text
     text.withUTF8 { appendEscaped($0, to: &output) }
@@ -31,7 +31,7 @@ public enum JSONText {
   }
 
   /// Appends a string literal with its quotes; appends nothing and says no when the bytes are not UTF-8.
-  public static func append(_ bytes: [UInt8], to output: inout [UInt8]) -> Bool {
+  package static func append(_ bytes: [UInt8], to output: inout [UInt8]) -> Bool {
     guard (try? UTF8Span(validating: bytes.span)) != nil else { return false }
     output.append(quote)
     bytes.withUnsafeBufferPointer { appendEscaped($0, to: &output) }

@@ -4,7 +4,7 @@ import Dispatch
 ///
 /// Counts are merged by a data-add source: a thousand additions between two turns of the queue are one
 /// call. The handler decides by its own clock what it shows.
-public final class ProgressSampler: Sendable {
+package final class ProgressSampler: Sendable {
   private let queue = DispatchQueue(label: "batchproc.progress")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
@@ -13,7 +13,7 @@ public final class ProgressSampler: Sendable {
   /// - Parameters:
   ///   - interval: between two calls of the timer, in milliseconds, 1 or more.
   ///   - handler: called on one serial queue with what was added since the last call.
-  public init(everyMilliseconds interval: Int, handler: @escaping @Sendable (_ added: UInt) -> Void) {
+  package init(everyMilliseconds interval: Int, handler: @escaping @Sendable (_ added: UInt) -> Void) {
     timer = DispatchSource.makeTimerSource(queue: queue)
     additions = DispatchSource.makeUserDataAddSource(queue: queue)
     nonisolated(unsafe) let additions = additions
@@ -32,17 +32,17 @@ public final class ProgressSampler: Sendable {
   }
 
   /// Tells that a number of files is done; cheap, from any thread.
-  public func add(_ count: Int) {
+  package func add(_ count: Int) {
     additions.add(data: UInt(max(0, count)))
   }
 
   /// Runs `body` between two calls of the handler.
-  public func synchronously(_ body: () -> Void) {
+  package func synchronously(_ body: () -> Void) {
     queue.sync(execute: body)
   }
 
   /// Ends the calls; when this returns the handler runs no more.
-  public func stop() {
+  package func stop() {
     timer.cancel()
     additions.cancel()
     queue.sync {}

@@ -89,16 +89,6 @@ final class Session: Sendable {
     return outcome
   }
 
-  /// The same for a job of the former form.
-  func run<Job: ChunkJob, Source: BatchSource>(
-    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
-    finishing: () -> Void = {}
-  ) -> RunSummary where Job.Item == Source.Item {
-    let summary = run(LegacyJob(job), over: source, total: total).summary
-    if summary.stopped == nil { finishing() }
-    return summary
-  }
-
   /// Says something about what was read, with no effect on the exit status; not under `--quiet` and `--json`.
   func warn(_ error: BatchError, as severity: Diagnostics.Severity = .warning) {
     if !common.quiet, !common.json { diagnostics.report(error, as: severity) }

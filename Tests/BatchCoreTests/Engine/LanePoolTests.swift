@@ -15,8 +15,6 @@ import Testing
     deinit { freed.open() }
   }
 
-  private final class Owner: Sendable {}
-
   /// Runs one body on a lane and waits for its completion.
   private static func runOnce(_ lanes: LanePool, _ body: @escaping @Sendable (Workbench) -> Void) {
     let done = Gate()
@@ -217,10 +215,9 @@ import Testing
   @Test func freesTheBenchWithTheLane() async throws {
     let freed = Gate()
     try await onThread {
-      let owner = Owner()
       do {
         let lanes = LanePool()
-        Self.runOnce(lanes) { _ = $0.tool(owner: owner) { () throws(Never) in Tool(freed: freed) } }
+        Self.runOnce(lanes) { $0.worker = Tool(freed: freed) }
       }
       // The queue's finalizer frees the bench, and with it what a job put there.
       freed.pass()

@@ -1,34 +1,59 @@
+import Glibc
+import TestSupport
 import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite struct WorkbenchTests {
-  private final class Tool {}
-  private final class Owner {}
-
-  @Test func makesAToolOnceForEachOwner() {
-    let bench = Workbench(calls: LinuxCalls())
-    let (first, second) = (Owner(), Owner())
-    var made = 0
-    func make() throws(Never) -> Tool {
-      made += 1
-      return Tool()
-    }
-    let tool = bench.tool(owner: first, make)
-    #expect(bench.tool(owner: first, make) === tool)
-    #expect(bench.tool(owner: second, make) !== tool)
-    #expect(made == 2)
+/// What a lane holds from operation to operation.
+@Suite(.timeLimit(.minutes(3))) struct WorkbenchTests {
+  private static func context(descriptors: Int) -> RunContext {
+    var options = BatchOptions()
+    options.descriptors = descriptors
+    return RunContext(options: options)
   }
 
-  @Test func keepsNothingWhenMakingFails() throws {
-    let bench = Workbench(calls: LinuxCalls())
-    let owner = Owner()
-    #expect(throws: BatchError.self) {
-      try bench.tool(owner: owner) { () throws(BatchError) -> Tool in
-        throw BatchError(.exhausted, "no more")
+  @Test func keepsItsTokensUntilItRests() async throws {
+    let run = Self.context(descriptors: 2)
+    try await onThread {
+      let first = Workbench(run: run)
+      first.hold(descriptors: 2, memory: 1)
+      // A second time costs nothing, and does not wait for what the lane has itself.
+      first.hold(descriptors: 2, memory: 1)
+      first.rest()
+      let second = Workbench(run: run)
+      second.hold(descriptors: 2, memory: 1)
+      second.rest()
+    }
+  }
+
+  @Test func givesTokensBackWhereSomebodyWaits() async throws {
+    let run = Self.context(descriptors: 2)
+    let taken = Gate()
+    try await onThreads(2) { thread in
+      if thread == 0 {
+        let bench = Workbench(run: run)
+        bench.hold(descriptors: 2, memory: 1)
+        taken.open()
+        while !run.descriptors.isAwaited { sched_yield() }
+        bench.restIfAwaited()
+      } else {
+        taken.pass()
+        run.descriptors.withDescriptors(2) {}
       }
     }
-    _ = bench.tool(owner: owner) { () throws(Never) in Tool() }
+    #expect(!run.descriptors.isAwaited)
+  }
+
+  @Test func closesTheFolderWithItsTokens() throws {
+    let fixture = try TreeFixture()
+    try fixture.file("a", "content")
+    let bench = Workbench(run: RunContext())
+    let record = try fixture.record("a")
+    bench.hold(descriptors: 2, memory: 1)
+    _ = try bench.reader.read(record, restart: { () throws(BatchError) in }, consume: { _ in })
+    #expect(fixture.openDescriptors == 1)
+    bench.rest()
+    #expect(fixture.openDescriptors == 0)
   }
 }

@@ -1,9 +1,9 @@
 import BatchEngine
 
 /// How members become files.
-public struct ExtractionOptions: Sendable {
+package struct ExtractionOptions: Sendable {
   /// What is done about a file that is there already.
-  public enum Overwriting: String, Sendable, CaseIterable {
+  package enum Overwriting: String, Sendable, CaseIterable {
     /// It stays, and the member counts as failed.
     case never
     /// It gives way to a member with a later time.
@@ -11,28 +11,28 @@ public struct ExtractionOptions: Sendable {
     case always
   }
 
-  public var overwriting = Overwriting.never
+  package var overwriting = Overwriting.never
   /// Whether files are given to the owners that the archive names.
-  public var restoresOwner = false
+  package var restoresOwner = false
   /// Whether owners go by their numbers, also where their names are known.
-  public var usesNumericOwner = false
-  public var restoresAttributes = true
+  package var usesNumericOwner = false
+  package var restoresAttributes = true
   /// Whether files get setuid, setgid and sticky bits, capabilities, and attributes that the system gives a
   /// meaning to.
-  public var restoresPrivileges = false
-  public var makesDevices = false
+  package var restoresPrivileges = false
+  package var makesDevices = false
   /// Whether symbolic links that are absolute or lead out of the target folder are refused. Nothing is ever written
   /// through a link; this is for whoever follows the links later.
-  public var refusesUnsafeLinks = false
-  public var limits = ArchiveLimits()
+  package var refusesUnsafeLinks = false
+  package var limits = ArchiveLimits()
   /// What the index of the archive may take, in bytes.
-  public var memory = BatchOptions().memory
+  package var memory = BatchOptions().memory
   /// Whether members behind a damaged place are looked for.
-  public var keepsGoing = false
+  package var keepsGoing = false
   /// Whether all is brought to the disk before the run ends.
-  public var isSynced = true
+  package var isSynced = true
   /// How many folders on the way to deep ones may stay open, see ``BatchRunner/foldersHeldOpen``.
-  public var foldersHeldOpen = 0
+  package var foldersHeldOpen = 0
 
-  public init() {}
+  package init() {}
 }

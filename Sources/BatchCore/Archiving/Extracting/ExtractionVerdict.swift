@@ -12,12 +12,12 @@ enum ExtractionVerdict: Sendable {
 }
 
 /// What a run tells about a member, in the order of the archive.
-public struct ExtractionReport: Sendable {
-  public enum Outcome: String, Sendable {
+package struct ExtractionReport: Sendable {
+  package enum Outcome: String, Sendable {
     case extracted, kept, superseded
   }
 
   /// As it stands in the archive.
-  public let path: PathBytes
-  public let outcome: Outcome
+  package let path: PathBytes
+  package let outcome: Outcome
 }

@@ -2,16 +2,16 @@ import BatchEngine
 import Synchronization
 
 /// How the reading of an archive ended.
-public final class ArchiveEnd: Sendable {
+package final class ArchiveEnd: Sendable {
   private let state = Mutex((isCutShort: false, remarks: [String]()))
 
-  public init() {}
+  package init() {}
 
   /// Whether reading ended before the archive did.
-  public var isCutShort: Bool { state.withLock { $0.isCutShort } }
+  package var isCutShort: Bool { state.withLock { $0.isCutShort } }
 
   /// What is odd about the archive, and did not keep a member from being read.
-  public var remarks: [String] { state.withLock { $0.remarks } }
+  package var remarks: [String] { state.withLock { $0.remarks } }
 
   func cutShort() { state.withLock { $0.isCutShort = true } }
 

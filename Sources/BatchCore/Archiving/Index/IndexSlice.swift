@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Members of an index that stand side by side, with the pages that they are in.
-public struct IndexSlice: Sendable {
+package struct IndexSlice: Sendable {
   /// What an index has of the headers and contents of some members.
   struct Checks: Sendable {
     /// The CRC-32 of the headers of each.

@@ -1,8 +1,8 @@
 import BatchEngine
 
 /// Renders the members of an archive.
-public struct MemberListJob: BatchJob {
-  public typealias Item = MemberListSource.Item
+package struct MemberListJob: BatchJob {
+  package typealias Item = MemberListSource.Item
 
   private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
@@ -10,7 +10,7 @@ public struct MemberListJob: BatchJob {
   /// - Parameters:
   ///   - render: appends what is to be shown of a member; on many threads at once.
   ///   - output: takes rows; one call at a time, in the order of the archive.
-  public init(
+  package init(
     render: @escaping @Sendable (ListedMember, inout [UInt8]) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
   ) {
@@ -18,19 +18,19 @@ public struct MemberListJob: BatchJob {
     self.output = output
   }
 
-  public func makeWorker(in run: RunContext) -> Worker { Worker(render) }
+  package func makeWorker(in run: RunContext) -> Worker { Worker(render) }
 
-  public func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+  package func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
 
   /// Renders rows.
-  public final class Worker: BatchWorker {
+  package final class Worker: BatchWorker {
     private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
 
     init(_ render: @escaping @Sendable (ListedMember, inout [UInt8]) -> Void) {
       self.render = render
     }
 
-    public func process(_ item: Item, in context: ChunkContext, into rows: inout ResultRows) {
+    package func process(_ item: Item, in context: ChunkContext, into rows: inout ResultRows) {
       switch item {
       case .member(let member): append(member, context, &rows)
       case .members(let slice): slice.forEach { append($0, context, &rows) }

@@ -1,9 +1,9 @@
 import BatchEngine
 
 /// What a list of an archive is made from: its members, one after the other.
-public struct MemberListSource: BatchSource {
+package struct MemberListSource: BatchSource {
   /// One step of the list.
-  public enum Item: Sendable {
+  package enum Item: Sendable {
     case member(ListedMember)
     /// Those of an index that stand side by side.
     case members(IndexSlice)
@@ -34,7 +34,7 @@ public struct MemberListSource: BatchSource {
   ///   - marks: whether members that a later one supersedes are to be marked.
   ///   - end: told how the archive ended.
   /// - Throws: `malformed` when the file is no archive.
-  public init(
+  package init(
     _ archive: ArchiveFile, details: Bool, digests: Bool, usesIndex: Bool = true,
     limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, marks: Bool = false,
     end: ArchiveEnd
@@ -66,7 +66,7 @@ public struct MemberListSource: BatchSource {
     }
   }
 
-  public mutating func next() throws(BatchError) -> Item? {
+  package mutating func next() throws(BatchError) -> Item? {
     let item = try nextItem()
     switch item {
     case .member(var member):
@@ -153,13 +153,13 @@ public struct MemberListSource: BatchSource {
     }
   }
 
-  public func weight(of item: Item) -> Int64 { 0 }
+  package func weight(of item: Item) -> Int64 { 0 }
 
-  public func count(of item: Item) -> Int {
+  package func count(of item: Item) -> Int {
     if case .members(let slice) = item { slice.numbers.count } else { 1 }
   }
 
-  public func retained(by item: Item) -> Int64 {
+  package func retained(by item: Item) -> Int64 {
     // The members, and the rows that are made of them.
     if case .members(let slice) = item { Int64(slice.memory) * 2 + 512 } else { 512 }
   }

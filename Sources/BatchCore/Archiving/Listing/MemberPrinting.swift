@@ -1,13 +1,13 @@
 import BatchEngine
 
 /// Writes the contents of members to a stream, in the order of the archive.
-public final class MemberPrinting {
+package final class MemberPrinting {
   /// What it came to.
-  public struct Result: Sendable {
-    public var written = 0
-    public var failed = 0
+  package struct Result: Sendable {
+    package var written = 0
+    package var failed = 0
     /// Whether reading ended before the archive did.
-    public var isCutShort = false
+    package var isCutShort = false
   }
 
   private static let pieceSize = 256 << 10
@@ -20,7 +20,7 @@ public final class MemberPrinting {
 
   /// - Parameter memory: what the index of the archive may take, in bytes.
   /// - Throws: `invalid` for a pattern that can never match.
-  public init(
+  package init(
     _ archive: ArchiveFile, globs: [PathBytes], limits: ArchiveLimits,
     memory: Int = BatchOptions().memory, to stream: any ResultStream
   ) throws(BatchError) {
@@ -32,11 +32,11 @@ public final class MemberPrinting {
   }
 
   /// Patterns that no member matched.
-  public var unmatched: [PathBytes] { planner.unmatched }
+  package var unmatched: [PathBytes] { planner.unmatched }
 
   /// - Parameter problem: takes what cannot be read.
   /// - Throws: what the stream throws, and the reason of a run that is stopped.
-  public func run(problem: (BatchError) -> Void) throws(BatchError) -> Result {
+  package func run(problem: (BatchError) -> Void) throws(BatchError) -> Result {
     var result = Result()
     do throws(BatchError) {
       let finding = try IndexedArchive.find(in: archive, checks: false, memory: memory)

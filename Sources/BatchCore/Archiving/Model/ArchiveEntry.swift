@@ -1,38 +1,38 @@
 import BatchEngine
 
 /// What an archive says of one member, in types that depend neither on the format nor on the platform.
-public struct ArchiveEntry: Sendable, Hashable {
+package struct ArchiveEntry: Sendable, Hashable {
   /// The kind of a member.
-  public enum Kind: UInt8, Sendable, CaseIterable {
+  package enum Kind: UInt8, Sendable, CaseIterable {
     case file, directory, symbolicLink, hardLink, fifo, characterDevice, blockDevice
   }
 
   /// As it stands in the archive, any bytes; without a slash at its end.
-  public var path: PathBytes
-  public var kind: Kind
+  package var path: PathBytes
+  package var kind: Kind
   /// Bytes of content, holes included; 0 for what has none.
-  public var size: UInt64
+  package var size: UInt64
   /// The 12 permission bits.
-  public var mode: UInt32
+  package var mode: UInt32
   /// `UInt32.max` where the archive does not tell, or tells what cannot be.
-  public var owner: UInt32
-  public var group: UInt32
+  package var owner: UInt32
+  package var group: UInt32
   /// Empty where the archive has only numbers.
-  public var ownerName: [UInt8]
-  public var groupName: [UInt8]
-  public var modified: FileStatus.Time
+  package var ownerName: [UInt8]
+  package var groupName: [UInt8]
+  package var modified: FileStatus.Time
   /// False where the archive has a time that is none: not a number, or beyond all numbers.
-  public var hasTime = true
+  package var hasTime = true
   /// What a symbolic link holds, or the member that a hard link is one more name of.
-  public var linkTarget: PathBytes?
-  public var deviceMajor: UInt32
-  public var deviceMinor: UInt32
+  package var linkTarget: PathBytes?
+  package var deviceMajor: UInt32
+  package var deviceMinor: UInt32
   /// POSIX access control lists are among them, as the kernel's own bytes, and so are capabilities.
-  public var attributes: [ExtendedAttribute]
+  package var attributes: [ExtendedAttribute]
   /// Where a sparse file has data; nil when it is not sparse.
-  public var dataMap: [Range<UInt64>]?
+  package var dataMap: [Range<UInt64>]?
 
-  public init(
+  package init(
     path: PathBytes, kind: Kind, size: UInt64 = 0, mode: UInt32 = 0o644, owner: UInt32 = 0, group: UInt32 = 0,
     ownerName: [UInt8] = [], groupName: [UInt8] = [],
     modified: FileStatus.Time = FileStatus.Time(seconds: 0, nanoseconds: 0), linkTarget: PathBytes? = nil,

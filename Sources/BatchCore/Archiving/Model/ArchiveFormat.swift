@@ -1,9 +1,9 @@
 import BatchEngine
 
 /// A kind of archive that can be written.
-public struct ArchiveFormat: Sendable, Hashable {
+package struct ArchiveFormat: Sendable, Hashable {
   /// How members stand one behind the other.
-  public enum Container: Sendable, Hashable {
+  package enum Container: Sendable, Hashable {
     /// Pax interchange, POSIX.1-2001.
     case tar
     /// The portable ASCII format of SVR4, `newc`.
@@ -13,15 +13,15 @@ public struct ArchiveFormat: Sendable, Hashable {
   }
 
   /// As on the command line, which is also the suffix without its dot.
-  public let name: String
-  public let container: Container
+  package let name: String
+  package let container: Container
   /// Nil where nothing is compressed, or the container does it by itself.
-  public let compression: CompressionFormat?
+  package let compression: CompressionFormat?
   /// Further suffixes, without their dot.
   let shortSuffixes: [String]
 
   /// All formats, the one for any name first.
-  public static let all: [ArchiveFormat] = [
+  package static let all: [ArchiveFormat] = [
     ArchiveFormat(name: "tar", container: .tar, compression: nil, shortSuffixes: []),
     ArchiveFormat(name: "tar.zst", container: .tar, compression: .zst, shortSuffixes: ["tzst", "tar.zstd"]),
     ArchiveFormat(name: "tar.gz", container: .tar, compression: .gz, shortSuffixes: ["tgz", "taz"]),
@@ -34,13 +34,13 @@ public struct ArchiveFormat: Sendable, Hashable {
   ]
 
   /// The format of this name; nil for every other one.
-  public init?(named name: String) {
+  package init?(named name: String) {
     guard let format = Self.all.first(where: { $0.name == name }) else { return nil }
     self = format
   }
 
   /// The format that the name of a file asks for by its suffix; ASCII case is ignored.
-  public init?(suffixOf path: PathBytes) {
+  package init?(suffixOf path: PathBytes) {
     let name = path.lastComponent.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     let found = Self.all.first { format in
       ([format.name] + format.shortSuffixes).contains { suffix in
@@ -62,7 +62,7 @@ public struct ArchiveFormat: Sendable, Hashable {
   }
 
   /// The levels that can be asked for; nil where there is nothing to choose.
-  public var levels: ClosedRange<Int>? {
+  package var levels: ClosedRange<Int>? {
     switch container {
     case .tar: compression?.levels
     case .cpio: nil
@@ -87,7 +87,7 @@ public struct ArchiveFormat: Sendable, Hashable {
   /// How many members one operation takes.
   ///
   /// - Parameter count: at most so many, where that was asked for.
-  public func stride(count: Int?) -> ChunkStride {
+  package func stride(count: Int?) -> ChunkStride {
     .segments(count: count, byteCount: segmentSize)
   }
 

@@ -1,16 +1,16 @@
 import BatchEngine
 
 /// How much an archive may become when it is unpacked.
-public struct ArchiveLimits: Sendable, Hashable {
+package struct ArchiveLimits: Sendable, Hashable {
   /// Content below this is never too much for what it came from.
   private static let harmless: UInt64 = 1 << 20
 
   /// Bytes of content at most; nil for no limit.
-  public var maximumOutput: UInt64?
+  package var maximumOutput: UInt64?
   /// How many times as large as the archive the content may be; nil for no limit.
-  public var maximumRatio: UInt64?
+  package var maximumRatio: UInt64?
 
-  public init(maximumOutput: UInt64? = nil, maximumRatio: UInt64? = nil) {
+  package init(maximumOutput: UInt64? = nil, maximumRatio: UInt64? = nil) {
     self.maximumOutput = maximumOutput
     self.maximumRatio = maximumRatio
   }

@@ -1,18 +1,18 @@
 import BatchEngine
 
 /// What is written into an archive, and how.
-public struct ArchiveOptions: Sendable {
-  public var format: ArchiveFormat
+package struct ArchiveOptions: Sendable {
+  package var format: ArchiveFormat
   /// Nil for the default of the format.
-  public var level: Int?
+  package var level: Int?
   /// Makes equal trees into equal archives: owner and group 0 without names, no later time than ``latestTime``.
-  public var isReproducible = false
+  package var isReproducible = false
   /// Later times are set back to this one; seconds since 1970.
-  public var latestTime: Int64?
+  package var latestTime: Int64?
   /// Remembers what was written, so that the archive can be read back and compared.
-  public var isRemembered = false
+  package var isRemembered = false
 
-  public init(format: ArchiveFormat) {
+  package init(format: ArchiveFormat) {
     self.format = format
   }
 

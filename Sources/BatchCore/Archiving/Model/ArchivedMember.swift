@@ -1,16 +1,16 @@
 import BatchEngine
 
 /// A member that was written: what the index and the report have to say of it.
-public struct ArchivedMember: Sendable, Hashable {
+package struct ArchivedMember: Sendable, Hashable {
   /// Its name in the archive.
-  public let path: PathBytes
-  public let kind: ArchiveEntry.Kind
+  package let path: PathBytes
+  package let kind: ArchiveEntry.Kind
   /// Bytes of content, holes included.
-  public let size: UInt64
-  public let modified: FileStatus.Time
+  package let size: UInt64
+  package let modified: FileStatus.Time
   /// Of the whole content; nil for what has none, and where it was not computed.
-  public var digest: Digest?
-  public var flags: MemberFlags = []
+  package var digest: Digest?
+  package var flags: MemberFlags = []
   /// Where its first header begins in the plain bytes of its frame.
   private(set) var offset: UInt64
   let header: HeaderCheck
@@ -54,7 +54,7 @@ extension ArchiveEntry.Kind {
   }
 
   /// What programs know the kind by.
-  public var word: String {
+  package var word: String {
     switch self {
     case .file: "file"
     case .hardLink: "hard_link"

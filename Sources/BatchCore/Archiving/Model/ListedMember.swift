@@ -1,25 +1,25 @@
 import BatchEngine
 
 /// A member as a list shows it.
-public struct ListedMember: Sendable {
-  public let path: PathBytes
-  public let kind: ArchiveEntry.Kind
-  public let size: UInt64
-  public let modified: FileStatus.Time
+package struct ListedMember: Sendable {
+  package let path: PathBytes
+  package let kind: ArchiveEntry.Kind
+  package let size: UInt64
+  package let modified: FileStatus.Time
   /// What the index of the archive says of its reading.
-  public let flags: MemberFlags
+  package let flags: MemberFlags
   /// Nil where only the index of the archive was read.
-  public let entry: ArchiveEntry?
+  package let entry: ArchiveEntry?
   /// Of the content; nil where there is none or nobody asked.
-  public let digest: Digest?
+  package let digest: Digest?
   /// What is to be said of other members of its name.
   var mark = SupersededMembers.Mark.none
 
   /// Whether a later member has its name.
-  public var isSuperseded: Bool { mark == .superseded }
+  package var isSuperseded: Bool { mark == .superseded }
 
   /// Whether an earlier member has its name, in an archive that is read once: its row came before this was known.
-  public var supersedes: Bool { mark == .supersedes }
+  package var supersedes: Bool { mark == .supersedes }
 
   init(_ entry: ArchiveEntry, digest: Digest? = nil, flags: MemberFlags = []) {
     self.init(

@@ -1,19 +1,19 @@
 import BatchEngine
 
 /// What the index and the reports say of how a member was read, beside its content.
-public struct MemberFlags: OptionSet, Sendable, Hashable {
-  public let rawValue: UInt8
+package struct MemberFlags: OptionSet, Sendable, Hashable {
+  package let rawValue: UInt8
 
-  public init(rawValue: UInt8) {
+  package init(rawValue: UInt8) {
     self.rawValue = rawValue
   }
 
   /// The index has a SHA-256 of its content.
   static let digest = MemberFlags(rawValue: 1)
   /// The file changed while it was read: the content is a mixture of states.
-  public static let changed = MemberFlags(rawValue: 2)
+  package static let changed = MemberFlags(rawValue: 2)
   /// A part of the file could not be read, or was gone before it was read: it is missing, or zeros stand for it.
-  public static let incomplete = MemberFlags(rawValue: 4)
+  package static let incomplete = MemberFlags(rawValue: 4)
 
   /// What reading a file came to.
   init(_ outcome: ReadOutcome) {

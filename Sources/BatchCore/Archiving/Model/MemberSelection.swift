@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Which members of an archive are meant, and where they go.
-public struct MemberSelection: Sendable {
+package struct MemberSelection: Sendable {
   private let globs: [IgnorePattern]
   private let strip: Int
 
@@ -9,7 +9,7 @@ public struct MemberSelection: Sendable {
   ///   - globs: patterns of gitignore(5); a folder that matches stands for all that is in it. None means all.
   ///   - strip: how many leading names of each path are dropped.
   /// - Throws: `invalid` for a pattern that can never match.
-  public init(globs: [PathBytes] = [], strip: Int = 0) throws(BatchError) {
+  package init(globs: [PathBytes] = [], strip: Int = 0) throws(BatchError) {
     self.strip = strip
     var compiled = [IgnorePattern]()
     for glob in globs {

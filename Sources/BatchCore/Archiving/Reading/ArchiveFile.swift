@@ -3,10 +3,10 @@ import CLinux
 import Glibc
 
 /// An archive that is open: a file that all lanes read from, or a stream that one reads to its end.
-public final class ArchiveFile: Sendable {
-  public let path: PathBytes
+package final class ArchiveFile: Sendable {
+  package let path: PathBytes
   /// In bytes; nil for a stream.
-  public let size: UInt64?
+  package let size: UInt64?
   /// Whether it may be in one of the formats that are read on demand only.
   let readsAllFormats: Bool
   let cancellation: Cancellation
@@ -19,7 +19,7 @@ public final class ArchiveFile: Sendable {
   ///     so they are for archives that are known to be of such a format.
   ///   - run: that reads it.
   /// - Throws: the error of opening it; `special` for what is neither a file nor a stream.
-  public init(
+  package init(
     _ path: PathBytes, readsAllFormats: Bool = false, in run: RunContext
   ) throws(BatchError) {
     self.path = path
@@ -49,7 +49,7 @@ public final class ArchiveFile: Sendable {
   ///
   /// - Parameter isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
   /// - Throws: `unwritable` when that cannot be done.
-  public init(
+  package init(
     _ output: OutputFile, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
     path = output.path
@@ -66,7 +66,7 @@ public final class ArchiveFile: Sendable {
   }
 
   /// For walks that leave the archive out; nil for standard input.
-  public var identity: FileIdentity? {
+  package var identity: FileIdentity? {
     var status = stat()
     return raw != STDIN_FILENO && fstat(raw, &status) == 0 ? FileStatus(status).identity : nil
   }

@@ -1,9 +1,9 @@
 import BatchEngine
 
 /// How something in a folder differs from what an archive has under its name.
-public struct LiveDifference: Sendable, Hashable {
+package struct LiveDifference: Sendable, Hashable {
   /// What kind of difference it is; of several that hold, the first one in this order.
-  public enum Class: String, Sendable, Hashable, CaseIterable {
+  package enum Class: String, Sendable, Hashable, CaseIterable {
     /// In the archive, and not in the folder: nothing has the name, or only something behind a symbolic link.
     case missing
     /// In the folder, in a directory that the archive has, and not in the archive.
@@ -19,20 +19,20 @@ public struct LiveDifference: Sendable, Hashable {
   }
 
   /// One thing that is not the same.
-  public struct Aspect: Sendable, Hashable {
-    public enum Name: String, Sendable, Hashable {
+  package struct Aspect: Sendable, Hashable {
+    package enum Name: String, Sendable, Hashable {
       case kind, size, sha256, mode, owner, group, mtime, xattrs, target, device
     }
 
-    public enum Value: Sendable, Hashable {
+    package enum Value: Sendable, Hashable {
       /// Any bytes.
       case text([UInt8])
       case time(FileStatus.Time)
     }
 
-    public let name: Name
-    public let archived: Value
-    public let live: Value
+    package let name: Name
+    package let archived: Value
+    package let live: Value
 
     init(_ name: Name, _ archived: String, _ live: String) {
       self.init(name, archived: .text(Array(archived.utf8)), live: .text(Array(live.utf8)))
@@ -45,9 +45,9 @@ public struct LiveDifference: Sendable, Hashable {
     }
   }
 
-  public let kind: Class
+  package let kind: Class
   /// Empty for what is missing or new.
-  public let aspects: [Aspect]
+  package let aspects: [Aspect]
 
   init(_ kind: Class, _ aspects: [Aspect] = []) {
     self.kind = kind

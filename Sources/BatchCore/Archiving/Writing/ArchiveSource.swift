@@ -5,7 +5,7 @@ import Glibc
 /// files block by block.
 ///
 /// Which name of a file is the first one is decided here, where all of the tree comes by, and not in chunks.
-public struct ArchiveSource: BatchSource {
+package struct ArchiveSource: BatchSource {
   private var tree: TreeSource
   private let format: ArchiveFormat
   private let blockSize: Int
@@ -16,14 +16,14 @@ public struct ArchiveSource: BatchSource {
 
   /// - Parameter tree: of a walk that takes everything.
   /// - Throws: `invalid` for a level that the format has not.
-  public init(_ tree: TreeSource, options: ArchiveOptions) throws(BatchError) {
+  package init(_ tree: TreeSource, options: ArchiveOptions) throws(BatchError) {
     self.tree = tree
     format = options.format
     blockSize = try format.blockSize(level: options.level)
     threshold = Int64(blockSize) * 2
   }
 
-  public mutating func next() -> ArchiveItem? {
+  package mutating func next() -> ArchiveItem? {
     if let member = large {
       if nextBlock < member.blockCount {
         defer { nextBlock += 1 }
@@ -64,9 +64,9 @@ public struct ArchiveSource: BatchSource {
     return .header(member)
   }
 
-  public var filteredCount: Int { tree.filteredCount }
+  package var filteredCount: Int { tree.filteredCount }
 
-  public func weight(of item: ArchiveItem) -> Int64 {
+  package func weight(of item: ArchiveItem) -> Int64 {
     switch item {
     case .member(let record, _): ArchiveItem.storedSize(of: record)
     // Headers and blocks are frames of their own.
@@ -75,11 +75,11 @@ public struct ArchiveSource: BatchSource {
     }
   }
 
-  public func count(of item: ArchiveItem) -> Int {
+  package func count(of item: ArchiveItem) -> Int {
     if case .block = item { 0 } else { 1 }
   }
 
-  public func retained(by item: ArchiveItem) -> Int64 {
+  package func retained(by item: ArchiveItem) -> Int64 {
     // Compressed it is no more, and what a lane fills belongs to the other half of the memory. The bytes of a block
     // go with it, for the digest.
     if case .block = item { Int64(item.plainSize) * 2 } else { Int64(item.plainSize) }

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// A file that spans frames: its header has one, its content the following ones, which all lanes make.
-public final class LargeMember: Sendable {
+package final class LargeMember: Sendable {
   let record: FileRecord
   /// Where the file has data; nil when all of it is.
   let dataMap: [Range<UInt64>]?

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What an archive was made of, to hold against it what can be read of the result.
-public struct WrittenArchive: Sendable {
+package struct WrittenArchive: Sendable {
   /// Bytes that no checksum of the format vouches for, up to the end of the archive.
   struct Stretch: Sendable {
     let bytes: Range<UInt64>

@@ -11,17 +11,17 @@ import BatchEngine
 /// - lz4: one frame of independent blocks, each with a checksum. The checksum of the whole content that the
 ///   format also knows would have to be computed by one thread over all bytes, so that it is left out; the
 ///   content size is there, when the plan knows it.
-public final class BlockJoiner {
-  public let plan: BlockPlan
+package final class BlockJoiner {
+  package let plan: BlockPlan
   /// The first bytes of the file.
-  public let header: [UInt8]
+  package let header: [UInt8]
   /// How many bytes of the source are in the blocks so far.
-  public private(set) var plainCount: UInt64 = 0
+  package private(set) var plainCount: UInt64 = 0
   private var blockCount = 0
   private var framing: any BlockFraming
 
   /// - Throws: `.exhausted` when memory is missing.
-  public init(_ plan: BlockPlan) throws(BatchError) {
+  package init(_ plan: BlockPlan) throws(BatchError) {
     self.plan = plan
     framing =
       switch plan.format {
@@ -38,7 +38,7 @@ public final class BlockJoiner {
   /// Takes account of the next block.
   ///
   /// - Throws: `.invalid` for a block out of order or behind one that was short.
-  public func append(_ block: CompressedBlock) throws(BatchError) {
+  package func append(_ block: CompressedBlock) throws(BatchError) {
     guard block.index == blockCount, block.plainCount <= plan.blockSize,
       plainCount == UInt64(blockCount) * UInt64(plan.blockSize)
     else {
@@ -52,7 +52,7 @@ public final class BlockJoiner {
   /// The last bytes of the file.
   ///
   /// - Throws: `.changed` when the blocks have not the size of the plan: the file grew or shrank.
-  public func finish() throws(BatchError) -> [UInt8] {
+  package func finish() throws(BatchError) -> [UInt8] {
     if let size = plan.fileSize, size != plainCount {
       throw BatchError(.changed, "changed while it was read: \(plainCount) bytes instead of \(size)")
     }

@@ -12,17 +12,17 @@ import BatchEngine
 /// | xz | three dictionaries, at least 4 MiB | as `xz -T` cuts |
 /// | lz4 | 4 MiB | the largest block of a frame, and the stock tool's |
 /// | bz2 | 8 MiB | nine of its own blocks and a part of one |
-public struct BlockPlan: Sendable, Hashable {
-  public let format: CompressionFormat
-  public let level: Int
+package struct BlockPlan: Sendable, Hashable {
+  package let format: CompressionFormat
+  package let level: Int
   /// The size of the file in bytes; nil for a stream, whose size nobody knows before its end.
-  public let fileSize: UInt64?
+  package let fileSize: UInt64?
   /// How many bytes of the file make one block; the last one may be shorter.
-  public let blockSize: Int
+  package let blockSize: Int
 
   /// - Parameter level: one of the format's ``CompressionFormat/levels``, or nil for its default.
   /// - Throws: `.invalid` for another level.
-  public init(_ format: CompressionFormat, level: Int? = nil, fileSize: UInt64?) throws(BatchError) {
+  package init(_ format: CompressionFormat, level: Int? = nil, fileSize: UInt64?) throws(BatchError) {
     self.format = format
     self.level = try format.checkedLevel(level)
     self.fileSize = fileSize
@@ -43,14 +43,14 @@ public struct BlockPlan: Sendable, Hashable {
   }
 
   /// How many blocks the file has, nil for a stream. An empty file has none.
-  public var blockCount: Int? {
+  package var blockCount: Int? {
     guard let fileSize else { return nil }
     let (whole, rest) = fileSize.quotientAndRemainder(dividingBy: UInt64(blockSize))
     return Int(clamping: rest == 0 ? whole : whole + 1)
   }
 
   /// Where a block lies in the file, nil when the file has no such block or its size is not known.
-  public func range(ofBlock index: Int) -> Range<UInt64>? {
+  package func range(ofBlock index: Int) -> Range<UInt64>? {
     guard let fileSize, let blockCount, (0..<blockCount).contains(index) else { return nil }
     let start = UInt64(index) * UInt64(blockSize)
     return start..<(start + min(fileSize - start, UInt64(blockSize)))

@@ -1,13 +1,13 @@
 import BatchEngine
 
 /// One block of a file, compressed, and what a ``BlockJoiner`` has to know about it.
-public struct CompressedBlock: Sendable {
+package struct CompressedBlock: Sendable {
   /// The number of the block in its file, from 0.
-  public let index: Int
+  package let index: Int
   /// To be written as they are, behind those of the block before.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// How many bytes of the file the block holds.
-  public let plainCount: Int
+  package let plainCount: Int
   /// gzip: the CRC-32 of the file's bytes; others keep their checks inside `bytes`.
   let check: UInt32
   /// xz: the size of the block without its padding, which the index records.

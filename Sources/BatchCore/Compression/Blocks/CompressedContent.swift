@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Tells content that no compressor makes smaller from its first bytes.
-public enum CompressedContent {
+package enum CompressedContent {
   /// Whether a file is in a format that is compressed already: an archive, a picture, a film, a sound, a
   /// font of the web.
   ///
@@ -9,14 +9,14 @@ public enum CompressedContent {
   /// files still shrink. BMP, WAV and AIFF are plain.
   ///
   /// - Parameter start: the first ``CompressionFormat/detectionLength`` bytes, or all of a shorter file.
-  public static func isCompressed(start: UnsafeRawBufferPointer) -> Bool {
+  package static func isCompressed(start: UnsafeRawBufferPointer) -> Bool {
     if CompressionFormat.detect(start) != nil { return true }
     return signatures.contains { start.dropFirst($0.offset).starts(with: $0.bytes) }
       || isMPEGAudio(start) || isWebP(start)
   }
 
   /// The same for bytes in an array.
-  public static func isCompressed(start: [UInt8]) -> Bool {
+  package static func isCompressed(start: [UInt8]) -> Bool {
     start.withUnsafeBytes { isCompressed(start: $0) }
   }
 

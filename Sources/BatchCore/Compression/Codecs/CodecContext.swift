@@ -4,7 +4,7 @@ import BatchEngine
 ///
 /// One thread at a time uses it: each lane has its own. What it writes depends on the bytes alone, never on
 /// what it did before, so that any lane gives the same result.
-public protocol CodecContext: AnyObject {
+package protocol CodecContext: AnyObject {
   var format: CompressionFormat { get }
   var level: Int { get }
 

@@ -3,13 +3,13 @@ import BatchEngine
 extension CompressionFormat {
   /// How many bytes of a file's start ``detect(_:)`` and ``CompressedContent/isCompressed(start:)`` want;
   /// fewer are fine when the file has no more.
-  public static let detectionLength = 64
+  package static let detectionLength = 64
 
   /// The format of a file by its first bytes, whatever it is called.
   ///
   /// A skippable frame may begin a zstd file as well as an lz4 one: the frame behind it decides when it is
   /// within `start`, else zstd is taken, which is the one that writes them.
-  public static func detect(_ start: UnsafeRawBufferPointer) -> CompressionFormat? {
+  package static func detect(_ start: UnsafeRawBufferPointer) -> CompressionFormat? {
     var start = start
     var result: CompressionFormat?
     while start.count >= 4 {
@@ -30,7 +30,7 @@ extension CompressionFormat {
   }
 
   /// The format of a file by its first bytes.
-  public static func detect(_ start: [UInt8]) -> CompressionFormat? {
+  package static func detect(_ start: [UInt8]) -> CompressionFormat? {
     start.withUnsafeBytes { detect($0) }
   }
 

@@ -3,7 +3,7 @@ import BatchEngine
 /// A standard container of compressed data that this library reads; most of them it writes too.
 ///
 /// The raw value is the suffix of file names without its dot, and the name on the command line.
-public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
+package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// gzip members, RFC 1952.
   case gz
   /// Zstandard frames, RFC 8878.
@@ -22,11 +22,11 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   case lzw = "Z"
 
   /// The formats that single files are written in.
-  public static let allCases: [CompressionFormat] = [.gz, .zst, .xz, .lz4]
+  package static let allCases: [CompressionFormat] = [.gz, .zst, .xz, .lz4]
 
   /// - Parameter name: the suffix without its dot, or the name of the stock tool; ASCII case is ignored.
   /// - Throws: `.invalid` for every other name.
-  public init(named name: String) throws(BatchError) {
+  package init(named name: String) throws(BatchError) {
     let name = name.lowercased()
     guard let format = Self.allCases.first(where: { name == $0.rawValue || name == $0.toolName }) else {
       throw BatchError(
@@ -36,10 +36,10 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// What is added to the name of a compressed file, with its dot.
-  public var suffix: String { "." + rawValue }
+  package var suffix: String { "." + rawValue }
 
   /// The program that everybody has for the format.
-  public var toolName: String {
+  package var toolName: String {
     switch self {
     case .gz: "gzip"
     case .zst: "zstd"
@@ -62,7 +62,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
 
   /// The levels that can be asked for, fastest first; they mean what they mean to the stock tool. gzip's go
   /// on to 12, as libdeflate's do, and 0 stores the bytes as they are.
-  public var levels: ClosedRange<Int> {
+  package var levels: ClosedRange<Int> {
     switch self {
     case .gz: 0...12
     case .lz4: 1...12
@@ -74,7 +74,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The level when none is asked for, which is the stock tool's.
-  public var defaultLevel: Int {
+  package var defaultLevel: Int {
     switch self {
     case .gz, .xz: 6
     case .zst: 3
@@ -86,7 +86,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
 
   /// - Parameter level: the level that was asked for, or nil for the default.
   /// - Throws: `.invalid` for a level that the format does not have.
-  public func checkedLevel(_ level: Int?) throws(BatchError) -> Int {
+  package func checkedLevel(_ level: Int?) throws(BatchError) -> Int {
     let level = level ?? defaultLevel
     guard levels.contains(level) else {
       throw BatchError(
@@ -102,7 +102,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   ///   - level: one of ``levels``, or nil for ``defaultLevel``.
   ///   - check: asked again and again in calls that take long; what it throws ends the call.
   /// - Throws: `.invalid` for another level and for a format that is only read, `.exhausted` when memory is missing.
-  public func makeContext(
+  package func makeContext(
     level: Int? = nil, checking check: @escaping () throws(BatchError) -> Void = {}
   ) throws(BatchError) -> any CodecContext {
     let level = try checkedLevel(level)
@@ -119,7 +119,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// A decoder for one thread.
   ///
   /// - Throws: `.exhausted` when memory is missing.
-  public func makeDecoder(_ options: DecoderOptions = DecoderOptions()) throws(BatchError) -> StreamDecoder {
+  package func makeDecoder(_ options: DecoderOptions = DecoderOptions()) throws(BatchError) -> StreamDecoder {
     let decoder: any FrameDecoder =
       switch self {
       case .gz: try GzipFrameDecoder()

@@ -5,8 +5,8 @@ import BatchEngine
 ///
 /// Whoever reads one of them asks its own detection first. Formats that are read everywhere (gzip, zstd, xz, lz4,
 /// bzip2, compress(1), lzip; tar, cpio, zip, 7z) are not among these.
-public struct UnsupportedFormat: Sendable, Hashable {
-  public enum Kind: Sendable, Hashable {
+package struct UnsupportedFormat: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     /// One stream of compressed bytes.
     case compressed
     /// Members with names.
@@ -14,8 +14,8 @@ public struct UnsupportedFormat: Sendable, Hashable {
   }
 
   /// How people call it.
-  public let name: String
-  public let kind: Kind
+  package let name: String
+  package let kind: Kind
 
   private init(_ name: String, _ kind: Kind) {
     self.name = name
@@ -26,25 +26,25 @@ public struct UnsupportedFormat: Sendable, Hashable {
   ///
   /// - Parameter start: the first ``CompressionFormat/detectionLength`` bytes, or all of a shorter file. ISO images
   ///   are recognised when ``isoLength`` bytes are there.
-  public static func detect(_ start: UnsafeRawBufferPointer) -> UnsupportedFormat? {
+  package static func detect(_ start: UnsafeRawBufferPointer) -> UnsupportedFormat? {
     table.first { row in start.dropFirst(row.offset).starts(with: row.magic) }?.format
   }
 
   /// The same for bytes in an array.
-  public static func detect(_ start: [UInt8]) -> UnsupportedFormat? {
+  package static func detect(_ start: [UInt8]) -> UnsupportedFormat? {
     start.withUnsafeBytes { detect($0) }
   }
 
   /// How many bytes of the start tell an ISO 9660 image: 16 sectors and the first six bytes of the next one.
-  public static let isoLength = 16 * 2048 + 6
+  package static let isoLength = 16 * 2048 + 6
 
   /// The format that a name claims where no magic number exists; nil for all other names.
-  public static func claimed(by path: PathBytes) -> UnsupportedFormat? {
+  package static func claimed(by path: PathBytes) -> UnsupportedFormat? {
     path.bytes.suffix(3).elementsEqual(".br".utf8) ? UnsupportedFormat("Brotli", .compressed) : nil
   }
 
   /// For people, to follow the name of the file.
-  public var message: String {
+  package var message: String {
     switch kind {
     case .compressed: "unsupported: \(name) data"
     case .archive: "unsupported: \(name) archive"

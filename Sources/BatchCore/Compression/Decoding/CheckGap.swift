@@ -1,14 +1,14 @@
 import BatchEngine
 
 /// Why content that was decoded could not be compared with a check of it.
-public enum CheckGap: Sendable, Hashable {
+package enum CheckGap: Sendable, Hashable {
   /// The format has no check (compress(1), .lzma), or the file was written without one (zstd, lz4).
   case noChecksum
   /// xz: the file declares no check (0), or one that liblzma does not know (1 to 15).
   case xzCheck(UInt32)
 
   /// For people, to follow the name of the file.
-  public var message: String {
+  package var message: String {
     switch self {
     case .noChecksum: "no checksum"
     case .xzCheck(0): "check cannot be verified: none"

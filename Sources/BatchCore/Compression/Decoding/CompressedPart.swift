@@ -1,11 +1,11 @@
 import BatchEngine
 
 /// A range of a compressed file that can be decoded without the ranges before it.
-public struct CompressedPart: Sendable, Hashable {
+package struct CompressedPart: Sendable, Hashable {
   /// Where it lies in the compressed file.
-  public let compressed: Range<UInt64>
+  package let compressed: Range<UInt64>
   /// Where its content lies in the decompressed file.
-  public let plain: Range<UInt64>
+  package let plain: Range<UInt64>
   /// xz: the number of the check that the blocks of the stream have.
   let check: UInt32
 

@@ -1,8 +1,8 @@
 import BatchEngine
 
 /// What is wrong with a compressed file, and how far it was right.
-public struct CompressionDamage: Sendable, Hashable {
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+package struct CompressionDamage: Sendable, Hashable {
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The file ends where more must come; an empty file too, since no format has one.
     case truncated
     /// Everything could be decoded, and is not what was compressed: a check or a length differs.
@@ -17,14 +17,14 @@ public struct CompressionDamage: Sendable, Hashable {
     case tooLarge
   }
 
-  public let kind: Kind
+  package let kind: Kind
   /// How many bytes of the compressed file were accepted before the damage was seen.
-  public let offset: UInt64
+  package let offset: UInt64
   /// How many bytes of content were handed out. After `garbageAfterEnd` they are all there are and good;
   /// after other kinds the last of them may be wrong.
-  public let goodBytes: UInt64
+  package let goodBytes: UInt64
 
-  public init(_ kind: Kind, offset: UInt64, goodBytes: UInt64) {
+  package init(_ kind: Kind, offset: UInt64, goodBytes: UInt64) {
     self.kind = kind
     self.offset = offset
     self.goodBytes = goodBytes
@@ -37,7 +37,7 @@ public struct CompressionDamage: Sendable, Hashable {
   }
 
   /// The kind for people, to follow the name of the file.
-  public var message: String {
+  package var message: String {
     switch kind {
     case .truncated: "truncated: the file ends too early"
     case .checksum: "wrong checksum: the content is not what was compressed"

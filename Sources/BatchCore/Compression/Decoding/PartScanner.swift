@@ -4,9 +4,9 @@ import BatchEngine
 ///
 /// zstd frames are followed from header to header, which reads three bytes of each 128 KiB of content; xz
 /// files tell by the index at their end. gzip members and lz4 frames do not tell their length.
-public enum PartScanner {
+package enum PartScanner {
   /// Fills the buffer from an offset of the compressed file on; returns fewer bytes only at its end.
-  public typealias Reader =
+  package typealias Reader =
     (_ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
 
   /// The parts in order, which together are all content of the file.
@@ -19,7 +19,7 @@ public enum PartScanner {
   /// - Returns: nil when the file has no two parts, does not tell its sizes, or is damaged: then one
   ///   ``StreamDecoder`` has to go over all of it, which also names the damage.
   /// - Throws: what `read` throws.
-  public static func parts(
+  package static func parts(
     of format: CompressionFormat, size: UInt64, smallest: UInt64 = 1 << 20, read: Reader
   ) throws(BatchError) -> [CompressedPart]? {
     let found: [CompressedPart]? =
@@ -47,7 +47,7 @@ extension CompressionFormat {
   /// What it hands out belongs at the part's place in the content; when that is more or less than
   /// ``CompressedPart/plain`` says, the part is damaged.
   /// - Throws: `.exhausted` when memory is missing.
-  public func makeDecoder(
+  package func makeDecoder(
     of part: CompressedPart, _ options: DecoderOptions = DecoderOptions()
   ) throws(BatchError) -> StreamDecoder {
     guard self == .xz else { return try makeDecoder(options) }

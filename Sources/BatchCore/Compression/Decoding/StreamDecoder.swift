@@ -4,26 +4,26 @@ import BatchEngine
 ///
 /// One thread at a time uses it, and its memory serves file after file. Memory is bounded by the format's
 /// window and the options, never by the file.
-public final class StreamDecoder {
+package final class StreamDecoder {
   /// What is handed out at once by ``decode(_:to:)``, at most.
   static let pieceSize = 256 << 10
   /// The largest content that ``decode(wholeFile:to:)`` makes in one piece.
   static let largestWhole = 4 << 20
 
   /// Takes pieces of content in order; each is only valid during the call.
-  public typealias Sink = (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  package typealias Sink = (UnsafeRawBufferPointer) throws(BatchError) -> Void
 
-  public let format: CompressionFormat
+  package let format: CompressionFormat
   /// How many bytes of the compressed file were accepted so far.
-  public private(set) var compressedCount: UInt64 = 0
+  package private(set) var compressedCount: UInt64 = 0
   /// How many bytes of content were handed out so far.
-  public private(set) var plainCount: UInt64 = 0
+  package private(set) var plainCount: UInt64 = 0
   /// How many frames, members or streams are complete; skippable frames among them.
-  public private(set) var frameCount = 0
+  package private(set) var frameCount = 0
 
   /// Why a frame that ended so far could not be compared with a check; nil where all were, and behind
   /// ``decode(wholeFile:to:)``, which does not look at it.
-  public private(set) var checkGap: CheckGap?
+  package private(set) var checkGap: CheckGap?
 
   private let decoder: any FrameDecoder
   private let options: DecoderOptions
@@ -42,7 +42,7 @@ public final class StreamDecoder {
   }
 
   /// Forgets the file that was decoded; the next bytes begin another one.
-  public func reset() {
+  package func reset() {
     compressedCount = 0
     plainCount = 0
     frameCount = 0
@@ -53,7 +53,7 @@ public final class StreamDecoder {
   }
 
   /// Decodes a file that is in memory as a whole.
-  public func decode(wholeFile: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
+  package func decode(wholeFile: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
     reset()
     if let count = decoder.decode(wholeFile: wholeFile, into: buffer, largest: Self.largestWhole) {
       compressedCount = UInt64(wholeFile.count)
@@ -85,7 +85,7 @@ public final class StreamDecoder {
   /// Decodes the next bytes of a file.
   ///
   /// - Throws: the damage as soon as it is seen; content before it has been handed out.
-  public func decode(_ input: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
+  package func decode(_ input: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
     var rest = input
     while !rest.isEmpty {
       if isInside {
@@ -136,7 +136,7 @@ public final class StreamDecoder {
   /// Takes note that the file has no more bytes.
   ///
   /// - Throws: what is missing.
-  public func finish() throws(DecodingError) {
+  package func finish() throws(DecodingError) {
     if isInside, decoder.mayEnd { endFrame() }
     guard !isInside, start.isEmpty, frameCount > 0 else { throw damaged(.truncated) }
     if decoder.padding == .fours, !zeroCount.isMultiple(of: 4) { throw damaged(.garbageAfterEnd) }

@@ -2,7 +2,7 @@ import BatchEngine
 import Synchronization
 
 /// A file that all lanes compress together, block by block, and what was decided about its output.
-public final class LargeFile: Sendable {
+package final class LargeFile: Sendable {
   let record: FileRecord
   let target: PathBytes
   let decision: OutputDecision

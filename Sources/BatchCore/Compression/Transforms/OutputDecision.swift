@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 
 /// Whether the output of a source is to be written, by what has its name already.
-public enum OutputDecision: Sendable, Hashable {
+package enum OutputDecision: Sendable, Hashable {
   /// There is none, or an older one that gives way.
   case write(isReplacing: Bool)
   /// It has the source's modification time.

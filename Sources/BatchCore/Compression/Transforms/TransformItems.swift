@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What a tree comes to for a run that compresses it.
-public enum CompressItem: Sendable {
+package enum CompressItem: Sendable {
   /// A file that one operation compresses as a whole; with the decision about its output where that was made already.
   case file(FileRecord, target: PathBytes, OutputDecision?)
   /// One block of a large file, in order.
@@ -18,7 +18,7 @@ public enum CompressItem: Sendable {
 }
 
 /// What a tree comes to for a run that decompresses it.
-public enum DecompressItem: Sendable {
+package enum DecompressItem: Sendable {
   /// Another file beside it may have the same output.
   case file(FileRecord, target: PathBytes, mayHaveRival: Bool)
   /// A file whose name has no suffix that is known.
@@ -30,7 +30,7 @@ public enum DecompressItem: Sendable {
 }
 
 /// One more name of a file, whose first name came before in the tree.
-public final class FurtherName: Sendable {
+package final class FurtherName: Sendable {
   let record: FileRecord
   let target: PathBytes
   let first: FirstName

@@ -1,37 +1,37 @@
 import BatchEngine
 
 /// What a run that writes one output for each source is to do beside the work itself.
-public struct TransformOptions: Sendable {
-  public var naming: OutputNaming
+package struct TransformOptions: Sendable {
+  package var naming: OutputNaming
   /// Writes also where an output is up to date, and over one that is newer than its source.
-  public var force = false
+  package var force = false
   /// Removes a source after its output is verified and on the disk.
-  public var removesSource = false
+  package var removesSource = false
   /// Brings outputs to the disk before they get their names.
-  public var isSynced = true
+  package var isSynced = true
   /// How many outputs may be open at once, finished and waiting for the sync that they share; 1 or more.
-  public var staged = 256
+  package var staged = 256
   /// How many folders may be kept open from output to output; 0 or more.
-  public var keptFolders = 16
+  package var keptFolders = 16
   /// Writes outputs also when they are not smaller, and of files that are compressed already.
-  public var compressesAll = false
+  package var compressesAll = false
 
-  public init(naming: OutputNaming) {
+  package init(naming: OutputNaming) {
     self.naming = naming
   }
 
   /// Descriptors that one output needs until it has its name: file, folder and lock, and the folder of a source that
   /// goes and lies elsewhere.
-  public var descriptorsOfOutput: Int { removesSource && naming.directory != nil ? 4 : 3 }
+  package var descriptorsOfOutput: Int { removesSource && naming.directory != nil ? 4 : 3 }
 
   /// Descriptors that a lane needs at once: a folder, and the next one on the way or a file; where outputs are mirrored
   /// the same in the other tree.
-  public var descriptorsOfLane: Int { naming.directory == nil ? 2 : 4 }
+  package var descriptorsOfLane: Int { naming.directory == nil ? 2 : 4 }
 
   /// Where the output of a source would go; nil when the source would be skipped without being read.
   ///
   /// - Throws: why the run would refuse it.
-  public func plannedOutput(of source: FileRecord) throws(BatchError) -> PathBytes? {
+  package func plannedOutput(of source: FileRecord) throws(BatchError) -> PathBytes? {
     guard !naming.isOutput(source), let target = naming.target(of: source.path) else { return nil }
     switch OutputDecision.of(target, for: source, self) {
     case .write, .rewrite: return target

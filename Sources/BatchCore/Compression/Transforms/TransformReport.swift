@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What became of one source.
-public enum TransformOutcome: Sendable, Hashable {
+package enum TransformOutcome: Sendable, Hashable {
   case written(target: PathBytes, plainSize: Int64, compressedSize: Int64)
   case upToDate
   /// By its first bytes it is in a compressed format.
@@ -22,25 +22,25 @@ public enum TransformOutcome: Sendable, Hashable {
 }
 
 /// What a run says of one source, in tree order, when the output is safe.
-public struct TransformReport: Sendable {
-  public let source: PathBytes
-  public let outcome: TransformOutcome
+package struct TransformReport: Sendable {
+  package let source: PathBytes
+  package let outcome: TransformOutcome
   /// Why decompressed content could not be compared with a check; nil where it was, or nothing was decompressed.
-  public var checkGap: CheckGap?
+  package var checkGap: CheckGap?
 }
 
 /// How many sources came to what, and their sizes.
-public struct TransformCounts: Sendable {
-  public private(set) var written = 0
+package struct TransformCounts: Sendable {
+  package private(set) var written = 0
   /// Bytes of those that were written.
-  public private(set) var plainBytes: Int64 = 0
-  public private(set) var compressedBytes: Int64 = 0
-  public private(set) var upToDate = 0
-  public private(set) var compressedAlready = 0
-  public private(set) var notSmaller = 0
-  public private(set) var linked = 0
+  package private(set) var plainBytes: Int64 = 0
+  package private(set) var compressedBytes: Int64 = 0
+  package private(set) var upToDate = 0
+  package private(set) var compressedAlready = 0
+  package private(set) var notSmaller = 0
+  package private(set) var linked = 0
 
-  public init() {}
+  package init() {}
 
   mutating func add(_ outcome: TransformOutcome) {
     switch outcome {
@@ -57,7 +57,7 @@ public struct TransformCounts: Sendable {
 }
 
 /// What a lane hands to the collector for one item.
-public struct TransformRow: Sendable {
+package struct TransformRow: Sendable {
   enum Content: Sendable {
     /// A source without an output to wait for.
     case report(TransformReport, SharedSource?)

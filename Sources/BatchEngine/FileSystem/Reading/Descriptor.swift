@@ -1,12 +1,12 @@
 import Glibc
 
 /// An open file descriptor that closes itself when its owner lets go of it.
-public struct Descriptor: ~Copyable, Sendable {
+package struct Descriptor: ~Copyable, Sendable {
   /// The kernel's number; valid as long as this value lives.
-  public let raw: Int32
+  package let raw: Int32
 
   /// Takes over a descriptor that is open and has no other owner.
-  public init(owning raw: Int32) {
+  package init(owning raw: Int32) {
     self.raw = raw
   }
 
@@ -25,7 +25,7 @@ public struct Descriptor: ~Copyable, Sendable {
   ///
   /// - Throws: the error of `close(2)`. The descriptor is gone in either case: Linux frees it before
   ///   it reports, so there is nothing to retry, also after EINTR.
-  public consuming func close() throws(BatchError) {
+  package consuming func close() throws(BatchError) {
     let number = raw
     discard self
     if Glibc.close(number) != 0, errno != EINTR {

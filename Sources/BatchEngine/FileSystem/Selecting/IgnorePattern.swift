@@ -2,9 +2,9 @@
 ///
 /// A pattern with a slash at its start or in its middle is matched against the path below the folder
 /// it belongs to; any other against the name alone, at every depth. A slash at the end takes folders only.
-public struct IgnorePattern: Sendable {
+package struct IgnorePattern: Sendable {
   /// Whether a `!` stands before the pattern, which turns its verdict round.
-  public let isNegated: Bool
+  package let isNegated: Bool
   private let takesFoldersOnly: Bool
   private let matchesPath: Bool
   private let form: Form
@@ -21,7 +21,7 @@ public struct IgnorePattern: Sendable {
   ///
   /// - Returns: nil for a pattern that can never match: empty, a bracket that is not closed, a
   ///   backslash at the end. gitignore(5) passes these by without a word.
-  public init?(_ text: some Collection<UInt8>) {
+  package init?(_ text: some Collection<UInt8>) {
     let slash = UInt8(ascii: "/")
     var glob = Array(text)[...]
     isNegated = glob.first == UInt8(ascii: "!")
@@ -37,7 +37,7 @@ public struct IgnorePattern: Sendable {
   /// Reads one line of a pattern file, without its line feed.
   ///
   /// - Returns: nil for an empty line, a comment, or a pattern that can never match.
-  public init?(line: ArraySlice<UInt8>) {
+  package init?(line: ArraySlice<UInt8>) {
     guard line.first != UInt8(ascii: "#") else { return nil }
     self.init(Self.trimmed(line))
   }

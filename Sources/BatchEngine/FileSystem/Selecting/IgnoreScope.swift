@@ -1,7 +1,7 @@
 /// The `.gitignore` patterns that hold in one folder: its own and those of the folders above it.
 ///
 /// Immutable, so that a walk hands it down and every folder keeps its own.
-public final class IgnoreScope: Sendable {
+package final class IgnoreScope: Sendable {
   /// The patterns of one `.gitignore`, and where paths below its folder start.
   private struct Layer: Sendable {
     let patterns: [IgnorePattern]
@@ -16,7 +16,7 @@ public final class IgnoreScope: Sendable {
   private let outer: IgnoreScope?
 
   /// The scope above the operand: nothing is ignored. Files above the operand are not looked for.
-  public convenience init() {
+  package convenience init() {
     self.init(layers: [], outer: nil)
   }
 
@@ -31,7 +31,7 @@ public final class IgnoreScope: Sendable {
   ///   - folder: the folder's path from the operand, without a slash at either end; empty for the operand.
   ///   - gitignore: the content of its `.gitignore`, nil when it has none. git reads only regular
   ///     files there, never through a symbolic link.
-  public func entering(_ folder: some Collection<UInt8>, gitignore: [UInt8]?) -> IgnoreScope {
+  package func entering(_ folder: some Collection<UInt8>, gitignore: [UInt8]?) -> IgnoreScope {
     guard let gitignore else { return self }
     let patterns = IgnoreFile.patterns(in: gitignore)
     guard !patterns.isEmpty else { return self }

@@ -81,7 +81,7 @@ public struct PathFilter: Sendable {
   ///   - path: from the operand to the entry, without a slash at either end, not empty.
   ///   - nameStart: where the last name of the path starts, 0 for an entry of the operand itself.
   ///   - scope: the `.gitignore` files that hold in the entry's folder; nil when they do not count.
-  public func decision(
+  package func decision(
     relativePath path: Span<UInt8>, nameStart: Int, isDirectory: Bool, scope: IgnoreScope? = nil
   ) -> Decision {
     for rule in rules.reversed()

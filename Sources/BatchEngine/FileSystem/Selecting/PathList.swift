@@ -1,7 +1,7 @@
 import Glibc
 
 /// The paths that a file or a stream lists, one a line or one up to each NUL (`--files-from`).
-public struct PathList: Sequence, Sendable {
+package struct PathList: Sequence, Sendable {
   /// A longer path could not be opened; what follows it may be no list at all.
   private static let longestPath = 1 << 20
 
@@ -13,13 +13,13 @@ public struct PathList: Sequence, Sendable {
   ///   - path: `-` for standard input.
   ///   - run: its cancellation ends the wait for more; it is cancelled when the list cannot be read. A descriptor of
   ///     the run has to be set apart for lists.
-  public init(_ path: PathBytes, isNULEnded: Bool, run: RunContext) {
+  package init(_ path: PathBytes, isNULEnded: Bool, run: RunContext) {
     self.path = path
     self.isNULEnded = isNULEnded
     self.run = run
   }
 
-  public func makeIterator() -> AnyIterator<PathBytes> {
+  package func makeIterator() -> AnyIterator<PathBytes> {
     var lines: PathLines?
     return AnyIterator {
       do throws(BatchError) {

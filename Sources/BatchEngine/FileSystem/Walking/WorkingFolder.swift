@@ -1,18 +1,18 @@
 import Glibc
 
 /// The folder of the process that relative paths begin in.
-public enum WorkingFolder {
+package enum WorkingFolder {
   /// Goes to a folder, for all threads; to be called before there are others that open relative paths.
   ///
   /// - Throws: the error of `chdir(2)`.
-  public static func enter(_ folder: PathBytes) throws(BatchError) {
+  package static func enter(_ folder: PathBytes) throws(BatchError) {
     guard folder.withCString({ chdir($0) }) == 0 else {
       throw .syscall("enter the folder", errno: errno, path: folder)
     }
   }
 
   /// The path from the root, as it is now; `-` and what cannot be told stay as they are.
-  public static func absolute(_ path: PathBytes) -> PathBytes {
+  package static func absolute(_ path: PathBytes) -> PathBytes {
     guard !path.isAbsolute, path != "-" else { return path }
     guard let current = getcwd(nil, 0) else { return path }
     defer { free(current) }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// Standard output as a stream of bytes that does not hold a cancelled run up.
-public struct StandardOutput: ResultStream {
+package struct StandardOutput: ResultStream {
   /// A pipe that reports room takes this much without blocking (PIPE_BUF).
   private static let pipePiece = 4096
   /// How long a wait for room lasts before the cancellation is looked at again, in milliseconds.
@@ -17,7 +17,7 @@ public struct StandardOutput: ResultStream {
   /// - Parameters:
   ///   - cancellation: ends the wait for a reader that is slow.
   ///   - filter: changes what is written, as a terminal needs it; nil to leave every byte as it is.
-  public init(cancellation: Cancellation, filter: (@Sendable ([UInt8]) -> [UInt8])? = nil) {
+  package init(cancellation: Cancellation, filter: (@Sendable ([UInt8]) -> [UInt8])? = nil) {
     self.init(descriptor: STDOUT_FILENO, cancellation: cancellation, filter: filter)
   }
 
@@ -34,7 +34,7 @@ public struct StandardOutput: ResultStream {
     mayWait = kind == .fifo || kind == .socket || isatty(descriptor) == 1
   }
 
-  public func write(_ bytes: [UInt8]) throws(BatchError) {
+  package func write(_ bytes: [UInt8]) throws(BatchError) {
     var rest = (filter?(bytes) ?? bytes)[...]
     while !rest.isEmpty {
       if mayWait { try waitForRoom() }
@@ -52,7 +52,7 @@ public struct StandardOutput: ResultStream {
     }
   }
 
-  public func finish() throws(BatchError) {
+  package func finish() throws(BatchError) {
     // Network file systems keep some errors for the end; a second descriptor asks without closing ours.
     let copy = dup(descriptor)
     guard copy >= 0 else { return }

@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 
 /// What a process was given as standard input, output and error.
-public enum StandardStreams {
+package enum StandardStreams {
   /// Opens `/dev/null` for each of the three that is closed, so that no file gets its number and with
   /// it the messages that were meant for it. To be called first of all.
-  public static func secure() {
+  package static func secure() {
     for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 && errno == EBADF {
       // Opened the wrong way round on purpose: writing to a closed output is to fail as before.
       let flags = number == STDIN_FILENO ? O_WRONLY : O_RDONLY
@@ -14,19 +14,19 @@ public enum StandardStreams {
   }
 
   /// Whether the process is the superuser's.
-  public static let isRoot = geteuid() == 0
+  package static let isRoot = geteuid() == 0
 
   /// Whether a stream is a terminal.
-  public static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
+  package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
   /// The width of the terminal behind standard error in columns; 80 when it does not say.
-  public static var columns: Int {
+  package static var columns: Int {
     let columns = clinux_terminal_columns(STDERR_FILENO)
     return columns > 0 ? Int(columns) : 80
   }
 
   /// The regular file that standard output is, if it is one: no run should read what it writes.
-  public static var outputFile: FileIdentity? {
+  package static var outputFile: FileIdentity? {
     var raw = stat()
     guard fstat(STDOUT_FILENO, &raw) == 0 else { return nil }
     let status = FileStatus(raw)
@@ -34,19 +34,20 @@ public enum StandardStreams {
   }
 
   /// The inode behind a path, links followed; nil when there is none.
-  public static func identity(of path: PathBytes) -> FileIdentity? {
+  package static func identity(of path: PathBytes) -> FileIdentity? {
     var raw = stat()
     return path.withCString { stat($0, &raw) } == 0 ? FileStatus(raw).identity : nil
   }
 
   /// How many names the file behind a path has, the path's last name not followed; 0 when there is none.
-  public static func linkCount(of path: PathBytes) -> UInt64 {
+  package static func linkCount(of path: PathBytes) -> UInt64 {
     var raw = stat()
-    return path.withCString { lstat($0, &raw) } == 0 && FileStatus(raw).kind == .regular ? FileStatus(raw).linkCount : 0
+    return path.withCString { lstat($0, &raw) } == 0 && FileStatus(raw).kind == .regular
+      ? FileStatus(raw).linkCount : 0
   }
 
   /// The descriptors' numbers.
-  public enum Stream: Int32, Sendable {
+  package enum Stream: Int32, Sendable {
     case input = 0
     case output = 1
     case error = 2

@@ -1,33 +1,46 @@
 // Counts the lines of every file below the operands, in parallel, and prints them in tree order.
-import BatchCore
+import BatchEngine
 
-struct LineCountJob: BatchJob {
-  func process(_ chunk: Chunk<WalkItem>, in context: ChunkContext) throws(BatchError) -> [String] {
-    var rows = [String]()
-    for item in chunk.items {
-      guard case .file(let record) = item else {
-        if case .problem(let problem) = item { context.report(problem) } else { context.skip() }
-        continue
+struct LineCount: BatchJob {
+  func makeWorker(in run: RunContext) -> Worker { Worker() }
+  func makeCollector(in run: RunContext) -> sending Collector { Collector() }
+
+  /// One for each lane: reads files.
+  final class Worker: BatchWorker {
+    func process(
+      _ item: WalkItem, in context: ChunkContext, into rows: inout [String]
+    ) throws(BatchError) {
+      switch item {
+      case .problem(let problem): context.report(problem)
+      case .standardInput: context.skip(.special(.fifo))
+      case .file(let record):
+        var lines = 0
+        let outcome = try context.read(record) {
+          lines = 0
+        } consume: { piece in
+          lines += piece.count { $0 == UInt8(ascii: "\n") }
+        }
+        if outcome != nil { rows.append("\(lines) \(record.path)") }
       }
-      var lines = 0
-      let outcome = try context.read(record) {
-        lines = 0
-      } consume: { piece in
-        lines += piece.count { $0 == UInt8(ascii: "\n") }
-      }
-      if outcome != nil { rows.append("\(lines) \(record.path)") }
     }
-    return rows
   }
 
-  func collect(_ rows: [String]) {
-    for row in rows { print(row) }
+  /// One for the run: takes the rows in the order of the tree.
+  final class Collector: BatchCollector {
+    private var files = 0
+
+    func collect(_ rows: [String]) {
+      for row in rows { print(row) }
+      files += rows.count
+    }
+
+    func finish() -> Int { files }
   }
 }
 
 var options = BatchOptions()
 options.concurrency = Capacity.current().concurrency
-let runner = BatchRunner(options: options)
-let tree = runner.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
-let summary = runner.run(LineCountJob(), over: tree)
-print("\(summary.counts.done) files, \(summary.counts.failed) failed")
+let run = RunContext(options: options)
+let tree = run.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
+let outcome = BatchRunner(run).run(LineCount(), over: tree)
+print("\(outcome.result ?? 0) files, \(outcome.summary.counts.failed) failed")

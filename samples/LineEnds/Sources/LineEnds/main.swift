@@ -1,0 +1,60 @@
+// Writes FILE.unix beside every file below the operands, with the line ends of Unix; each appears when it is complete.
+import BatchCore
+import BatchEngine
+
+struct LineEnds: BatchJob {
+  typealias Row = (source: PathBytes, text: [UInt8])
+
+  func makeWorker(in run: RunContext) -> Worker { Worker() }
+  func makeCollector(in run: RunContext) -> sending Collector { Collector(run) }
+
+  final class Worker: BatchWorker {
+    func process(_ item: WalkItem, in context: ChunkContext, into rows: inout [Row]) throws(BatchError) {
+      switch item {
+      case .problem(let problem): context.report(problem)
+      case .standardInput: context.skip(.special(.fifo))
+      case .file(let record):
+        var text = [UInt8]()
+        let outcome = try context.read(record, isCounted: false) {
+          text.removeAll()
+        } consume: { piece in
+          text += piece.filter { $0 != UInt8(ascii: "\r") }
+        }
+        if outcome != nil { rows.append((record.path, text)) }
+      }
+    }
+  }
+
+  final class Collector: BatchCollector {
+    private let run: RunContext
+    private var written = 0
+
+    init(_ run: RunContext) { self.run = run }
+
+    func collect(_ rows: [Row]) throws(BatchError) {
+      for row in rows {
+        // Stops between two files, so that no output is half written.
+        try run.cancellation.check()
+        do throws(BatchError) {
+          try run.withDescriptors(2) { () throws(BatchError) in
+            let target = PathBytes(row.source.bytes + Array(".unix".utf8))
+            let output = try OutputFile(target, isReplacing: true, isSynced: true, in: run)
+            try output.write(row.text)
+            try output.finish()
+          }
+          written += 1
+          run.counters.addDone()
+        } catch {
+          run.report(Problem(.unreadable, error))
+        }
+      }
+    }
+
+    func finish() -> Int { written }
+  }
+}
+
+let run = RunContext()
+let tree = run.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
+let outcome = BatchRunner(run).run(LineEnds(), over: tree)
+print("\(outcome.result ?? 0) files written, \(outcome.summary.counts.failed) failed")
