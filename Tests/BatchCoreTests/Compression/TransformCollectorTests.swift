@@ -23,7 +23,9 @@ struct TransformCollectorTests {
         batch.stride = .fixed(3)
       }
       try fixture.removeTree("o")
-      return run.events + ["\(run.counts)", "\(run.stopped.map(\.message) ?? "ended")"]
+      let reasons = run.counts.reasons.map { "\($0.key): \($0.value)" }.sorted()
+      let counts = [run.counts.seen, run.counts.done, run.counts.failed, run.counts.skipped]
+      return run.events + reasons + ["\(counts) \(run.counts.byteCount)", "\(run.stopped.map(\.message) ?? "ended")"]
     }
   }
 

@@ -91,7 +91,6 @@ package final class ExtractCollector: BatchCollector {
   /// Makes links, and gives folders their metadata.
   package func finish() throws(BatchError) -> Extraction {
     drop()
-    if extraction.isCutShort { run.counters.end(bytes: byteCount) }
     let last = steps.takeAll()
     let finisher = ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: hasMade)
     try finisher.makeLinks(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
@@ -100,6 +99,8 @@ package final class ExtractCollector: BatchCollector {
       folder.removeEmptyFolders(except: Set(described))
     }
     try finisher.describeFolders(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
+    // When links and folders are counted too.
+    if extraction.isCutShort { run.counters.end(bytes: byteCount) }
     if options.isSynced {
       do throws(BatchError) {
         try folder.sync()
