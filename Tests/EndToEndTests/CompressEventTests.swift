@@ -22,7 +22,7 @@ import Testing
     import base64, collections, json, os, sys
     lines = [json.loads(line) for line in open('events', 'rb').read().decode().split('\\n')[:-1]]
     assert [line['seq'] for line in lines] == list(range(len(lines))), 'seq'
-    assert all(line['schema'] == 1 for line in lines), 'schema'
+    assert all(line['schema'] == 2 for line in lines), 'schema'
     assert [l['type'] for l in lines].index('summary') == len(lines) - 1, 'summary'
     summary, rows = lines[-1], [l for l in lines if l['type'] == 'file']
     name = lambda l, key='path': base64.b64decode(l[key + '_b64']) if key + '_b64' in l else l[key].encode()

@@ -21,7 +21,7 @@ import Testing
       import base64, json
       lines = [json.loads(line) for line in open('events', 'rb').read().decode().split('\\n')[:-1]]
       assert [line['seq'] for line in lines] == list(range(len(lines))), 'seq'
-      assert all(line['schema'] == 1 for line in lines), 'schema'
+      assert all(line['schema'] == 2 for line in lines), 'schema'
       assert [i for i, line in enumerate(lines) if line['type'] == 'summary'] == [len(lines) - 1], 'summary'
       summary = lines[-1]
       assert summary['seen'] == summary['done'] + summary['failed'] + summary['skipped'], summary

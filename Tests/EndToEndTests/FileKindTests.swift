@@ -43,8 +43,7 @@ import Testing
     #expect(archive.status == 0 && archive.errorText.contains("1 skipped (1 socket)"), "\(archive.errorText)")
     let compressed = try t.batchproc("compress", "t")
     #expect(
-      compressed.errorText.contains("9 skipped (7 symbolic links, 1 FIFO, 1 socket)")
-        || compressed.errorText.contains("skipped (7 symbolic links, 1 FIFO, 1 socket)"),
+      compressed.errorText.contains(" skipped (7 symbolic links, 1 FIFO, 1 socket"),
       "\(compressed.errorText)")
     try t.shell("rm t/*.gz t/*/*.gz")
 

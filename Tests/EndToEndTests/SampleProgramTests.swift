@@ -16,7 +16,8 @@ struct SampleProgramTests {
     try t.shell("mkdir d; printf 'a\\r\\nb\\r\\n' >d/x; printf 'c\\n' >d/y")
     for name in ["LineCount", "LineEnds"] {
       let run = try t.shell(
-        "swift build -q --package-path \(Self.samples)/\(name) --scratch-path b && b/debug/\(name) d && rm -r b")
+        "swift build -q --package-path \(Self.samples)/\(name) --scratch-path b && b/debug/\(name) d && rm -r b"
+      )
       #expect(run.status == 0, "\(run.errorText)")
       #expect(run.text.hasSuffix(name == "LineCount" ? "2 files, 0 failed\n" : "2 files written, 0 failed\n"))
     }

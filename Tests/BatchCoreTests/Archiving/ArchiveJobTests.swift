@@ -28,7 +28,8 @@ import Testing
   }
 
   private func archive(
-    _ fixture: TreeFixture, _ format: ArchiveFormat, concurrency: Int, calls: FaultyCalls
+    _ fixture: TreeFixture, _ format: ArchiveFormat, concurrency: Int, calls: FaultyCalls,
+    changes: [Int] = []
   ) async throws -> Archived {
     var batch = BatchOptions()
     batch.concurrency = concurrency
@@ -42,6 +43,7 @@ import Testing
     let options = ArchiveOptions(format: format)
     let job = ArchiveJob(options, output: stream) { written in
       for member in written { members.record(PathBytes(member.path.lastComponent)) }
+      if !changes.isEmpty { run.concurrency.set(changes[members.count % changes.count]) }
     }
     let (root, takesAll) = (fixture.root, walk)
     let outcome = try await onThread {
@@ -99,5 +101,19 @@ import Testing
     #expect(result.failed == 1)
     #expect(result.problems == ["failure unreadable large"])
     #expect(result.members.contains("large"))
+  }
+
+  @Test(arguments: ["tar.zst", "tar", "zip"])
+  func makesTheSameArchiveWhileItsConcurrencyChanges(_ name: String) async throws {
+    let fixture = try TreeFixture()
+    for number in 0..<60 { try fixture.file(PathBytes("f\(number)"), size: number * 2000) }
+    try fixture.file("large", size: 30 << 20)
+    let format = try #require(ArchiveFormat(named: name))
+    let expected = try await archive(fixture, format, concurrency: 1, calls: FaultyCalls())
+    for start in [1, 2, 7, 32] {
+      let result = try await archive(
+        fixture, format, concurrency: start, calls: FaultyCalls(), changes: [1, 8, 2])
+      #expect(result == expected)
+    }
   }
 }

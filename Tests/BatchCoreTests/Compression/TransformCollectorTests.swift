@@ -25,7 +25,9 @@ struct TransformCollectorTests {
       try fixture.removeTree("o")
       let reasons = run.counts.reasons.map { "\($0.key): \($0.value)" }.sorted()
       let counts = [run.counts.seen, run.counts.done, run.counts.failed, run.counts.skipped]
-      return run.events + reasons + ["\(counts) \(run.counts.byteCount)", "\(run.stopped.map(\.message) ?? "ended")"]
+      return run.events + reasons + [
+        "\(counts) \(run.counts.byteCount)", "\(run.stopped.map(\.message) ?? "ended")",
+      ]
     }
   }
 

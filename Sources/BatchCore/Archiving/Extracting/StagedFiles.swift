@@ -125,7 +125,11 @@ struct ExtractedFile: ~Copyable {
           created == -Int(ECANCELED) ? .cancelled : .unwritable)
       }
       let file = Descriptor(owning: Int32(created))
-      if isLocked, !Self.isLocked(file.raw) { continue }
+      if isLocked, !Self.isLocked(file.raw) {
+        // Whoever took it for a dead run's removes it too.
+        _ = PathBytes(name.bytes).withCString { unlinkat(folder, $0, 0) }
+        continue
+      }
       self.name = name
       self.file = file
       return
