@@ -130,6 +130,6 @@ package final class DigestStream {
   }
 
   private static var noState: BatchError {
-    BatchError(.exhausted, "no memory for the state of a digest", remedy: "lower --max-concurrency")
+    BatchError(.exhausted, "no memory for the state of a digest", remedy: .lowerConcurrency)
   }
 }

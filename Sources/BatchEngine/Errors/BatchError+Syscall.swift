@@ -11,12 +11,12 @@ extension BatchError {
     return BatchError(code, "cannot \(action)", path: path, errno: number, remedy: remedy)
   }
 
-  private static func classify(_ number: Int32) -> (Code, String?) {
+  private static func classify(_ number: Int32) -> (Code, Remedy?) {
     switch number {
     case ENOENT: (.missing, nil)
-    case EMFILE: (.exhausted, "raise `ulimit -n`, or lower --max-open-files")
+    case EMFILE: (.exhausted, .raiseOrLowerDescriptors)
     case ENFILE: (.exhausted, "the system has no file descriptors left; raise fs.file-max")
-    case ENOMEM, EAGAIN: (.exhausted, "lower --max-concurrency or --max-memory")
+    case ENOMEM, EAGAIN: (.exhausted, .lowerConcurrencyOrMemory)
     case ENOSPC: (.unwritable, "free some space and run again")
     case EDQUOT: (.unwritable, "the disk quota is used up")
     case EROFS: (.unwritable, "the file system is mounted read-only")

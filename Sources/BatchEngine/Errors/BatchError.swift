@@ -35,10 +35,10 @@ public struct BatchError: Error, Sendable, Hashable {
   /// The system's error number, 0 when it came from no system call.
   public let errno: Int32
   /// What the reader can do about it, when we know.
-  public let remedy: String?
+  public let remedy: Remedy?
 
   public init(
-    _ code: Code, _ message: String, path: PathBytes? = nil, errno: Int32 = 0, remedy: String? = nil
+    _ code: Code, _ message: String, path: PathBytes? = nil, errno: Int32 = 0, remedy: Remedy? = nil
   ) {
     self.code = code
     self.message = message

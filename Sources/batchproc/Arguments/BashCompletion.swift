@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// The completion script for bash 4 and later; needs no bash-completion package.
 struct BashCompletion {
   let table: CommandTable
@@ -76,8 +78,8 @@ struct BashCompletion {
   /// Behind `--on vanished=` the word before the equals sign is the event.
   private func actionsOfEvents(_ options: [OptionSpec]) -> [String] {
     guard options.contains(where: { $0.syntax == .policy }) else { return [] }
-    let events = EventClass.allCases.map(\.rawValue).joined(separator: "|")
-    return ["    \(events)) _batchproc_words \(quoted(PolicyAction.examples)); return ;;"]
+    let events = Problem.Event.choosable.map(\.rawValue).joined(separator: "|")
+    return ["    \(events)) _batchproc_words \(quoted(EventPolicy.Action.examples)); return ;;"]
   }
 
   private func words(of options: [OptionSpec]) -> [String] { options.flatMap(\.spellings) }

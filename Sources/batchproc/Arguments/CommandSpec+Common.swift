@@ -1,3 +1,5 @@
+import BatchEngine
+
 extension CommandSpec.Group {
   /// What every command that processes files has.
   static let common: [CommandSpec.Group] = [scheduling, selection, policy, reporting, general]
@@ -22,8 +24,8 @@ extension CommandSpec.Group {
         .maxLoad, "max-load", kind: .single(.decimal), value: "load",
         help: "Start no operation while the load average is above this."),
       OptionSpec(
-        .qos, "qos", kind: .single(.choice(QoSLevel.allCases.map(\.rawValue))), value: "class",
-        default: QoSLevel.default.rawValue, help: "Quality of service: sets CPU and I/O priority."),
+        .qos, "qos", kind: .single(.choice(ProcessPriority.allCases.map(\.rawValue))), value: "class",
+        default: ProcessPriority.standard.rawValue, help: "Quality of service: sets CPU and I/O priority."),
     ])
 
   static let selection = CommandSpec.Group(
@@ -64,7 +66,7 @@ extension CommandSpec.Group {
         .on, "on", kind: .repeatable(.policy), value: "event=action",
         help: """
           What to do about vanished, changed, unreadable or special files: ok, warn, fail or retry:N \
-          with N from 1 to \(PolicyAction.retryLimit).
+          with N from 1 to \(EventPolicy.Action.retryLimit).
           """),
       OptionSpec(.dryRun, "dry-run", short: "n", help: "Say what would be done, and do nothing."),
       OptionSpec(

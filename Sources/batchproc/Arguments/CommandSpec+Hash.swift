@@ -1,3 +1,5 @@
+import BatchCore
+
 extension CommandSpec {
   static let hash = CommandSpec(
     id: .hash,
@@ -18,8 +20,8 @@ extension CommandSpec {
         value: "algorithm", default: "sha256",
         help: "Digest to make; may be given several times, each file is read once."),
       OptionSpec(
-        .format, "format", kind: .single(.choice(HashOptions.Format.allCases.map(\.rawValue))),
-        value: "format", default: HashOptions.Format.gnu.rawValue, help: "Form of the manifest."),
+        .format, "format", kind: .single(.choice(ManifestFormat.allCases.map(\.rawValue))),
+        value: "format", default: ManifestFormat.gnu.rawValue, help: "Form of the manifest."),
       OptionSpec(.tag, "tag", help: "The same as --format bsd."),
       OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
       OptionSpec(

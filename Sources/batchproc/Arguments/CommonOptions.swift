@@ -10,12 +10,6 @@ struct CommonOptions: Sendable, Equatable {
     let isNULEnded: Bool
   }
 
-  enum FilterRule: Sendable, Hashable {
-    case exclude(PathBytes)
-    case include(PathBytes)
-    case excludeFrom(PathBytes)
-  }
-
   /// nil for `auto`; not yet clamped to what the machine allows.
   let concurrency: Int?
   /// nil for `auto`.
@@ -24,10 +18,10 @@ struct CommonOptions: Sendable, Equatable {
   /// In bytes.
   let maxMemory: Int64?
   let maxLoad: Double?
-  let qos: QoSLevel
+  let qos: ProcessPriority
   let fileLists: [FileList]
   /// In the order given: the last rule that matches decides.
-  let filterRules: [FilterRule]
+  let filterRules: [PathFilter.Rule]
   let excludeCaches: Bool
   let gitignore: Bool
   let oneFileSystem: Bool
@@ -37,7 +31,7 @@ struct CommonOptions: Sendable, Equatable {
   /// In bytes.
   let maxSize: Int64?
   /// Only events that were named; the defaults are the engine's.
-  let policies: [EventClass: PolicyAction]
+  let policies: [Problem.Event: EventPolicy.Action]
   let progress: ProgressMode
   /// Of `--quiet` and `--verbose` the last one given holds.
   let quiet: Bool
@@ -53,7 +47,7 @@ struct CommonOptions: Sendable, Equatable {
     maxOpenFiles = parsed.count(.maxOpenFiles)
     maxMemory = parsed.size(.maxMemory)
     maxLoad = parsed.decimal(.maxLoad)
-    qos = parsed.choice(.qos) ?? .default
+    qos = parsed.choice(.qos) ?? .standard
     fileLists = parsed.given.compactMap { option in
       guard case .bytes(let path) = option.value else { return nil }
       switch option.id {
@@ -65,8 +59,8 @@ struct CommonOptions: Sendable, Equatable {
     filterRules = parsed.given.compactMap { option in
       guard case .bytes(let value) = option.value else { return nil }
       switch option.id {
-      case .exclude: return .exclude(value)
-      case .include: return .include(value)
+      case .exclude: return .exclude(value.bytes)
+      case .include: return .include(value.bytes)
       case .excludeFrom: return .excludeFrom(value)
       default: return nil
       }

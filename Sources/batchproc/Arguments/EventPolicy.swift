@@ -1,23 +1,18 @@
-/// What can befall an input and is not an error of the run by itself.
-enum EventClass: String, Sendable, Hashable, CaseIterable {
-  case vanished, changed, unreadable, special
+import BatchEngine
 
-  init?(bytes: some Collection<UInt8>) {
-    guard let match = EventClass.allCases.first(where: { $0.rawValue.utf8.elementsEqual(bytes) }) else {
+extension Problem.Event {
+  /// The events that a policy can be chosen for, as the command line names them.
+  static let choosable: [Problem.Event] = [.vanished, .changed, .unreadable, .special]
+
+  init?(choosable bytes: some Collection<UInt8>) {
+    guard let match = Self.choosable.first(where: { $0.rawValue.utf8.elementsEqual(bytes) }) else {
       return nil
     }
     self = match
   }
 }
 
-/// What the run does about an event.
-enum PolicyAction: Sendable, Hashable {
-  case ok
-  case warn
-  case fail
-  /// Try again up to this many times, then fail.
-  case retry(Int)
-
+extension EventPolicy.Action {
   static let retryLimit = 100
   static let examples = ["ok", "warn", "fail", "retry:3"]
 
@@ -30,7 +25,7 @@ enum PolicyAction: Sendable, Hashable {
       self = .fail
     } else if bytes.starts(with: "retry:".utf8),
       let number = wholeNumber(bytes.dropFirst("retry:".utf8.count)),
-      let times = Int(exactly: number), (1...PolicyAction.retryLimit).contains(times)
+      let times = Int(exactly: number), (1...Self.retryLimit).contains(times)
     {
       self = .retry(times)
     } else {

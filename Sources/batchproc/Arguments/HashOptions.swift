@@ -3,10 +3,6 @@ import BatchEngine
 
 /// What `hash` is asked for, beside the common options.
 struct HashOptions: Sendable, Equatable {
-  enum Format: String, Sendable, CaseIterable {
-    case gnu, bsd, hashdeep, mtree, json
-  }
-
   static let algorithmNames = [
     "sha256", "sha512", "sha384", "sha224", "sha1", "md5", "blake2b", "sha3-256", "sha3-512", "xxh3",
     "xxh128", "crc32",
@@ -14,7 +10,7 @@ struct HashOptions: Sendable, Equatable {
 
   /// Names from ``algorithmNames``, in the order given, none twice, never empty.
   let algorithms: [String]
-  let format: Format
+  let format: ManifestFormat
   let endsRowsInNUL: Bool
   /// nil for standard output.
   let output: PathBytes?

@@ -7,8 +7,3 @@ enum ProgressMode: String, Sendable, CaseIterable {
 enum ColorMode: String, Sendable, CaseIterable {
   case auto, always, never
 }
-
-/// Values of `--qos`.
-enum QoSLevel: String, Sendable, CaseIterable {
-  case background, utility, `default`
-}

@@ -14,5 +14,5 @@ enum OptionValue: Sendable, Hashable {
   case choice(String)
   /// A path or a pattern, as given.
   case bytes(PathBytes)
-  case policy(EventClass, PolicyAction)
+  case policy(Problem.Event, EventPolicy.Action)
 }

@@ -36,7 +36,8 @@ enum ValueSyntax: Sendable, Hashable {
     case .count(let allowsAuto): allowsAuto ? ["auto"] : []
     case .choice(let values): values
     case .policy:
-      EventClass.allCases.flatMap { event in PolicyAction.examples.map { "\(event.rawValue)=\($0)" } }
+      Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
+      }
     case .number, .size, .decimal, .time, .file, .directory, .glob: []
     }
   }
@@ -91,12 +92,12 @@ enum ValueSyntax: Sendable, Hashable {
   private static func policy(_ value: PathBytes) throws(Mismatch) -> OptionValue {
     let parts = value.bytes.split(
       separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, let event = EventClass(bytes: parts[0]) else {
-      let events = listed(EventClass.allCases.map(\.rawValue))
+    guard parts.count == 2, let event = Problem.Event(choosable: parts[0]) else {
+      let events = listed(Problem.Event.choosable.map(\.rawValue))
       throw Mismatch(sentence: "Please provide EVENT=ACTION, where EVENT is one of \(events).")
     }
-    guard let action = PolicyAction(bytes: parts[1]) else {
-      let range = "with N from 1 to \(PolicyAction.retryLimit)"
+    guard let action = EventPolicy.Action(bytes: parts[1]) else {
+      let range = "with N from 1 to \(EventPolicy.Action.retryLimit)"
       throw Mismatch(
         sentence: "Please provide one of the actions 'ok', 'warn', 'fail', or 'retry:N' \(range).")
     }

@@ -31,14 +31,14 @@ extension CommonOptions {
     options.concurrency = try fitting(
       laneMemory, try lowered(min(concurrency ?? capacity.concurrency, max(lanes, 1), Self.mostLanes)))
     // A run on the caller's thread could neither be held back nor change its concurrency.
-    options.runsOnCaller = concurrency == 1 && qos == .default && maxLoad == nil
+    options.runsOnCaller = concurrency == 1 && qos == .standard && maxLoad == nil
     if let stride { options.stride = .fixed(stride) }
     if let maxMemory {
       options.memory = Int(clamping: maxMemory)
     } else if let memory = capacity.memory {
       options.memory = Int(clamping: memory / Self.largestShareOfMemory)
     }
-    for (event, action) in policies { options.policy[event.event] = action.action }
+    for (event, action) in policies { options.policy[event] = action }
     return options
   }
 
@@ -85,7 +85,7 @@ extension CommonOptions {
     options.readAhead = readAhead(concurrency: concurrency)
     // A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
     options.readAheadThreshold = .microseconds(200) / concurrency
-    if !filterRules.isEmpty { options.filter = try PathFilter(rules: filterRules.map(\.rule)) }
+    if !filterRules.isEmpty { options.filter = try PathFilter(rules: filterRules) }
     return options
   }
 }
@@ -119,47 +119,5 @@ extension BatchOptions {
     let share = descriptors / (2 * outputs.descriptorsOfOutput)
     outputs.staged = min(Self.mostOutputs, max(Self.fewestOutputs, share))
     descriptors -= outputs.staged * outputs.descriptorsOfOutput
-  }
-}
-
-extension CommonOptions.FilterRule {
-  fileprivate var rule: PathFilter.Rule {
-    switch self {
-    case .exclude(let glob): .exclude(glob.bytes)
-    case .include(let glob): .include(glob.bytes)
-    case .excludeFrom(let file): .excludeFrom(file)
-    }
-  }
-}
-
-extension EventClass {
-  fileprivate var event: Problem.Event {
-    switch self {
-    case .vanished: .vanished
-    case .changed: .changed
-    case .unreadable: .unreadable
-    case .special: .special
-    }
-  }
-}
-
-extension PolicyAction {
-  fileprivate var action: BatchEngine.EventPolicy.Action {
-    switch self {
-    case .ok: .ok
-    case .warn: .warn
-    case .fail: .fail
-    case .retry(let count): .retry(count)
-    }
-  }
-}
-
-extension QoSLevel {
-  var priority: ProcessPriority {
-    switch self {
-    case .background: .background
-    case .utility: .utility
-    case .default: .standard
-    }
   }
 }

@@ -21,7 +21,7 @@ struct HashCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let writer = try ManifestWriter(
-      options.manifestFormat, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
+      options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
     var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
     let file = try openFile()
     walk.excluded = Set(
@@ -89,6 +89,4 @@ extension HashOptions {
   fileprivate var digestAlgorithms: [DigestAlgorithm] {
     algorithms.compactMap(DigestAlgorithm.init(rawValue:))
   }
-
-  fileprivate var manifestFormat: ManifestFormat { ManifestFormat(rawValue: format.rawValue) ?? .gnu }
 }

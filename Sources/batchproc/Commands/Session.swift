@@ -40,7 +40,7 @@ final class Session: Sendable {
     diagnostics = Diagnostics(descriptor: STDERR_FILENO, usesColor: traits.usesColor(common.color))
     progressMode = traits.progress(common.progress, quiet: common.quiet)
     // Before any thread exists: priorities are inherited.
-    common.qos.priority.apply()
+    common.qos.apply()
     let cancellation = Cancellation()
     let output = StandardOutput(
       cancellation: cancellation, filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil)

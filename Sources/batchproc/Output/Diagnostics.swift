@@ -34,7 +34,7 @@ final class Diagnostics: Sendable {
     if let reason = error.systemMessage { text += ": \(reason)".utf8 }
     if let remedy = error.remedy {
       text += " (".utf8
-      TerminalText.append(remedy.utf8, to: &text)
+      TerminalText.append(remedy.text.utf8, to: &text)
       text += ")".utf8
     }
     write(text, severity)

@@ -49,7 +49,7 @@ struct JSONLine: Sendable {
     add("message", error.message)
     if error.errno != 0 { add("errno", error.errno) }
     if let reason = error.systemMessage { add("reason", reason) }
-    if let remedy = error.remedy { add("remedy", remedy) }
+    if let remedy = error.remedy { add("remedy", remedy.text) }
     if let path = error.path { add(path: path) }
   }
 

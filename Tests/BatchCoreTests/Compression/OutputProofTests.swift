@@ -75,7 +75,7 @@ struct OutputProofTests {
       try fixture.file("have", wrong)
       let error = #expect(throws: BatchError.self) { try proveExisting() }
       #expect(error?.code == .invalid)
-      #expect(error?.remedy == "--force replaces it")
+      #expect(error?.remedy == .replaceOutput)
     }
   }
 }

@@ -8,7 +8,7 @@ import Testing
   @Test func hasTheDefaultsOfTheContract() throws {
     let options = try CommonOptions(parsed("hash", "x"))
     #expect(options.concurrency == nil && options.stride == nil && options.maxOpenFiles == nil)
-    #expect(options.maxMemory == nil && options.maxLoad == nil && options.qos == .default)
+    #expect(options.maxMemory == nil && options.maxLoad == nil && options.qos == .standard)
     #expect(options.fileLists.isEmpty && options.filterRules.isEmpty && options.policies.isEmpty)
     #expect(!options.excludeCaches && !options.gitignore && !options.oneFileSystem && !options.followSymlinks)
     #expect(options.minSize == nil && options.maxSize == nil)
@@ -36,8 +36,8 @@ import Testing
     let options = try CommonOptions(
       parsed(
         "hash", "x", "--include", "a", "--exclude=b", "--exclude-from", "f", "--include=c", "--exclude", "a"))
-    #expect(
-      options.filterRules == [.include("a"), .exclude("b"), .excludeFrom("f"), .include("c"), .exclude("a")])
+    let (a, b, c) = (Array("a".utf8), Array("b".utf8), Array("c".utf8))
+    #expect(options.filterRules == [.include(a), .exclude(b), .excludeFrom("f"), .include(c), .exclude(a)])
   }
 
   @Test func keepsTheOrderOfFileLists() throws {

@@ -23,10 +23,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (["--tag"], HashOptions.Format.bsd), (["--tag", "--format=mtree"], .mtree),
+    (["--tag"], ManifestFormat.bsd), (["--tag", "--format=mtree"], .mtree),
     (["--format=mtree", "--tag"], .bsd), (["--format", "hashdeep"], .hashdeep), (["--format=json"], .json),
   ])
-  func takesTagAsAFormat(arguments: [String], format: HashOptions.Format) throws {
+  func takesTagAsAFormat(arguments: [String], format: ManifestFormat) throws {
     let command = try parsed(paths(["hash", "x"] + arguments))
     #expect(HashOptions(command).format == format)
   }

@@ -82,11 +82,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("vanished=ok", EventClass.vanished, PolicyAction.ok), ("changed=warn", .changed, .warn),
+    ("vanished=ok", Problem.Event.vanished, EventPolicy.Action.ok), ("changed=warn", .changed, .warn),
     ("unreadable=fail", .unreadable, .fail), ("special=retry:1", .special, .retry(1)),
     ("changed=retry:100", .changed, .retry(100)),
   ])
-  func readsPolicies(text: String, event: EventClass, action: PolicyAction) {
+  func readsPolicies(text: String, event: Problem.Event, action: EventPolicy.Action) {
     #expect(value(.policy, PathBytes(text)) == .policy(event, action))
   }
 

@@ -49,7 +49,7 @@ package struct Extraction: Sendable {
       warnings.append(
         BatchError(
           .special, "made without its privileges: setuid, setgid, or attributes of the system", path: path,
-          remedy: "see --same-permissions"))
+          remedy: .restorePrivileges))
     }
     if losses.contains(.ownerNumber) {
       misdescribed += 1

@@ -89,7 +89,7 @@ struct ExtractionFinisher {
     }
     guard !options.refusesUnsafeLinks || staysInside(target, from: order.place) else {
       throw BatchError(
-        .invalid, "refused: a symbolic link that leads outside", remedy: "see --safe-links")
+        .invalid, "refused: a symbolic link that leads outside", remedy: .allowUnsafeLinks)
     }
     let parent = try lane.parent(of: order.place)
     guard try lane.mayTake(order, in: parent) else { return .kept }

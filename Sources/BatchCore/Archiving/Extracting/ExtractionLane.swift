@@ -265,7 +265,7 @@ final class ExtractionLane {
     case .fifo: kind = S_IFIFO
     case .blockDevice where options.makesDevices: kind = S_IFBLK
     case .characterDevice where options.makesDevices: kind = S_IFCHR
-    default: throw BatchError(.special, "refused: a device", remedy: "see --devices")
+    default: throw BatchError(.special, "refused: a device", remedy: .makeDevices)
     }
     let parent = try parent(of: order.place)
     guard try mayTake(order, in: parent) else { return .kept }

@@ -232,7 +232,7 @@ struct ExtractedFile: ~Copyable {
 
   static func failure(_ number: Int32) -> BatchError {
     switch number {
-    case EEXIST: BatchError(.invalid, "exists already", remedy: "see --overwrite")
+    case EEXIST: BatchError(.invalid, "exists already", remedy: .overwriteFiles)
     case EISDIR, ENOTEMPTY: BatchError(.invalid, "a folder has its name")
     default: BatchError.syscall("create", errno: number).recoded(.unwritable)
     }

@@ -88,7 +88,7 @@ struct StoredIndex {
 
   static let tooLarge = BatchError(
     .exhausted, "the member index needs more memory than may be used, and is left out",
-    remedy: "see --max-memory")
+    remedy: .raiseMemory)
 
   // MARK: The head
 

@@ -96,7 +96,7 @@ final class ArchiveReader {
       content.format == nil && (start.starts(with: Array("PK".utf8)) || start.starts(with: Array("7z".utf8)))
     let format = try Self.format(of: content)
     let isReadOnDemand = format?.kind == .archive && !content.readsAllFormats
-    let remedy = isReadOnDemand ? "--all-formats reads ar, cab, iso, lha, rar and warc" : nil
+    let remedy: Remedy? = isReadOnDemand ? .readAllFormats : nil
     // An ISO image begins with zeros, as a tar without members does.
     if let format, isReadOnDemand, content.start.first == 0 {
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)

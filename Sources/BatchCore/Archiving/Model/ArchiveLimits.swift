@@ -19,12 +19,12 @@ package struct ArchiveLimits: Sendable, Hashable {
   func check(plain: UInt64, compressed: UInt64) throws(BatchError) {
     if let maximumOutput, plain > maximumOutput {
       throw BatchError(
-        .exhausted, "the content is larger than \(maximumOutput) bytes", remedy: "see --max-output")
+        .exhausted, "the content is larger than \(maximumOutput) bytes", remedy: .raiseOutputLimit)
     }
     if let maximumRatio, plain > Self.harmless, plain / max(1, compressed) >= maximumRatio {
       throw BatchError(
         .exhausted, "the content is more than \(maximumRatio) times as large as the archive",
-        remedy: "see --max-ratio")
+        remedy: .raiseRatioLimit)
     }
   }
 }

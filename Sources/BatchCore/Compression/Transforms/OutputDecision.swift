@@ -48,13 +48,13 @@ package enum OutputDecision: Sendable, Hashable {
         return .refused(
           BatchError(
             .invalid, "is in the way of the output: it is not compressed", path: target,
-            remedy: "--force replaces it"))
+            remedy: .replaceOutput))
       }
       return .write(isReplacing: true)
     }
     return .refused(
       BatchError(
-        .invalid, "is newer than its source and stays", path: target, remedy: "--force replaces it"))
+        .invalid, "is newer than its source and stays", path: target, remedy: .replaceOutput))
   }
 
   /// Whether the output is written.

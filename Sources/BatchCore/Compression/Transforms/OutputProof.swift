@@ -57,7 +57,7 @@ final class OutputProof {
   ) throws(BatchError) {
     let other = BatchError(
       .invalid, "has the time of its source and not its content: both stay", path: target,
-      remedy: "--force replaces it")
+      remedy: .replaceOutput)
     guard let status = try folder.look(at: PathBytes(target.lastComponent)) else { return }
     let record = FileRecord(
       directory: DirectoryPath(ofFileOperand: target), names: NameArena(name: target.lastComponent),

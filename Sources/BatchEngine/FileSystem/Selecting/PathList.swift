@@ -74,7 +74,7 @@ package struct PathList: Sequence, Sendable {
         guard name.count <= PathList.longestPath else {
           throw BatchError(
             .malformed, "holds a path of more than \(PathList.longestPath) bytes", path: path,
-            remedy: "lists with NUL ends are read by --files0-from")
+            remedy: .readListWithNUL)
         }
       }
     }

@@ -114,7 +114,7 @@ package struct TreeWalker {
           .unreadable,
           BatchError(
             .special, "is \(status.kind.text), not a file", path: operand,
-            remedy: "give - to read a stream from standard input")))
+            remedy: .readStandardInput)))
     }
     let directory = DirectoryPath(ofFileOperand: operand)
     let names = NameArena(name: operand.lastComponent)

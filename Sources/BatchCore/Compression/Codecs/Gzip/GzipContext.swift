@@ -71,6 +71,6 @@ final class GzipContext: CodecContext {
 extension BatchError {
   /// A compressor or decoder that got no memory.
   static var noCodecMemory: BatchError {
-    BatchError(.exhausted, "no memory to compress or decompress", remedy: "lower --max-concurrency")
+    BatchError(.exhausted, "no memory to compress or decompress", remedy: .lowerConcurrency)
   }
 }

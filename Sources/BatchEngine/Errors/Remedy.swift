@@ -1,0 +1,37 @@
+/// What the reader of an error can do about it. A program words it in the terms of its own options.
+public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
+  /// In words that need no option of a program: "raise `ulimit -n`".
+  case advice(String)
+  /// Fewer operations at once.
+  case lowerConcurrency
+  /// Fewer operations at once, or less memory for buffers.
+  case lowerConcurrencyOrMemory
+  /// More descriptors for the process, or a smaller budget of them.
+  case raiseOrLowerDescriptors
+  /// More memory for buffers and indexes.
+  case raiseMemory
+  /// A higher limit for what is decoded.
+  case raiseOutputLimit
+  /// A higher limit for how much content may grow as it is decoded.
+  case raiseRatioLimit
+  /// Permission to replace an output that exists.
+  case replaceOutput
+  /// Permission to replace files that exist by members.
+  case overwriteFiles
+  /// Permission to make devices.
+  case makeDevices
+  /// Permission to restore privileges.
+  case restorePrivileges
+  /// Permission to make links that lead outside.
+  case allowUnsafeLinks
+  /// The formats that are read only on demand.
+  case readAllFormats
+  /// Standard input in the place of a special file.
+  case readStandardInput
+  /// A list whose paths end in NUL.
+  case readListWithNUL
+
+  public init(stringLiteral value: String) {
+    self = .advice(value)
+  }
+}

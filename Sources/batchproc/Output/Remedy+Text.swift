@@ -1,0 +1,24 @@
+import BatchEngine
+
+extension Remedy {
+  /// For people, with the options of this program.
+  var text: String {
+    switch self {
+    case .advice(let text): text
+    case .lowerConcurrency: "lower --max-concurrency"
+    case .lowerConcurrencyOrMemory: "lower --max-concurrency or --max-memory"
+    case .raiseOrLowerDescriptors: "raise `ulimit -n`, or lower --max-open-files"
+    case .raiseMemory: "see --max-memory"
+    case .raiseOutputLimit: "see --max-output"
+    case .raiseRatioLimit: "see --max-ratio"
+    case .replaceOutput: "--force replaces it"
+    case .overwriteFiles: "see --overwrite"
+    case .makeDevices: "see --devices"
+    case .restorePrivileges: "see --same-permissions"
+    case .allowUnsafeLinks: "see --safe-links"
+    case .readAllFormats: "--all-formats reads ar, cab, iso, lha, rar and warc"
+    case .readStandardInput: "give - to read a stream from standard input"
+    case .readListWithNUL: "lists with NUL ends are read by --files0-from"
+    }
+  }
+}
