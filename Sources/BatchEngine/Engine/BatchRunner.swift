@@ -210,6 +210,8 @@ public struct BatchRunner: Sendable {
         try worker.end(in: chunkContext, into: &output)
         return ChunkReport(output: output, problems: chunkContext.problems)
       } catch {
+        // What it holds open goes now, and not when Dispatch lets go of the lane.
+        bench.worker = nil
         cancellation.cancel(error)
         return nil
       }
