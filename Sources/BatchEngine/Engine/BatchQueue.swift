@@ -80,7 +80,7 @@ final class BatchQueue: Sendable {
     followConcurrency()
   }
 
-  /// Takes over the number of operations and whether they are held back, and admits more where there is room now.
+  /// Takes over the number of operations and whether they are held back.
   private func followConcurrency() {
     operations.maxConcurrentOperationCount = concurrency.current + LanePool.standby
     // A cancelled queue never stays suspended: its operations have to come to their end.
@@ -189,10 +189,11 @@ final class BatchQueue: Sendable {
 
   /// Counts an operation that has finished; called where it finished.
   func finished(itemCount: Int) {
+    let concurrency = concurrency.current
     let isLow = state.withLock { state in
       state.operations -= 1
       state.items -= itemCount
-      return state.operations <= Self.most(depth, concurrency.current) / 2 || state.items <= depth.items / 2
+      return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }
     if isLow { requestAdmission() }
     // Last, so that the group cannot run empty while there is something to admit.

@@ -18,19 +18,6 @@ final class LanePool: Sendable {
     var urgent: [ChunkOperation] = []
     var busy = 0
     var count = 0
-
-    mutating func take() -> ChunkOperation? {
-      if !urgent.isEmpty { return urgent.removeFirst() }
-      guard first < waiting.count else { return nil }
-      defer {
-        first += 1
-        if first == waiting.count {
-          waiting.removeAll(keepingCapacity: true)
-          first = 0
-        }
-      }
-      return waiting[first]
-    }
   }
 
   private let state = Mutex(State())
@@ -69,7 +56,7 @@ final class LanePool: Sendable {
 
   /// Puts lanes to work on what stands by, as many as the concurrency allows; to be called when that has changed.
   func startWaiting() {
-    while let (lane, operation) = checkOut() {
+    while let (lane, operation) = next() {
       lane.queue.async { self.run(operation, on: lane) }
     }
   }
@@ -79,12 +66,30 @@ final class LanePool: Sendable {
     concurrency.isSuspended && !cancellation.isCancelled ? 0 : concurrency.current
   }
 
-  private func checkOut() -> (Lane, ChunkOperation)? {
+  /// The next operation and a lane for it, as long as one more may run.
+  ///
+  /// - Parameter lane: one that has just ended an operation: it goes on with the next one, or is free.
+  private func next(on lane: Lane? = nil) -> (Lane, ChunkOperation)? {
     let limit = self.limit
     return state.withLock { state in
-      guard state.busy < limit, let operation = state.take() else { return nil }
+      if lane != nil { state.busy -= 1 }
+      guard state.busy < limit, !state.urgent.isEmpty || state.first < state.waiting.count else {
+        if let lane { state.free.append(lane) }
+        return nil
+      }
       state.busy += 1
-      if let lane = state.free.popLast() { return (lane, operation) }
+      let operation: ChunkOperation
+      if state.urgent.isEmpty {
+        operation = state.waiting[state.first]
+        state.first += 1
+        if state.first == state.waiting.count {
+          state.waiting.removeAll(keepingCapacity: true)
+          state.first = 0
+        }
+      } else {
+        operation = state.urgent.removeFirst()
+      }
+      if let lane = lane ?? state.free.popLast() { return (lane, operation) }
       state.count += 1
       return (Lane(number: state.count, bench: makeBench()), operation)
     }
@@ -96,16 +101,10 @@ final class LanePool: Sendable {
     while let operation = current {
       operation.process(on: bench)
       bench.restIfAwaited()
-      let limit = self.limit
-      // The lane is free, or has found its next work, before others hear of the end.
-      current = state.withLock { state in
-        if state.busy <= limit, let next = state.take() { return next }
-        state.busy -= 1
-        state.free.append(lane)
-        // Before another operation can be given to this lane.
-        bench.rest()
-        return nil
-      }
+      // The lane is free, or has found its next work, before others hear of the end. Another operation that it is given
+      // waits in its queue until this block ends.
+      current = next(on: lane)?.1
+      if current == nil { bench.rest() }
       operation.finish()
     }
     // A change of the concurrency between the look at it and the lock would leave what stands by to nobody.

@@ -49,11 +49,6 @@ final class OrderedSink<Value: Sendable>: Sendable {
     queue.sync { drain() }
   }
 
-  /// Runs `body` between deliveries.
-  func synchronously<Result>(_ body: () -> Result) -> Result {
-    queue.sync(execute: body)
-  }
-
   private func drain() {
     while true {
       let due = state.withLock { state -> (Int, Value)? in

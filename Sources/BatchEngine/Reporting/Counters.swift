@@ -4,7 +4,7 @@ import Synchronization
 public enum SkipReason: Sendable, Hashable {
   /// FIFO, socket, device or symbolic link: nothing to read.
   case special(FileStatus.Kind)
-  /// Left out by `--exclude`, `--include`, ignore files or sizes.
+  /// Left out by a filter, an ignore file or its size.
   case filtered
   /// Listed, and gone when it was to be read.
   case vanished

@@ -52,6 +52,16 @@ struct ExchangedNameTests {
     #expect(fixture.files() == ["t/link/a"])
   }
 
+  @Test("a large file that is exchanged after the first look is reported, and gets no output")
+  func largeSource() throws {
+    try fixture.file("t/d/a", SampleContent.text.bytes(2_200_000))
+    calls.on(.read, "a", turns: 1...1, .after(exchange("t/d", "t/link")))
+    let run = try TransformRun.compress(fixture, ["t"], concurrency: 1, calls: calls)
+    #expect(
+      run.counts.done == 0 && run.problems.contains { $0.hasSuffix(" a") }, "\(run.problems) \(run.counts)")
+    #expect(fixture.files() == ["t/link/a"])
+  }
+
   @Test("so does that of decompressing", arguments: [1, 7])
   func decompressed(concurrency: Int) throws {
     try fixture.remove("t/d/a")

@@ -1,25 +1,22 @@
 import BatchEngine
-import Synchronization
 
-/// The names of users and groups, each looked up once.
-final class OwnerNames: Sendable {
-  private let users = Mutex<[UInt32: [UInt8]]>([:])
-  private let groups = Mutex<[UInt32: [UInt8]]>([:])
+/// The names of users and groups, each looked up once; of one worker.
+final class OwnerNames {
+  private var users: [UInt32: [UInt8]] = [:]
+  private var groups: [UInt32: [UInt8]] = [:]
 
   /// Empty when the user has no name.
-  func user(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: users, Accounts.name(ofUser:)) }
+  func user(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &users, Accounts.name(ofUser:)) }
 
   /// Empty when the group has no name.
-  func group(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: groups, Accounts.name(ofGroup:)) }
+  func group(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &groups, Accounts.name(ofGroup:)) }
 
   private static func name(
-    of id: UInt32, in known: borrowing Mutex<[UInt32: [UInt8]]>, _ find: (UInt32) -> [UInt8]?
+    of id: UInt32, in known: inout [UInt32: [UInt8]], _ find: (UInt32) -> [UInt8]?
   ) -> [UInt8] {
-    known.withLock { known in
-      if let name = known[id] { return name }
-      let name = find(id) ?? []
-      known[id] = name
-      return name
-    }
+    if let name = known[id] { return name }
+    let name = find(id) ?? []
+    known[id] = name
+    return name
   }
 }

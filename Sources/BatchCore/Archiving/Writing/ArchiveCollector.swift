@@ -62,16 +62,15 @@ package final class ArchiveCollector: BatchCollector {
 
   private func append(_ frame: ArchiveFrame, _ members: [ArchivedMember]) throws(BatchError) {
     guard case .segments(let archive) = container else { return }
-    let unusable = members.indices.filter { isDangling(members[$0]) }
-    for index in unusable { refuse(members[index].path) }
-    if unusable.isEmpty {
+    let unusable = missing.isEmpty ? [] : members.indices.filter { isDangling(members[$0]) }
+    guard !unusable.isEmpty else {
       try archive.append(frame, members)
-    } else {
-      let (frame, rest) = try SegmentCut(options).removing(unusable, from: frame, members)
-      if let frame { try archive.append(frame, rest) }
-      return try tell(rest)
+      return try tell(members)
     }
-    try tell(members)
+    for index in unusable { refuse(members[index].path) }
+    let (rest, kept) = try SegmentCut(options).removing(unusable, from: frame, members)
+    if let rest { try archive.append(rest, kept) }
+    try tell(kept)
   }
 
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {

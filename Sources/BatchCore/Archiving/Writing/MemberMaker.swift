@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Makes the entries of members from what a walk found: names, owners, attributes, targets of links.
-struct MemberMaker: Sendable {
+struct MemberMaker {
   let options: ArchiveOptions
   private let owners = OwnerNames()
 
