@@ -9,6 +9,8 @@ struct VerifyCommand: Command {
   private let readsAllFormats: Bool
   private let common: CommonOptions
   let session: Session
+  /// The differences that are counted, in the order of the summary.
+  private static let classes: [Difference.Class] = [.missing, .new, .type, .modified, .metadata, .touched]
 
   /// - Throws: `UsageError` for options that choose files where none are looked at.
   init(
@@ -108,7 +110,7 @@ struct VerifyCommand: Command {
     let counts = summary.counts
     let differences =
       directory == nil
-      ? [] : LiveDifference.Class.allCases.map { (verification.count(of: $0), $0.rawValue) }
+      ? [] : Self.classes.map { (verification.count(of: $0), $0.rawValue) }
     let (damaged, changed) = (verification.damagedMembers, verification.changedMembers)
     session.reporter.summary(
       summary,

@@ -21,15 +21,15 @@ struct VerifyRows: Sendable {
   }
 
   /// Adds the class, and what the archive and the folder have where they differ.
-  func add(_ difference: LiveDifference, to line: inout JSONLine) {
+  func add(_ difference: Difference, to line: inout JSONLine) {
     line.add("class", difference.kind.rawValue)
     for aspect in difference.aspects {
-      for (side, value) in [("archived", aspect.archived), ("live", aspect.live)] {
+      for (side, value) in [("archived", aspect.recorded), ("live", aspect.live)] {
         switch value {
         case .text(let bytes) where aspect.name == .target:
           line.add(path: PathBytes(bytes), as: side == "live" ? "live_target" : "archived_target")
-        case .text(let bytes) where aspect.name == .size:
-          line.add("\(side)_size", UInt64(String(decoding: bytes, as: UTF8.self)) ?? 0)
+        case .number(let number): line.add("\(side)_\(aspect.name.rawValue)", number)
+        case .digest(let digest): line.add("\(side)_\(digest.algorithm.rawValue)", digest.hex)
         case .text(let bytes):
           line.add("\(side)_\(aspect.name.rawValue)", String(decoding: bytes, as: UTF8.self))
         case .time(let time):
@@ -42,7 +42,7 @@ struct VerifyRows: Sendable {
 
   /// `name: METADATA (mode 0644 -> 0600)`
   private func append(
-    _ path: PathBytes, _ verdict: String, _ aspects: [LiveDifference.Aspect] = [], to bytes: inout [UInt8]
+    _ path: PathBytes, _ verdict: String, _ aspects: [Difference.Aspect] = [], to bytes: inout [UInt8]
   ) {
     TerminalText.append(path.bytes, to: &bytes)
     bytes += ": \(verdict)".utf8
@@ -53,30 +53,34 @@ struct VerifyRows: Sendable {
     bytes += (aspects.isEmpty ? "\n" : ")\n").utf8
   }
 
-  private func append(_ aspect: LiveDifference.Aspect, to bytes: inout [UInt8]) {
+  private func append(_ aspect: Difference.Aspect, to bytes: inout [UInt8]) {
     // Two digests of one length say no more than that they differ.
-    guard aspect.name != .sha256 else {
+    guard aspect.name != .content else {
       bytes += "content".utf8
       return
     }
     bytes += "\(aspect.name.rawValue) ".utf8
-    switch (aspect.archived, aspect.live) {
-    case (.time(let archived), .time(let live)):
+    switch (aspect.recorded, aspect.live) {
+    case (.time(let recorded), .time(let live)):
       // To the second, and with the fraction where only that differs.
-      let isClose = CalendarTime(archived.seconds).text == CalendarTime(live.seconds).text
-      bytes += text(archived, isClose).utf8
+      let isClose = CalendarTime(recorded.seconds).text == CalendarTime(live.seconds).text
+      bytes += text(recorded, isClose).utf8
       bytes += " -> ".utf8
       bytes += text(live, isClose).utf8
-    case (let archived, let live):
-      append(archived, to: &bytes)
+    case (let recorded, let live):
+      append(recorded, to: &bytes)
       bytes += " -> ".utf8
       append(live, to: &bytes)
     }
   }
 
-  private func append(_ value: LiveDifference.Aspect.Value, to bytes: inout [UInt8]) {
-    guard case .text(let text) = value else { return }
-    if text.isEmpty { bytes += "nothing".utf8 } else { TerminalText.append(text, to: &bytes) }
+  private func append(_ value: Difference.Aspect.Value, to bytes: inout [UInt8]) {
+    switch value {
+    case .number(let number): bytes += "\(number)".utf8
+    case .text(let text) where text.isEmpty: bytes += "nothing".utf8
+    case .text(let text): TerminalText.append(text, to: &bytes)
+    case .time, .digest: break
+    }
   }
 
   private func text(_ time: FileStatus.Time, _ isExact: Bool) -> String {

@@ -25,7 +25,7 @@ final class ExtractCollectorTests {
 
   private func order(_ path: PathBytes, _ kind: ArchiveEntry.Kind = .file) throws -> ExtractionOrder {
     ExtractionOrder(
-      entry: ArchiveEntry(path: path, kind: kind, size: kind == .file ? 1 : 0), place: try MemberPath(path))
+      entry: ArchiveEntry(path: path, kind: kind, size: kind == .file ? 1 : 0), place: try RelativePath(path))
   }
 
   private func collector(
@@ -70,7 +70,7 @@ final class ExtractCollectorTests {
     var first = try chunk(["a/1", "a/2"], lane, folder)
     var behind = [try chunk(["a/3", "b/4"], lane, folder)]
     let lost = BatchError(.malformed, "lost", path: "c/lost")
-    first.rows += [.failed(try MemberPath("c/lost"), lost), .note(.stop), .failed(nil, lost)]
+    first.rows += [.failed(try RelativePath("c/lost"), lost), .note(.stop), .failed(nil, lost)]
     _ = try folder.open(Array("c".utf8)[...], creating: true)
     try lane.makeFolder(try order("empty", .directory))
     first.rows.insert(.deferred(.folder(try order("empty", .directory))), at: 0)

@@ -27,7 +27,7 @@ struct ExtractionFinisherTests {
   {
     let time = FileStatus.Time(seconds: 7, nanoseconds: 9)
     return ExtractionOrder(
-      entry: ArchiveEntry(path: path, kind: kind, mode: mode, modified: time), place: try MemberPath(path))
+      entry: ArchiveEntry(path: path, kind: kind, mode: mode, modified: time), place: try RelativePath(path))
   }
 
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {

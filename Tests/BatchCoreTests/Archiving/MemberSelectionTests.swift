@@ -6,7 +6,7 @@ import Testing
 @Suite("The choice of members")
 struct MemberSelectionTests {
   private func takes(_ glob: PathBytes, _ path: PathBytes, isDirectory: Bool = false) throws -> Bool {
-    try MemberSelection(globs: [glob]).matches(try MemberPath(path), isDirectory: isDirectory) == [0]
+    try MemberSelection(globs: [glob]).matches(try RelativePath(path), isDirectory: isDirectory) == [0]
   }
 
   @Test("goes by name, by path, and by the folders that a member is in")
@@ -31,7 +31,7 @@ struct MemberSelectionTests {
   @Test("tells which patterns matched")
   func several() throws {
     let selection = try MemberSelection(globs: ["x", "a", "*b"])
-    #expect(selection.matches(try MemberPath("a/b"), isDirectory: false) == [1, 2])
+    #expect(selection.matches(try RelativePath("a/b"), isDirectory: false) == [1, 2])
   }
 
   @Test("refuses patterns that can never match", arguments: ["", "[", "!a"] as [PathBytes])

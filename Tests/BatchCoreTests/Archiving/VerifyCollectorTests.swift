@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What is made of the results of a verification")
 struct VerifyCollectorTests {
-  private static let aspect = LiveDifference.Aspect(.target, "first", "")
+  private static let aspect = Difference.Aspect(.target, "first", "")
 
   private func digest(_ byte: UInt8) throws -> Digest {
     try #require(Digest(.sha256, bytes: [UInt8](repeating: byte, count: 32)))
@@ -13,7 +13,7 @@ struct VerifyCollectorTests {
 
   private func separate(_ content: Digest) throws -> VerifyJob.Row.Content {
     .separate(
-      VerifyJob.Finding(path: "link", damage: nil), Self.aspect, target: try MemberPath("first"),
+      VerifyJob.Finding(path: "link", damage: nil), Self.aspect, target: try RelativePath("first"),
       content: content)
   }
 

@@ -39,7 +39,7 @@ struct DeferredSteps {
   }
 
   /// Takes out the steps that make something at a place or link to it.
-  mutating func take(of place: MemberPath, where isMeant: (DeferredStep) -> Bool) -> [DeferredStep] {
+  mutating func take(of place: RelativePath, where isMeant: (DeferredStep) -> Bool) -> [DeferredStep] {
     if numbers == nil {
       numbers = [:]
       for (number, step) in steps.enumerated() { if let step { register(step, number) } }

@@ -96,8 +96,7 @@ struct EntryMetadata {
     case .fifo: return status.kind == .fifo
     case .characterDevice, .blockDevice:
       return status.kind == (entry.kind == .blockDevice ? .blockDevice : .characterDevice)
-        && DeviceNumber.major(status.device) == entry.deviceMajor
-        && DeviceNumber.minor(status.device) == entry.deviceMinor
+        && DeviceNumber(status.device) == DeviceNumber(major: entry.deviceMajor, minor: entry.deviceMinor)
     default: return false
     }
   }

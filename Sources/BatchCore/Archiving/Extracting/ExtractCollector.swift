@@ -158,17 +158,17 @@ package final class ExtractCollector: BatchCollector {
     noteMade(order.place, isEmpty: order.entry.kind == .file && order.entry.size == 0)
   }
 
-  private func noteMade(_ place: MemberPath, isEmpty: Bool) {
+  private func noteMade(_ place: RelativePath, isEmpty: Bool) {
     if !unmade.isEmpty { unmade.remove(place.bytes.hashValue) }
     if isEmpty { emptyFiles.insert(place.bytes.hashValue) }
   }
 
-  func noteUnmade(_ place: MemberPath) { unmade.insert(place.bytes.hashValue) }
+  func noteUnmade(_ place: RelativePath) { unmade.insert(place.bytes.hashValue) }
 
-  func isUnmade(_ place: MemberPath) -> Bool { !unmade.isEmpty && unmade.contains(place.bytes.hashValue) }
+  func isUnmade(_ place: RelativePath) -> Bool { !unmade.isEmpty && unmade.contains(place.bytes.hashValue) }
 
   /// Whether this run made an empty file at a place.
-  func hasMade(_ place: MemberPath) -> Bool {
+  func hasMade(_ place: RelativePath) -> Bool {
     emptyFiles.contains(place.bytes.hashValue) && !isUnmade(place)
   }
 

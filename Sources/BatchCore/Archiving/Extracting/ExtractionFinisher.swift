@@ -10,7 +10,7 @@ struct ExtractionFinisher {
   let options: ExtractionOptions
   let lane: ExtractionLane
   /// Whether this run made a file at a place.
-  let hasMade: (MemberPath) -> Bool
+  let hasMade: (RelativePath) -> Bool
 
   /// Takes what became of a member.
   typealias Report = (ExtractionOrder, ExtractionVerdict) throws(BatchError) -> Void
@@ -105,7 +105,7 @@ struct ExtractionFinisher {
   ///
   /// `..` at its start goes through the real folders that the link is in. Behind a name it may go through
   /// another link, so the name has to be that of a folder.
-  private func staysInside(_ target: PathBytes, from place: MemberPath) -> Bool {
+  private func staysInside(_ target: PathBytes, from place: RelativePath) -> Bool {
     guard !target.isAbsolute else { return false }
     var path = place.parent.split(separator: Self.slash).map { Array($0) }
     var isBehindName = false

@@ -91,10 +91,10 @@ final class ExtractionFolder: Sendable {
   var madeFolders: Set<FolderPath> { made.withLock { $0 } }
 
   /// Whether a folder was made in this run.
-  func hasMade(_ place: MemberPath) -> Bool { made.withLock { $0.contains(FolderPath(place.bytes[...])) } }
+  func hasMade(_ place: RelativePath) -> Bool { made.withLock { $0.contains(FolderPath(place.bytes[...])) } }
 
   /// Takes a folder that was made in this run for one that is not there any more.
-  func forget(_ place: MemberPath) {
+  func forget(_ place: RelativePath) {
     let path = FolderPath(place.bytes[...])
     made.withLock { _ = $0.remove(path) }
     onTheWay.withLock { open in open.removeAll { path.holds($0.path.bytes) } }

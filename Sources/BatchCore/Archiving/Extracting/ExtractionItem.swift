@@ -39,7 +39,7 @@ package struct ExtractedChunk: ChunkOutput, Sendable {
     /// A later member has the name.
     case superseded(PathBytes)
     /// A member that cannot be made; nothing is under its name, where it has one.
-    case failed(MemberPath?, BatchError)
+    case failed(RelativePath?, BatchError)
     /// A member of which nothing is made or reported.
     case skipped(SkipReason)
     case begin(ExtractionOrder)
@@ -76,7 +76,7 @@ enum WaitingContent: Sendable {
 /// A new file that has its name; it is removed when it turns out to lie behind the end of the extraction.
 struct MadeFile: Sendable {
   let path: PathBytes
-  let place: MemberPath
+  let place: RelativePath
   let size: UInt64
   let modified: FileStatus.Time
   let losses: EntryMetadata.Losses

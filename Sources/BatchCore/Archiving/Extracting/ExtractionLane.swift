@@ -33,7 +33,7 @@ final class ExtractionLane {
   }
 
   /// Opens the folder of a place; valid until the next call.
-  func parent(of place: MemberPath) throws(BatchError) -> Int32 {
+  func parent(of place: RelativePath) throws(BatchError) -> Int32 {
     if let current, current.path == place.parent { return current.descriptor }
     closeFolder()
     let number = try folder.open(place.parent, creating: true).release()
@@ -249,7 +249,7 @@ final class ExtractionLane {
   /// Removes what this run made at a place.
   ///
   /// - Returns: whether it is gone; a folder that holds something stays.
-  func remove(_ place: MemberPath, isFolder: Bool) -> Bool {
+  func remove(_ place: RelativePath, isFolder: Bool) -> Bool {
     do throws(BatchError) {
       let parent = try folder.open(place.parent, creating: false)
       return place.name.withCString { unlinkat(parent.raw, $0, isFolder ? AT_REMOVEDIR : 0) == 0 }

@@ -3,9 +3,9 @@ import BatchEngine
 /// A member that was chosen, and the place it goes to.
 struct ExtractionOrder: Sendable {
   let entry: ArchiveEntry
-  let place: MemberPath
+  let place: RelativePath
   /// Where the first name of a hard link goes.
-  var linkPlace: MemberPath?
+  var linkPlace: RelativePath?
   /// What it has to wait for.
   var turn = MemberClaims.Turn.any
 

@@ -25,7 +25,7 @@ final class ExtractionPlanner {
   func chooses(_ path: PathBytes, isDirectory: Bool) -> Bool {
     guard selection.count > 0 else { return true }
     // What leads elsewhere is refused later, and only when it was meant.
-    guard let member = try? MemberPath(path) else { return false }
+    guard let member = try? RelativePath(path) else { return false }
     let found = selection.matches(member, isDirectory: isDirectory)
     guard !found.isEmpty else { return false }
     matched.formUnion(found)
@@ -37,7 +37,7 @@ final class ExtractionPlanner {
   /// - Returns: nil for a member of whose path nothing is left.
   /// - Throws: `invalid` for a member that is refused.
   func claim(_ path: PathBytes, _ kind: ArchiveEntry.Kind) throws(BatchError) -> MemberClaims.Turn? {
-    let member = try MemberPath(path)
+    let member = try RelativePath(path)
     guard let place = selection.place(of: member) else { return nil }
     guard !place.bytes.isEmpty || kind == .directory else {
       throw BatchError(.invalid, "refused: its path is that of the target folder", path: path)
@@ -49,8 +49,8 @@ final class ExtractionPlanner {
 
 extension MemberSelection {
   /// Where a member goes; nil for one that is refused, or of whose path nothing is left.
-  func place(of path: PathBytes) -> MemberPath? {
-    (try? MemberPath(path)).flatMap { place(of: $0) }
+  func place(of path: PathBytes) -> RelativePath? {
+    (try? RelativePath(path)).flatMap { place(of: $0) }
   }
 
   /// What is to be done with a member whose place was claimed.
@@ -58,7 +58,7 @@ extension MemberSelection {
   /// - Returns: nil for a member of whose path nothing is left.
   /// - Throws: `invalid` for a member that is refused.
   func order(for entry: ArchiveEntry, turn: MemberClaims.Turn) throws(BatchError) -> ExtractionOrder? {
-    let path = try MemberPath(entry.path)
+    let path = try RelativePath(entry.path)
     guard let place = self.place(of: path) else { return nil }
     var order = ExtractionOrder(entry: entry, place: place, turn: turn)
     if entry.kind == .hardLink {
@@ -71,9 +71,9 @@ extension MemberSelection {
     return order
   }
 
-  private static func target(of entry: ArchiveEntry) throws(BatchError) -> MemberPath {
+  private static func target(of entry: ArchiveEntry) throws(BatchError) -> RelativePath {
     do throws(BatchError) {
-      return try MemberPath(entry.linkTarget ?? "")
+      return try RelativePath(entry.linkTarget ?? "")
     } catch {
       throw BatchError(.invalid, "refused: a hard link that leads outside", path: entry.path)
     }

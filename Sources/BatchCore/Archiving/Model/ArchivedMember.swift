@@ -54,15 +54,30 @@ extension ArchiveEntry.Kind {
   }
 
   /// What programs know the kind by.
-  package var word: String {
+  package var word: String { self == .hardLink ? FileStatus.Kind.hardLinkWord : fileKind.word }
+
+  /// The kind of member that something becomes; nil for what no archive takes.
+  init?(_ kind: FileStatus.Kind) {
+    switch kind {
+    case .regular: self = .file
+    case .directory: self = .directory
+    case .symbolicLink: self = .symbolicLink
+    case .fifo: self = .fifo
+    case .characterDevice: self = .characterDevice
+    case .blockDevice: self = .blockDevice
+    case .socket, .unknown: return nil
+    }
+  }
+
+  /// What a member of the kind is as a file.
+  var fileKind: FileStatus.Kind {
     switch self {
-    case .file: "file"
-    case .hardLink: "hard_link"
-    case .symbolicLink: "symbolic_link"
-    case .characterDevice: "character_device"
-    case .blockDevice: "block_device"
-    case .directory: "directory"
-    case .fifo: "fifo"
+    case .file, .hardLink: .regular
+    case .symbolicLink: .symbolicLink
+    case .characterDevice: .characterDevice
+    case .blockDevice: .blockDevice
+    case .directory: .directory
+    case .fifo: .fifo
     }
   }
 }

@@ -31,7 +31,7 @@ struct MemberClaims {
   /// Takes a place for the next member.
   ///
   /// - Throws: `invalid` when an earlier member, which is no folder, has the name of a folder above.
-  mutating func claim(_ place: MemberPath, _ kind: ArchiveEntry.Kind, path: PathBytes) throws(BatchError)
+  mutating func claim(_ place: RelativePath, _ kind: ArchiveEntry.Kind, path: PathBytes) throws(BatchError)
     -> Turn
   {
     let isBelowContested = try claimFolders(above: place, path: path)
@@ -60,7 +60,7 @@ struct MemberClaims {
   }
 
   /// - Returns: whether one of them was a file before.
-  private mutating func claimFolders(above place: MemberPath, path: PathBytes) throws(BatchError) -> Bool {
+  private mutating func claimFolders(above place: RelativePath, path: PathBytes) throws(BatchError) -> Bool {
     var parent = place.parent
     if contested.isEmpty, parent == lastParent { return false }
     var isBelowContested = false

@@ -36,11 +36,11 @@ package struct MemberSelection: Sendable {
   var count: Int { globs.count }
 
   /// The numbers of the patterns that take a path, each also by a folder that the path is in.
-  func matches(_ path: MemberPath, isDirectory: Bool) -> [Int] {
+  func matches(_ path: RelativePath, isDirectory: Bool) -> [Int] {
     globs.indices.filter { takes(path, $0, isDirectory: isDirectory) }
   }
 
-  private func takes(_ path: MemberPath, _ index: Int, isDirectory: Bool) -> Bool {
+  private func takes(_ path: RelativePath, _ index: Int, isDirectory: Bool) -> Bool {
     let span = path.bytes.span
     var start = 0
     for end in 0...span.count where end == span.count || span[end] == UInt8(ascii: "/") {
@@ -56,5 +56,5 @@ package struct MemberSelection: Sendable {
   }
 
   /// The place of a member that was chosen; nil when nothing of its path is left.
-  func place(of path: MemberPath) -> MemberPath? { path.dropping(strip) }
+  func place(of path: RelativePath) -> RelativePath? { path.dropping(strip) }
 }

@@ -96,7 +96,7 @@ struct SupersededMembers {
 
   /// - Returns: the number of the member before that has the name.
   private mutating func add(_ path: PathBytes) -> Int? {
-    let place = (try? MemberPath(path))?.bytes ?? path.bytes
+    let place = (try? RelativePath(path))?.bytes ?? path.bytes
     defer { number += 1 }
     return last.updateValue(UInt32(truncatingIfNeeded: number), forKey: place.hashValue).map { Int($0) }
   }

@@ -22,13 +22,13 @@ package struct Verification: Sendable {
   /// Members that were not read as they stood, among them those of which a part is missing.
   package private(set) var changedMembers = 0
   package private(set) var incompleteMembers = 0
-  private var differences: [LiveDifference.Class: Int] = [:]
+  private var differences: [Difference.Class: Int] = [:]
   private var known: Set<String> = []
 
   init() {}
 
   /// How many members differ from the folder in this way.
-  package func count(of kind: LiveDifference.Class) -> Int { differences[kind] ?? 0 }
+  package func count(of kind: Difference.Class) -> Int { differences[kind] ?? 0 }
 
   /// Whether the archive is damaged, or differs from the folder.
   package var isDifferent: Bool { !damage.isEmpty || damagedMembers > 0 || !differences.isEmpty }

@@ -15,7 +15,7 @@ package struct VerifyJob: BatchJob {
     /// What the index says of its reading, where the archive has one.
     package var flags: MemberFlags = []
     /// How the folder that the archive is compared with differs; nil where it does not.
-    package var difference: LiveDifference?
+    package var difference: Difference?
     /// What is to be said of other members of its name.
     var mark = SupersededMembers.Mark.none
 
@@ -33,7 +33,7 @@ package struct VerifyJob: BatchJob {
       /// A member of the archive, with the digest that it has there; only where the archive is compared with a folder.
       case member(PathBytes, Digest?)
       /// A further name that is a file of its own in the folder.
-      case separate(Finding, LiveDifference.Aspect, target: MemberPath, content: Digest)
+      case separate(Finding, Difference.Aspect, target: RelativePath, content: Digest)
       case note(Verification.Note)
     }
 
@@ -54,7 +54,7 @@ package struct VerifyJob: BatchJob {
   }
 
   package func makeWorker(in run: RunContext) throws(BatchError) -> VerifyWorker {
-    VerifyWorker(try live.map { (live) throws(BatchError) in try LiveComparison(live, calls: run.calls) })
+    VerifyWorker(live.map { LiveComparison($0) })
   }
 
   package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
@@ -63,7 +63,7 @@ package struct VerifyJob: BatchJob {
   package final class Collector: BatchCollector {
     private let output: @Sendable ([Finding]) throws(BatchError) -> Void
     private var verification = Verification()
-    private var digests = MemberDigests()
+    private var digests = RecordedDigests()
 
     init(_ output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void) {
       self.output = output
@@ -77,7 +77,7 @@ package struct VerifyJob: BatchJob {
         case .member(let path, let digest): digests.add(path, digest)
         case .separate(var finding, let aspect, let target, let content):
           let isSame = digests.isContent(content, of: target) ?? true
-          finding.difference = LiveDifference(isSame ? .metadata : .modified, [aspect])
+          finding.difference = Difference(isSame ? .metadata : .modified, [aspect])
           findings.append(finding)
         case .note(let note): verification.add(note)
         }

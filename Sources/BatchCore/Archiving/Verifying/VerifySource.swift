@@ -16,7 +16,7 @@ package struct VerifySource: BatchSource {
       /// What no checksum vouches for in an archive that was just written.
       case stretch(ArchiveFile, WrittenArchive.Stretch)
       /// A member whose content was read, to be compared with the folder.
-      case compare(ComparedMember)
+      case compare(RecordedPath)
       /// Something in the folder that the archive has not.
       case new(PathBytes)
       case problem(Problem)
@@ -40,10 +40,10 @@ package struct VerifySource: BatchSource {
   private let live: LiveTree?
   /// What is reported before the next step.
   private var notes: ArraySlice<Verification.Note> = []
-  private var places = MemberPlaces()
+  private var places = RecordedPlaces()
   private let digests: DigestStream?
   private var stretch: WrittenArchive.Stretch?
-  private var newFiles: NewFiles?
+  private var newPaths: NewPaths?
   private var marks = SupersededMembers()
   private var isAtEnd = false
 
@@ -118,12 +118,12 @@ package struct VerifySource: BatchSource {
           return Item(step: .segment(indexed, group, members))
         }
         isAtEnd = true
-        newFiles = live.map { NewFiles($0, places) }
+        newPaths = live.map { NewPaths($0, places) }
         return Item(step: .end(indexed))
       case .members(let reader):
         if let item = try next(of: reader) { return item }
         isAtEnd = true
-        newFiles = live.map { NewFiles($0, places) }
+        newPaths = live.map { NewPaths($0, places) }
         return try next()
       case .written(let members):
         if let item = try members.next() { return item }
@@ -146,11 +146,18 @@ package struct VerifySource: BatchSource {
       self.stretch = nil
       return Item(step: .stretch(archive, stretch))
     }
-    return newFiles?.next()
+    switch newPaths?.next() {
+    case .new(let path, _): return Item(step: .new(path))
+    case .problem(let problem): return Item(step: .problem(problem))
+    case nil: return nil
+    }
   }
 
   private mutating func add(_ members: IndexSlice) {
-    for number in members.numbers { places.add(members[number].path, members[number].kind) }
+    for number in members.numbers {
+      let member = members[number]
+      places.add(member.path, isDirectory: member.kind == .directory)
+    }
   }
 
   private mutating func next(of reader: ArchiveReader) throws(BatchError) -> Item? {
@@ -165,10 +172,10 @@ package struct VerifySource: BatchSource {
       guard error.path != nil || error.code != .malformed else {
         return Item(step: .note(.damage(error.message)))
       }
-      if live != nil, let path = error.path { places.add(path, .file) }
+      if live != nil, let path = error.path { places.add(path, isDirectory: false) }
       return Item(step: .unreadable(error.path, error))
     case .entry(let entry):
-      if live != nil { places.add(entry.path, entry.kind) }
+      if live != nil { places.add(entry.path, isDirectory: entry.kind == .directory) }
       let mark = marks.mark(entry.path)
       do throws(BatchError) {
         if live != nil, mark != .superseded {
@@ -185,7 +192,7 @@ package struct VerifySource: BatchSource {
 
   private func compared(
     _ entry: ArchiveEntry, _ reader: ArchiveReader
-  ) throws(BatchError) -> ComparedMember {
+  ) throws(BatchError) -> RecordedPath {
     var entry = entry
     var digest: Digest?
     if let digests, entry.kind == .file {
@@ -199,13 +206,13 @@ package struct VerifySource: BatchSource {
       entry.size = max(entry.size, end)
       digest = try content.finish(size: entry.size)
     }
-    return ComparedMember(entry, digest, tellsOwner: reader.tellsOwner(of: entry))
+    return RecordedPath(entry, digest, hasOwner: reader.tellsOwner(of: entry))
   }
 
   package func weight(of item: Item) -> Int64 {
     switch item.step {
     case .segment(let indexed, let group, _): indexed.index.weight(of: group)
-    case .compare(let member): member.kind == .file ? Int64(clamping: member.size) : 0
+    case .compare(let member): Int64(clamping: member.size ?? 0)
     case .end, .stretch, .read, .unreadable, .new, .problem, .note: 0
     }
   }

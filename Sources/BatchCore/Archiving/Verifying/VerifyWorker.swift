@@ -27,7 +27,7 @@ package final class VerifyWorker: BatchWorker {
     case .compare(let member):
       try add(Finding(path: member.path, damage: nil, mark: item.mark), of: member, in: context, to: &output)
     case .new(let path):
-      output.append(row: .finding(Finding(path: path, damage: nil, difference: LiveDifference(.new))))
+      output.append(row: .finding(Finding(path: path, damage: nil, difference: Difference(.new))))
     case .problem(let problem): context.report(problem)
     case .note(let note): output.append(row: .note(note))
     case .read(let path):
@@ -67,14 +67,14 @@ package final class VerifyWorker: BatchWorker {
     into output: inout Output
   ) throws(BatchError) {
     var segment = SegmentReader(archive: archive, loader: tools.loader)
-    var found = [(finding: Finding, member: ComparedMember)]()
+    var found = [(finding: Finding, member: RecordedPath)]()
     defer { reportAltered(tools, to: &output) }
     do throws(BatchError) {
       try segment.read(group, members, limits: ArchiveLimits()) {
         (_, member, entry, reader) throws(BatchError) in
         found.append(
           (
-            try finding(of: member, entry, reader, tools, archive, in: context), ComparedMember(member, entry)
+            try finding(of: member, entry, reader, tools, archive, in: context), RecordedPath(member, entry)
           ))
       }
     } catch {
@@ -85,7 +85,7 @@ package final class VerifyWorker: BatchWorker {
       try segment.salvage(group, members, digests: tools.digests) { (_, member, rest) throws(BatchError) in
         let damage = rest == nil ? BatchError(.malformed, "damaged", path: member.path) : nil
         found.append(
-          (Finding(path: member.path, damage: damage), ComparedMember(member, rest?.entry)))
+          (Finding(path: member.path, damage: damage), RecordedPath(member, rest?.entry)))
       }
     }
     for (number, (finding, member)) in zip(group.members, found) {
@@ -98,7 +98,7 @@ package final class VerifyWorker: BatchWorker {
 
   /// Counts a member, and compares it with the folder where there is one.
   private func add(
-    _ finding: Finding, of member: ComparedMember, in context: ChunkContext, to output: inout Output
+    _ finding: Finding, of member: RecordedPath, in context: ChunkContext, to output: inout Output
   ) throws(BatchError) {
     note(member.path, member.digest, to: &output)
     guard let comparison, !finding.isSuperseded else {

@@ -31,22 +31,14 @@ struct MemberMaker {
   /// - Throws: `special` for what no archive has a place for.
   func bareEntry(for record: FileRecord) throws(BatchError) -> ArchiveEntry {
     let status = record.status
-    let kind: ArchiveEntry.Kind =
-      switch status.kind {
-      case .regular: .file
-      case .directory: .directory
-      case .symbolicLink: .symbolicLink
-      case .fifo: .fifo
-      case .characterDevice: .characterDevice
-      case .blockDevice: .blockDevice
-      case .socket, .unknown:
-        throw BatchError(.special, "is \(status.kind.text), passed over", path: record.path)
-      }
+    guard let kind = ArchiveEntry.Kind(status.kind) else {
+      throw BatchError(.special, "is \(status.kind.text), passed over", path: record.path)
+    }
     var entry = ArchiveEntry(path: MemberNaming.name(of: record.path), kind: kind)
     describe(status, in: &entry)
     if kind == .characterDevice || kind == .blockDevice {
-      entry.deviceMajor = DeviceNumber.major(status.device)
-      entry.deviceMinor = DeviceNumber.minor(status.device)
+      let number = DeviceNumber(status.device)
+      (entry.deviceMajor, entry.deviceMinor) = (number.major, number.minor)
     }
     return entry
   }

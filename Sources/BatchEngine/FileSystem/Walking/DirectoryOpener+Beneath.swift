@@ -10,8 +10,12 @@ extension DirectoryOpener {
   /// - Parameters:
   ///   - names: the path from there, `.` and `..` not among its names; empty for the folder itself.
   ///   - base: stays open.
+  ///   - isSearched: whether names are looked up in it only; that needs no permission to list it.
   /// - Throws: the error of the call: `ELOOP` or `ENOTDIR` where a link or a file is on the way.
-  package func open(_ names: ArraySlice<UInt8>, below base: Int32) throws(BatchError) -> Descriptor {
+  package func open(
+    _ names: ArraySlice<UInt8>, below base: Int32, isSearched: Bool = false
+  ) throws(BatchError) -> Descriptor {
+    let flags = O_DIRECTORY | O_NOFOLLOW | (isSearched ? clinux_o_path : O_RDONLY | O_NONBLOCK)
     let slash = UInt8(ascii: "/")
     var rest = names
     while rest.last == slash { rest = rest.dropLast() }
@@ -25,7 +29,7 @@ extension DirectoryOpener {
         }
         piece = rest[..<end]
       }
-      let next = try step(piece.isEmpty ? "." : PathBytes(piece), below: current)
+      let next = try step(piece.isEmpty ? "." : PathBytes(piece), below: current, flags)
       if current != base { _ = Glibc.close(current) }
       current = next
       rest = rest[piece.endIndex...].drop { $0 == slash }
@@ -34,8 +38,7 @@ extension DirectoryOpener {
     return Descriptor(owning: current)
   }
 
-  private func step(_ path: PathBytes, below base: Int32) throws(BatchError) -> Int32 {
-    let flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOFOLLOW
+  private func step(_ path: PathBytes, below base: Int32, _ flags: Int32) throws(BatchError) -> Int32 {
     let opened = path.withCString { calls.openBeneath($0, at: base, flags: flags) }
     if opened >= 0 { return opened }
     // EPERM: a filter of system calls that does not know this one.

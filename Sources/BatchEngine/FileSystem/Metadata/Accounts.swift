@@ -1,13 +1,12 @@
-import BatchEngine
 import Glibc
 
 /// The users and groups of this system: the one place that asks getpwnam(3), getgrnam(3) and their kin.
-enum Accounts {
+package enum Accounts {
   /// In bytes. The record of a group holds the names of all its members.
   private static let capacities = [1 << 12, 1 << 16, 1 << 20, 1 << 24]
 
   /// The number of a user; nil when there is none of this name.
-  static func user(_ name: UnsafePointer<CChar>) -> UInt32? {
+  package static func user(_ name: UnsafePointer<CChar>) -> UInt32? {
     lookUp { room, capacity in
       var record = passwd()
       var found: UnsafeMutablePointer<passwd>?
@@ -17,7 +16,7 @@ enum Accounts {
   }
 
   /// The number of a group; nil when there is none of this name.
-  static func group(_ name: UnsafePointer<CChar>) -> UInt32? {
+  package static func group(_ name: UnsafePointer<CChar>) -> UInt32? {
     lookUp { room, capacity in
       var record = Glibc.group()
       var found: UnsafeMutablePointer<Glibc.group>?
@@ -27,7 +26,7 @@ enum Accounts {
   }
 
   /// The name of a user; nil when the number has none.
-  static func name(ofUser id: UInt32) -> [UInt8]? {
+  package static func name(ofUser id: UInt32) -> [UInt8]? {
     lookUp { room, capacity in
       var record = passwd()
       var found: UnsafeMutablePointer<passwd>?
@@ -37,7 +36,7 @@ enum Accounts {
   }
 
   /// The name of a group; nil when the number has none.
-  static func name(ofGroup id: UInt32) -> [UInt8]? {
+  package static func name(ofGroup id: UInt32) -> [UInt8]? {
     lookUp { room, capacity in
       var record = Glibc.group()
       var found: UnsafeMutablePointer<Glibc.group>?

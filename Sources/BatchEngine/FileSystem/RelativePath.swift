@@ -1,16 +1,16 @@
-import BatchEngine
-
-/// Where a member goes below the target folder: names without `.` and `..`, with single slashes between them.
-struct MemberPath: Sendable, Hashable {
-  /// Empty for the target folder itself.
-  let bytes: [UInt8]
-  /// Whether the archive had it absolute.
-  let wasAbsolute: Bool
+/// Where a name leads below a folder: names without `.` and `..`, with single slashes between them.
+///
+/// Archives and manifests hold such names; what leads out of the folder is refused here.
+package struct RelativePath: Sendable, Hashable {
+  /// Empty for the folder itself.
+  package let bytes: [UInt8]
+  /// Whether it was given as absolute.
+  package let wasAbsolute: Bool
 
   private static let slash = UInt8(ascii: "/")
 
   /// - Throws: `invalid` for a path that leads out, or that no file can have.
-  init(_ path: PathBytes) throws(BatchError) {
+  package init(_ path: PathBytes) throws(BatchError) {
     guard !path.containsNUL else { throw BatchError(.invalid, "refused: the name holds a NUL", path: path) }
     wasAbsolute = path.isAbsolute
     if Self.isPlain(path.bytes[...]) {
@@ -53,22 +53,22 @@ struct MemberPath: Sendable, Hashable {
   }
 
   /// The path without its first names; nil when nothing is left.
-  func dropping(_ count: Int) -> MemberPath? {
+  package func dropping(_ count: Int) -> RelativePath? {
     guard count > 0 else { return self }
     var rest = bytes[...]
     for _ in 0..<count {
       guard let slash = rest.firstIndex(of: Self.slash) else { return nil }
       rest = rest[(slash + 1)...]
     }
-    return MemberPath(bytes: Array(rest), wasAbsolute: wasAbsolute)
+    return RelativePath(bytes: Array(rest), wasAbsolute: wasAbsolute)
   }
 
   /// Where the last name begins.
-  var nameStart: Int { (bytes.lastIndex(of: Self.slash) ?? -1) + 1 }
+  package var nameStart: Int { (bytes.lastIndex(of: Self.slash) ?? -1) + 1 }
 
-  /// The last name; empty for the target folder itself.
-  var name: PathBytes { PathBytes(bytes[nameStart...]) }
+  /// The last name; empty for the folder itself.
+  package var name: PathBytes { PathBytes(bytes[nameStart...]) }
 
-  /// The folder that holds it; empty for the target folder.
-  var parent: ArraySlice<UInt8> { bytes[..<max(0, nameStart - 1)] }
+  /// The folder that holds it; empty where that is the folder itself.
+  package var parent: ArraySlice<UInt8> { bytes[..<max(0, nameStart - 1)] }
 }

@@ -3,23 +3,23 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("A member that a file is held against")
-struct ComparedMemberTests {
+@Suite("What a record holds of a path")
+struct RecordedPathTests {
   private func member(
     seconds: Int64, nanoseconds: Int32, attributes: [ExtendedAttribute] = []
-  ) -> ComparedMember {
+  ) -> RecordedPath {
     let time = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
     let entry = ArchiveEntry(path: "f", kind: .file, modified: time, attributes: attributes)
-    return ComparedMember(entry, nil, tellsOwner: true)
+    return RecordedPath(entry, nil, hasOwner: true)
   }
 
-  private func indexed(seconds: Int64, nanoseconds: Int32) -> ComparedMember {
+  private func indexed(seconds: Int64, nanoseconds: Int32, _ entry: ArchiveEntry? = nil) -> RecordedPath {
     let time = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
-    return ComparedMember(
+    return RecordedPath(
       MemberIndex.Member(
         path: "f", kind: .file, size: 0, modified: time, flags: [], frame: 0, offset: 0, header: nil,
         digest: nil),
-      nil)
+      entry)
   }
 
   /// The time of a file, and whether an archive without and one with an index has it.
@@ -48,9 +48,10 @@ struct ComparedMemberTests {
 
   @Test("tells of attributes where it has some, or an index")
   func attributes() {
-    #expect(!member(seconds: 0, nanoseconds: 0).tellsAttributes)
+    #expect(member(seconds: 0, nanoseconds: 0).attributes == nil)
     let note = ExtendedAttribute(name: Array("user.note".utf8), value: [])
-    #expect(member(seconds: 0, nanoseconds: 0, attributes: [note]).tellsAttributes)
-    #expect(indexed(seconds: 0, nanoseconds: 0).tellsAttributes)
+    #expect(member(seconds: 0, nanoseconds: 0, attributes: [note]).attributes == [note])
+    #expect(
+      indexed(seconds: 0, nanoseconds: 0, ArchiveEntry(path: "f", kind: .file)).attributes?.isEmpty == true)
   }
 }

@@ -3,8 +3,8 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("The place of a member")
-struct MemberPathTests {
+@Suite("A path below a folder")
+struct RelativePathTests {
   @Test(
     "is names and single slashes",
     arguments: [
@@ -15,29 +15,29 @@ struct MemberPathTests {
       ("a/...", "a/..."), ("a..b/..c", "a..b/..c"),
     ])
   func normal(path: String, place: String) throws {
-    #expect(try MemberPath(PathBytes(path)).bytes == Array(place.utf8))
-    #expect(try MemberPath(PathBytes(path)).wasAbsolute == path.hasPrefix("/"))
+    #expect(try RelativePath(PathBytes(path)).bytes == Array(place.utf8))
+    #expect(try RelativePath(PathBytes(path)).wasAbsolute == path.hasPrefix("/"))
   }
 
   @Test(
     "is refused where it leads out",
     arguments: ["..", "../a", "./..", "./a/../b", "a/../b", "a/..", "/..", "a/b/../../.."])
   func refused(path: String) {
-    #expect(throws: BatchError.self) { try MemberPath(PathBytes(path)) }
+    #expect(throws: BatchError.self) { try RelativePath(PathBytes(path)) }
   }
 
   @Test("is refused with a NUL in it")
   func nul() {
-    #expect(throws: BatchError.self) { try MemberPath(PathBytes([0x61, 0, 0x62])) }
+    #expect(throws: BatchError.self) { try RelativePath(PathBytes([0x61, 0, 0x62])) }
   }
 
   @Test("loses leading names")
   func dropping() throws {
-    let path = try MemberPath("a/b/c")
+    let path = try RelativePath("a/b/c")
     #expect(path.dropping(0) == path)
     #expect(path.dropping(2)?.bytes == Array("c".utf8))
     #expect(path.dropping(3) == nil)
     #expect(path.name == "c" && path.parent.elementsEqual("a/b".utf8))
-    #expect(try MemberPath("x").parent.isEmpty)
+    #expect(try RelativePath("x").parent.isEmpty)
   }
 }

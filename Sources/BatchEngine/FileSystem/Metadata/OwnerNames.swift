@@ -1,15 +1,15 @@
-import BatchEngine
-
 /// The names of users and groups, each looked up once; of one worker.
-final class OwnerNames {
+package final class OwnerNames {
   private var users: [UInt32: [UInt8]] = [:]
   private var groups: [UInt32: [UInt8]] = [:]
 
+  package init() {}
+
   /// Empty when the user has no name.
-  func user(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &users, Accounts.name(ofUser:)) }
+  package func user(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &users, Accounts.name(ofUser:)) }
 
   /// Empty when the group has no name.
-  func group(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &groups, Accounts.name(ofGroup:)) }
+  package func group(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &groups, Accounts.name(ofGroup:)) }
 
   private static func name(
     of id: UInt32, in known: inout [UInt32: [UInt8]], _ find: (UInt32) -> [UInt8]?

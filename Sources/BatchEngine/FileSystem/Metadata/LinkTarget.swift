@@ -1,15 +1,14 @@
-import BatchEngine
 import Glibc
 
 /// What a symbolic link holds.
-enum LinkTarget {
+package enum LinkTarget {
   /// - Parameter folder: the descriptor of the folder that it lies in.
   /// - Throws: the error of `readlinkat(2)`.
-  static func read(_ name: PathBytes, in folder: Int32) throws(BatchError) -> PathBytes {
+  package static func read(_ name: PathBytes, in folder: Int32) throws(BatchError) -> PathBytes {
     try name.withCString { (pointer) throws(BatchError) in try read(pointer, in: folder) }
   }
 
-  static func read(_ name: UnsafePointer<CChar>, in folder: Int32) throws(BatchError) -> PathBytes {
+  package static func read(_ name: UnsafePointer<CChar>, in folder: Int32) throws(BatchError) -> PathBytes {
     var capacity = 256
     while capacity <= 1 << 20 {
       var number = 0

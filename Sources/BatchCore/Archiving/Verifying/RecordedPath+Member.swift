@@ -1,0 +1,46 @@
+import BatchEngine
+
+extension RecordedPath {
+  /// A member that an index has.
+  ///
+  /// - Parameter entry: nil for a member that is damaged, of which the index alone is known.
+  init(_ member: MemberIndex.Member, _ entry: ArchiveEntry?) {
+    self.init(member.path, member.kind, size: member.size, modified: member.modified)
+    digest = member.digest
+    guard let entry else { return }
+    describe(entry)
+    attributes = entry.attributes
+    setOwner(of: entry)
+  }
+
+  /// A member of an archive without an index.
+  init(_ entry: ArchiveEntry, _ digest: Digest?, hasOwner: Bool) {
+    self.init(entry.path, entry.kind, size: entry.size, modified: entry.modified)
+    self.digest = digest
+    isTimeExact = false
+    describe(entry)
+    // A stock archive does not say whether it was asked to keep them.
+    if !entry.attributes.isEmpty { attributes = entry.attributes }
+    if hasOwner { setOwner(of: entry) }
+  }
+
+  private init(_ path: PathBytes, _ kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time) {
+    self.init(path, kind.fileKind)
+    isHardLink = kind == .hardLink
+    if kind == .file { self.size = size }
+    self.modified = modified
+  }
+
+  private mutating func describe(_ entry: ArchiveEntry) {
+    mode = entry.mode
+    linkTarget = entry.linkTarget
+    if entry.kind == .characterDevice || entry.kind == .blockDevice {
+      device = DeviceNumber(major: entry.deviceMajor, minor: entry.deviceMinor)
+    }
+  }
+
+  private mutating func setOwner(of entry: ArchiveEntry) {
+    if entry.owner != .max { owner = Owner(number: entry.owner, name: entry.ownerName) }
+    if entry.group != .max { group = Owner(number: entry.group, name: entry.groupName) }
+  }
+}

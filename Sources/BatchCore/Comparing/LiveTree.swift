@@ -1,0 +1,87 @@
+import BatchEngine
+import Glibc
+
+/// A folder that a record is compared with. Names are resolved below its descriptor, and no symbolic link is followed.
+package final class LiveTree: Sendable {
+  /// What lies under a name.
+  struct Found {
+    let status: FileStatus
+    /// Of a symbolic link.
+    let target: PathBytes?
+    /// Of a file or directory, where they were asked for.
+    let attributes: [ExtendedAttribute]?
+    /// The folder that it lies in.
+    let folder: FileIdentity
+  }
+
+  package let path: PathBytes
+  private let root: Descriptor
+  private let walk: WalkOptions
+  private let run: RunContext
+
+  /// - Parameters:
+  ///   - path: the folder that the recorded names begin in.
+  ///   - walk: what of the folder counts as new.
+  ///   - run: that compares.
+  /// - Throws: the error of opening the folder.
+  package init(_ path: PathBytes, options walk: WalkOptions, run: RunContext) throws(BatchError) {
+    self.path = path
+    self.run = run
+    self.walk = walk
+    do throws(BatchError) {
+      root = try DirectoryOpener(calls: run.calls).open(path, followingLast: true)
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  /// A walk of what lies below a place.
+  func tree(below place: RelativePath) -> TreeSource {
+    run.tree([path(of: place)], options: walk)
+  }
+
+  /// The path that something has, for messages.
+  func path(of place: RelativePath) -> PathBytes {
+    place.bytes.isEmpty ? path : path.appending(place.bytes)
+  }
+
+  /// Whether a place is a folder, and reached through folders alone.
+  func isFolder(_ place: RelativePath) -> Bool { (try? open(place.bytes[...])) != nil }
+
+  /// Looks at what lies at a place.
+  ///
+  /// - Returns: nil for what is not there, or only behind a link.
+  /// - Throws: `unreadable`, with the path.
+  func look(at place: RelativePath, withAttributes: Bool = false) throws(BatchError) -> Found? {
+    do throws(BatchError) {
+      let folder = try open(place.parent)
+      let home = try run.calls.status(of: folder)
+      guard !place.bytes.isEmpty else {
+        return Found(status: home, target: nil, attributes: nil, folder: home.identity)
+      }
+      var raw = stat()
+      let number = folder.raw
+      let result = place.name.withCString {
+        run.calls.status(of: $0, at: number, followingLinks: false, into: &raw)
+      }
+      guard result == 0 else { throw .syscall("find", errno: -result) }
+      let status = FileStatus(raw)
+      let target = status.kind == .symbolicLink ? try LinkTarget.read(place.name, in: number) : nil
+      var attributes: [ExtendedAttribute]?
+      if withAttributes, status.kind == .regular || status.kind == .directory {
+        attributes = place.name.withCString {
+          AttributeReader.attributes(of: $0, in: number, followingLinks: false)
+        }
+      }
+      return Found(status: status, target: target, attributes: attributes, folder: home.identity)
+    } catch {
+      // A link or a file in the place of a folder: what was below it is not there.
+      if [ENOENT, ELOOP, ENOTDIR, EXDEV].contains(error.errno) { return nil }
+      throw error.recoded(.unreadable).at(path(of: place))
+    }
+  }
+
+  private func open(_ folder: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
+    try DirectoryOpener(calls: run.calls).open(folder, below: root.raw, isSearched: true)
+  }
+}

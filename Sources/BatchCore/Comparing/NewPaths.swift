@@ -1,0 +1,51 @@
+import BatchEngine
+
+/// Goes through the directories of a record, and finds what it does not have.
+struct NewPaths {
+  enum Item {
+    /// The name that the record would have for it, and what the walk found.
+    case new(PathBytes, FileRecord)
+    case problem(Problem)
+  }
+
+  private let live: LiveTree
+  private let places: RecordedPlaces
+  private var roots: ArraySlice<RecordedPlaces.Root>
+  private var current: (root: RecordedPlaces.Root, tree: TreeSource)?
+
+  /// - Parameter places: all that are recorded.
+  init(_ live: LiveTree, _ places: RecordedPlaces) {
+    self.live = live
+    self.places = places
+    roots = places.roots[...]
+  }
+
+  mutating func next() -> Item? {
+    while true {
+      guard case (let root, var tree)? = current else {
+        guard let root = roots.popFirst() else { return nil }
+        // What is no directory any more, or lies behind a link, is reported when its record is compared.
+        if live.isFolder(root.place) { current = (root, live.tree(below: root.place)) }
+        continue
+      }
+      let item = tree.next()
+      current = item == nil ? nil : (root, tree)
+      switch item {
+      case .file(let record):
+        guard let path = path(of: record, below: root) else { continue }
+        return .new(path, record)
+      case .problem(let problem): return .problem(problem)
+      case .standardInput, nil: continue
+      }
+    }
+  }
+
+  /// Nil for what the record has.
+  private func path(of record: FileRecord, below root: RecordedPlaces.Root) -> PathBytes? {
+    var rest = record.path.bytes.dropFirst(live.path(of: root.place).bytes.count)
+    while rest.first == UInt8(ascii: "/") { rest = rest.dropFirst() }
+    while rest.last == UInt8(ascii: "/") { rest = rest.dropLast() }
+    let place = root.place.bytes.isEmpty ? Array(rest) : root.place.bytes + [UInt8(ascii: "/")] + rest
+    return rest.isEmpty || places.has(place) ? nil : root.path.appending(rest)
+  }
+}
