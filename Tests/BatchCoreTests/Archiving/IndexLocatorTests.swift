@@ -25,7 +25,7 @@ struct IndexLocatorTests {
     let file = try ArchiveFile(folder.file("archive", bytes), in: RunContext())
     switch try IndexedArchive.find(in: file, checks: true, memory: 1 << 28) {
     case .none: return .none
-    case .damaged(_, let start), .tooLarge(_, let start): return .damaged(from: start.map { Int($0) })
+    case .unusable(_, let start): return .damaged(from: start.map { Int($0) })
     case .found(let indexed, let remarks):
       #expect(indexed.index.count == archive.memberCount)
       #expect(indexed.index.frames.last.map { Int($0.compressed.upperBound) } == archive.frames.count)

@@ -25,17 +25,13 @@ package struct ExtractSource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     planner = ExtractionPlanner(selection, globs: globs)
-    let finding = try IndexedArchive.find(in: archive, checks: options.keepsGoing, memory: options.memory)
-    switch finding {
-    case .found(let indexed, let remarks):
-      pending.append(.note(.remarks(remarks)))
+    let open = try OpenArchive(archive, checks: options.keepsGoing, memory: options.memory)
+    pending.append(.note(.remarks(open.remarks)))
+    if let indexed = open.index {
       way = .segments(
         try SegmentPlanner(indexed, planner: planner, limits: options.limits, claims: true))
-    case .damaged(let error, _), .tooLarge(let error, _):
-      pending.append(.note(.remarks([error.message])))
-      way = .members(try MemberFeed(archive, planner, options, upTo: finding.end))
-    case .none:
-      way = .members(try MemberFeed(archive, planner, options, upTo: nil))
+    } else {
+      way = .members(try MemberFeed(open, planner, options))
     }
   }
 

@@ -20,17 +20,15 @@ final class MemberFeed {
   private var pending: [ExtractionItem.Step] = []
   private var isAtEnd = false
 
-  /// - Parameter end: behind it there are no members.
   /// - Throws: `malformed` when the file is no archive.
   init(
-    _ archive: ArchiveFile, _ planner: ExtractionPlanner, _ options: ExtractionOptions, upTo end: UInt64?
+    _ archive: OpenArchive, _ planner: ExtractionPlanner, _ options: ExtractionOptions
   ) throws(BatchError) {
-    cancellation = archive.cancellation
-    name = archive.path
+    cancellation = archive.file.cancellation
+    name = archive.file.path
     keepsGoing = options.keepsGoing
     self.planner = planner
-    let content = try FileContent(archive, upTo: end)
-    reader = try ArchiveReader(content, name: name, limits: options.limits)
+    reader = try archive.reader(limits: options.limits)
   }
 
   /// - Throws: what ends the reading.

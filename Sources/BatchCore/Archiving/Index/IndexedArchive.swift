@@ -12,18 +12,9 @@ struct IndexedArchive: Sendable {
   enum Finding {
     case none
     case found(IndexedArchive, remarks: [String])
-    /// There is one, and it is of no use. What lies behind `from` is no member's.
-    case damaged(BatchError, from: UInt64?)
-    /// There is one, and it needs more memory than may be used.
-    case tooLarge(BatchError, from: UInt64?)
-
-    /// Where reading without the index ends before the file does.
-    var end: UInt64? {
-      switch self {
-      case .none, .found: nil
-      case .damaged(_, let start), .tooLarge(_, let start): start
-      }
-    }
+    /// There is one that cannot be used: it is `malformed`, or needs more memory than may be used, which is
+    /// `exhausted`. What lies behind `from` is no member's.
+    case unusable(BatchError, from: UInt64?)
   }
 
   /// Looks for an index at the end of a file.
@@ -38,7 +29,7 @@ struct IndexedArchive: Sendable {
     } catch {
       // What the disk still has of the members can be had without the index.
       guard error.errno == EIO else { throw error }
-      return .damaged(BatchError(.malformed, "the member index cannot be read"), from: nil)
+      return .unusable(BatchError(.malformed, "the member index cannot be read"), from: nil)
     }
   }
 
@@ -64,21 +55,20 @@ struct IndexedArchive: Sendable {
       place = found
     } catch {
       guard error == StoredIndex.tooLarge else { throw error }
-      return .tooLarge(error, from: nil)
+      return .unusable(error, from: nil)
     }
     do throws(BatchError) {
       guard let stored = place.index, let start = place.start else { throw StoredIndex.damaged }
       let index = try StoredIndex.read(stored, checks: checks, size: size, memory: memory)
       guard index.frames.last?.compressed.upperBound == start else {
-        return .damaged(BatchError(.malformed, "the member index is that of another archive"), from: nil)
+        return .unusable(BatchError(.malformed, "the member index is that of another archive"), from: nil)
       }
       let remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
       return .found(
         IndexedArchive(file: file, format: format, index: index), remarks: place.remarks + remarks)
     } catch {
-      if error == StoredIndex.tooLarge { return .tooLarge(error, from: place.start) }
-      if error.code != .malformed { throw error }
-      return .damaged(error, from: place.start)
+      guard error == StoredIndex.tooLarge || error.code == .malformed else { throw error }
+      return .unusable(error, from: place.start)
     }
   }
 

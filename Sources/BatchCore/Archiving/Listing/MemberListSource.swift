@@ -41,29 +41,21 @@ package struct MemberListSource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     self.end = end
-    let finding = try IndexedArchive.find(in: archive, checks: digests && !details, memory: memory)
+    let open = try OpenArchive(archive, checks: digests && !details, memory: memory)
+    let index = usesIndex ? open.index?.index : nil
     if marks {
-      if usesIndex, case .found(let indexed, _) = finding {
-        self.marks = try SupersededMembers(indexed.index, archive.cancellation)
-      } else {
-        self.marks = try SupersededMembers(archive, upTo: finding.end, decodes: false)
-      }
+      self.marks =
+        if let index {
+          try SupersededMembers(index, archive.cancellation)
+        } else {
+          try SupersededMembers(open, decodes: false)
+        }
     }
-    if usesIndex, !details, case .found(let indexed, let remarks) = finding {
-      cursor = IndexCursor(indexed.index)
-      reader = nil
-      self.digests = nil
-      end.note(remarks: remarks)
-    } else {
-      switch finding {
-      case .damaged(let error, _), .tooLarge(let error, _): end.note(remarks: [error.message])
-      case .found(let indexed, _) where usesIndex: cursor = IndexCursor(indexed.index)
-      case .found, .none: break
-      }
-      let content = try FileContent(archive, upTo: finding.end)
-      reader = try ArchiveReader(content, name: archive.path, limits: limits)
-      self.digests = digests ? try DigestStream(.sha256) : nil
-    }
+    cursor = index.map { IndexCursor($0) }
+    let isListed = index != nil && !details
+    if isListed || open.index == nil { end.note(remarks: open.remarks) }
+    reader = isListed ? nil : try open.reader(limits: limits)
+    self.digests = digests && !isListed ? try DigestStream(.sha256) : nil
   }
 
   package mutating func next() throws(BatchError) -> Item? {

@@ -39,11 +39,11 @@ package final class MemberPrinting {
   package func run(problem: (BatchError) -> Void) throws(BatchError) -> Result {
     var result = Result()
     do throws(BatchError) {
-      let finding = try IndexedArchive.find(in: archive, checks: false, memory: memory)
-      if case .found(let indexed, _) = finding {
+      let open = try OpenArchive(archive, checks: false, memory: memory)
+      if let indexed = open.index {
         try printSegments(of: indexed, &result)
       } else {
-        try printMembers(upTo: finding.end, &result, problem)
+        try printMembers(of: open, &result, problem)
       }
     } catch {
       try archive.cancellation.check()
@@ -73,10 +73,9 @@ package final class MemberPrinting {
   }
 
   private func printMembers(
-    upTo end: UInt64?, _ result: inout Result, _ problem: (BatchError) -> Void
+    of open: OpenArchive, _ result: inout Result, _ problem: (BatchError) -> Void
   ) throws(BatchError) {
-    let content = try FileContent(archive, upTo: end)
-    let reader = try ArchiveReader(content, name: archive.path, limits: limits)
+    let reader = try open.reader(limits: limits)
     while let member = try reader.next() {
       switch member {
       case .unusable(let error):

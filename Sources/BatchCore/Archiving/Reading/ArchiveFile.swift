@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 /// An archive that is open: a file that all lanes read from, or a stream that one reads to its end.
@@ -15,28 +14,30 @@ package final class ArchiveFile: Sendable {
 
   /// - Parameters:
   ///   - path: `-` is standard input.
+  ///   - folder: the open folder that its last name is looked up in; nil to go the way that the path says.
   ///   - readsAllFormats: whether it may be an ar, cab, ISO 9660, lha, rar or warc archive. Their readers are less tested,
   ///     so they are for archives that are known to be of such a format.
   ///   - run: that reads it.
   /// - Throws: the error of opening it; `special` for what is neither a file nor a stream.
   package init(
-    _ path: PathBytes, readsAllFormats: Bool = false, in run: RunContext
+    _ path: PathBytes, below folder: Int32? = nil, readsAllFormats: Bool = false, in run: RunContext
   ) throws(BatchError) {
     self.path = path
     self.readsAllFormats = readsAllFormats
     cancellation = run.cancellation
     calls = run.calls
-    if path == "-" {
+    if path == "-", folder == nil {
       size = nil
       raw = STDIN_FILENO
       return
     }
-    let opened = path.withCString { pointer in
+    let name = folder == nil ? path : PathBytes(path.lastComponent)
+    let opened = name.withCString {
       // A FIFO that nobody writes to would not open; whoever reads waits for bytes anyway.
-      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0)) }
+      run.calls.open($0, at: folder ?? AT_FDCWD, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     }
-    guard opened >= 0 else { throw .syscall("open", errno: Int32(-opened), path: path) }
-    let file = Descriptor(owning: Int32(opened))
+    guard opened >= 0 else { throw .syscall("open", errno: -opened, path: path) }
+    let file = Descriptor(owning: opened)
     let status = try calls.status(of: file)
     guard status.kind != .directory else {
       throw BatchError(.special, "is a directory, and no archive", path: path)

@@ -41,19 +41,17 @@ struct SupersededMembers {
 
   /// The members of an archive that is read here for its names, where it can be read again.
   ///
-  /// - Parameters:
-  ///   - end: behind it there are no members.
-  ///   - decodes: whether an archive is also read that has to be decompressed for this.
-  init(_ archive: ArchiveFile, upTo end: UInt64?, decodes: Bool) throws(BatchError) {
-    guard archive.size != nil else { return }
-    let content = try FileContent(archive, upTo: end)
+  /// - Parameter decodes: whether an archive is also read that has to be decompressed for this.
+  init(_ archive: OpenArchive, decodes: Bool) throws(BatchError) {
+    guard archive.file.size != nil else { return }
+    let content = try archive.content()
     guard decodes || content.format == nil else { return }
     var names = SupersededMembers()
     var found: Set<Int> = []
     do throws(BatchError) {
-      let reader = try ArchiveReader(content, name: archive.path, limits: ArchiveLimits())
+      let reader = try ArchiveReader(content, name: archive.file.path, limits: ArchiveLimits())
       while let member = try reader.next() {
-        try archive.cancellation.check()
+        try archive.file.cancellation.check()
         guard case .entry(let entry) = member else {
           names.skip()
           continue
@@ -62,7 +60,7 @@ struct SupersededMembers {
       }
     } catch {
       // The reading that follows reports what is wrong.
-      try archive.cancellation.check()
+      try archive.file.cancellation.check()
     }
     superseded = found
     count = found.count

@@ -58,24 +58,23 @@ package struct VerifySource: BatchSource {
     self.archive = archive
     self.live = live
     digests = live == nil ? nil : try DigestStream(.sha256)
-    let finding = try IndexedArchive.find(in: archive, checks: true, memory: memory)
-    switch finding {
-    case .found(let indexed, let remarks):
+    let open = try OpenArchive(archive, checks: true, memory: memory)
+    if let indexed = open.index {
       way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
       self.marks = try SupersededMembers(indexed.index, archive.cancellation)
-      notes += Verification.Note.beginning(indexed) + remarks.map { .damage($0) }
+      notes += Verification.Note.beginning(indexed) + open.remarks.map { .damage($0) }
       if let fact = self.marks.fact { notes.append(.fact(fact)) }
       return
-    case .damaged(let error, _): notes.append(.damage(error.message))
-    case .tooLarge(let error, _): notes.append(.fact(error.message))
-    case .none: break
     }
-    let content = try FileContent(archive, upTo: finding.end)
+    if let error = open.unusedIndex {
+      notes.append(error.code == .malformed ? .damage(error.message) : .fact(error.message))
+    }
+    let content = try open.content()
     let start = Array(content.start.prefix(CompressionFormat.detectionLength))
     way = .members(try ArchiveReader(content, name: archive.path, limits: ArchiveLimits()))
     if let note = Verification.Note.beginning(content.format, start: start) { notes.append(note) }
     if marks || live != nil {
-      self.marks = try SupersededMembers(archive, upTo: finding.end, decodes: live != nil)
+      self.marks = try SupersededMembers(open, decodes: live != nil)
     }
   }
 
