@@ -70,8 +70,7 @@ package struct CompressJob: BatchJob {
       _ format: CompressionFormat, level: Int, _ outputs: TransformOutputs, _ run: RunContext
     ) throws(BatchError) {
       self.outputs = outputs
-      let cancellation = run.cancellation
-      codec = try format.makeContext(level: level) { () throws(BatchError) in try cancellation.check() }
+      codec = try format.makeContext(level: level) { () throws(BatchError) in try run.checkCancellation() }
       proof = OutputProof(try format.makeDecoder(), try DigestStream(.xxh128), run)
     }
 

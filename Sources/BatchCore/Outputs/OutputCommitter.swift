@@ -64,8 +64,10 @@ final class OutputCommitter: Sendable {
         return true
       }
       if isTaken { return }
-      flush()
-      freed.wait()
+      Lane.whileBlocked {
+        flush()
+        freed.wait()
+      }
     }
   }
 

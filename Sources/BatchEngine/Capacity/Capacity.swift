@@ -48,6 +48,11 @@ public struct Capacity: Sendable, Hashable {
     return max(1, Int(clamping: limit.value))
   }
 
+  /// The processors that may be used, as a fraction where a quota says so.
+  public var processors: Double {
+    limits.filter { $0.resource == .processors }.map(\.exact).min() ?? 1
+  }
+
   /// The bytes of memory that everything in this process may use together; nil when nothing tells.
   public var memory: UInt64? { binding(.memory)?.value }
 

@@ -15,10 +15,13 @@ public struct CapacityLimit: Sendable, Hashable {
   public let name: String
   /// How much is allowed, in the unit of the resource.
   public let value: UInt64
+  /// The same as a fraction, where the limit is one: half a processor counts as one in ``value``.
+  public let exact: Double
   /// The call or the file that told it.
   public let source: String
 
-  public init(_ resource: Resource, name: String, value: UInt64, source: String) {
+  public init(_ resource: Resource, name: String, value: UInt64, exact: Double? = nil, source: String) {
+    self.exact = exact ?? Double(value)
     self.resource = resource
     self.name = name
     self.value = value

@@ -83,7 +83,9 @@ struct ControlGroups: Sendable {
   private func processors(quota: UInt64, period: UInt64, source: PathBytes) -> CapacityLimit? {
     guard quota > 0, period > 0 else { return nil }
     let value = (quota - 1) / period + 1
-    return CapacityLimit(.processors, name: "cgroup CPU quota", value: value, source: source.description)
+    return CapacityLimit(
+      .processors, name: "cgroup CPU quota", value: value, exact: Double(quota) / Double(period),
+      source: source.description)
   }
 
   private func memory(in file: PathBytes, name: String) -> CapacityLimit? {

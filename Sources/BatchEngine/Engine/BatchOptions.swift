@@ -2,6 +2,12 @@
 public struct BatchOptions: Sendable {
   /// Operations at once, 1 or more.
   public var concurrency = 1
+  /// The most operations at once to which a run may raise the number by itself, from ``concurrency`` on, when it finds that
+  /// more are faster; nil keeps the number.
+  public var mostConcurrency: Int?
+  /// The processors that the process may use, as a fraction where a quota says so: a run that uses them is not made
+  /// faster by more operations.
+  public var processors = 1.0
   public var stride = ChunkStride.automatic
   /// File descriptors that the run may have open at once: by default for 64 reads of two each, and for the 16 folders
   /// that stay open on the way to deep ones.

@@ -95,6 +95,7 @@ final class BatchQueue: Sendable {
       self?.requestAdmission()
     }
     cancellation.onCancel { [weak self] in self?.stop() }
+    concurrency.note(hasMore: true)
     followConcurrency()
     requestAdmission()
     group.wait()
@@ -105,6 +106,7 @@ final class BatchQueue: Sendable {
   func roomAppeared() {
     let isAwaited = state.withLock { state in
       defer { state.isWaitingForRoom = false }
+      if state.isWaitingForRoom { concurrency.note(hasMore: !state.isExhausted) }
       return state.isWaitingForRoom
     }
     guard isAwaited else { return }
@@ -167,6 +169,7 @@ final class BatchQueue: Sendable {
       guard !state.isExhausted, !state.isWaitingForRoom else { return false }
       group.enter()
       state.isWaitingForRoom = true
+      concurrency.note(hasMore: false)
       return true
     }
     // The room or the cancellation may have come just before anybody could know that it is awaited.
@@ -178,6 +181,7 @@ final class BatchQueue: Sendable {
     state.withLock { state in
       guard let operation else {
         state.isExhausted = true
+        concurrency.note(hasMore: false)
         return
       }
       state.operations += 1

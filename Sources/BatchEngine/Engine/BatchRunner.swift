@@ -26,7 +26,11 @@ public struct BatchRunner: Sendable {
     var result: Job.Collector.Summary?
     do throws(BatchError) {
       let run = try ChunkRun(job, source, context)
-      if context.options.runsOnCaller && context.concurrency.current == 1 {
+      let adapter = ConcurrencyAdapter(context)
+      defer { adapter?.stop() }
+      if context.options.runsOnCaller && context.options.mostConcurrency == nil
+        && context.concurrency.current == 1
+      {
         run.runOnCaller()
       } else {
         run.runOnLanes()
@@ -38,7 +42,7 @@ public struct BatchRunner: Sendable {
     context.descriptors.anchors.closeAll()
     let summary = RunSummary(
       counts: context.counters.snapshot, stopped: context.cancellation.reason,
-      elapsed: ContinuousClock.now - start)
+      elapsed: ContinuousClock.now - start, concurrency: context.concurrency.current)
     return RunOutcome(summary: summary, result: result)
   }
 
@@ -155,6 +159,7 @@ public struct BatchRunner: Sendable {
     func runOnCaller() {
       let sink = makeSink()
       let bench = Workbench(run: context)
+      context.concurrency.note(running: 1)
       var sinceCheckpoint = 0
       while !cancellation.isCancelled, let chunk = nextPortion()?.chunk {
         let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {

@@ -23,8 +23,12 @@ public final class ChunkContext {
   /// Operations of the run at once. What one of them shares out by itself keeps to it as well.
   package var concurrency: Int { run.concurrency.current }
 
-  /// - Throws: why the run is to stop, when it is. To be asked before each item that takes a while.
+  /// Waits while the run is suspended, or while as many other operations run as may. To be asked before each item that takes
+  /// a while, and between its buffers.
+  ///
+  /// - Throws: why the run is to stop, when it is.
   public func checkCancellation() throws(BatchError) {
+    bench.pool?.pass(bench)
     try cancellation.check()
   }
 

@@ -6,6 +6,8 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   let itemCount: Int
   /// Whether it begins before the others: a file that no other core can help with.
   let isLarge: Bool
+  /// Which operation of the run it is, by the order in which they begin; set by the lanes.
+  var turn = 0
   private let lanes: LanePool?
   private let body: @Sendable (Workbench) -> Void
   private let finished: @Sendable (_ itemCount: Int) -> Void

@@ -1,11 +1,21 @@
 import Synchronization
 
-/// How many operations of a run go on at once: the one owner of that number, and of whether any may begin.
+/// How many operations of a run go on at once: the one owner of that number, and of whether any may go on.
 ///
 /// Whoever shares something out among the lanes asks for ``current`` each time that it matters, so that a change
-/// during a run takes effect everywhere.
+/// during a run takes effect everywhere. Lanes look before each item and each buffer, so that a lower number and a pause
+/// hold soon, and not from the next operation on.
 public final class ConcurrencyLimit: Sendable {
+  /// Who may suspend a run; it goes on when nobody does.
+  package enum Suspender: Hashable, Sendable {
+    case caller, load
+  }
+
   private struct State {
+    /// The number that was asked for, and the most that may be at the moment.
+    var wanted: Int
+    var cap = ConcurrencyLimit.most
+    var suspenders: Set<Suspender> = []
     var listeners: [Int: @Sendable () -> Void] = [:]
     var registrations = 0
   }
@@ -15,30 +25,61 @@ public final class ConcurrencyLimit: Sendable {
 
   private let number: Atomic<Int>
   private let suspended = Atomic<Bool>(false)
-  private let state = Mutex(State())
+  private let fixed = Atomic<Bool>(false)
+  private let running = Atomic<Int>(0)
+  private let more = Atomic<Bool>(true)
+  private let state: Mutex<State>
 
   /// - Parameter count: operations at once; less than 1 counts as 1.
   public init(_ count: Int) {
     number = Atomic(Self.bounded(count))
+    state = Mutex(State(wanted: Self.bounded(count)))
   }
 
   /// Operations at once, 1 or more.
   public var current: Int { number.load(ordering: .relaxed) }
 
-  /// Whether operations that have not begun are held back.
+  /// Whether operations are held back.
   public var isSuspended: Bool { suspended.load(ordering: .relaxed) }
 
-  /// Changes the number, before a run or while it goes on. Operations that run are not stopped: a lower number holds
-  /// from the next operation on.
+  /// Whether somebody chose the number, so that it is not to be adapted.
+  package var isFixed: Bool { fixed.load(ordering: .relaxed) }
+
+  /// How many operations go on at this moment, as the lanes tell it.
+  package var runningCount: Int { running.load(ordering: .relaxed) }
+
+  func note(running count: Int) { running.store(count, ordering: .relaxed) }
+
+  /// Whether there are operations that would begin if they might, or the source may still have some: not so at its end, and
+  /// while results wait for others.
+  var hasMore: Bool { more.load(ordering: .relaxed) }
+
+  func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
+
+  /// Changes the number, before a run or while it goes on. Operations above a lower number wait where they are, after the
+  /// file or the buffer that they are at.
   public func set(_ count: Int) {
-    number.store(Self.bounded(count), ordering: .relaxed)
-    notify()
+    change { $0.wanted = Self.bounded(count) }
   }
 
-  /// Holds back operations that have not begun, or lets them begin again.
-  public func setSuspended(_ isSuspended: Bool) {
-    suspended.store(isSuspended, ordering: .relaxed)
-    notify()
+  /// Changes the number and keeps it; nil leaves it to be adapted again, where the run does that.
+  package func fix(_ count: Int?) {
+    fixed.store(count != nil, ordering: .relaxed)
+    if let count { set(count) }
+  }
+
+  /// Lowers the number for some time; nil ends that.
+  package func setCap(_ cap: Int?) {
+    change { $0.cap = cap.map(Self.bounded) ?? Self.most }
+  }
+
+  /// Holds operations back, or lets them go on again.
+  public func setSuspended(_ isSuspended: Bool) { setSuspended(isSuspended, by: .caller) }
+
+  package func setSuspended(_ isSuspended: Bool, by suspender: Suspender) {
+    change { state in
+      if isSuspended { state.suspenders.insert(suspender) } else { state.suspenders.remove(suspender) }
+    }
   }
 
   /// Calls `listener` after each change, on the thread that makes it.
@@ -56,8 +97,14 @@ public final class ConcurrencyLimit: Sendable {
     state.withLock { $0.listeners[registration] = nil }
   }
 
-  private func notify() {
-    let listeners = state.withLock { Array($0.listeners.values) }
+  private func change(_ body: (inout State) -> Void) {
+    let listeners = state.withLock { state in
+      body(&state)
+      // Inside the lock, so that of two changes the later one holds.
+      number.store(min(state.wanted, state.cap), ordering: .relaxed)
+      suspended.store(!state.suspenders.isEmpty, ordering: .relaxed)
+      return Array(state.listeners.values)
+    }
     for listener in listeners { listener() }
   }
 

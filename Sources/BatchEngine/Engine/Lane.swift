@@ -4,7 +4,7 @@ import Synchronization
 /// One serial queue that runs one operation at a time, with the buffers that belong to it.
 ///
 /// A serial queue has a thread at once, where a concurrent queue gets one a second beyond the cores.
-final class Lane: Sendable {
+package final class Lane: Sendable {
   // A key is an address and nothing else; Dispatch does not say so in its types.
   private nonisolated(unsafe) static let key = DispatchSpecificKey<Workbench>()
 
@@ -18,4 +18,13 @@ final class Lane: Sendable {
 
   /// The bench of the lane that this code runs on; nil elsewhere.
   static var workbench: Workbench? { DispatchQueue.getSpecific(key: key) }
+
+  /// Waits for something that another lane may have to give back: a lane that is held back goes on meanwhile, since it
+  /// may be the one.
+  package static func whileBlocked(_ wait: () -> Void) {
+    guard let pool = workbench?.pool else { return wait() }
+    pool.block()
+    wait()
+    pool.unblock()
+  }
 }

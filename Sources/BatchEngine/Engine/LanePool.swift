@@ -5,7 +5,11 @@ import Synchronization
 ///
 /// Operations that come when all lanes are busy stand by, and a lane that becomes free goes on with one
 /// of them at once. So the way through the operation queue, two changes of thread, is not idle time.
-final class LanePool: Sendable {
+///
+/// When the concurrency falls, or the run is suspended, lanes wait in the middle of their operations, between two files or
+/// buffers: an operation may take minutes. One that waits keeps what it holds; whoever waits for that does not count as
+/// running, and lets it go on.
+package final class LanePool: Sendable {
   /// How many operations may stand by: enough that a lane finds one, however short they are.
   static let standby = 32
 
@@ -18,11 +22,28 @@ final class LanePool: Sendable {
     var urgent: [ChunkOperation] = []
     var busy = 0
     var count = 0
+    /// Operations that have begun so far.
+    var turns = 0
+    /// Lanes that wait in the middle of their operation, and threads that help one while the run is suspended.
+    var held: [Held] = []
+    var helpers: [DispatchSemaphore] = []
+    /// Lanes that wait for something that another one holds.
+    var blocked = 0
+
+    /// Lanes that make progress.
+    var running: Int { busy - held.count - blocked }
+  }
+
+  private struct Held {
+    let turn: Int
+    let signal: DispatchSemaphore
   }
 
   private let state = Mutex(State())
   private let concurrency: ConcurrencyLimit
   private let cancellation: Cancellation
+  /// Whether lanes have to look whether they may go on; asked for every file and every buffer.
+  private let isCrowded = Atomic<Bool>(false)
   private let makeBench: @Sendable () -> Workbench
 
   /// - Parameters:
@@ -56,6 +77,8 @@ final class LanePool: Sendable {
 
   /// Puts lanes to work on what stands by, as many as the concurrency allows; to be called when that has changed.
   func startWaiting() {
+    let limit = self.limit
+    state.withLock { letGoOn(&$0, limit) }
     while let (lane, operation) = next() {
       lane.queue.async { self.run(operation, on: lane) }
     }
@@ -73,11 +96,15 @@ final class LanePool: Sendable {
     let limit = self.limit
     return state.withLock { state in
       if lane != nil { state.busy -= 1 }
-      guard state.busy < limit, !state.urgent.isEmpty || state.first < state.waiting.count else {
+      letGoOn(&state, limit)
+      defer { concurrency.note(running: state.running) }
+      guard state.held.isEmpty, state.busy < limit, !state.urgent.isEmpty || state.first < state.waiting.count
+      else {
         if let lane { state.free.append(lane) }
         return nil
       }
       state.busy += 1
+      state.turns += 1
       let operation: ChunkOperation
       if state.urgent.isEmpty {
         operation = state.waiting[state.first]
@@ -89,16 +116,83 @@ final class LanePool: Sendable {
       } else {
         operation = state.urgent.removeFirst()
       }
+      operation.turn = state.turns
       if let lane = lane ?? state.free.popLast() { return (lane, operation) }
       state.count += 1
-      return (Lane(number: state.count, bench: makeBench()), operation)
+      let bench = makeBench()
+      bench.pool = self
+      return (Lane(number: state.count, bench: bench), operation)
     }
+  }
+
+  // MARK: Lanes that wait in the middle of an operation
+
+  /// Waits until the lane may go on; to be called before each file, buffer and slice of work.
+  ///
+  /// - Parameter bench: of the lane, also when a thread that helps it calls.
+  func pass(_ bench: Workbench) {
+    if isCrowded.load(ordering: .relaxed) { passWhenThereIsRoom(bench) }
+  }
+
+  private func passWhenThereIsRoom(_ bench: Workbench) {
+    let isLane = Lane.workbench === bench
+    let limit = self.limit
+    let signal = state.withLock { state -> DispatchSemaphore? in
+      guard isLane else {
+        guard limit == 0 else { return nil }
+        let signal = DispatchSemaphore(value: 0)
+        state.helpers.append(signal)
+        return signal
+      }
+      letGoOn(&state, limit)
+      guard state.running > limit else { return nil }
+      let held = Held(turn: bench.turn, signal: DispatchSemaphore(value: 0))
+      state.held.insert(held, at: state.held.firstIndex { $0.turn > held.turn } ?? state.held.count)
+      letGoOn(&state, limit)
+      return held.signal
+    }
+    guard let signal else { return }
+    // What has changed since the look at the limit is looked at by the one who changed it, if it comes after the lock.
+    if self.limit != limit { startWaiting() }
+    signal.wait()
+  }
+
+  /// Counts a lane as one that waits for others.
+  func block() {
+    let limit = self.limit
+    state.withLock { state in
+      state.blocked += 1
+      letGoOn(&state, limit)
+    }
+  }
+
+  func unblock() {
+    let limit = self.limit
+    state.withLock { state in
+      state.blocked -= 1
+      letGoOn(&state, limit)
+    }
+  }
+
+  /// Lets lanes go on that were held back, the oldest operations first, as many as may run.
+  private func letGoOn(_ state: inout State, _ limit: Int) {
+    while state.running < limit, let next = state.held.first {
+      state.held.removeFirst()
+      next.signal.signal()
+    }
+    if limit > 0, !state.helpers.isEmpty {
+      for helper in state.helpers { helper.signal() }
+      state.helpers = []
+    }
+    isCrowded.store(state.running > limit || limit == 0, ordering: .relaxed)
+    concurrency.note(running: state.running)
   }
 
   private func run(_ first: ChunkOperation, on lane: Lane) {
     guard let bench = Lane.workbench else { preconditionFailure("a lane has a bench") }
     var current: ChunkOperation? = first
     while let operation = current {
+      bench.turn = operation.turn
       operation.process(on: bench)
       bench.restIfAwaited()
       // The lane is free, or has found its next work, before others hear of the end. Another operation that it is given

@@ -1,27 +1,35 @@
 import Dispatch
 import Synchronization
 
-/// Suspends a run while the machine's load average is above a limit (`--max-load`).
-///
-/// What runs goes on; nothing begins until the load has fallen below the limit.
+/// Holds a run back while the machine's load average is above a limit (`--max-load`): first half of the operations go on, then
+/// none, and in the same steps all of them again.
 package final class LoadGovernor: Sendable {
+  /// How far a run is held back.
+  package enum Pressure: Int, Sendable {
+    case none, halved, suspended
+  }
+
   private let limit: Double
   private let load: @Sendable () -> Double?
-  private let suspend: @Sendable (Bool) -> Void
-  private let isSuspended = Mutex(false)
+  private let canHalve: @Sendable () -> Bool
+  private let apply: @Sendable (Pressure) -> Void
+  private let pressure = Mutex(Pressure.none)
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
   /// - Parameters:
   ///   - limit: the load average above which nothing begins; more than 0.
   ///   - load: the average of the last minute, nil when it cannot be known.
-  ///   - suspend: called with true and false in turn.
+  ///   - canHalve: whether more than one operation runs; one is suspended at once.
+  ///   - apply: called with each step.
   package init(
-    limit: Double, load: @escaping @Sendable () -> Double?, suspend: @escaping @Sendable (Bool) -> Void
+    limit: Double, load: @escaping @Sendable () -> Double?,
+    canHalve: @escaping @Sendable () -> Bool = { true }, apply: @escaping @Sendable (Pressure) -> Void
   ) {
     self.limit = limit
     self.load = load
-    self.suspend = suspend
+    self.canHalve = canHalve
+    self.apply = apply
     timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "batchproc.load"))
     timer.setEventHandler { [weak self] in self?.sample() }
     // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
@@ -39,14 +47,33 @@ package final class LoadGovernor: Sendable {
     timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))
   }
 
-  /// Looks once.
+  /// Has a run held back as the steps say, and tells its observer.
+  package static func holdBack(_ run: RunContext, limit: Double) -> LoadGovernor {
+    let concurrency = run.concurrency
+    return LoadGovernor(
+      limit: limit, load: { LoadAverage.lastMinute() }, canHalve: { concurrency.current > 1 },
+      apply: { pressure in
+        let old = concurrency.isSuspended ? 0 : concurrency.current
+        if pressure == .halved { concurrency.setCap(max(1, concurrency.current / 2)) }
+        if pressure == .none { concurrency.setCap(nil) }
+        concurrency.setSuspended(pressure == .suspended, by: .load)
+        let new = concurrency.isSuspended ? 0 : concurrency.current
+        if new != old { run.report(ConcurrencyChange(from: old, to: new, .load)) }
+      })
+  }
+
+  /// Looks once, and goes one step.
   package func sample() {
     guard let load = load() else { return }
-    let isTooHigh = load > limit
-    let isChange = isSuspended.withLock { current in
-      defer { current = isTooHigh }
-      return current != isTooHigh
+    let step = pressure.withLock { current -> Pressure? in
+      let old = current
+      if load > limit {
+        current = old == .none && canHalve() ? .halved : .suspended
+      } else {
+        current = old == .suspended && canHalve() ? .halved : .none
+      }
+      return current == old ? nil : current
     }
-    if isChange { suspend(isTooHigh) }
+    if let step { apply(step) }
   }
 }

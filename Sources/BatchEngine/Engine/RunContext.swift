@@ -55,6 +55,25 @@ public final class RunContext: Sendable {
     self.observer = observer
   }
 
+  /// As ``ChunkContext/checkCancellation()``, for code that has no context: it finds the lane that it runs on.
+  package func checkCancellation() throws(BatchError) {
+    if let bench = Lane.workbench { bench.pool?.pass(bench) }
+    try cancellation.check()
+  }
+
+  /// A lane, the reader of a large file beside it, and that of a folder.
+  private static let threadsOfLane = 3
+
+  /// How many of so many operations there are descriptors and threads for: Dispatch waits for ever for a thread that cannot be
+  /// started.
+  func affordable(_ wanted: Int) -> Int {
+    let current = concurrency.current
+    let wanted = min(wanted, max(current, descriptors.capacity / DescriptorBudget.tokensToRead))
+    guard wanted > current else { return wanted }
+    let threads = ThreadLimit.available(upTo: (wanted - current) * Self.threadsOfLane)
+    return min(wanted, current + threads / Self.threadsOfLane)
+  }
+
   /// Whether the collector takes no more results: workers need not begin what they have.
   package var isEnded: Bool { ended.load(ordering: .relaxed) }
 
@@ -85,7 +104,9 @@ public final class RunContext: Sendable {
   public func tree(
     _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
   ) -> TreeSource {
-    TreeSource(walker: TreeWalker(operands: operands, options: walk, descriptors: descriptors, calls: calls))
+    TreeSource(
+      walker: TreeWalker(
+        operands: operands, options: walk, descriptors: descriptors, calls: calls, concurrency: concurrency))
   }
 
   /// Waits until `count` descriptors of the run's budget are free, runs `body`, and frees them. For files that are opened
@@ -101,6 +122,9 @@ public final class RunContext: Sendable {
   public func report(_ problem: Problem, severity: Severity) {
     observer?.met(problem, severity: severity)
   }
+
+  /// Tells the observer that the number of operations was changed; from any thread.
+  package func report(_ change: ConcurrencyChange) { observer?.changed(change) }
 
   /// Reports that a path could not be processed, and counts it as the policy says.
   ///

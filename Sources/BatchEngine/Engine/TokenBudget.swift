@@ -39,10 +39,16 @@ package final class TokenBudget: Sendable {
     guard wanted > 0 else { return 0 }
     takers.add(1, ordering: .relaxed)
     defer { takers.subtract(1, ordering: .relaxed) }
-    turnstile.wait()
-    for _ in 0..<wanted { tokens.wait() }
+    Self.take(turnstile)
+    for _ in 0..<wanted { Self.take(tokens) }
     turnstile.signal()
     return wanted
+  }
+
+  private static func take(_ semaphore: DispatchSemaphore) {
+    // Zero stands for the present moment.
+    if semaphore.wait(timeout: DispatchTime(uptimeNanoseconds: 0)) == .success { return }
+    Lane.whileBlocked { semaphore.wait() }
   }
 
   /// Whether somebody is taking tokens now, and may have to wait for them.

@@ -5,6 +5,10 @@
 /// with them the folder that was read last: the next operation mostly reads on in it.
 package final class Workbench {
   package let reader: FileReader
+  /// The lanes that this one belongs to, which outlive each operation; nil on the caller's thread.
+  weak var pool: LanePool?
+  /// When the operation of the lane began, among those of the run: the oldest ones go on first.
+  var turn = 0
   /// Made when the lane first processes a chunk.
   var worker: AnyObject?
   private let descriptors: DescriptorBudget

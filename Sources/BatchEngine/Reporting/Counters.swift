@@ -83,6 +83,11 @@ public final class Counters: Sendable {
     return snapshot
   }
 
+  /// Paths that are through, and bytes read: what tells how fast a run is.
+  package var progress: (files: Int, bytes: Int64) {
+    (done.load(ordering: .relaxed) + failed.load(ordering: .relaxed), byteCount.load(ordering: .relaxed))
+  }
+
   func addSeen(_ count: Int) { seen.add(count, ordering: .relaxed) }
   /// Counts a file that was processed; for a collector that decides when it is.
   public func addDone() { done.add(1, ordering: .relaxed) }

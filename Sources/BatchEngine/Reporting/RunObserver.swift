@@ -2,4 +2,11 @@
 public protocol RunObserver: Sendable {
   /// A path had a problem. Called one at a time, in the order of the results, between those of its neighbours.
   func met(_ problem: Problem, severity: Severity)
+
+  /// The number of operations was changed. Called at any time, also while ``met(_:severity:)`` runs.
+  func changed(_ change: ConcurrencyChange)
+}
+
+extension RunObserver {
+  public func changed(_ change: ConcurrencyChange) {}
 }

@@ -5,8 +5,11 @@ public struct RunSummary: Sendable {
   public let stopped: BatchError?
   /// By a clock that is never set back.
   public let elapsed: Duration
+  /// Operations at once when the run ended.
+  public let concurrency: Int
 
-  public init(counts: Counters.Snapshot, stopped: BatchError?, elapsed: Duration) {
+  public init(counts: Counters.Snapshot, stopped: BatchError?, elapsed: Duration, concurrency: Int = 1) {
+    self.concurrency = concurrency
     self.counts = counts
     self.stopped = stopped
     self.elapsed = elapsed

@@ -22,7 +22,13 @@ extension CommandSpec.Group {
         help: "Memory for buffers at most, such as 512M; reading waits when it is used up."),
       OptionSpec(
         .maxLoad, "max-load", kind: .single(.decimal), value: "load",
-        help: "Start no operation while the load average is above this."),
+        help: "While the load average is above this, halve the operations at once, then start none."),
+      OptionSpec(
+        .control, "control", kind: .single(.file), value: "file",
+        help: """
+          Obey a file that is read again during the run: lines of 'concurrency N', 'concurrency auto', \
+          'pause' or 'resume'.
+          """),
       OptionSpec(
         .qos, "qos", kind: .single(.choice(ProcessPriority.allCases.map(\.rawValue))), value: "class",
         default: ProcessPriority.standard.rawValue, help: "Quality of service: sets CPU and I/O priority."),

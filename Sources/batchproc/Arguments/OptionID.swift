@@ -3,7 +3,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // General
   case help, version, generateCompletionScript, generateManual, dumpHelp
   // Scheduling
-  case maxConcurrency, stride, maxOpenFiles, maxMemory, maxLoad, qos
+  case maxConcurrency, stride, maxOpenFiles, maxMemory, maxLoad, control, qos
   // Selection
   case filesFrom, files0From, exclude, include, excludeFrom, excludeCaches, gitignore, oneFileSystem
   case minSize, maxSize, followSymlinks

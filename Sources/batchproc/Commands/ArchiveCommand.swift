@@ -24,7 +24,7 @@ struct ArchiveCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
+    var walk = try common.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
     // What the output replaces is known before the folder is changed, and where the lists are too.

@@ -24,7 +24,7 @@ struct CheckCommand: Command {
       options: ManifestReader.Options(
         zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
       ignoresMalformed: options.ignoresMalformed,
-      selection: try common.walkOptions(concurrency: session.context.options.concurrency),
+      selection: try common.walkOptions(),
       run: session.context)
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would check")

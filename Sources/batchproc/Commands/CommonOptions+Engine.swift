@@ -28,10 +28,18 @@ extension CommonOptions {
     options.descriptors = min(options.descriptors, 2 * DescriptorBudget.tokensToRead * Self.mostLanes)
     // More lanes than descriptors would only wait for one another.
     let lanes = max(1, options.descriptors / DescriptorBudget.tokensToRead)
+    let bounds = ConcurrencyBounds(
+      capacity, descriptors: options.descriptors, descriptorsOfLane: DescriptorBudget.tokensToRead,
+      memoryOfLane: laneMemory)
     options.concurrency = try fitting(
-      laneMemory, try lowered(min(concurrency ?? capacity.concurrency, max(lanes, 1), Self.mostLanes)))
+      laneMemory, try lowered(min(concurrency ?? bounds.start, max(lanes, 1), Self.mostLanes)))
+    options.processors = capacity.processors
+    if concurrency == nil || control != nil {
+      options.mostConcurrency =
+        AddressSpace.isLimited ? try fitting(laneMemory, bounds.most) : bounds.most
+    }
     // A run on the caller's thread could neither be held back nor change its concurrency.
-    options.runsOnCaller = concurrency == 1 && qos == .standard && maxLoad == nil
+    options.runsOnCaller = concurrency == 1 && qos == .standard && maxLoad == nil && control == nil
     if let stride { options.stride = .fixed(stride) }
     if let maxMemory {
       options.memory = Int(clamping: maxMemory)
@@ -71,10 +79,10 @@ extension CommonOptions {
     return min(concurrency, lanes)
   }
 
-  private func readAhead(concurrency: Int) -> Int { min(8, max(2, concurrency)) }
+  private func readAhead(concurrency: Int) -> Int { WalkOptions.readAhead(concurrency: concurrency) }
 
   /// - Throws: `invalid` for a pattern that can never match, and the error of reading a pattern file.
-  func walkOptions(concurrency: Int) throws(BatchError) -> WalkOptions {
+  func walkOptions() throws(BatchError) -> WalkOptions {
     var options = WalkOptions()
     options.followsLinks = followSymlinks
     options.staysOnFileSystem = oneFileSystem
@@ -82,9 +90,8 @@ extension CommonOptions {
     options.maximumSize = maxSize
     options.readsIgnoreFiles = gitignore
     options.skipsCaches = excludeCaches
-    options.readAhead = readAhead(concurrency: concurrency)
     // A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
-    options.readAheadThreshold = .microseconds(200) / concurrency
+    options.readAheadThreshold = .microseconds(200)
     if !filterRules.isEmpty { options.filter = try PathFilter(rules: filterRules) }
     return options
   }

@@ -22,7 +22,7 @@ struct HashCommand: Command {
   func run() throws(BatchError) -> Ending {
     let writer = try ManifestWriter(
       options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
-    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
+    var walk = try common.walkOptions()
     let file = try openFile()
     walk.excluded = Set(
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]

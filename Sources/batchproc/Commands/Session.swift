@@ -18,6 +18,7 @@ final class Session: Sendable {
   private let progress = Mutex<ProgressDisplay?>(nil)
   private let signals = Mutex<SignalSources?>(nil)
   private let governor = Mutex<LoadGovernor?>(nil)
+  private let control = Mutex<RunControl?>(nil)
   private let signal = Mutex<Int32?>(nil)
 
   var cancellation: Cancellation { context.cancellation }
@@ -63,10 +64,14 @@ final class Session: Sendable {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
     }
     if let limit = common.maxLoad {
-      let concurrency = context.concurrency
-      governor.withLock {
-        $0 = LoadGovernor(
-          limit: limit, load: { LoadAverage.lastMinute() }, suspend: { concurrency.setSuspended($0) })
+      let context = context
+      governor.withLock { $0 = LoadGovernor.holdBack(context, limit: limit) }
+    }
+    if let file = common.control {
+      if common.concurrency != nil { context.concurrency.fix(context.concurrency.current) }
+      let (context, diagnostics) = (context, diagnostics)
+      control.withLock {
+        $0 = RunControl(file, of: context) { diagnostics.report($0, as: .warning) }
       }
     }
   }
@@ -83,6 +88,7 @@ final class Session: Sendable {
     progress.withLock { $0 = display }
     try? total?.startByHand()
     governor.withLock { $0 }?.start()
+    control.withLock { $0 }?.start()
     let outcome = BatchRunner(context).run(job, over: source)
     display.end()
     progress.withLock { $0 = nil }
@@ -133,7 +139,7 @@ final class Session: Sendable {
 
   private func received(_ number: Int32) {
     if number == SIGUSR1 {
-      progress.withLock { $0 }?.printNow()
+      progress.withLock { $0 }?.printNow(context.concurrency.text)
       return
     }
     let isFirst = signal.withLock { signal in

@@ -18,7 +18,7 @@ struct TestCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
+    var walk = try common.walkOptions()
     walk.skipsTemporaries = true
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let tree = session.context.tree(operands.counted, options: walk)

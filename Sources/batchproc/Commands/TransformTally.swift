@@ -36,6 +36,8 @@ final class TransformTally: RunObserver {
 
   var current: Counts { counts.withLock { $0 } }
 
+  func changed(_ change: ConcurrencyChange) { reporter.changed(change) }
+
   func met(_ problem: Problem, severity: Severity) {
     count(problem)
     if !hold(problem, severity) { reporter.met(problem, severity: severity) }

@@ -54,7 +54,7 @@ struct VerifyCommand: Command {
 
   private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {
     guard let directory else { return nil }
-    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
+    var walk = try common.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
     walk.excluded = Set([archive.identity, StandardStreams.outputFile].compactMap { $0 })

@@ -63,6 +63,18 @@ final class JSONReporter: Reporter {
     }
   }
 
+  func changed(_ change: ConcurrencyChange) {
+    writeOrStop { state, bytes in
+      state.append("concurrency", to: &bytes) { line in
+        line.add("from", change.old)
+        line.add("to", change.new)
+        line.add("reason", change.reason.rawValue)
+        line.add("files_per_second", change.filesPerSecond)
+        line.add("bytes_per_second", change.bytesPerSecond)
+      }
+    }
+  }
+
   func fatal(_ error: BatchError) {
     do throws(BatchError) {
       try write { state, bytes in
@@ -84,6 +96,7 @@ final class JSONReporter: Reporter {
         line.add("changed", summary.counts.changed)
         line.add("bytes", summary.counts.byteCount)
         for (count, word) in text.tallies { line.add(word, count) }
+        line.add("concurrency", summary.concurrency)
         line.add("complete", summary.stopped == nil)
         line.add("seconds", stopwatch.seconds)
       }

@@ -44,9 +44,9 @@ final class ProgressDisplay: Sendable {
   }
 
   /// Prints the state at once, whatever the mode.
-  func printNow() {
+  func printNow(_ concurrency: String) {
     let now = current()
-    diagnostics.print(now.parts(at: now.fraction).joined(separator: ", "))
+    diagnostics.print((now.parts(at: now.fraction) + [concurrency]).joined(separator: ", "))
   }
 
   /// Removes the line; nothing is shown afterwards.

@@ -24,6 +24,8 @@ final class TextReporter: Reporter {
   /// How many messages of a cause there were, in the order in which the causes were met.
   private let causes = Mutex<[(cause: Cause, count: Int)]>([])
 
+  private let wasChanged = Atomic<Bool>(false)
+
   /// Begins with the command, before the first file is opened.
   private let stopwatch: Stopwatch
 
@@ -40,6 +42,11 @@ final class TextReporter: Reporter {
     case .warning: report(problem.error, as: .warning)
     case .note: if isVerbose { diagnostics.report(problem.error, as: .note) }
     }
+  }
+
+  func changed(_ change: ConcurrencyChange) {
+    wasChanged.store(true, ordering: .relaxed)
+    if isVerbose { diagnostics.report(change.text, as: .note) }
   }
 
   func fatal(_ error: BatchError) {
@@ -62,7 +69,9 @@ final class TextReporter: Reporter {
 
   func summary(_ summary: RunSummary, text: SummaryText) {
     tellFolded()
-    if !isQuiet { diagnostics.print(text.line(seconds: stopwatch.seconds)) }
+    guard !isQuiet else { return }
+    let concurrency = wasChanged.load(ordering: .relaxed) ? ", -j \(summary.concurrency) at the end" : ""
+    diagnostics.print(text.line(seconds: stopwatch.seconds) + concurrency)
   }
 
   private func report(_ error: BatchError, as severity: Diagnostics.Severity) {

@@ -8,20 +8,40 @@ import Testing
 
 @Suite struct LoadGovernorTests {
   /// What the governor does as the load takes these values in turn.
-  private func calls(_ loads: [Double?], limit: Double) -> [Bool] {
+  private func calls(
+    _ loads: [Double?], limit: Double, canHalve: Bool = true
+  ) -> [LoadGovernor.Pressure] {
     let rest = Mutex(loads)
-    let calls = Mutex([Bool]())
-    let governor = LoadGovernor(limit: limit) {
-      rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-    } suspend: { isSuspended in
-      calls.withLock { $0.append(isSuspended) }
-    }
+    let calls = Mutex([LoadGovernor.Pressure]())
+    let governor = LoadGovernor(
+      limit: limit, load: { rest.withLock { $0.isEmpty ? nil : $0.removeFirst() } }, canHalve: { canHalve },
+      apply: { pressure in calls.withLock { $0.append(pressure) } })
     for _ in loads { governor.sample() }
     return calls.withLock { $0 }
   }
 
-  @Test func suspendsAboveTheLimitAndResumesBelow() {
-    #expect(calls([0.5, 3, 4, 1.9, 1, 2.5], limit: 2) == [true, false, true])
+  @Test func halvesThenSuspendsAboveTheLimitAndRecoversBelow() {
+    #expect(
+      calls([0.5, 3, 4, 5, 1.9, 1, 1, 2.5, 1], limit: 2) == [
+        .halved, .suspended, .halved, .none, .halved, .none,
+      ])
+  }
+
+  @Test func suspendsAtOnceWhatCannotBeHalved() {
+    #expect(calls([0.5, 3, 4, 1.9, 1, 2.5], limit: 2, canHalve: false) == [.suspended, .none, .suspended])
+  }
+
+  @Test func holdsARunBackByItsConcurrency() {
+    var options = BatchOptions()
+    options.concurrency = 8
+    let run = RunContext(options: options)
+    // Every machine has some load.
+    let governor = LoadGovernor.holdBack(run, limit: -1)
+    governor.sample()
+    #expect(run.concurrency.current == 4)
+    #expect(!run.concurrency.isSuspended)
+    governor.sample()
+    #expect(run.concurrency.isSuspended)
   }
 
   @Test func theLimitItselfIsAllowed() {
@@ -29,7 +49,7 @@ import Testing
   }
 
   @Test func aLoadThatCannotBeKnownChangesNothing() {
-    #expect(calls([3, nil, nil, 1], limit: 2) == [true, false])
+    #expect(calls([3, nil, nil, 1], limit: 2) == [.halved, .none])
   }
 
   @Test(.timeLimit(.minutes(3))) func aRunThatIsSuspendedBeforeItBeginsWaits() async throws {

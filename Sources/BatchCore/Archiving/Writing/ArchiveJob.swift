@@ -26,8 +26,7 @@ package struct ArchiveJob: BatchJob {
   }
 
   package func makeWorker(in run: RunContext) throws(BatchError) -> ArchiveWorker {
-    let cancellation = run.cancellation
-    let bench = try SegmentBench(options, buffers) { () throws(BatchError) in try cancellation.check() }
+    let bench = try SegmentBench(options, buffers) { () throws(BatchError) in try run.checkCancellation() }
     return ArchiveWorker(options, MemberMaker(options), bench)
   }
 

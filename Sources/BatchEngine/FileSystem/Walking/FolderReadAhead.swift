@@ -10,31 +10,58 @@ final class FolderReadAhead: Sendable {
 
   private struct State {
     var waiting: [FolderTask] = []
-    var idle: [DispatchQueue]
+    var idle: [DispatchQueue] = []
+    /// Queues that exist, idle or not.
+    var count = 0
     var outstanding = 0
     var isClosed = false
-    let hasLanes: Bool
+
+    /// A queue that has nothing to do, as long as there are no more than `width`.
+    mutating func queue(_ width: Int) -> DispatchQueue? {
+      if let queue = idle.popLast() { return queue }
+      guard count < width else { return nil }
+      count += 1
+      return DispatchQueue(label: "batchproc.walk.\(count)")
+    }
   }
 
-  private let state: Mutex<State>
+  private enum Width {
+    case fixed(Int)
+    case following(ConcurrencyLimit)
+  }
+
+  private let state = Mutex(State())
+  private let widest: Width
 
   /// - Parameter width: how many folders are scanned at once; 0 takes none.
   init(width: Int) {
-    let lanes = (0..<max(0, width)).map { DispatchQueue(label: "batchproc.walk.\($0)") }
-    state = Mutex(State(idle: lanes, hasLanes: !lanes.isEmpty))
+    widest = .fixed(width)
+  }
+
+  /// Scans more folders at once as more operations run at once.
+  init(following concurrency: ConcurrencyLimit) {
+    widest = .following(concurrency)
+  }
+
+  private var width: Int {
+    switch widest {
+    case .fixed(let width): width
+    case .following(let concurrency): WalkOptions.readAhead(concurrency: concurrency.current)
+    }
   }
 
   /// Takes a folder to be scanned soon, if there is room.
   ///
   /// - Returns: whether it was taken; then ``retire()`` is called when the walk has used it.
   func offer(_ task: FolderTask) -> Bool {
+    let width = self.width
     let (isTaken, lane) = state.withLock { state -> (Bool, DispatchQueue?) in
-      guard state.outstanding < Self.limit, !state.isClosed, state.hasLanes else { return (false, nil) }
+      guard state.outstanding < Self.limit, !state.isClosed, width > 0 else { return (false, nil) }
       // Folders that the walk has used already stay in line until a lane comes by.
       guard state.waiting.count < Self.limit else { return (false, nil) }
       state.outstanding += 1
       state.waiting.append(task)
-      return (true, state.idle.popLast())
+      return (true, state.queue(width))
     }
     if let lane {
       // Weak: when the walk is given up, nothing more is begun for it.
@@ -60,7 +87,12 @@ final class FolderReadAhead: Sendable {
 
   /// What a lane does next; nil sends it to rest.
   private func next(for lane: DispatchQueue) -> FolderTask? {
-    state.withLock { state in
+    let width = self.width
+    return state.withLock { state in
+      guard state.count <= width else {
+        state.count -= 1
+        return nil
+      }
       // The newest lies deepest, and the walk goes down before it goes on.
       guard let task = state.waiting.popLast() else {
         state.idle.append(lane)

@@ -26,6 +26,7 @@ package struct TreeWalker {
   private let scanner: FolderScanner
   private let readAhead: FolderReadAhead
   private let pace: ScanPace
+  private let concurrency: ConcurrencyLimit
   private var operands: AnyIterator<PathBytes>
   private var levels: [Level] = []
   private var ancestors: Set<FileIdentity> = []
@@ -37,11 +38,13 @@ package struct TreeWalker {
   ///   the walk gets there.
   init(
     operands: some Sequence<PathBytes>, options: WalkOptions, descriptors: DescriptorBudget,
-    calls: any FileSystemCalls
+    calls: any FileSystemCalls, concurrency: ConcurrencyLimit = ConcurrencyLimit(4)
   ) {
+    self.concurrency = concurrency
     scanner = FolderScanner(calls: calls, options: options, descriptors: descriptors)
-    readAhead = FolderReadAhead(width: options.readAhead)
-    pace = ScanPace(options.readAheadThreshold * 2)
+    readAhead =
+      options.readAhead.map { FolderReadAhead(width: $0) } ?? FolderReadAhead(following: concurrency)
+    pace = ScanPace(options.readAheadThreshold * 2 / concurrency.current)
     self.operands = AnyIterator(operands.makeIterator())
   }
 
@@ -207,13 +210,15 @@ package struct TreeWalker {
   }
 
   private mutating func offerAhead(_ level: Int) {
-    let width = max(1, scanner.options.readAhead * 2)
+    let operations = concurrency.current
+    let width = max(1, (scanner.options.readAhead ?? WalkOptions.readAhead(concurrency: operations)) * 2)
+    let threshold = scanner.options.readAheadThreshold / operations
     while levels[level].ahead.count < width, let entry = levels[level].unoffered.popFirst() {
       let folder = levels[level].folder
       let directory = folder.directory.subdirectory(
         of: entry, names: folder.names, device: folder.directory.identity?.device ?? 0)
       let task = FolderTask(directory, scanner: scanner, pace: pace)
-      let isWorthIt = pace.recent >= scanner.options.readAheadThreshold
+      let isWorthIt = pace.recent >= threshold
       levels[level].ahead.append((task, isWorthIt && readAhead.offer(task)))
     }
   }

@@ -22,12 +22,18 @@ public struct WalkOptions: Sendable {
   /// Yields everything that a tree is made of: folders before what is in them, symbolic links, FIFOs and
   /// devices. Sockets stay special. An operand that is a symbolic link is yielded as one.
   public var takesEverything = false
-  /// How many folders may be read ahead at once; 0 reads each one when it is needed.
-  public var readAhead = 4
-  /// While folders take less time than this to read, handing them to another thread costs more than it brings.
+  /// How many folders may be read ahead at once; 0 reads each one when it is needed, nil follows the concurrency of the run.
+  public var readAhead: Int?
+  /// While folders take less time than this, divided by the operations at once, to read, handing them to another thread costs
+  /// more than it brings.
   public var readAheadThreshold = Duration.zero
 
+  private static let mostReadAhead = 32
+
   public init() {}
+
+  /// How many folders are read ahead at once where as many operations run at once.
+  package static func readAhead(concurrency: Int) -> Int { min(mostReadAhead, max(2, concurrency)) }
 
   /// Whether what is of this kind is yielded, folders aside.
   package func yields(_ kind: FileStatus.Kind) -> Bool {

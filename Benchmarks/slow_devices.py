@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Holds `-j auto` against a sweep of fixed numbers on slow devices, which a preload library stands in for.
+
+usage: Benchmarks/slow_devices.py [--binary PATH] [--work FOLDER] [--runs N]
+
+Prints one row a device: the best fixed number, its seconds, those of auto, and the ratio of both over the whole run and in its
+second half; then how soon a change of the device is followed, and how soon `pause`, `resume` and a number are obeyed.
+"""
+
+import argparse
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SWEEP = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Microseconds of a request, width, penalty: see Tests/SlowDevice/slow-device.c.
+DEVICES = {
+    "disk, slower with parallelism": ("1000:9999:2.5", 3),
+    "SSD, 16 ways": ("8000:16:0", 64),
+    "network mount, 64 ways": ("25000:64:0", 64),
+}
+CHANGE = "20000:64:0;3=3000:9999:2.5;8=20000:64:0"
+
+
+class Bench:
+    def __init__(self, binary: str, work: pathlib.Path):
+        self.binary, self.work = binary, work
+        self.tree, self.library, self.log = work / "tree", work / "slow-device.so", work / "log"
+        source = ROOT / "Tests/SlowDevice/slow-device.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", source, "-o", self.library, "-ldl", "-lpthread"], check=True)
+        numbers = random.Random(1)
+        for folder in range(50):
+            (self.tree / f"d{folder:02}").mkdir(parents=True, exist_ok=True)
+            for file in range(100):
+                (self.tree / f"d{folder:02}/f{file:03}").write_bytes(numbers.randbytes(numbers.randint(100, 8000)))
+
+    def start(self, model: str, *options: str) -> subprocess.Popen:
+        environment = {
+            "LD_PRELOAD": str(self.library), "SLOW_DEVICE": model, "SLOW_DEVICE_ROOT": str(self.tree),
+            "SLOW_DEVICE_LOG": str(self.log), "SLOW_DEVICE_TIMES": str(self.work / "times"), "PATH": "/usr/bin:/bin",
+        }
+        return subprocess.Popen(
+            [self.binary, "hash", *options, str(self.tree)], env=environment, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+
+    def seconds(self, model: str, number: str) -> tuple[float, float]:
+        """Of all files, and of the second half of them."""
+        run = self.start(model, "-q", "-j", number)
+        run.communicate()
+        _, whole, half, _ = self.log.read_text().split()
+        return float(whole), float(half)
+
+    def times(self) -> list[float]:
+        return [float(line) for line in (self.work / "times").read_text().split()]
+
+
+def sweep(bench: Bench, runs: int) -> None:
+    print("| device | best -j | best s | auto s | best/auto | second half |")
+    print("|---|---|---|---|---|---|")
+    for name, (model, most) in DEVICES.items():
+        fixed = {number: bench.seconds(model, str(number)) for number in SWEEP if number <= most}
+        best = min(fixed, key=lambda number: fixed[number][0])
+        half = min(seconds[1] for seconds in fixed.values())
+        autos = [bench.seconds(model, "auto") for _ in range(runs)]
+        whole = statistics.median(auto[0] for auto in autos)
+        second = statistics.median(auto[1] for auto in autos)
+        print(
+            f"| {name} | {best} | {fixed[best][0]:.2f} | {whole:.2f} | {fixed[best][0] / whole:.3f} "
+            f"| {half / second:.3f} |", flush=True)
+
+
+def follow(bench: Bench) -> None:
+    """Prints the numbers after a change of the device, with the seconds since the start."""
+    run = bench.start(CHANGE, "-v", "--stride", "8")
+    start, levels = None, []
+    for line in run.stderr:
+        if " concurrency " in line and "->" in line:
+            start = start or time.monotonic()
+            levels.append((time.monotonic() - start, int(line.split("->")[1].split(":")[0])))
+    run.wait()
+    text = ", ".join(f"{seconds:.2f} s: {level}" for seconds, level in levels)
+    print(f"\nA network mount of 64 ways that is a disk from 3 s to 8 s: {text}")
+
+
+def obey(bench: Bench) -> None:
+    """Seconds from a line in the control file to the last file of the number before."""
+    control = bench.work / "control"
+    control.write_text("concurrency 32\n")
+    run = bench.start("20000:64:0", "-q", "--control", str(control))
+    moments = []
+    for line in ("pause", "resume", "concurrency 4", "pause", "resume\nconcurrency 32"):
+        time.sleep(1.2)
+        control.with_suffix(".new").write_text(line + "\n")
+        control.with_suffix(".new").rename(control)
+        moments.append((time.monotonic(), line.replace("\n", ", ")))
+    run.communicate()
+    times = bench.times()
+    print()
+    for index, (moment, line) in enumerate(moments):
+        end = moments[index + 1][0] if index + 1 < len(moments) else moment + 1
+        within = [when - moment for when in times if moment < when < end]
+        if line == "pause":
+            print(f"pause: last file after {max(within, default=0):.2f} s")
+        elif line.startswith("resume"):
+            print(f"{line}: first file after {min(within, default=-1):.2f} s")
+        else:
+            late = [when for when in within if when > 0.5]
+            print(f"{line}: {len(late) / (end - moment - 0.5):.0f} files/s from 0.5 s on (4 lanes come to 100)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", default=str(ROOT / ".build/release/batchproc"))
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/dev/shm/batchproc-slow"))
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    bench = Bench(options.binary, options.work)
+    try:
+        sweep(bench, options.runs)
+        follow(bench)
+        obey(bench)
+    finally:
+        shutil.rmtree(options.work)
+
+
+if __name__ == "__main__":
+    main()

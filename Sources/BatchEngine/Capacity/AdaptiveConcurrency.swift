@@ -1,0 +1,359 @@
+/// Moves the number of operations of a run to where its rate stops growing.
+///
+/// A gradient limit as in Netflix's concurrency-limits (`Gradient2Limit`), on the rate in the place of the latency: by Little's law
+/// each follows from the other while the number of operations is held. It begins with the multiplicative growth of TCP's
+/// slow start (RFC 5681), then climbs in small steps with hysteresis, and decreases multiplicatively, as AIMD does (Chiu and Jain,
+/// 1989), when a device becomes slower.
+///
+/// It has no clock and makes no calls: readings tell the time, so that a recorded run can be played again.
+package struct AdaptiveConcurrency: Sendable {
+  /// What was counted up to one moment; all numbers only grow.
+  package struct Reading: Sendable, Hashable {
+    /// Since any fixed moment.
+    package var time: Duration
+    package var files: Int
+    /// Bytes that were read.
+    package var bytes: Int64
+    /// What the threads of the process have computed, and waited for a processor.
+    package var processorTime: Duration
+    /// Operations that run.
+    package var running: Int
+    /// Whether others would begin if they might: when not, and fewer run than may, the rate says nothing of their number.
+    package var hasMore: Bool
+
+    package init(
+      time: Duration, files: Int, bytes: Int64, processorTime: Duration, running: Int, hasMore: Bool
+    ) {
+      self.time = time
+      self.files = files
+      self.bytes = bytes
+      self.processorTime = processorTime
+      self.running = running
+      self.hasMore = hasMore
+    }
+  }
+
+  private enum Phase: Hashable {
+    /// Multiplies while that makes the run faster in proportion.
+    case growing
+    /// Divides while that does not make the run slower.
+    case shrinking
+    /// One step away from the base, to see whether it is better there.
+    case probing(up: Bool)
+    case holding
+  }
+
+  /// One stretch of time with the same number of operations.
+  private struct Window {
+    let start: Reading
+    /// The last reading at which something had been done since the one before it.
+    var end: Reading
+  }
+
+  /// A file costs as much as so many bytes, and in counts so many bytes are as good as a file.
+  private static let bytesOfFile = 64.0 * 1024
+  private static let bytesOfItem = 256.0 * 1024
+  /// The part of the processors from which on more operations would only wait for one another.
+  private static let busyProcessors = 0.85
+  /// The part of the ideal gain that a step has to bring.
+  private static let growthGain = 0.25
+  private static let climbGain = 0.35
+  /// A step down that keeps this part of the rate is taken.
+  private static let keptRate = 0.97
+  /// Below this part of the best rate there is no use in going on downwards.
+  private static let worthLess = 0.85
+  /// A rate that leaves these bounds around the one before is that of another device.
+  private static let fallenRate = 0.67
+  private static let risenRate = 1.5
+  /// Seconds.
+  private static let growthWindow = 0.04
+  private static let holdWindow = 0.1
+  private static let longestWindow = 1.0
+  private static let longestSettling = 0.4
+  private static let probeInterval = 1.2
+  private static let longestProbeInterval = 8.0
+  /// The part of the work that probes may cost.
+  private static let probeCost = 0.008
+
+  /// Operations at once; what the controller asks for now.
+  package private(set) var level: Int
+  package let ceiling: Int
+  /// Whether there is nothing to be found out at the moment, so that readings may be rare.
+  package var isSettled: Bool { phase == .holding }
+  /// Files and bytes a second in the last window that was decided upon.
+  package private(set) var measured = (files: 0.0, bytes: 0.0)
+  private let processors: Double
+  private var phase = Phase.growing
+  /// The level that was found best, and the rate there, in bytes a second; 0 before it is known.
+  private var base: Int
+  private var reference = 0.0
+  private var window: Window?
+  private var last: Reading?
+  private var settledAt = 0.0
+  private var nextProbe = 0.0
+  private var probesUp = false
+  private var interval = AdaptiveConcurrency.probeInterval
+  /// Windows in a row whose rate was out of bounds.
+  private var deviations = 0
+  private var lastDeviation = -1.0
+  /// How many operations there are, when no others will come and more might run.
+  private var rest: Int?
+
+  /// - Parameters:
+  ///   - start: operations at first, 1 or more.
+  ///   - ceiling: operations at most; never less than `start`.
+  ///   - processors: how many the process may use, as a fraction where a quota says so.
+  package init(start: Int, ceiling: Int, processors: Double) {
+    level = max(1, start)
+    base = level
+    self.ceiling = max(level, ceiling)
+    self.processors = max(0.01, processors)
+  }
+
+  /// Takes a reading, one every 10 to 50 ms.
+  ///
+  /// - Returns: the reason, when ``level`` was changed.
+  package mutating func take(_ reading: Reading) -> ConcurrencyChange.Reason? {
+    defer { last = reading }
+    noteRest(reading)
+    guard reading.running > 0 else {
+      window = nil
+      return nil
+    }
+    let now = reading.time / .seconds(1)
+    guard now >= settledAt, let last else { return nil }
+    let hasAdvanced = Self.work(last, reading) > 0
+    guard var current = window else {
+      // From one completion to another, since operations that began together end together.
+      if hasAdvanced || now >= settledAt + Self.longestSettling {
+        window = Window(start: reading, end: reading)
+      }
+      return nil
+    }
+    if hasAdvanced { current.end = reading }
+    window = current
+    guard let rate = rate(of: current, at: reading) else { return nil }
+    let elapsed = (reading.time - current.start.time) / .seconds(1)
+    let computed = (reading.processorTime - current.start.processorTime) / .seconds(1)
+    window = Window(start: reading, end: reading)
+    let seconds = max(0.001, (current.end.time - current.start.time) / .seconds(1))
+    measured = (
+      Double(current.end.files - current.start.files) / seconds,
+      Double(current.end.bytes - current.start.bytes) / seconds
+    )
+    return decide(rate, usesProcessors: computed / elapsed >= Self.busyProcessors * processors, at: now)
+  }
+
+  /// At the end of a run fewer and fewer operations are left. The device may still become slower for them.
+  private mutating func noteRest(_ reading: Reading) {
+    let isEnding = !reading.hasMore && reading.running < level
+    let left = isEnding ? reading.running : nil
+    guard left != rest else { return }
+    rest = left
+    window = nil
+    deviations = 0
+    guard isEnding else { return }
+    phase = .holding
+    reference = 0
+  }
+
+  // MARK: Windows
+
+  private static func work(_ start: Reading, _ end: Reading) -> Double {
+    Double(end.files - start.files) * bytesOfFile + Double(end.bytes - start.bytes)
+  }
+
+  private static func items(_ start: Reading, _ end: Reading) -> Double {
+    Double(end.files - start.files) + Double(end.bytes - start.bytes) / bytesOfItem
+  }
+
+  /// Bytes a second, when the window is long enough to tell.
+  private func rate(of window: Window, at now: Reading) -> Double? {
+    let span = (window.end.time - window.start.time) / .seconds(1)
+    let elapsed = (now.time - window.start.time) / .seconds(1)
+    let work = Self.work(window.start, window.end)
+    let isGrowing = phase != .holding
+    let items = Self.items(window.start, window.end)
+    let needed =
+      switch phase {
+      // Of a device that takes long, growth costs more than the rate before it is worth.
+      case .growing: reference > 0 || span >= Self.holdWindow ? max(4, level) : max(8, 2 * level)
+      case .shrinking: max(8, 2 * level)
+      case .probing: max(20, 2 * level)
+      case .holding: max(24, 4 * level)
+      }
+    if span >= (isGrowing ? Self.growthWindow : Self.holdWindow), items >= Double(needed) {
+      return work / span
+    }
+    // Where much more was to be expected by now, there is no need to wait for it.
+    let expected = reference * elapsed
+    if elapsed >= Self.holdWindow, items < Double(needed) / 2, expected > 20 * Self.bytesOfFile,
+      work < expected / 3
+    {
+      return work / elapsed
+    }
+    return elapsed >= Self.longestWindow ? work / elapsed : nil
+  }
+
+  // MARK: Decisions
+
+  private mutating func decide(
+    _ rate: Double, usesProcessors: Bool, at now: Double
+  ) -> ConcurrencyChange.Reason? {
+    switch phase {
+    case .growing: grow(rate, usesProcessors, now)
+    case .shrinking: shrink(rate, now)
+    case .probing(let up): up ? endProbeUp(rate, usesProcessors, now) : endProbeDown(rate, now)
+    case .holding: hold(rate, usesProcessors, now)
+    }
+  }
+
+  private mutating func grow(
+    _ rate: Double, _ usesProcessors: Bool, _ now: Double
+  ) -> ConcurrencyChange.Reason? {
+    guard reference > 0, level > base else {
+      reference = rate
+      base = level
+      guard !usesProcessors, level < ceiling else { return settle(now) }
+      return move(to: level * 4, .growing, .probe, now)
+    }
+    let (gain, factor) = (rate / reference, Double(level) / Double(base))
+    guard gain - 1 >= Self.growthGain * (factor - 1) else {
+      // In between it may be better still: steps find out.
+      probesUp = false
+      nextProbe = now
+      guard gain < 1 + Self.growthGain / 2 else {
+        accept(rate)
+        return settle(now)
+      }
+      // Of so many operations at once one may be best.
+      interval = Self.probeInterval
+      return move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
+    }
+    accept(rate)
+    guard !usesProcessors, level < ceiling else { return settle(now) }
+    return move(to: level * (gain >= 0.8 * factor ? 4 : 2), .growing, .faster, now)
+  }
+
+  private mutating func shrink(_ rate: Double, _ now: Double) -> ConcurrencyChange.Reason? {
+    if rate >= reference * Self.keptRate {
+      let best = max(rate, reference)
+      accept(rate)
+      reference = best
+    } else if rate < reference * Self.worthLess || level == 1 {
+      probesUp = true
+      nextProbe = now
+      return move(to: base, .holding, .fewerSlower, now)
+    }
+    guard level > 1 else { return settle(now) }
+    return move(to: level / 2, .shrinking, .slower, now)
+  }
+
+  private mutating func endProbeUp(
+    _ rate: Double, _ usesProcessors: Bool, _ now: Double
+  ) -> ConcurrencyChange.Reason? {
+    let (gain, factor) = (rate / reference, Double(level) / Double(base))
+    guard gain - 1 >= max(0.03, Self.climbGain * (factor - 1)) else {
+      probed(gain, now)
+      probesUp = false
+      return move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
+    }
+    accept(rate)
+    interval = Self.probeInterval
+    guard !usesProcessors, level < ceiling else { return settle(now) }
+    return gain >= 1 + 0.7 * (factor - 1)
+      ? move(to: level * 2, .growing, .faster, now) : move(to: above, .probing(up: true), .faster, now)
+  }
+
+  private mutating func endProbeDown(_ rate: Double, _ now: Double) -> ConcurrencyChange.Reason? {
+    let gain = rate / reference
+    guard gain >= Self.keptRate else {
+      probed(gain, now)
+      probesUp = true
+      return move(to: base, .holding, .fewerSlower, now)
+    }
+    // The reference stays the better one, so that many small steps lose no more than one.
+    let best = max(rate, reference)
+    accept(rate)
+    reference = best
+    interval = Self.probeInterval
+    guard level > 1 else {
+      probesUp = true
+      return settle(now)
+    }
+    return move(to: below, .probing(up: false), gain > 1 / Self.keptRate ? .slower : .noGain, now)
+  }
+
+  private mutating func hold(
+    _ rate: Double, _ usesProcessors: Bool, _ now: Double
+  ) -> ConcurrencyChange.Reason? {
+    if reference <= 0 { reference = rate }
+    let ratio = rate / reference
+    deviations = ratio < Self.fallenRate || ratio > Self.risenRate ? deviations + 1 : 0
+    if deviations >= 2 {
+      deviations = 0
+      let isSoonAfterAnother = now < lastDeviation + Self.probeInterval / 2
+      lastDeviation = now
+      reference = rate
+      base = rest ?? level
+      interval = Self.probeInterval
+      nextProbe = now + interval
+      guard !usesProcessors, !isSoonAfterAnother else { return nil }
+      if ratio < 1, base > 1 {
+        let reason = move(to: Int(Double(base) * max(0.125, min(0.5, ratio))), .shrinking, .deviceSlower, now)
+        // The rate of a device that is crowded says nothing of what fewer operations come to.
+        reference = 0
+        return reason
+      }
+      return rest == nil && level < ceiling ? move(to: level * 2, .growing, .deviceFaster, now) : nil
+    }
+    if deviations == 0 { reference += (rate - reference) * 0.25 }
+    guard deviations == 0, now >= nextProbe, !usesProcessors, rest == nil else { return nil }
+    let up = probesUp && level < ceiling || level == 1
+    guard up ? level < ceiling : level > 1 else {
+      nextProbe = now + interval
+      return nil
+    }
+    return move(to: up ? above : below, .probing(up: up), .probe, now)
+  }
+
+  private var above: Int { max(level + 1, level + level / 3) }
+  private var below: Int { max(1, min(level - 1, level * 3 / 4)) }
+
+  private mutating func accept(_ rate: Double) {
+    base = level
+    reference = rate
+  }
+
+  /// Puts the next probe so far away that all of them cost a bounded part of the work.
+  private mutating func probed(_ gain: Double, _ now: Double) {
+    let lost = max(0, 1 - gain) * (Self.growthWindow + Self.holdWindow)
+    interval = min(Self.longestProbeInterval, max(interval, Self.probeInterval, lost / Self.probeCost))
+    nextProbe = now + interval
+  }
+
+  private mutating func settle(_ now: Double) -> ConcurrencyChange.Reason? {
+    phase = .holding
+    nextProbe = max(nextProbe, now + Self.probeInterval)
+    return nil
+  }
+
+  private mutating func move(
+    to target: Int, _ next: Phase, _ reason: ConcurrencyChange.Reason, _ now: Double
+  ) -> ConcurrencyChange.Reason? {
+    let old = level
+    phase = next
+    level = min(max(1, target), ceiling)
+    deviations = 0
+    window = nil
+    rest = nil
+    // What is under way ends first, and is not of the new number.
+    let latency = reference > 0 ? Double(old) * Self.bytesOfFile / reference : 0
+    settledAt = now + min(Self.longestSettling, max(0.01, latency))
+    guard level != old else {
+      phase = .holding
+      return nil
+    }
+    return reason
+  }
+}

@@ -1,0 +1,119 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Obeys a file while a run goes on (`--control`): what it says is what holds, and it is read again all the time.
+///
+/// Its lines are `concurrency N`, `concurrency auto`, `pause` and `resume`; of those that contradict each other the last one
+/// holds. Empty lines and those that begin with `#` say nothing. A file that is not there changes nothing.
+package final class RunControl: Sendable {
+  /// What a file asks for; nil where it says nothing.
+  package struct Wishes: Sendable, Hashable {
+    package enum Number: Sendable, Hashable {
+      case fixed(Int)
+      case auto
+    }
+
+    package var number: Number?
+    package var isPaused: Bool?
+    /// The first line that means nothing, from 1.
+    package var unknownLine: Int?
+
+    package init(_ content: [UInt8]) {
+      for (index, line) in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        .enumerated()
+      {
+        let words = line.split {
+          $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
+        }
+        .map { String(decoding: $0, as: UTF8.self) }
+        guard let first = words.first, !first.hasPrefix("#") else { continue }
+        switch (first, words.count) {
+        case ("pause", 1): isPaused = true
+        case ("resume", 1): isPaused = false
+        case ("concurrency", 2) where words[1] == "auto": number = .auto
+        case ("concurrency", 2):
+          guard let count = Int(words[1]), count > 0 else { fallthrough }
+          number = .fixed(count)
+        default: unknownLine = unknownLine ?? index + 1
+        }
+      }
+    }
+  }
+
+  private static let interval = DispatchTimeInterval.milliseconds(100)
+  private static let largest = 4096
+
+  private let path: PathBytes
+  private let run: RunContext
+  private let warn: @Sendable (BatchError) -> Void
+  /// What was read last; nil when there was no file.
+  private let content = Mutex<[UInt8]?>(nil)
+  private let queue = DispatchQueue(label: "batchproc.control")
+  // Dispatch objects may be used from any thread; their protocols do not say so.
+  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+  /// - Parameter warn: told of a line that means nothing.
+  package init(_ path: PathBytes, of run: RunContext, warn: @escaping @Sendable (BatchError) -> Void) {
+    self.path = path
+    self.run = run
+    self.warn = warn
+    timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.setEventHandler { [weak self] in self?.look() }
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    timer.schedule(deadline: .distantFuture)
+    timer.activate()
+  }
+
+  deinit {
+    timer.cancel()
+  }
+
+  /// Looks at once and then ten times a second.
+  package func start() {
+    queue.sync { look() }
+    timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(10))
+  }
+
+  /// Reads the file and does what is new in it.
+  package func look() {
+    guard let new = read() else { return }
+    let isNew = content.withLock { old in
+      defer { old = new }
+      return old != new
+    }
+    if isNew { apply(Wishes(new)) }
+  }
+
+  private func apply(_ wishes: Wishes) {
+    let concurrency = run.concurrency
+    let old = concurrency.isSuspended ? 0 : concurrency.current
+    switch wishes.number {
+    case .fixed(let count): concurrency.fix(run.affordable(count))
+    case .auto: concurrency.fix(nil)
+    case nil: break
+    }
+    if let isPaused = wishes.isPaused { concurrency.setSuspended(isPaused) }
+    let new = concurrency.isSuspended ? 0 : concurrency.current
+    if new != old { run.report(ConcurrencyChange(from: old, to: new, .control)) }
+    if let line = wishes.unknownLine {
+      warn(
+        BatchError(
+          .malformed, "line \(line) says none of 'concurrency N', 'concurrency auto', 'pause', 'resume'",
+          path: path))
+    }
+  }
+
+  /// Nil when there is no file to read: one that is being replaced.
+  private func read() -> [UInt8]? {
+    // Without O_NONBLOCK a FIFO would hold the timer for ever.
+    let opened = path.withCString {
+      run.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    }
+    guard opened >= 0 else { return nil }
+    let file = Descriptor(owning: opened)
+    var bytes = [UInt8](repeating: 0, count: Self.largest)
+    let count = bytes.withUnsafeMutableBytes { run.calls.read(file.raw, into: $0) }
+    return count < 0 ? nil : Array(bytes[..<count])
+  }
+}

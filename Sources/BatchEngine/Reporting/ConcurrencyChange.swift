@@ -1,0 +1,39 @@
+/// A change of the number of operations while a run goes on.
+public struct ConcurrencyChange: Sendable, Hashable {
+  /// Why the number was changed.
+  public enum Reason: String, Sendable, Hashable, CaseIterable {
+    /// To see whether another number is better.
+    case probe
+    /// The last step made the run faster, so that a further one follows.
+    case faster
+    /// More operations made the run slower.
+    case slower
+    /// More operations did not make the run faster.
+    case noGain = "no_gain"
+    /// Fewer operations made the run slower.
+    case fewerSlower = "fewer_slower"
+    case deviceSlower = "device_slower"
+    case deviceFaster = "device_faster"
+    /// The control file asks for it.
+    case control
+    /// The load of the machine is above the limit, or has fallen below it.
+    case load
+  }
+
+  public let old: Int
+  public let new: Int
+  public let reason: Reason
+  /// What the run came to in the last window, in files and bytes a second; 0 where it was not measured.
+  public let filesPerSecond: Double
+  public let bytesPerSecond: Double
+
+  public init(
+    from old: Int, to new: Int, _ reason: Reason, filesPerSecond: Double = 0, bytesPerSecond: Double = 0
+  ) {
+    self.old = old
+    self.new = new
+    self.reason = reason
+    self.filesPerSecond = filesPerSecond
+    self.bytesPerSecond = bytesPerSecond
+  }
+}

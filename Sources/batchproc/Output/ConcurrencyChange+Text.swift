@@ -1,0 +1,39 @@
+import BatchEngine
+
+extension ConcurrencyChange {
+  /// `concurrency 2 -> 8: more operations were faster (1,234 files/s, 12.3 MiB/s)`
+  var text: String {
+    var speed = ""
+    if filesPerSecond > 0 || bytesPerSecond > 0 {
+      let files = ByteCount.grouped(Int(min(filesPerSecond, 1e15)))
+      speed = " (\(files) files/s, \(ByteCount.text(Int64(min(bytesPerSecond, 1e18))))/s)"
+    }
+    if new == 0 { return "paused, \(reason.text)" }
+    if old == 0 { return "resumed at concurrency \(new), \(reason.text)" }
+    return "concurrency \(old) -> \(new): \(reason.text)\(speed)"
+  }
+}
+
+extension ConcurrencyChange.Reason {
+  fileprivate var text: String {
+    switch self {
+    case .probe: "measuring another number"
+    case .faster: "more operations were faster"
+    case .slower: "more operations were slower"
+    case .noGain: "more operations were not faster"
+    case .fewerSlower: "fewer operations were slower"
+    case .deviceSlower: "the device became slower"
+    case .deviceFaster: "the device became faster"
+    case .control: "the control file says so"
+    case .load: "because of the load of the machine"
+    }
+  }
+}
+
+extension ConcurrencyLimit {
+  /// `7 of 8 operations at once`, and how that number comes about.
+  var text: String {
+    if isSuspended { return "paused" }
+    return "\(runningCount) of \(current) operations at once" + (isFixed ? ", fixed" : "")
+  }
+}

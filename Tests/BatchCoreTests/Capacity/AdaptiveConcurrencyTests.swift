@@ -1,0 +1,174 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+
+/// A device in virtual time: so many requests are served at once, and each further one makes a new one slower.
+private struct VirtualDevice: Sendable {
+  /// Seconds of a request.
+  var latency: Double
+  var width = Int.max
+  /// The part of the latency that each request in service adds to a new one.
+  var penalty = 0.0
+  /// How far a latency may be from what it should be, as a part of it.
+  var jitter = 0.0
+}
+
+/// A run over files on a device, in virtual time, at a fixed or an adaptive concurrency.
+private struct VirtualRun {
+  private(set) var seconds = 0.0
+  /// Seconds that the second half of the files took.
+  private(set) var secondHalf = 0.0
+  private(set) var levels: [(time: Double, level: Int)] = []
+
+  /// - Parameters:
+  ///   - fixed: nil to adapt.
+  ///   - processor: seconds of computing for each file.
+  ///   - device: that of a moment.
+  init(
+    files total: Int, fixed: Int?, seed: UInt64 = 1, processor: Double = 0.0001, processors: Double = 2,
+    ceiling: Int = 64, device: (Double) -> VirtualDevice
+  ) {
+    var numbers = SeededNumbers(seed: seed)
+    var controller = AdaptiveConcurrency(start: 2, ceiling: ceiling, processors: processors)
+    var level = fixed ?? controller.level
+    var (time, nextReading, half) = (0.0, 0.01, 0.0)
+    var serving: [Double] = []
+    var (waiting, running, begun, done) = (0, 0, 0, 0)
+    levels = [(0, level)]
+    while done < total {
+      while running < level, begun < total {
+        running += 1
+        begun += 1
+        waiting += 1
+      }
+      let device = device(time)
+      while waiting > 0, serving.count < device.width {
+        waiting -= 1
+        let latency = device.latency * (1 + device.penalty * Double(serving.count))
+        serving.append(
+          time + latency * (1 + device.jitter * Double.random(in: -1...1, using: &numbers)))
+      }
+      let next = serving.min() ?? .infinity
+      time = min(next, nextReading)
+      if next <= nextReading {
+        serving.remove(at: serving.firstIndex(of: next) ?? 0)
+        running -= 1
+        done += 1
+        if done == total / 2 { half = time }
+      } else {
+        nextReading += 0.01
+        guard fixed == nil else { continue }
+        let reading = AdaptiveConcurrency.Reading(
+          time: .seconds(time), files: done, bytes: Int64(done) * 4096,
+          processorTime: .seconds(processor * Double(done)), running: running, hasMore: begun < total)
+        if controller.take(reading) != nil {
+          level = controller.level
+          levels.append((time, level))
+        }
+      }
+    }
+    (seconds, secondHalf) = (time, time - half)
+  }
+
+  /// The number of operations at a moment.
+  func level(at time: Double) -> Int { levels.last { $0.time <= time }?.level ?? 0 }
+}
+
+@Suite struct AdaptiveConcurrencyTests {
+  private static let sweep = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
+
+  @Test(
+    "5,000 files on a slow device: 90 % of the best fixed number, and 97 % in the second half",
+    arguments: [
+      VirtualDevice(latency: 0.004, penalty: 1.5), VirtualDevice(latency: 0.008, penalty: 2.5),
+      VirtualDevice(latency: 0.005, width: 16), VirtualDevice(latency: 0.020, width: 16),
+      VirtualDevice(latency: 0.040, width: 64), VirtualDevice(latency: 0.100, width: 64),
+      VirtualDevice(latency: 0.005, width: 16, jitter: 0.2),
+      VirtualDevice(latency: 0.060, width: 64, jitter: 0.1),
+    ])
+  private func reachesTheBest(device: VirtualDevice) {
+    let fixed = Self.sweep.map { VirtualRun(files: 5000, fixed: $0) { _ in device } }
+    let best = fixed.map(\.seconds).min() ?? 0
+    let bestHalf = fixed.map(\.secondHalf).min() ?? 0
+    let adaptive = VirtualRun(files: 5000, fixed: nil) { _ in device }
+    #expect(best / adaptive.seconds >= 0.9, "\(adaptive.levels)")
+    #expect(bestHalf / adaptive.secondHalf >= 0.97, "\(adaptive.levels)")
+  }
+
+  @Test("A device that becomes slow in the middle, and fast again, is followed within 2 s")
+  func followsChanges() {
+    let run = VirtualRun(files: 20_000, fixed: nil) { time in
+      (6..<12).contains(time)
+        ? VirtualDevice(latency: 0.004, penalty: 1.5) : VirtualDevice(latency: 0.040, width: 64)
+    }
+    #expect(run.level(at: 5.9) >= 48, "\(run.levels)")
+    #expect(run.level(at: 8) <= 2, "\(run.levels)")
+    #expect(run.level(at: 11.9) <= 2, "\(run.levels)")
+    #expect(run.level(at: 14) >= 48, "\(run.levels)")
+  }
+
+  @Test("Where the processors are busy nothing is tried", arguments: [1, 2, 4, 8])
+  func staysWhereProcessorsAreTheLimit(processors: Int) {
+    var controller = AdaptiveConcurrency(
+      start: processors, ceiling: 64, processors: Double(processors))
+    for turn in 0..<2000 {
+      let reason = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(10 * turn), files: 50 * turn, bytes: 200_000 * Int64(turn),
+          processorTime: .milliseconds(9 * processors * turn), running: processors, hasMore: true))
+      #expect(reason == nil)
+    }
+    #expect(controller.level == processors)
+  }
+
+  @Test func halfAProcessorIsUsedByHalfOfOne() {
+    var controller = AdaptiveConcurrency(start: 1, ceiling: 64, processors: 0.5)
+    for turn in 0..<500 {
+      _ = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(10 * turn), files: 50 * turn, bytes: 0,
+          processorTime: .milliseconds(5 * turn), running: 1, hasMore: true))
+    }
+    #expect(controller.level == 1)
+  }
+
+  @Test(arguments: [2, 3, 7, 20]) func isNeverAboveTheCeiling(ceiling: Int) {
+    let run = VirtualRun(files: 5000, fixed: nil, ceiling: ceiling) { _ in
+      VirtualDevice(latency: 0.02, width: 64)
+    }
+    #expect(run.levels.map(\.level).max() == ceiling)
+  }
+
+  @Test func nothingIsConcludedWhileNothingRuns() {
+    var controller = AdaptiveConcurrency(start: 4, ceiling: 64, processors: 2)
+    for turn in 0..<500 {
+      let reason = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(10 * turn), files: 0, bytes: 0, processorTime: .zero, running: 0, hasMore: false
+        ))
+      #expect(reason == nil)
+    }
+  }
+
+  /// Recorded on the slow device of the test support, one reading a line: milliseconds, files, bytes, milliseconds of
+  /// processors, operations that run, whether there were more, and the number that was decided upon.
+  @Test(arguments: ["disk", "ssd", "network", "change", "memory"])
+  func decidesAsInTheRecordedRun(name: String) throws {
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("SlowDevice/traces/\(name).tsv")
+    var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
+    let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+    #expect(lines.count > 10)
+    for line in lines {
+      let fields = line.split(separator: "\t").compactMap { Int($0) }
+      try #require(fields.count == 7)
+      _ = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(fields[0]), files: fields[1], bytes: Int64(fields[2]),
+          processorTime: .milliseconds(fields[3]), running: fields[4], hasMore: fields[5] == 1))
+      #expect(controller.level == fields[6], "at \(fields[0]) ms")
+    }
+  }
+}
