@@ -42,7 +42,8 @@ public struct BatchRunner: Sendable {
     context.descriptors.anchors.closeAll()
     let summary = RunSummary(
       counts: context.counters.snapshot, stopped: context.cancellation.reason,
-      elapsed: ContinuousClock.now - start, concurrency: context.concurrency.current)
+      elapsed: ContinuousClock.now - start,
+      concurrency: context.options.mostConcurrency == nil ? nil : context.concurrency.current)
     return RunOutcome(summary: summary, result: result)
   }
 

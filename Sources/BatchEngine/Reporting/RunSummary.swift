@@ -5,10 +5,10 @@ public struct RunSummary: Sendable {
   public let stopped: BatchError?
   /// By a clock that is never set back.
   public let elapsed: Duration
-  /// Operations at once when the run ended.
-  public let concurrency: Int
+  /// Operations at once when the run ended; nil where the options fixed the number.
+  public let concurrency: Int?
 
-  public init(counts: Counters.Snapshot, stopped: BatchError?, elapsed: Duration, concurrency: Int = 1) {
+  public init(counts: Counters.Snapshot, stopped: BatchError?, elapsed: Duration, concurrency: Int? = nil) {
     self.concurrency = concurrency
     self.counts = counts
     self.stopped = stopped

@@ -96,7 +96,7 @@ final class JSONReporter: Reporter {
         line.add("changed", summary.counts.changed)
         line.add("bytes", summary.counts.byteCount)
         for (count, word) in text.tallies { line.add(word, count) }
-        line.add("concurrency", summary.concurrency)
+        if let concurrency = summary.concurrency { line.add("concurrency", concurrency) }
         line.add("complete", summary.stopped == nil)
         line.add("seconds", stopwatch.seconds)
       }

@@ -70,8 +70,11 @@ final class TextReporter: Reporter {
   func summary(_ summary: RunSummary, text: SummaryText) {
     tellFolded()
     guard !isQuiet else { return }
-    let concurrency = wasChanged.load(ordering: .relaxed) ? ", -j \(summary.concurrency) at the end" : ""
-    diagnostics.print(text.line(seconds: stopwatch.seconds) + concurrency)
+    var line = text.line(seconds: stopwatch.seconds)
+    if wasChanged.load(ordering: .relaxed), let number = summary.concurrency {
+      line += ", -j \(number) at the end"
+    }
+    diagnostics.print(line)
   }
 
   private func report(_ error: BatchError, as severity: Diagnostics.Severity) {
