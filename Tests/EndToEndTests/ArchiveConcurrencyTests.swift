@@ -54,10 +54,8 @@ struct ArchiveConcurrencyTests {
     #expect(run.status == 0 && run.text == "", "\(run.text.prefix(3000))\(run.errorText)")
   }
 
-  @Test(
-    "is extracted to the same files with the same messages in the same order, with and without --keep-going",
-    arguments: ["tar", "tar.zst", "tar.gz", "tar.xz"], [true, false])
-  func extracted(format: String, hasIndex: Bool) throws {
+  /// Makes an archive of folders, files, links and a FIFO.
+  private func makeArchive(_ format: String, hasIndex: Bool) throws {
     let made = try t.shell(
       """
       for d in 1 2 3 4 5 6; do
@@ -69,27 +67,63 @@ struct ArchiveConcurrencyTests {
       if \(hasIndex); then $BP archive -q --no-fsync --stride 20 -o a.\(format) t; else tar caf a.\(format) t; fi
       """)
     try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  /// All that lies in a folder, as Python has it.
+  private static let tree = """
+    import hashlib, shutil, time
+    begin = time.time()
+    def tree(root):
+        found = []
+        for folder, folders, names in os.walk(root):
+            for name in folders + names:
+                path = os.path.join(folder, name); status = os.lstat(path); content = ''
+                if stat.S_ISREG(status.st_mode): content = hashlib.md5(open(path, 'rb').read()).hexdigest()
+                if stat.S_ISLNK(status.st_mode): content = os.readlink(path)
+                # What is not described has the time of the run.
+                modified = status.st_mtime_ns if status.st_mtime < begin - 100 else 0
+                found.append((os.path.relpath(path, root), status.st_mode, content, modified, status.st_nlink))
+        return tuple(sorted(found))
+    """
+
+  @Test(
+    "is extracted to the same files with the same messages in the same order, with and without --keep-going",
+    arguments: ["tar", "tar.zst", "tar.gz", "tar.xz"], [true, false])
+  func extracted(format: String, hasIndex: Bool) throws {
+    try makeArchive(format, hasIndex: hasIndex)
     let run = try compare(
       "a.\(format)", flips: "random.choice([1, 1, 3])", rounds: Campaign.cases(20),
       """
-      import hashlib, shutil, time
-      begin = time.time()
-      def tree(root):
-          found = []
-          for folder, folders, names in os.walk(root):
-              for name in folders + names:
-                  path = os.path.join(folder, name); status = os.lstat(path); content = ''
-                  if stat.S_ISREG(status.st_mode): content = hashlib.md5(open(path, 'rb').read()).hexdigest()
-                  if stat.S_ISLNK(status.st_mode): content = os.readlink(path)
-                  # What is not described has the time of the run.
-                  modified = status.st_mtime_ns if status.st_mtime < begin - 100 else 0
-                  found.append((os.path.relpath(path, root), status.st_mode, content, modified, status.st_nlink))
-          return tuple(sorted(found))
+      \(Self.tree)
       def run(concurrency):
           found = []
           for options in (['-v'], ['-v', '--keep-going'], ['--json']):
               shutil.rmtree('o', ignore_errors=True); os.mkdir('o')
               found.append(words(concurrency, 'extract', *options, '--no-fsync', '-C', 'o', 'b') + (tree('o'),))
+          return tuple(found)
+      """)
+    #expect(run.status == 0 && run.text == "", "\(run.text.prefix(3000))\(run.errorText)")
+  }
+
+  @Test(
+    "replaces the same files of a folder that has some of them", arguments: ["tar", "tar.zst"], [true, false])
+  func replaced(format: String, hasIndex: Bool) throws {
+    try makeArchive(format, hasIndex: hasIndex)
+    let run = try compare(
+      "a.\(format)", flips: "random.choice([1, 1, 3])", rounds: Campaign.cases(20),
+      """
+      \(Self.tree)
+      for folder, age in (('1', 9), ('3', 11), ('5', 9)):
+          os.makedirs('p/t/' + folder, exist_ok=True)
+          for name in range(1, 31):
+              path = 'p/t/%s/%d' % (folder, name)
+              open(path, 'w').write('what was there'); os.utime(path, (age * 10**8, age * 10**8))
+      def run(concurrency):
+          found = []
+          for options in (['--overwrite', 'always'], ['--overwrite', 'newer', '--keep-going']):
+              shutil.rmtree('o', ignore_errors=True); shutil.copytree('p', 'o')
+              found.append(
+                  words(concurrency, 'extract', '-v', *options, '--no-fsync', '-C', 'o', 'b') + (tree('o'),))
           return tuple(found)
       """)
     #expect(run.status == 0 && run.text == "", "\(run.text.prefix(3000))\(run.errorText)")

@@ -62,7 +62,7 @@ package struct CompressSource: BatchSource {
   }
 
   private mutating func item(for record: FileRecord) throws(BatchError) -> CompressItem {
-    if options.naming.isOutput(record) { return .compressed(record) }
+    if options.naming.isOutput(record, calls: tree.calls) { return .compressed(record) }
     let target = options.naming.target(of: record.path) ?? record.path
     switch claims?.claim(target, for: record) ?? .granted {
     case .granted: break

@@ -100,7 +100,9 @@ package struct DecompressJob: BatchJob {
 
     /// Whether another file beside a source is after the same output, which has been reported.
     private func reportsRival(of record: FileRecord, _ target: PathBytes, _ context: ChunkContext) -> Bool {
-      guard let rival = OutputRivals.rival(of: record, target: target) else { return false }
+      guard let rival = OutputRivals.rival(of: record, target: target, calls: context.run.calls) else {
+        return false
+      }
       context.report(
         Problem(
           .unreadable,

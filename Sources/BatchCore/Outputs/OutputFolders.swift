@@ -20,6 +20,8 @@ final class OutputFolders: Sendable {
   let devices: OutputDevices
   /// By which outputs get their names and their folders reach the disk.
   let commits: any CommitCalls
+  /// By which folders are opened and outputs looked for.
+  var calls: any FileSystemCalls { opener.calls }
   private let opener: DirectoryOpener
   private let mirrored: MirroredFolders?
   private let mostOperands: Int

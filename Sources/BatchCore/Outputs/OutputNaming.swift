@@ -55,7 +55,7 @@ package struct OutputNaming: Sendable, Hashable {
   }
 
   /// Whether a file is the output of an earlier run: its source stands beside it with the same time.
-  func isOutput(_ record: FileRecord) -> Bool {
+  func isOutput(_ record: FileRecord, calls: any FileSystemCalls) -> Bool {
     guard directory == nil, case .adding(let suffix) = direction else { return false }
     let path = record.path
     let name = path.lastComponent
@@ -64,7 +64,7 @@ package struct OutputNaming: Sendable, Hashable {
     }
     var raw = stat()
     let result = PathBytes(path.bytes.dropLast(suffix.bytes.count)).withCString {
-      fstatat(AT_FDCWD, $0, &raw, AT_SYMLINK_NOFOLLOW)
+      calls.status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw)
     }
     guard result == 0 else { return false }
     let source = FileStatus(raw)

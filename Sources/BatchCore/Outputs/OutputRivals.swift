@@ -29,10 +29,8 @@ struct OutputRivals {
   }
 
   /// Another file in the source's folder with the same output; nil when there is none.
-  static func rival(of record: FileRecord, target: PathBytes) -> PathBytes? {
+  static func rival(of record: FileRecord, target: PathBytes, calls: any FileSystemCalls) -> PathBytes? {
     let source = record.path
-    // Where links are read they are sources too.
-    let flags = record.followsLinks ? 0 : AT_SYMLINK_NOFOLLOW
     let folder = source.bytes[..<source.lastComponent.startIndex]
     let stem = target.lastComponent
     for (suffix, replacement) in OutputNaming.suffixes {
@@ -41,7 +39,10 @@ struct OutputRivals {
       let path = PathBytes(Array(folder) + name)
       guard path != source else { continue }
       var raw = stat()
-      let result = path.withCString { fstatat(AT_FDCWD, $0, &raw, flags) }
+      // Where links are read they are sources too.
+      let result = path.withCString {
+        calls.status(of: $0, at: AT_FDCWD, followingLinks: record.followsLinks, into: &raw)
+      }
       if result == 0, FileStatus(raw).kind == .regular { return path }
     }
     return nil

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// Holds a run back while the machine's load average is above a limit (`--max-load`): first half of the operations go on, then
-/// none, and in the same steps all of them again.
+/// Holds a run back while the machine's load average is above a limit: first half of the operations go on, then none, and in
+/// the same steps all of them again.
 package final class LoadGovernor: Sendable {
   /// How far a run is held back.
   package enum Pressure: Int, Sendable {

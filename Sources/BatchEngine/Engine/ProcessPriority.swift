@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// How a run competes with others for processor and disk (`--qos`).
+/// How a run competes with others for processor and disk.
 package enum ProcessPriority: String, Sendable, CaseIterable {
   /// Last in line: nice 19 and the idle class of I/O.
   case background

@@ -1,12 +1,12 @@
-/// What a run does about each class of event (`--on EVENT=ACTION`).
+/// What a run does about each class of event.
 public struct EventPolicy: Sendable, Hashable {
   /// What is done about one event.
   public enum Action: Sendable, Hashable {
-    /// Noted under `-v` only; the path counts as skipped, or as done where it could be processed.
+    /// Reported as a note; the path counts as skipped, or as done where it could be processed.
     case ok
-    /// Said on stderr, without an effect on the exit status.
+    /// Reported as a warning; the path counts as with ``ok``.
     case warn
-    /// Said on stderr; the path counts as failed.
+    /// Reported as a failure; the path counts as failed.
     case fail
     /// Tried again up to this many times (1 or more), then ``fail``.
     case retry(Int)

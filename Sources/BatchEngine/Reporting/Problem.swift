@@ -1,6 +1,6 @@
 /// Something about one path of the tree that a run met and went on from.
 public struct Problem: Sendable, Hashable {
-  /// The classes of events that `--on EVENT=ACTION` sets a policy for, and those that have a fixed one.
+  /// The classes of events: those that ``EventPolicy`` sets an action for, and those that are always failures.
   public enum Event: String, Sendable, Hashable, CaseIterable {
     /// Listed, and gone when it was to be read.
     case vanished

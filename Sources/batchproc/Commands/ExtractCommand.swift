@@ -5,6 +5,8 @@ import BatchEngine
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
   private let common: CommonOptions
+  /// The folder of a file that is named, the one that it was staged in, and a large file that grows.
+  private static let descriptorsOfCollector = 3
   let session: Session
   private let tally: TransformTally
 
@@ -14,7 +16,7 @@ struct ExtractCommand: Command {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
     self.common = common
     var tally: TransformTally?
-    session = try Session(common, environment: environment) { reporter in
+    session = try Session(common, environment: environment, inputs: Self.descriptorsOfCollector) { reporter in
       let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
       return new

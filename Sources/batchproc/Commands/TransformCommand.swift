@@ -54,7 +54,10 @@ struct TransformCommand: Command {
     let tree = session.context.tree(operands.counted, options: walk)
     if common.dryRun {
       return DryRun(session: session, verb: "would write").run(
-        over: tree, total: total, operandCount: operands.count, name: options.plannedOutput)
+        over: tree, total: total, operandCount: operands.count
+      ) { [context = session.context] (record) throws(BatchError) in
+        try options.plannedOutput(of: record, in: context)
+      }
     }
     let outcome: RunOutcome<TransformCounts>
     if compresses {

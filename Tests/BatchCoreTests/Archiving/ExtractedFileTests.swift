@@ -50,12 +50,26 @@ final class ExtractedFileTests {
       #expect(temporary.names().allSatisfy { $0 == "new" })
       let isTaken = temporary.exists("new")
       do throws(BatchError) {
-        try file.link(as: "new", in: root.raw)
-        #expect(!isTaken)
+        let temporary = try file.link(as: "new", in: root.raw, [], among: nil)
+        #expect(!isTaken && temporary == nil)
       } catch {
         #expect(isTaken && error.code == .invalid)
       }
     }
+    #expect(temporary.names() == ["new"])
+  }
+
+  @Test("gets a temporary name where its name was taken meanwhile and may be replaced")
+  func takenMeanwhile() throws {
+    try temporary.file("new", "old")
+    guard let file = try ExtractedFile.unnamed(in: root.raw, permissions: 0o640) else {
+      Issue.record("no file without a name")
+      return
+    }
+    let linked = try file.link(as: "new", in: root.raw, [], among: files)
+    let name = try #require(linked)
+    #expect(temporary.text("new") == "old" && temporary.exists(PathBytes(name.bytes)))
+    files = nil
     #expect(temporary.names() == ["new"])
   }
 

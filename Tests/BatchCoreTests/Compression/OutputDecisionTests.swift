@@ -22,7 +22,9 @@ struct OutputDecisionTests {
   ) -> OutputDecision {
     var options = TransformOptions(naming: OutputNaming(direction, directory: nil))
     change(&options)
-    return .of(fixture.path(target), for: source, options, in: try? OutputFolder(of: fixture.path(target)))
+    let calls = LinuxCalls()
+    let folder = try? OutputFolder(of: fixture.path(target), calls: calls)
+    return .of(fixture.path(target), for: source, options, in: folder, calls: calls)
   }
 
   private func reason(_ decision: OutputDecision) -> String? {

@@ -71,7 +71,8 @@ struct OutputClaimsTests {
         directory: record.directory, names: NameArena(name: record.path.lastComponent), nameOffset: 0,
         status: record.status, followsLinks: followsLinks)
       let target = OutputNaming(.removing, directory: "o").target(of: record.path)
-      return OutputRivals.rival(of: found, target: try #require(target)).map { fixture.relative($0) }
+      let rival = OutputRivals.rival(of: found, target: try #require(target), calls: LinuxCalls())
+      return rival.map { fixture.relative($0) }
     }
     #expect(try rival("r/a.gz") == nil)
     #expect(try rival("r/b.tgz") == "r/b.tar.zst")

@@ -51,19 +51,33 @@ final class ExtractionLane {
     return result == 0 ? FileStatus(raw) : nil
   }
 
-  /// - Returns: whether to go on; false when what is there is as new.
+  /// What is to be done about what has the name of a member.
+  enum Standing {
+    /// Nothing has it.
+    case free
+    case replaced
+    /// It is as new.
+    case kept
+  }
+
   /// - Throws: `invalid` when the name is taken for good.
-  func mayTake(_ order: ExtractionOrder, in folder: Int32) throws(BatchError) -> Bool {
-    guard let status = status(of: order.place.name, in: folder) else { return true }
+  func standing(of order: ExtractionOrder, in folder: Int32) throws(BatchError) -> Standing {
+    guard let status = status(of: order.place.name, in: folder) else { return .free }
     guard status.kind != .directory else { throw ExtractedFile.failure(EISDIR) }
     switch options.overwriting {
     case .never: throw ExtractedFile.failure(EEXIST)
-    case .always: return true
+    case .always: return .replaced
     case .newer:
       let new = order.entry.modified
       let old = status.modified
-      return (new.seconds, new.nanoseconds) > (old.seconds, old.nanoseconds)
+      return (new.seconds, new.nanoseconds) > (old.seconds, old.nanoseconds) ? .replaced : .kept
     }
+  }
+
+  /// - Returns: whether to go on; false when what is there is as new.
+  /// - Throws: `invalid` when the name is taken for good.
+  func mayTake(_ order: ExtractionOrder, in folder: Int32) throws(BatchError) -> Bool {
+    try standing(of: order, in: folder) != .kept
   }
 
   // MARK: Folders and files
@@ -84,8 +98,9 @@ final class ExtractionLane {
 
   /// Makes a file with content and metadata in the folder that it goes to.
   ///
-  /// Where nothing is replaced it gets its name at once: a temporary one and a rename take a fifth more CPU time, and what
-  /// is new can be removed when it turns out to lie behind damage.
+  /// Where nothing has its name, it gets that at once: a temporary one and a rename take a fifth more CPU time, and what
+  /// is new can be removed when it turns out to lie behind damage. What would replace another file waits under a temporary
+  /// name, unless damage does not end the extraction.
   ///
   /// - Returns: nil where what is there is as new.
   /// - Throws: what `fill` throws; `unwritable`; `invalid` when the name is taken.
@@ -95,22 +110,36 @@ final class ExtractionLane {
     let parent = try parent(of: order.place)
     // A name that is taken shows when the file is to get it; looking before is for what takes time to make.
     let isSmall = order.entry.size <= Self.smallFile
-    if options.overwriting != .never || !isSmall, try !mayTake(order, in: parent) { return nil }
+    let isLooked = options.overwriting != .never || !isSmall
+    let standing = isLooked ? try standing(of: order, in: parent) : .free
+    if standing == .kept { return nil }
     let metadata = metadata(of: order)
     var permissions = metadata.permissions
-    if options.overwriting == .never, order.entry.kind == .file,
+    if standing == .free, order.entry.kind == .file,
       let file = try ExtractedFile.unnamed(in: parent, permissions: permissions)
     {
       let losses = try self.fill(file, order, metadata, permissions, fill)
-      try link(file, order, in: parent)
-      return .named(MadeFile(order, losses: losses))
+      guard let name = try link(file, order, in: parent, among: files) else {
+        return .named(MadeFile(order, losses: losses))
+      }
+      return try publishEarly(
+        StagedFile(name: name, folder: order.place.parent, losses: losses), as: order)
     }
     // Until it has its owner, a file that others see is its owner's alone.
     if !metadata.isOwned(like: given?.status) { permissions = 0o600 }
     let file = try ExtractedFile(
       in: parent, order.place.parent, permissions: permissions, isLocked: !isSmall, among: files())
     let losses = try self.fill(file, order, metadata, permissions, fill)
-    return .staged(try file.stage(in: order.place.parent, losses: losses))
+    return try publishEarly(try file.stage(in: order.place.parent, losses: losses), as: order)
+  }
+
+  /// Gives a file its name where no row decides about it.
+  ///
+  /// - Returns: nil where what is there is as new.
+  private func publishEarly(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> Made? {
+    guard options.keepsGoing, order.entry.kind == .file else { return .staged(file) }
+    guard case .made = try publish(file, as: order) else { return nil }
+    return .named(MadeFile(order, losses: file.losses))
   }
 
   private func fill(
@@ -122,11 +151,15 @@ final class ExtractionLane {
     return metadata.apply(to: file.descriptor, having: given(file.descriptor, permissions))
   }
 
+  /// - Returns: the temporary name of a file that would replace what came meanwhile; nil for one that has its name.
   private func link(
-    _ file: consuming ExtractedFile, _ order: ExtractionOrder, in parent: Int32
-  ) throws(BatchError) {
+    _ file: consuming ExtractedFile, _ order: ExtractionOrder, in parent: Int32,
+    among files: () -> StagedFiles
+  ) throws(BatchError) -> TemporaryName? {
+    let isReplacing = options.overwriting != .never
     do throws(BatchError) {
-      try file.link(as: order.place.name, in: parent)
+      return try file.link(
+        as: order.place.name, in: parent, order.place.parent, among: isReplacing ? files() : nil)
     } catch {
       // Says so where it is a folder that has the name.
       if error.errno == 0 { _ = try mayTake(order, in: parent) }

@@ -194,16 +194,35 @@ struct ExtractedFile: ~Copyable {
 
   /// Closes a file that has no name, and gives it one.
   ///
+  /// - Parameters:
+  ///   - folder: an open folder.
+  ///   - path: that of the folder below the target.
+  ///   - files: give it a temporary name where the name is taken; nil for a file that replaces nothing.
+  /// - Returns: the temporary name; nil when it has the name that was asked for.
   /// - Throws: `invalid` when the name is taken.
-  consuming func link(as name: PathBytes, in folder: Int32) throws(BatchError) {
-    let failed = UnnamedFile.link(file.raw, as: name, in: folder)
+  consuming func link(
+    as name: PathBytes, in folder: Int32, _ path: ArraySlice<UInt8>, among files: StagedFiles?
+  ) throws(BatchError) -> TemporaryName? {
+    let raw = file.raw
+    var failed = UnnamedFile.link(raw, as: name, in: folder)
+    var temporary: TemporaryName?
+    if failed == EEXIST, let files {
+      let new = TemporaryName()
+      failed = -Int32(
+        truncatingIfNeeded: files.add(new, in: path) {
+          -Int(UnnamedFile.link(raw, as: PathBytes(new.bytes), in: folder))
+        })
+      temporary = new
+    }
+    if failed == ECANCELED { throw BatchError.syscall("create", errno: failed).recoded(.cancelled) }
     guard failed == 0 else { throw Self.failure(failed) }
     do throws(BatchError) {
       try close()
     } catch {
-      _ = name.withCString { unlinkat(folder, $0, 0) }
+      _ = (temporary.map { PathBytes($0.bytes) } ?? name).withCString { unlinkat(folder, $0, 0) }
       throw error
     }
+    return temporary
   }
 
   /// Gives a file its final name.

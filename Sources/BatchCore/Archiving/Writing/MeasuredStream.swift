@@ -1,4 +1,5 @@
 import BatchEngine
+import Synchronization
 
 /// Passes bytes on, and knows afterwards how many there were and what they were.
 final class MeasuredStream: ResultStream {
@@ -12,16 +13,16 @@ final class MeasuredStream: ResultStream {
   }
 
   private let stream: any ResultStream
-  private let measure: Locked<Measure>
+  private let measure: Mutex<Measure>
 
   /// - Parameter algorithm: of the digest of all bytes.
   init(_ stream: any ResultStream, _ algorithm: DigestAlgorithm) throws(BatchError) {
     self.stream = stream
-    measure = Locked(try Measure(algorithm))
+    measure = Mutex(try Measure(algorithm))
   }
 
   func write(_ bytes: [UInt8]) throws(BatchError) {
-    try measure.use { (measure) throws(BatchError) in
+    try measure.withLock { (measure) throws(BatchError) in
       try withBytes(of: bytes) { (raw) throws(BatchError) in try measure.digest.update(raw) }
       measure.count += UInt64(bytes.count)
     }
@@ -32,7 +33,7 @@ final class MeasuredStream: ResultStream {
 
   /// All that was written up to now, as a stretch that begins at an offset.
   func stretch(from start: UInt64) throws(BatchError) -> WrittenArchive.Stretch {
-    try measure.use { (measure) throws(BatchError) in
+    try measure.withLock { (measure) throws(BatchError) in
       WrittenArchive.Stretch(
         bytes: start..<(start + measure.count), digest: try measure.digest.finish())
     }

@@ -200,7 +200,7 @@ struct OutputLinker: Sendable {
     case EEXIST:
       if try folder.look(at: name)?.identity == output { return }
       if case .refused(let error) = OutputDecision.of(
-        further.target, for: further.record, options, in: folder)
+        further.target, for: further.record, options, in: folder, calls: folders.calls)
       {
         throw error
       }

@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 /// Whether the output of a source is to be written, by what has its name already.
@@ -15,17 +14,19 @@ package enum OutputDecision: Sendable, Hashable {
 
   /// Looks at what has the name; reads its first bytes where it would give way.
   ///
-  /// - Parameter folder: the target's; nil only for a plan, which resolves the path as it is.
+  /// - Parameters:
+  ///   - folder: the target's; nil only for a plan, which resolves the path as it is.
+  ///   - calls: those of the run.
   static func of(
-    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OutputFolder? = nil
+    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OutputFolder? = nil,
+    calls: any FileSystemCalls
   ) -> OutputDecision {
     // Were there something all the same, it would not be replaced.
     if folder?.isNew == true { return .write(isReplacing: false) }
     let (base, name) = folder.map { ($0.raw, PathBytes(target.lastComponent)) } ?? (AT_FDCWD, target)
     var raw = stat()
-    let result = name.withCString { fstatat(base, $0, &raw, AT_SYMLINK_NOFOLLOW) }
-    guard result == 0 else {
-      let number = errno
+    let number = -name.withCString { calls.status(of: $0, at: base, followingLinks: false, into: &raw) }
+    guard number == 0 else {
       if number == ENOENT || number == ENOTDIR { return .write(isReplacing: false) }
       return .refused(.syscall("look at the output", errno: number, path: target))
     }
@@ -44,7 +45,7 @@ package enum OutputDecision: Sendable, Hashable {
       return options.removesSource ? .rewrite : .upToDate(output.identity)
     }
     if output.modified.isBefore(source.status.modified) {
-      if case .adding = options.naming.direction, !isCompressed(name, in: base) {
+      if case .adding = options.naming.direction, !isCompressed(name, in: base, calls) {
         return .refused(
           BatchError(
             .invalid, "is in the way of the output: it is not compressed", path: target,
@@ -75,14 +76,15 @@ package enum OutputDecision: Sendable, Hashable {
   }
 
   /// Whether a file is in a compressed format, as every output of an earlier run is.
-  private static func isCompressed(_ name: PathBytes, in folder: Int32) -> Bool {
-    let opened = name.withCString { path in
-      retrying { Int(clinux_openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)) }
-    }
+  private static func isCompressed(
+    _ name: PathBytes, in folder: Int32, _ calls: any FileSystemCalls
+  ) -> Bool {
+    let opened = name.withCString { calls.open($0, at: folder, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK) }
     guard opened >= 0 else { return false }
-    let file = Descriptor(owning: Int32(opened))
+    let file = Descriptor(owning: opened)
+    let raw = file.raw
     var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
-    let count = retrying { pread(file.raw, &start, start.count, 0) }
+    let count = start.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }
     return count > 0 && CompressionFormat.detect(Array(start[..<count])) != nil
   }
 }

@@ -20,7 +20,7 @@ struct OutputPlan {
     // In a mirrored folder that is not there yet there is nothing.
     decision =
       if let folder = place.target {
-        OutputDecision.of(target, for: record, options, in: folder)
+        OutputDecision.of(target, for: record, options, in: folder, calls: folders.calls)
       } else {
         .write(isReplacing: false)
       }

@@ -30,10 +30,13 @@ package struct TransformOptions: Sendable {
 
   /// Where the output of a source would go; nil when the source would be skipped without being read.
   ///
+  /// - Parameter run: that the source was found in.
   /// - Throws: why the run would refuse it.
-  package func plannedOutput(of source: FileRecord) throws(BatchError) -> PathBytes? {
-    guard !naming.isOutput(source), let target = naming.target(of: source.path) else { return nil }
-    switch OutputDecision.of(target, for: source, self) {
+  package func plannedOutput(of source: FileRecord, in run: RunContext) throws(BatchError) -> PathBytes? {
+    guard !naming.isOutput(source, calls: run.calls), let target = naming.target(of: source.path) else {
+      return nil
+    }
+    switch OutputDecision.of(target, for: source, self, calls: run.calls) {
     case .write, .rewrite: return target
     case .upToDate: return nil
     case .refused(let error): throw error

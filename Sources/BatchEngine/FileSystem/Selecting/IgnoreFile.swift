@@ -1,4 +1,4 @@
-/// A file of patterns: `.gitignore`, or what `--exclude-from` names.
+/// A file of patterns: `.gitignore`, or one that a rule of a ``PathFilter`` names.
 enum IgnoreFile {
   /// Larger files are no pattern files, but a device or a mistake.
   private static let longest = 16 << 20

@@ -1,8 +1,8 @@
-/// Which entries of a tree are taken, by the rules of the command line and by `.gitignore` files.
+/// Which entries of a tree are taken, by rules and by `.gitignore` files.
 ///
 /// How an entry is judged:
-/// 1. The rules of the command line in their order: the last one that matches decides.
-/// 2. When none matches, and all rules are of `--include`, a file is skipped. Folders are
+/// 1. The rules in their order: the last one that matches decides.
+/// 2. When none matches, and all rules are ``Rule/include(_:)``, a file is skipped. Folders are
 ///    entered all the same, because files below may match.
 /// 3. Otherwise, with a scope, `.git` is skipped and the `.gitignore` files decide: the deepest file
 ///    with a line that matches, and in it the last such line.
@@ -17,15 +17,14 @@ public struct PathFilter: Sendable {
     case skip
   }
 
-  /// One option of the command line.
+  /// One rule of the caller. Patterns are those of gitignore(5), as bytes.
   public enum Rule: Sendable, Hashable {
-    /// `--exclude GLOB`: skips what matches; with a `!` in front it takes it.
+    /// Skips what matches the pattern; with a `!` in front it takes it.
     case exclude([UInt8])
-    /// `--include GLOB`: takes what matches, also when an earlier rule or a `.gitignore` skips it; with a `!`
+    /// Takes what matches the pattern, also when an earlier rule or a `.gitignore` skips it; with a `!`
     /// in front it skips it. `dir/` stands for the folder and everything below it.
     case include([UInt8])
-    /// `--exclude-from FILE`: the lines of the file, each as by `--exclude`, with the comments and
-    /// trailing spaces of gitignore(5).
+    /// The lines of a file, each as ``exclude(_:)``, with the comments and trailing spaces of gitignore(5).
     case excludeFrom(PathBytes)
   }
 

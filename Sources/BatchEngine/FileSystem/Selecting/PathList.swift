@@ -1,6 +1,6 @@
 import Glibc
 
-/// The paths that a file or a stream lists, one a line or one up to each NUL (`--files-from`).
+/// The paths that a file or a stream lists, one a line or one up to each NUL.
 package struct PathList: Sequence, Sendable {
   /// A longer path could not be opened; what follows it may be no list at all.
   private static let longestPath = 1 << 20
