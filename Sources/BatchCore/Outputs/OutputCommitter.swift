@@ -54,6 +54,7 @@ final class OutputCommitter: Sendable {
 
   /// Takes a place for one more output, as soon as there is one.
   func reserve() {
+    TokenOrder.place.take()
     while true {
       let isTaken = state.withLock { state in
         guard state.open < limit else {

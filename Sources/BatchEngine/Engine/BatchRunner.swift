@@ -203,6 +203,10 @@ public struct BatchRunner: Sendable {
       guard !cancellation.isCancelled else { return nil }
       bench.hold(
         descriptors: job.descriptors, memory: chunk.isLarge ? FileReader.largeMemory : FileReader.bufferSize)
+      #if DEBUG
+        TokenOrder.held = .memory
+        defer { TokenOrder.held = nil }
+      #endif
       let chunkContext = ChunkContext(bench: bench, run: context)
       var output = Job.Worker.Output()
       do throws(BatchError) {

@@ -26,14 +26,18 @@ package struct DescriptorBudget: Sendable {
   package func withDescriptors<Result, Failure: Error>(
     _ count: Int, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try budget.withTokens(count, body)
+    TokenOrder.descriptors.take()
+    return try budget.withTokens(count, body)
   }
 
   /// Whether somebody may be waiting for descriptors.
   var isAwaited: Bool { budget.isAwaited }
 
   /// Waits until `count` descriptors are free and takes them, until ``giveBack(_:)``.
-  func take(_ count: Int) { _ = budget.acquire(count) }
+  func take(_ count: Int) {
+    TokenOrder.descriptors.take()
+    _ = budget.acquire(count)
+  }
 
   func giveBack(_ count: Int) { budget.release(min(count, budget.capacity)) }
 }

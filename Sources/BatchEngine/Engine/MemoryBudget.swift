@@ -14,14 +14,18 @@ package struct MemoryBudget: Sendable {
   package func withMemory<Result, Failure: Error>(
     _ byteCount: Int, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try budget.withTokens(Self.pages(byteCount), body)
+    TokenOrder.memory.take()
+    return try budget.withTokens(Self.pages(byteCount), body)
   }
 
   /// Whether somebody may be waiting for memory.
   var isAwaited: Bool { budget.isAwaited }
 
   /// Waits until `byteCount` bytes are free and takes them, until ``giveBack(_:)``.
-  func take(_ byteCount: Int) { _ = budget.acquire(Self.pages(byteCount)) }
+  func take(_ byteCount: Int) {
+    TokenOrder.memory.take()
+    _ = budget.acquire(Self.pages(byteCount))
+  }
 
   func giveBack(_ byteCount: Int) { budget.release(min(Self.pages(byteCount), budget.capacity)) }
 

@@ -1,0 +1,33 @@
+import Glibc
+
+/// The order in which everybody takes what is scarce, so that nobody waits in a circle: descriptors, memory, a place for
+/// an output. Debug builds assert it for the thread that processes a chunk; in others nothing is kept.
+package enum TokenOrder: Int, Comparable {
+  case descriptors = 1
+  case memory
+  case place
+
+  package static func < (left: TokenOrder, right: TokenOrder) -> Bool { left.rawValue < right.rawValue }
+
+  private static let key: pthread_key_t = {
+    var key = pthread_key_t()
+    return pthread_key_create(&key, nil) == 0 ? key : .max
+  }()
+
+  /// The last that this thread took for a chunk; nil between chunks.
+  package static var held: TokenOrder? {
+    get { TokenOrder(rawValue: Int(bitPattern: pthread_getspecific(key))) }
+    set { pthread_setspecific(key, UnsafeRawPointer(bitPattern: newValue?.rawValue ?? 0)) }
+  }
+
+  /// Whether this thread may wait for more. Places become free whatever their holders wait for, so a chunk may take several.
+  var mayBeTaken: Bool { TokenOrder.held.map { $0 < self || self == .place } ?? true }
+
+  /// Asserts that this may be taken, and notes it for the chunk that is processed.
+  package func take() {
+    #if DEBUG
+      assert(mayBeTaken, "\(self) taken after \(TokenOrder.held.map { "\($0)" } ?? "")")
+      if TokenOrder.held != nil { TokenOrder.held = self }
+    #endif
+  }
+}
