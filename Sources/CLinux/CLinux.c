@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -172,4 +173,25 @@ void clinux_share_heap(void) {
 #ifdef M_ARENA_MAX
   mallopt(M_ARENA_MAX, 1);
 #endif
+}
+
+static int record_lock(int fd, int64_t byte, short kind) {
+  struct flock range = {.l_type = kind, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+  while (fcntl(fd, F_OFD_SETLK, &range) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+int clinux_lock_byte(int fd, int64_t byte, int exclusive) { return record_lock(fd, byte, exclusive ? F_WRLCK : F_RDLCK); }
+
+int clinux_unlock_byte(int fd, int64_t byte) { return record_lock(fd, byte, F_UNLCK); }
+
+int clinux_file_system_id(const char *path, uint64_t *id) {
+  struct statfs status;
+  while (statfs(path, &status) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  memcpy(id, &status.f_fsid, sizeof *id);
+  return 0;
 }

@@ -31,7 +31,7 @@ enum CLI {
     } catch let error as BatchError {
       if error.code == .closedOutput { return .signal(SIGPIPE) }
       diagnostics.report(error)
-      return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
+      return .exit(ExitStatus(error))
     } catch {
       diagnostics.report("\(error)")
       return .exit(.fatal)
@@ -57,6 +57,10 @@ enum CLI {
       case .list: return try ListCommand(parsed, common: common, environment: environment).obey()
       case .verify: return try VerifyCommand(parsed, common: common, environment: environment).obey()
       case .extract: return try ExtractCommand(parsed, common: common, environment: environment).obey()
+      case .backup: return try BackupCommand(parsed, common: common, environment: environment).obey()
+      case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).obey()
+      case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
+      case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
       case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)

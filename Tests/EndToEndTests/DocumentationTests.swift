@@ -26,6 +26,7 @@ import Testing
   private func allHelp() throws -> String {
     let pages = [
       "", "hash", "check", "compress", "decompress", "test", "archive", "list", "extract", "verify",
+      "backup", "snapshots", "restore", "prune",
     ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
@@ -55,7 +56,7 @@ import Testing
     "long options that the documents mention of batchproc exist",
     arguments: [
       "README.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md", "docs/concurrency.md",
-      "docs/security.md",
+      "docs/security.md", "docs/backup.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
       "samples/cron/batchproc-archive.cron", "samples/cron/batchproc-archive.service",

@@ -13,21 +13,24 @@ public final class OutputFile: ResultStream {
   let path: PathBytes
   private let target: Target
   private let isSynced: Bool
+  private let isPrivate: Bool
 
   /// Removes what dead runs left in the target's folder, and opens the temporary file.
   ///
   /// - Parameters:
   ///   - isReplacing: whether a file that has the name gives way.
   ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
+  ///   - isPrivate: whether only its owner may read it, whatever the umask says.
   ///   - run: whose calls open the folder, and whose cancellation ends the wait for a reader that is slow.
   ///   - filter: changes what is written to a terminal, as in ``StandardOutput``.
   /// - Throws: as ``AtomicFile/init(at:replacing:in:registry:)``.
   public init(
-    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, in run: RunContext,
+    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
   ) throws(BatchError) {
     self.path = path
     self.isSynced = isSynced
+    self.isPrivate = isPrivate
     if let device = try OutputDevice(path, cancellation: run.cancellation, terminalFilter: filter) {
       target = .device(device)
     } else {
@@ -45,6 +48,9 @@ public final class OutputFile: ResultStream {
 
   /// The temporary file's inode, for ``WalkOptions/excluded``.
   public var identity: FileIdentity? { file?.identity }
+
+  /// Bytes written so far; 0 for a device, and when it is finished.
+  var size: Int64 { file?.size ?? 0 }
 
   private var file: AtomicFile? {
     if case .file(let file) = target { file } else { nil }
@@ -69,7 +75,9 @@ public final class OutputFile: ResultStream {
 
   public func finish() throws(BatchError) {
     switch target {
-    case .file(let file): try file.commit(syncing: isSynced)
+    case .file(let file):
+      let metadata = isPrivate ? AtomicFile.Metadata(permissions: 0o600) : AtomicFile.Metadata()
+      try file.commit(metadata, syncing: isSynced)
     case .device(let device): try device.finish()
     }
   }

@@ -22,6 +22,8 @@ public struct BatchError: Error, Sendable, Hashable {
     case closedOutput
     /// The run was cancelled before this was done.
     case cancelled
+    /// Another run holds the lock.
+    case locked
     /// A limit of the machine: descriptors, memory, threads.
     case exhausted
     /// The caller asked for something that cannot be.

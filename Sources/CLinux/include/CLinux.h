@@ -70,6 +70,12 @@ int clinux_affinity_count(void);
 /// Whether this process ignored the signal when it was started (nohup, cron).
 int clinux_is_ignored(int number);
 
+/// Locks a byte of a file for its open file description (F_OFD_SETLK), without waiting; 0 or the error number.
+int clinux_lock_byte(int fd, int64_t byte, int exclusive);
+int clinux_unlock_byte(int fd, int64_t byte);
+/// The identity that a file system gives itself (statfs(2)); 0 or the error number.
+int clinux_file_system_id(const char *path, uint64_t *id);
+
 /// Sets the number of heaps of glibc to one; see mallopt(3). Does nothing elsewhere.
 void clinux_share_heap(void);
 

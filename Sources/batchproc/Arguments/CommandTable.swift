@@ -7,7 +7,10 @@ struct CommandTable: Sendable {
 
   static let standard = CommandTable(
     abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
-    commands: [.hash, .check, .compress, .decompress, .test, .archive, .list, .extract, .verify],
+    commands: [
+      .hash, .check, .compress, .decompress, .test, .archive, .list, .extract, .verify, .backup, .snapshots,
+      .restore, .prune,
+    ],
     rootOptions: [
       OptionSpec(
         .generateCompletionScript, "generate-completion-script",

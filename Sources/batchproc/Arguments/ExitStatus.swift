@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// What the process ends with; the same for every command.
 enum ExitStatus: Int32, Sendable, CaseIterable {
   case success = 0
@@ -29,5 +31,15 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     case .interrupted: "Stopped by SIGINT; the process re-raises the signal."
     case .terminated: "Stopped by SIGTERM or SIGHUP; the process re-raises SIGTERM."
     }
+  }
+
+  /// Of a run that an error ends.
+  init(_ error: BatchError) {
+    self =
+      switch error.code {
+      case .unwritable: .outputIncomplete
+      case .locked: .locked
+      default: .fatal
+      }
   }
 }

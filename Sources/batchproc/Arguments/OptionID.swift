@@ -20,5 +20,9 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case reproducible, mtime, verify
   case longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner, numericOwner,
     attributes
+  // Backups
+  case target, setName, fullEvery, full, checksum, allowEmpty, lockWait
+  case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
+  case at
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

@@ -11,6 +11,9 @@ enum OptionValue: Sendable, Hashable {
   case decimal(Double)
   /// In seconds since 1970.
   case time(Int64)
+  /// In seconds.
+  case duration(Int64)
+  case span(Retention.Span)
   case choice(String)
   /// A path or a pattern, as given.
   case bytes(PathBytes)

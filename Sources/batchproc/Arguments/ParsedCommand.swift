@@ -34,6 +34,15 @@ struct ParsedCommand: Sendable {
     if case .time(let seconds) = last(id) { seconds } else { nil }
   }
 
+  /// In seconds.
+  func duration(_ id: OptionID) -> Int64? {
+    if case .duration(let seconds) = last(id) { seconds } else { nil }
+  }
+
+  func span(_ id: OptionID) -> Retention.Span? {
+    if case .span(let span) = last(id) { span } else { nil }
+  }
+
   func choice<Choice: RawRepresentable<String>>(_ id: OptionID) -> Choice? {
     choices(id).last.flatMap(Choice.init(rawValue:))
   }

@@ -13,6 +13,12 @@ enum ValueSyntax: Sendable, Hashable {
   case decimal
   /// A moment, to the second.
   case time
+  /// A number of seconds with an optional unit.
+  case duration
+  /// A span of the calendar.
+  case span
+  /// A number of percent.
+  case share
   case choice([String])
   case file
   case directory
@@ -38,7 +44,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
-    case .number, .size, .decimal, .time, .file, .directory, .glob: []
+    case .number, .size, .decimal, .time, .duration, .span, .share, .file, .directory, .glob: []
     }
   }
 
@@ -49,6 +55,9 @@ enum ValueSyntax: Sendable, Hashable {
     case .size(let minimum): .size(try ValueSyntax.size(value, minimum: minimum))
     case .decimal: .decimal(try ValueSyntax.decimal(value))
     case .time: .time(try ValueSyntax.time(value))
+    case .duration: .duration(try ValueSyntax.duration(value))
+    case .span: .span(try ValueSyntax.span(value))
+    case .share: .decimal(try ValueSyntax.share(value))
     case .choice(let values): .choice(try ValueSyntax.choice(value, among: values))
     case .policy: try ValueSyntax.policy(value)
     case .file, .directory, .glob: .bytes(try ValueSyntax.nonEmpty(value))

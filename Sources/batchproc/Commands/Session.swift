@@ -116,7 +116,7 @@ final class Session: Sendable {
   func ending(after error: BatchError) -> Ending {
     if error.code == .closedOutput { return .signal(SIGPIPE) }
     reporter.fatal(error)
-    return .exit(error.code == .unwritable ? .outputIncomplete : .fatal)
+    return .exit(ExitStatus(error))
   }
 
   /// The ending of a run that was told to stop by a signal; nil when none came.

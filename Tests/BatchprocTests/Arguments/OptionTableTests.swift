@@ -58,6 +58,9 @@ import Testing
     case .number(let range): (PathBytes("\(range.upperBound)"), "-1", .count(range.upperBound))
     case .size: ("2K", "2X", .size(2048))
     case .time: ("@12", "noon", .time(12))
+    case .duration: ("10m", "10 minutes", .duration(600))
+    case .span: ("1y2d", "1d2y", .span(Retention.Span(years: 1, days: 2)))
+    case .share: ("5%", "5", .decimal(0.05))
     case .decimal: ("1.5", "1,5", .decimal(1.5))
     case .choice(let values): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
     case .file, .directory, .glob: (PathBytes([0xff]), "", .bytes(PathBytes([0xff])))

@@ -43,6 +43,8 @@ enum Host {
   /// Another user works against a run, with a small program that is compiled on the spot.
   static let canAttack = canChangeUser && succeeds("command -v cc")
 
+  static let hasRestic = succeeds("command -v restic")
+
   static let hasPython = succeeds("python3 -c 'import json, pty'")
 
   /// Long runs that are not made every time.

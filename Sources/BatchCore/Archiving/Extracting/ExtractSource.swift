@@ -67,24 +67,33 @@ package struct ExtractSource: BatchSource {
     }
   }
 
-  package func weight(of item: ExtractionItem) -> Int64 {
-    switch item.step {
+  package func weight(of item: ExtractionItem) -> Int64 { item.weight }
+  package func count(of item: ExtractionItem) -> Int { item.count }
+  package func retained(by item: ExtractionItem) -> Int64 { item.retained }
+}
+
+extension ExtractionItem {
+  /// In bytes, for the planner.
+  var weight: Int64 {
+    switch step {
     case .member(_, let bytes), .piece(let bytes, _): Int64(bytes.count)
     case .segment(let plan): plan.archive.index.weight(of: plan.group)
     case .begin, .end, .lost, .problem, .passed, .note: 0
     }
   }
 
-  package func count(of item: ExtractionItem) -> Int {
-    switch item.step {
+  /// How many members it stands for.
+  var count: Int {
+    switch step {
     case .segment(let plan): plan.choices.count
     case .member, .begin, .lost, .problem, .passed: 1
     case .piece, .end, .note: 0
     }
   }
 
-  package func retained(by item: ExtractionItem) -> Int64 {
-    switch item.step {
+  /// Bytes that it keeps in memory.
+  var retained: Int64 {
+    switch step {
     case .member(_, let bytes), .piece(let bytes, _): Int64(bytes.count) + 512
     case .segment(let plan): Int64(plan.choices.count * 64 + plan.members.memory)
     case .begin, .end, .lost, .problem, .passed, .note: 512

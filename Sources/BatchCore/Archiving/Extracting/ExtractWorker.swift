@@ -12,8 +12,8 @@ package final class ExtractWorker: BatchWorker {
   private let selection: MemberSelection
   private let options: ExtractionOptions
   private let lane: ExtractionLane
-  /// Made for the first segment.
-  private var tools: SegmentTools?
+  /// Made for the first segment of an archive.
+  private var tools: (archive: ArchiveFile, tools: SegmentTools)?
   /// Of content that was read for the rows since the last one that says so.
   private var byteCount = 0
   /// Whether the rest of the chunk lies behind damage at which the extraction ends.
@@ -184,9 +184,9 @@ package final class ExtractWorker: BatchWorker {
   }
 
   private func tools(for archive: IndexedArchive) throws(BatchError) -> SegmentTools {
-    if let tools { return tools }
+    if let tools, tools.archive === archive.file { return tools.tools }
     let made = try SegmentTools(archive)
-    tools = made
+    tools = (archive.file, made)
     return made
   }
 

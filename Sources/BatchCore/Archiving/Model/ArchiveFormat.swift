@@ -20,10 +20,14 @@ package struct ArchiveFormat: Sendable, Hashable {
   /// Further suffixes, without their dot.
   let shortSuffixes: [String]
 
+  /// What backups are written in.
+  static let tarZstandard = ArchiveFormat(
+    name: "tar.zst", container: .tar, compression: .zst, shortSuffixes: ["tzst", "tar.zstd"])
+
   /// All formats, the one for any name first.
   package static let all: [ArchiveFormat] = [
     ArchiveFormat(name: "tar", container: .tar, compression: nil, shortSuffixes: []),
-    ArchiveFormat(name: "tar.zst", container: .tar, compression: .zst, shortSuffixes: ["tzst", "tar.zstd"]),
+    tarZstandard,
     ArchiveFormat(name: "tar.gz", container: .tar, compression: .gz, shortSuffixes: ["tgz", "taz"]),
     ArchiveFormat(name: "tar.xz", container: .tar, compression: .xz, shortSuffixes: ["txz"]),
     ArchiveFormat(name: "tar.lz4", container: .tar, compression: .lz4, shortSuffixes: ["tlz4"]),

@@ -16,6 +16,8 @@ package struct ArchivedMember: Sendable, Hashable {
   let header: HeaderCheck
   /// The file that a hard link was made to, or of which this is the first name.
   let identity: FileIdentity?
+  /// Of links.
+  let linkTarget: PathBytes?
 
   init(
     _ entry: ArchiveEntry, offset: Int = 0, header: HeaderCheck = .empty, digest: Digest? = nil,
@@ -29,6 +31,7 @@ package struct ArchivedMember: Sendable, Hashable {
     self.offset = UInt64(offset)
     self.header = header
     self.identity = identity
+    linkTarget = entry.linkTarget
   }
 
   /// The same member at another place in its frame.

@@ -4,6 +4,15 @@ import BatchEngine
 package struct MemberSelection: Sendable {
   private let globs: [IgnorePattern]
   private let strip: Int
+  /// The names that are meant, in the place of patterns.
+  private let names: MemberNames?
+
+  /// - Parameter names: of the members that are meant, and no others.
+  init(names: MemberNames) {
+    globs = []
+    strip = 0
+    self.names = names
+  }
 
   /// - Parameters:
   ///   - globs: patterns of gitignore(5); a folder that matches stands for all that is in it. None means all.
@@ -11,6 +20,7 @@ package struct MemberSelection: Sendable {
   /// - Throws: `invalid` for a pattern that can never match.
   package init(globs: [PathBytes] = [], strip: Int = 0) throws(BatchError) {
     self.strip = strip
+    names = nil
     var compiled = [IgnorePattern]()
     for glob in globs {
       // A member may be named as it is listed, with the slash of a folder at its end.
@@ -33,11 +43,12 @@ package struct MemberSelection: Sendable {
   }
 
   /// How many patterns there are.
-  var count: Int { globs.count }
+  var count: Int { names == nil ? globs.count : 1 }
 
   /// The numbers of the patterns that take a path, each also by a folder that the path is in.
   func matches(_ path: RelativePath, isDirectory: Bool) -> [Int] {
-    globs.indices.filter { takes(path, $0, isDirectory: isDirectory) }
+    if let names { return names.contains(path.bytes) ? [0] : [] }
+    return globs.indices.filter { takes(path, $0, isDirectory: isDirectory) }
   }
 
   private func takes(_ path: RelativePath, _ index: Int, isDirectory: Bool) -> Bool {
@@ -57,4 +68,26 @@ package struct MemberSelection: Sendable {
 
   /// The place of a member that was chosen; nil when nothing of its path is left.
   func place(of path: RelativePath) -> RelativePath? { path.dropping(strip) }
+}
+
+/// Names of members, of which only hashes of 128 bits are kept; their keys are this process's own.
+struct MemberNames: Sendable {
+  private var hashes: Set<UInt128> = []
+
+  init() {}
+
+  var count: Int { hashes.count }
+
+  mutating func insert(_ name: [UInt8]) { hashes.insert(Self.hash(of: name)) }
+
+  func contains(_ name: [UInt8]) -> Bool { hashes.contains(Self.hash(of: name)) }
+
+  private static func hash(of name: [UInt8]) -> UInt128 {
+    var (first, second) = (Hasher(), Hasher())
+    first.combine(name)
+    second.combine(1)
+    second.combine(name)
+    return UInt128(UInt64(bitPattern: Int64(first.finalize()))) << 64
+      | UInt128(UInt64(bitPattern: Int64(second.finalize())))
+  }
 }

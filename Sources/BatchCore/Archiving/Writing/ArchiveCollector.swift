@@ -15,14 +15,14 @@ package final class ArchiveCollector: BatchCollector {
   private let options: ArchiveOptions
   private let run: RunContext
   private let container: Container
-  private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+  private let report: ([ArchivedMember]) throws(BatchError) -> Void
   /// Files that are not in the archive under their first names.
   private var missing: Set<FileIdentity> = []
 
   /// - Throws: `invalid` for a level that the format has not.
   init(
     _ options: ArchiveOptions, _ run: RunContext, _ output: any ResultStream, _ buffers: FrameBuffers,
-    _ report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+    _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.options = options
     self.run = run

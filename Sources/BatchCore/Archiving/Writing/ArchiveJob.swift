@@ -33,6 +33,13 @@ package struct ArchiveJob: BatchJob {
   package func makeCollector(in run: RunContext) throws(BatchError) -> sending ArchiveCollector {
     try ArchiveCollector(options, run, output, buffers, report)
   }
+
+  /// The same for the collector of another job, which takes the members on its own queue.
+  func makeCollector(
+    in run: RunContext, _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
+  ) throws(BatchError) -> ArchiveCollector {
+    try ArchiveCollector(options, run, output, buffers, report)
+  }
 }
 
 /// What an operation of a run that archives comes to, row by row.

@@ -11,7 +11,7 @@ package struct ArchiveSource: BatchSource {
   private let blockSize: Int
   private let threshold: Int64
   private var large: LargeMember?
-  private var nextBlock = 0
+  private var blocksDone = 0
   private var firstNames: [FileIdentity: PathBytes] = [:]
 
   /// - Parameter tree: of a walk that takes everything.
@@ -23,23 +23,31 @@ package struct ArchiveSource: BatchSource {
     threshold = Int64(blockSize) * 2
   }
 
-  package mutating func next() -> ArchiveItem? {
-    if let member = large {
-      if nextBlock < member.blockCount {
-        defer { nextBlock += 1 }
-        return .block(member, index: nextBlock)
-      }
+  package mutating func next() -> ArchiveItem? { nextBlock() ?? walk().map { item(for: $0) } }
+
+  /// The next block of the large file that came last; nil when there is none left.
+  mutating func nextBlock() -> ArchiveItem? {
+    guard let member = large else { return nil }
+    guard blocksDone < member.blockCount else {
       large = nil
+      return nil
     }
-    switch tree.next() {
-    case nil: return nil
-    case .problem(let problem): return .problem(problem)
+    defer { blocksDone += 1 }
+    return .block(member, index: blocksDone)
+  }
+
+  /// What comes next in the tree. ``item(for:)`` follows, and then its blocks, unless it is passed over.
+  mutating func walk() -> WalkItem? { tree.next() }
+
+  mutating func item(for walked: WalkItem) -> ArchiveItem {
+    switch walked {
+    case .problem(let problem): .problem(problem)
     case .standardInput:
-      return .problem(
+      .problem(
         Problem(
           .unreadable,
           BatchError(.invalid, "standard input has no name and no size to archive it under", path: "-")))
-    case .file(let record): return item(for: record)
+    case .file(let record): item(for: record)
     }
   }
 
@@ -60,7 +68,7 @@ package struct ArchiveSource: BatchSource {
     let member = LargeMember(record, dataMap: map, blockSize: blockSize)
     guard member.storedSize >= UInt64(clamping: threshold) else { return .member(record, dataMap: map) }
     large = member
-    nextBlock = 0
+    blocksDone = 0
     return .header(member)
   }
 

@@ -23,7 +23,14 @@ package final class ArchiveWorker: BatchWorker {
   package func begin(
     _ chunk: Chunk<ArchiveItem>, in context: ChunkContext, into rows: inout [ArchiveRow]
   ) {
-    bench.begin(expecting: isSerial ? 0 : chunk.items.reduce(0) { $0 + $1.plainSize })
+    begin(expecting: chunk.items.reduce(0) { $0 + $1.plainSize })
+  }
+
+  /// Begins a chunk.
+  ///
+  /// - Parameter byteCount: what its segment is going to have, roughly.
+  func begin(expecting byteCount: Int) {
+    bench.begin(expecting: isSerial ? 0 : byteCount)
     members.removeAll()
     lost.removeAll()
   }

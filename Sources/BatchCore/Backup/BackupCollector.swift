@@ -1,0 +1,142 @@
+import BatchEngine
+
+/// Puts the archive together, and writes a row into the manifest for each path: those that hold still as they were, the
+/// others with the digests of their members.
+package final class BackupCollector: BatchCollector {
+  /// What was written; nil without ``ArchiveOptions/isRemembered``.
+  package typealias Summary = BackupContent
+
+  /// The members that the archive's collector has reported and nobody has taken.
+  private final class Reported {
+    var members: [ArchivedMember] = []
+  }
+
+  private let plan: BackupPlan
+  private let run: RunContext
+  private let archive: OutputFile
+  private let collector: ArchiveCollector
+  private let writer: SnapshotWriter
+  private let reported: Reported
+  /// What has no row yet, in the order of the tree.
+  private var waiting: [BackupRow] = []
+  private var first = 0
+  /// Of files with several names, by their first name, so that the rows of the others can have them.
+  private var digests: [PathBytes: (digest: Digest, size: UInt64)] = [:]
+
+  init(
+    _ plan: BackupPlan, _ run: RunContext, _ job: ArchiveJob, archive: OutputFile, manifest: OutputFile,
+    _ report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    self.plan = plan
+    self.run = run
+    self.archive = archive
+    let reported = Reported()
+    self.reported = reported
+    collector = try job.makeCollector(in: run) { (members) throws(BatchError) in
+      reported.members += members
+      try report(members)
+    }
+    writer = try SnapshotWriter(plan.header, to: manifest)
+  }
+
+  package func collect(_ rows: [BackupRow]) throws(BatchError) {
+    for row in rows {
+      switch row {
+      case .source, .kept, .planned:
+        passOverLarge()
+        waiting.append(row)
+      case .archived(let row):
+        try collector.collect([row])
+        for member in reported.members { try add(member) }
+        reported.members.removeAll()
+      case .end: try passOver()
+      }
+    }
+  }
+
+  /// Writes the rows up to that of a member.
+  private func add(_ member: ArchivedMember) throws(BatchError) {
+    while first < waiting.count {
+      let row = waiting[first]
+      first += 1
+      guard case .planned(var entry, _) = row else {
+        try write(row)
+        continue
+      }
+      // What could not be archived has no row.
+      guard entry.path == member.path else { continue }
+      guard complete(&entry, by: member) else { return }
+      return try writer.append(entry)
+    }
+  }
+
+  /// - Returns: whether the archive has the content of the file.
+  private func complete(_ entry: inout SnapshotEntry, by member: ArchivedMember) -> Bool {
+    if !member.flags.isDisjoint(with: .changed) { entry.isUnsettled = true }
+    guard member.flags.isDisjoint(with: .incomplete) else { return false }
+    if let firstName = entry.firstName {
+      guard let known = digests[firstName] else { return false }
+      (entry.digest, entry.size) = (known.digest, known.size)
+    } else if entry.kind == .file {
+      guard let digest = member.digest else { return false }
+      entry.digest = digest
+      entry.size = member.size
+      entry.modified = member.modified
+      if entry.linkCount > 1 { digests[entry.path] = (digest, member.size) }
+    } else if entry.kind == .symbolicLink {
+      entry.linkTarget = member.linkTarget
+    }
+    return true
+  }
+
+  /// A large file that waits when something else comes has had all its blocks, and is not in the archive.
+  private func passOverLarge() {
+    if first < waiting.count, case .planned(_, isLarge: true) = waiting[first] { first += 1 }
+  }
+
+  /// Writes what needs no member, at the end of a chunk.
+  private func passOver() throws(BatchError) {
+    while first < waiting.count {
+      let row = waiting[first]
+      if case .planned(_, let isLarge) = row {
+        if isLarge { return }
+      } else {
+        try write(row)
+      }
+      first += 1
+    }
+    waiting.removeAll(keepingCapacity: true)
+    first = 0
+  }
+
+  private func write(_ row: BackupRow) throws(BatchError) {
+    switch row {
+    case .source(let source): try writer.begin(source)
+    case .kept(let kept):
+      run.counters.addSkipped(.upToDate, kept.count)
+      try writer.append(kept)
+    case .planned, .archived, .end: break
+    }
+  }
+
+  /// Writes the end of the archive and of the manifest; both get their names later.
+  package func finish() throws(BatchError) -> BackupContent {
+    let written = try collector.finish()
+    passOverLarge()
+    try passOver()
+    try writer.finish(
+      archiveSize: UInt64(clamping: archive.size), index: written?.index.digest,
+      isVerified: plan.archive.isRemembered, selection: plan.selection)
+    return BackupContent(header: plan.header, footer: writer.footer, written: written)
+  }
+
+  package func discard() { collector.discard() }
+}
+
+/// What a backup has written.
+package struct BackupContent: Sendable {
+  package let header: SnapshotHeader
+  package let footer: SnapshotFooter
+  /// To be compared with what can be read back; nil where that was not asked for.
+  package let written: WrittenArchive?
+}

@@ -1,0 +1,106 @@
+import BatchEngine
+
+/// What was decided about a backup before it begins.
+package struct BackupPlan: Sendable {
+  let header: SnapshotHeader
+  let archive: ArchiveOptions
+  /// What changed its status later than this may change once more in the same tick of the clock.
+  let settled: FileStatus.Time
+  /// What chooses among the files, as one word.
+  let selection: String
+  /// Whether the snapshot before chose among the files in another way.
+  let hasOtherSelection: Bool
+
+  var stamp: String { header.name.stamp }
+
+  /// Whether a row is not taken over although the file has not changed: names of it may have been left out before, and
+  /// an archive holds all names of a file or none.
+  func isDoubtful(_ entry: SnapshotEntry) -> Bool {
+    hasOtherSelection && entry.linkCount > 1 && entry.kind == .file
+  }
+}
+
+/// Archives what is new or changed, and writes the manifest of the whole tree beside it.
+package struct BackupJob: BatchJob {
+  package typealias Item = BackupItem
+
+  private let plan: BackupPlan
+  private let archive: OutputFile
+  private let manifest: OutputFile
+  private let job: ArchiveJob
+  private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+
+  /// - Parameter report: told of every member that is archived, in the order of the archive.
+  init(
+    _ plan: BackupPlan, archive: OutputFile, manifest: OutputFile,
+    report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+  ) {
+    self.plan = plan
+    self.archive = archive
+    self.manifest = manifest
+    self.report = report
+    job = ArchiveJob(plan.archive, output: archive, report: report)
+  }
+
+  package func makeWorker(in run: RunContext) throws(BatchError) -> BackupWorker {
+    BackupWorker(try job.makeWorker(in: run))
+  }
+
+  package func makeCollector(in run: RunContext) throws(BatchError) -> sending BackupCollector {
+    try BackupCollector(plan, run, job, archive: archive, manifest: manifest, report)
+  }
+}
+
+/// A result of a backup, in the order of the tree.
+package enum BackupRow: Sendable {
+  case source(SnapshotSource)
+  case kept(KeptRows)
+  /// A path whose member comes among the rows of the archive, if it can be archived.
+  case planned(SnapshotEntry, isLarge: Bool)
+  case archived(ArchiveRow)
+  /// All members of the chunk are there, but a large file whose blocks follow.
+  case end
+}
+
+/// Archives on one lane; what has not changed passes through.
+package final class BackupWorker: BatchWorker {
+  package typealias Item = BackupItem
+
+  private let worker: ArchiveWorker
+  /// Of the chunk, as the archive's worker makes them.
+  private var rows: [ArchiveRow] = []
+
+  init(_ worker: ArchiveWorker) {
+    self.worker = worker
+  }
+
+  package func begin(_ chunk: Chunk<Item>, in context: ChunkContext, into output: inout [BackupRow]) {
+    rows.removeAll()
+    worker.begin(
+      expecting: chunk.items.reduce(0) { size, item in
+        if case .archive(let item, _) = item { size + item.plainSize } else { size }
+      })
+  }
+
+  package func process(
+    _ item: Item, in context: ChunkContext, into output: inout [BackupRow]
+  ) throws(BatchError) {
+    switch item {
+    case .source(let source): output.append(.source(source))
+    case .kept(let kept): output.append(.kept(kept))
+    case .archive(let item, let entry):
+      if let entry {
+        let isLarge = if case .header = item { true } else { false }
+        output.append(.planned(entry, isLarge: isLarge))
+      }
+      try worker.process(item, in: context, into: &rows)
+    }
+  }
+
+  package func end(in context: ChunkContext, into output: inout [BackupRow]) throws(BatchError) {
+    try worker.end(in: context, into: &rows)
+    output += rows.map { .archived($0) }
+    output.append(.end)
+    rows.removeAll()
+  }
+}

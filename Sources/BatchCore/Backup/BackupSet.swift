@@ -1,0 +1,212 @@
+import BatchEngine
+import Glibc
+
+/// A snapshot that is there: its manifest has its name.
+package struct Snapshot: Sendable, Hashable {
+  package let header: SnapshotHeader
+  package let footer: SnapshotFooter
+
+  package var name: SnapshotName { header.name }
+}
+
+/// The snapshots of one name in a folder.
+package struct BackupSet: Sendable {
+  package let directory: PathBytes
+  package let name: PathBytes
+
+  /// - Throws: `invalid` for what cannot be the name of a set.
+  package init(in directory: PathBytes, named name: PathBytes) throws(BatchError) {
+    try SnapshotName.check(name)
+    self.directory = directory
+    self.name = name
+  }
+
+  /// The only set of a folder, or the one that is named.
+  ///
+  /// - Throws: `missing` when there is none, `invalid` when there are several and none is named.
+  package init(in directory: PathBytes, named name: PathBytes?, _ run: RunContext) throws(BatchError) {
+    let names = try Self.names(in: directory)
+    if let name {
+      guard names.contains(name) else {
+        throw BatchError(.missing, "there is no snapshot of this set in \(directory)", path: name)
+      }
+      try self.init(in: directory, named: name)
+      return
+    }
+    guard let only = names.first else {
+      throw BatchError(.missing, "there is no snapshot in this folder", path: directory)
+    }
+    guard names.count == 1 else {
+      let list = names.map(\.description).joined(separator: ", ")
+      throw BatchError(
+        .invalid, "there are several sets in this folder (\(list))", path: directory,
+        remedy: "choose one by --name")
+    }
+    try self.init(in: directory, named: only)
+  }
+
+  package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
+  private func hidden(_ suffix: String) -> PathBytes {
+    path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
+  }
+  var lockPath: PathBytes { hidden(".lock") }
+  /// What was drilled, and what was found damaged.
+  var drillPath: PathBytes { hidden(".drill") }
+
+  // MARK: What is there
+
+  /// The names of sets that have a snapshot in a folder, in their order.
+  private static func names(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
+    let suffix = SnapshotName.manifestSuffix.utf8
+    let names = try files(in: directory).compactMap { file -> PathBytes? in
+      guard file.bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }
+      let stem = file.bytes.dropLast(suffix.count)
+      guard stem.count > 17, stem[stem.endIndex - 17] == UInt8(ascii: "-"),
+        LocalTime.seconds(ofStamp: stem.suffix(16)) != nil
+      else { return nil }
+      return PathBytes(stem.dropLast(17))
+    }
+    return Set(names).sorted()
+  }
+
+  /// - Throws: the error of reading the folder.
+  static func files(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
+    guard let stream = directory.withCString({ opendir($0) }) else {
+      throw .syscall("open the folder", errno: errno, path: directory)
+    }
+    defer { closedir(stream) }
+    var files = [PathBytes]()
+    errno = 0
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        let start = UnsafeRawPointer(pointer)
+        return PathBytes(
+          UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
+      }
+      files.append(name)
+      errno = 0
+    }
+    guard errno == 0 else { throw .syscall("read the folder", errno: errno, path: directory) }
+    return files
+  }
+
+  /// What the folder has of the set.
+  package struct Content: Sendable {
+    /// In the order of their numbers.
+    package internal(set) var snapshots: [Snapshot] = []
+    /// Of manifests that are not valid.
+    package internal(set) var damaged: [BatchError] = []
+    /// Archives by the stamps of their snapshots, with their sizes in bytes.
+    package internal(set) var archives: [String: UInt64] = [:]
+
+    /// Archives that a snapshot needs and that are missing, or have another size than when they were written.
+    package func faults(of snapshot: Snapshot) -> [String] {
+      let sizes = Dictionary(snapshots.map { ($0.name.stamp, $0.footer.archiveSize) }) { first, _ in first }
+      return snapshot.footer.needs.keys.sorted().filter { stamp in
+        guard let size = archives[stamp] else { return true }
+        return sizes[stamp].map { $0 != size } ?? false
+      }
+    }
+  }
+
+  /// - Throws: the error of reading the folder.
+  package func content(in run: RunContext) throws(BatchError) -> Content {
+    var content = Content()
+    for file in try Self.files(in: directory) {
+      if SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) != nil {
+        do throws(BatchError) {
+          let (header, footer) = try SnapshotReader.facts(path(file), in: run)
+          content.snapshots.append(Snapshot(header: header, footer: footer))
+        } catch {
+          try run.cancellation.check()
+          content.damaged.append(error)
+        }
+      } else if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix) {
+        var raw = stat()
+        if path(file).withCString({ lstat($0, &raw) }) == 0 {
+          content.archives[name.stamp] = UInt64(clamping: FileStatus(raw).size)
+        }
+      }
+    }
+    content.snapshots.sort { $0.header.sequence < $1.header.sequence }
+    return content
+  }
+
+  // MARK: Locks
+
+  /// Takes the lock of the one that changes the set, and puts in order what an interrupted run left.
+  ///
+  /// - Throws: `locked` when another run has it.
+  func lockForWriting(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock {
+    let lock = try SetLock(lockPath, isWritable: true)
+    try lock.take(.writing, patience, run.cancellation)
+    let pending = lock.pending
+    guard !pending.isEmpty else { return lock }
+    let content = try content(in: run)
+    // What a manifest needs that cannot be read is not known.
+    guard content.damaged.isEmpty else { return lock }
+    let needed = content.snapshots.reduce(into: Set<String>()) { $0.formUnion($1.footer.needs.keys) }
+      .union(content.snapshots.map(\.name.stamp))
+    for file in pending {
+      guard let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix),
+        !needed.contains(name.stamp)
+      else { continue }
+      guard path(file).withCString({ unlink($0) }) == 0 || errno == ENOENT else {
+        throw BatchError.syscall("remove the archive of an interrupted run", errno: errno, path: path(file))
+          .recoded(.unwritable)
+      }
+    }
+    try lock.note([])
+    return lock
+  }
+
+  /// Keeps archives from being removed while they are read; backups go on.
+  ///
+  /// - Returns: nil where the folder takes no lock since nobody may write to it.
+  /// - Throws: `locked` when archives are being removed.
+  package func lockForReading(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock?
+  {
+    let lock: SetLock
+    do throws(BatchError) {
+      lock = try SetLock(lockPath, isWritable: true)
+    } catch {
+      guard let readable = try? SetLock(lockPath, isWritable: false) else {
+        guard [EROFS, EACCES, EPERM].contains(error.errno) else { throw error }
+        return nil
+      }
+      lock = readable
+    }
+    try lock.take(.reading, patience, run.cancellation)
+    return lock
+  }
+
+  /// Removes temporary files that runs left behind which were killed.
+  func removeStaleFiles() {
+    StaleTemporaries.remove(in: directory)
+  }
+}
+
+extension BackupSet {
+  /// The files of a snapshot as rows of `sha256sum`, in parts.
+  ///
+  /// - Throws: `malformed` for a manifest that is damaged, and what `write` throws.
+  package func digests(
+    of snapshot: Snapshot, in run: RunContext, write: ([UInt8]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    let path = path(snapshot.name.manifest)
+    try SnapshotReader.check(path, in: run)
+    let reader = try SnapshotReader(path, in: run)
+    let writer = try ManifestWriter(.gnu, algorithms: [.sha256], zero: false)
+    var rows = [UInt8]()
+    while let item = try reader.next() {
+      guard case .entry(let entry, _) = item, let digest = entry.digest else { continue }
+      try writer.append(
+        ManifestRow(path: entry.path, digests: [digest], size: entry.size, modified: nil), to: &rows)
+      if rows.count > 1 << 16 {
+        try write(rows)
+        rows.removeAll(keepingCapacity: true)
+      }
+    }
+    if !rows.isEmpty { try write(rows) }
+  }
+}

@@ -1,0 +1,159 @@
+import BatchEngine
+
+/// One step of a backup.
+package enum BackupItem: Sendable {
+  /// What follows belongs to a further source.
+  case source(SnapshotSource)
+  /// What has not changed since the snapshot before.
+  case kept(KeptRows)
+  /// What is archived, and its row as far as the walk knows it; blocks and problems have none.
+  case archive(ArchiveItem, SnapshotEntry?)
+}
+
+/// Goes over the sources and the manifest of the snapshot before, which are in the same order, and yields what is new
+/// or changed to be archived, and the rows of the rest as they are.
+package struct BackupSource: BatchSource {
+  /// Rows that go to a worker together.
+  private static let mostKept = 256
+
+  private var archive: ArchiveSource
+  private let sources: [SnapshotSource]
+  private let plan: BackupPlan
+  private var previous: PreviousRows?
+  /// Which of the sources the walk is in.
+  private var current = -1
+  private var kept = KeptRows()
+  /// What comes behind the rows that are kept.
+  private var held: [BackupItem] = []
+  private var isAtEnd = false
+
+  /// - Parameter tree: of a walk over the sources that takes everything.
+  init(_ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?)
+    throws(BatchError)
+  {
+    archive = try ArchiveSource(tree, options: plan.archive)
+    self.sources = sources
+    self.plan = plan
+    self.previous = try previous.map { (reader) throws(BatchError) in try PreviousRows(reader) }
+  }
+
+  package mutating func next() throws(BatchError) -> BackupItem? {
+    while held.isEmpty, !isAtEnd {
+      if let block = archive.nextBlock() { return .archive(block, nil) }
+      guard let walked = archive.walk() else {
+        isAtEnd = true
+        yieldKept()
+        break
+      }
+      try take(walked)
+    }
+    return held.isEmpty ? nil : held.removeFirst()
+  }
+
+  private mutating func take(_ walked: WalkItem) throws(BatchError) {
+    guard case .file(let record) = walked else {
+      yieldKept()
+      held.append(.archive(archive.item(for: walked), nil))
+      return
+    }
+    if let index = source(beginningWith: record) {
+      current = index
+      yieldKept()
+      held.append(.source(sources[index]))
+      let path = sources[index].path
+      try previous?.enter(path)
+    }
+    let path = MemberNaming.name(of: record.path)
+    if let (entry, line) = try previous?.find(path.bytes, isFolder: record.status.kind == .directory),
+      entry.isUnchanged(record.status), !plan.isDoubtful(entry)
+    {
+      kept.append(entry, line: line)
+      if kept.count >= Self.mostKept { yieldKept() }
+      return
+    }
+    yieldKept()
+    let item = archive.item(for: walked)
+    var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
+    entry.isUnsettled = record.status.statusChanged.isLater(than: plan.settled)
+    if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
+    held.append(.archive(item, entry))
+  }
+
+  /// The number of the source that a record is the first one of.
+  private func source(beginningWith record: FileRecord) -> Int? {
+    let isFolder = record.status.kind == .directory && record.directory.depth == 0
+    guard record.isOperand || isFolder else { return nil }
+    var path = record.path.bytes
+    while path.count > 1, path.last == UInt8(ascii: "/") { path.removeLast() }
+    return sources[(current + 1)...].firstIndex { $0.path.bytes == path }
+  }
+
+  private mutating func yieldKept() {
+    guard kept.count > 0 else { return }
+    held.append(.kept(kept))
+    kept = KeptRows()
+  }
+
+  package var filteredCount: Int { archive.filteredCount }
+
+  package func weight(of item: BackupItem) -> Int64 {
+    if case .archive(let item, _) = item { archive.weight(of: item) } else { 0 }
+  }
+
+  package func count(of item: BackupItem) -> Int {
+    switch item {
+    case .source: 0
+    case .kept(let rows): rows.count
+    case .archive(let item, _): archive.count(of: item)
+    }
+  }
+
+  package func retained(by item: BackupItem) -> Int64 {
+    switch item {
+    case .source: 512
+    case .kept(let rows): Int64(rows.lines.count)
+    case .archive(let item, _): archive.retained(by: item) + 512
+    }
+  }
+}
+
+/// The rows of the snapshot before, asked for in the order of the walk.
+private struct PreviousRows {
+  private let reader: SnapshotReader
+  private var item: SnapshotReader.Item?
+
+  init(_ reader: SnapshotReader) throws(BatchError) {
+    self.reader = reader
+    item = try reader.next()
+  }
+
+  /// Passes over what comes before the rows of a source.
+  mutating func enter(_ path: PathBytes) throws(BatchError) {
+    while let current = item {
+      // Sources are sorted: one that comes later has to wait, and this one is new.
+      if case .source(let source) = current, source.path >= path {
+        if source.path == path { item = try reader.next() }
+        return
+      }
+      item = try reader.next()
+    }
+  }
+
+  /// The row of a path of the source; passes over rows of what is gone.
+  mutating func find(_ path: [UInt8], isFolder: Bool) throws(BatchError) -> (SnapshotEntry, line: [UInt8])? {
+    while case .entry(let entry, let line) = item {
+      let order = TreeOrder.compare(
+        entry.path.bytes, isFolder: entry.kind == .directory, path, isFolder: isFolder)
+      if order > 0 { return nil }
+      item = try reader.next()
+      if order == 0 { return (entry, line) }
+    }
+    return nil
+  }
+}
+
+extension FileStatus.Time {
+  func isLater(than other: FileStatus.Time) -> Bool {
+    (seconds, nanoseconds) > (other.seconds, other.nanoseconds)
+  }
+}

@@ -1,0 +1,118 @@
+import BatchEngine
+import Glibc
+
+/// Which snapshots of a set stay and why, and the removal of the others.
+package struct Prune: Sendable {
+  /// Why a snapshot stays.
+  package enum Reason: Sendable, Hashable {
+    case rule(Retention.Rule)
+    /// The newest one that was read back, and in which no damage was found since.
+    case newestVerified
+  }
+
+  package struct Decision: Sendable {
+    package let snapshot: Snapshot
+    /// None for one that is removed.
+    package let reasons: [Reason]
+  }
+
+  /// From the newest snapshot to the oldest one.
+  package let decisions: [Decision]
+  /// Archives that no snapshot that stays needs, in the order of their names.
+  package let archives: [SnapshotName]
+  private let set: BackupSet
+
+  /// - Parameters:
+  ///   - content: of the set, whose manifests are all valid.
+  ///   - suspects: stamps of archives in which damage was found.
+  ///   - now: by the clock of the machine, in seconds since 1970.
+  package init(
+    _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content, suspects: Set<String>,
+    now: Int64 = Clock.now(CLOCK_REALTIME).seconds
+  ) {
+    self.set = set
+    let snapshots = Array(content.snapshots.reversed())
+    let rules = retention.reasons(of: snapshots.map(\.header.started.seconds), now: now)
+    let trusted = snapshots.firstIndex { snapshot in
+      snapshot.footer.isVerified && content.faults(of: snapshot).isEmpty
+        && suspects.isDisjoint(with: snapshot.footer.needs.keys)
+        && !suspects.contains(snapshot.name.stamp)
+    }
+    decisions = snapshots.indices.map { index in
+      Decision(
+        snapshot: snapshots[index],
+        reasons: rules[index].map { .rule($0) } + (index == trusted ? [.newestVerified] : []))
+    }
+    let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
+    let needed = kept.reduce(into: Swift.Set<String>()) {
+      $0.formUnion($1.footer.needs.keys)
+      $0.insert($1.name.stamp)
+    }
+    let unneeded = decisions.filter(\.reasons.isEmpty).map(\.snapshot).reduce(into: Swift.Set<String>()) {
+      $0.formUnion($1.footer.needs.keys)
+      $0.insert($1.name.stamp)
+    }
+    archives = unneeded.subtracting(needed).sorted().map { SnapshotName(set: set.name, stamp: $0) }
+  }
+
+  package var removed: [Snapshot] { decisions.filter(\.reasons.isEmpty).map(\.snapshot) }
+
+  /// Removes the manifests, and then the archives; at any moment the snapshots whose manifests are there are whole.
+  ///
+  /// - Parameter lock: for writing, and taken; nobody may be reading while archives go.
+  /// - Throws: `locked` while somebody reads, `unwritable` when something cannot be removed.
+  package func remove(
+    _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool, in run: RunContext
+  ) throws(BatchError) {
+    guard !removed.isEmpty else { return }
+    try lock.take(.removing, patience, run.cancellation)
+    defer { lock.release(.removing) }
+    try lock.note(archives.map(\.archive))
+    // The oldest first, so that what is left after an interruption are the newest ones.
+    try unlink(removed.reversed().map(\.name.manifest), isSynced: isSynced)
+    try unlink(archives.map(\.archive), isSynced: isSynced)
+    try lock.note([])
+  }
+
+  private func unlink(_ files: [PathBytes], isSynced: Bool) throws(BatchError) {
+    for file in files {
+      let path = set.path(file)
+      guard path.withCString({ Glibc.unlink($0) }) == 0 || errno == ENOENT else {
+        throw BatchError.syscall("remove", errno: errno, path: path).recoded(.unwritable)
+      }
+    }
+    guard isSynced else { return }
+    let folder = set.directory.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    guard folder >= 0 else { throw .syscall("open the folder", errno: errno, path: set.directory) }
+    defer { close(folder) }
+    guard fsync(folder) == 0 || errno == EINVAL else {
+      throw BatchError.syscall("sync the folder", errno: errno, path: set.directory).recoded(.unwritable)
+    }
+  }
+}
+
+extension BackupSet {
+  /// Takes the lock of the one that changes the set, for a run that only removes snapshots.
+  ///
+  /// - Throws: `locked` when another run has it.
+  package func lockForPruning(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock
+  {
+    let lock = try lockForWriting(patience, in: run)
+    removeStaleFiles()
+    return lock
+  }
+
+  /// What there is to decide about.
+  ///
+  /// - Throws: `malformed` when a manifest is not valid: what it needs is not known.
+  package func prunable(in run: RunContext) throws(BatchError) -> Content {
+    let content = try content(in: run)
+    if let damaged = content.damaged.first {
+      throw BatchError(
+        damaged.code, "nothing is removed while a manifest is not valid: \(damaged.message)",
+        path: damaged.path,
+        errno: damaged.errno, remedy: "remove this manifest if its snapshot is not needed")
+    }
+    return content
+  }
+}

@@ -1,0 +1,148 @@
+import BatchEngine
+
+/// The members of a snapshot, archive by archive, for an extraction into one folder.
+package struct RestoreSource: BatchSource {
+  private struct Part {
+    let archive: PathBytes
+    let names: MemberNames
+  }
+
+  private let options: ExtractionOptions
+  private let run: RunContext
+  private var parts: ArraySlice<Part>
+  private var current: ExtractSource?
+  /// How many members of the archive are still to come.
+  private var missing = 0
+  private var archive: PathBytes = ""
+
+  /// - Parameters:
+  ///   - globs: patterns as of ``MemberSelection``; none means all.
+  ///   - chooses: chooses among the rows of the manifest that the patterns take.
+  /// - Throws: `malformed` for a manifest that is damaged.
+  package init(
+    _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], options: ExtractionOptions,
+    in run: RunContext, choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
+  ) throws(BatchError) {
+    self.options = options
+    self.run = run
+    let selection = try MemberSelection(globs: globs)
+    var matched: Set<Int> = []
+    let manifest = set.path(snapshot.name.manifest)
+    try SnapshotReader.check(manifest, in: run)
+    let reader = try SnapshotReader(manifest, in: run)
+    var names: [String: MemberNames] = [:]
+    while let item = try reader.next() {
+      try run.cancellation.check()
+      guard case .entry(let entry, _) = item, let place = try? RelativePath(entry.path) else { continue }
+      if !globs.isEmpty {
+        let found = selection.matches(place, isDirectory: entry.kind == .directory)
+        guard !found.isEmpty else { continue }
+        matched.formUnion(found)
+      }
+      guard chooses(entry) else { continue }
+      names[entry.archive, default: MemberNames()].insert(place.bytes)
+      // A further name needs the one that has the content.
+      if let first = entry.firstName { names[entry.archive, default: MemberNames()].insert(first.bytes) }
+    }
+    unmatched = globs.indices.filter { !matched.contains($0) }.map { globs[$0] }
+    parts =
+      names.sorted { $0.key < $1.key }.map { stamp, names in
+        Part(archive: set.path(SnapshotName(set: set.name, stamp: stamp).archive), names: names)
+      }[...]
+  }
+
+  /// Patterns that no row matched.
+  package let unmatched: [PathBytes]
+
+  /// The archives that are read.
+  package var archives: [PathBytes] { parts.map(\.archive) }
+
+  package mutating func next() throws(BatchError) -> ExtractionItem? {
+    while true {
+      if var source = current {
+        let item = try source.next()
+        current = source
+        if let item {
+          missing -= item.memberCount
+          return item
+        }
+        current = nil
+        if missing > 0 {
+          let text = "\(missing) members that the manifest has are not in the archive"
+          missing = 0
+          return ExtractionItem(step: .problem(BatchError(.malformed, text, path: archive)))
+        }
+      }
+      guard let part = parts.popFirst() else { return nil }
+      archive = part.archive
+      missing = part.names.count
+      do throws(BatchError) {
+        current = try ExtractSource(
+          ArchiveFile(part.archive, in: run), selection: MemberSelection(names: part.names), globs: [],
+          options: options)
+      } catch {
+        try run.cancellation.check()
+        missing = 0
+        return ExtractionItem(step: .problem(error.at(part.archive)))
+      }
+    }
+  }
+
+  package func weight(of item: ExtractionItem) -> Int64 { item.weight }
+  package func count(of item: ExtractionItem) -> Int { item.count }
+  package func retained(by item: ExtractionItem) -> Int64 { item.retained }
+}
+
+extension ExtractionItem {
+  /// How many members it has that were asked for.
+  fileprivate var memberCount: Int {
+    switch step {
+    case .segment(let plan): plan.choices.count
+    case .member, .begin, .lost: 1
+    case .piece, .end, .problem, .passed, .note: 0
+    }
+  }
+}
+
+extension BackupSet.Content {
+  /// The snapshot of an id or its beginning, or the newest one that was begun before a moment.
+  ///
+  /// - Throws: `missing` when there is none, `invalid` when an id is that of several.
+  package func snapshot(at place: SnapshotPlace?) throws(BatchError) -> Snapshot {
+    let found: [Snapshot]
+    switch place {
+    case nil: found = snapshots.suffix(1)
+    case .time(let seconds): found = snapshots.filter { $0.header.started.seconds <= seconds }.suffix(1)
+    case .id(let id): found = snapshots.filter { $0.name.stamp.hasPrefix(id) }
+    }
+    guard let snapshot = found.first else { throw BatchError(.missing, "there is no such snapshot") }
+    guard found.count == 1 else {
+      throw BatchError(.invalid, "several snapshots begin so: give more of the id")
+    }
+    return snapshot
+  }
+}
+
+/// Which snapshot is meant.
+package enum SnapshotPlace: Sendable, Hashable {
+  /// Its id, or the beginning of that.
+  case id(String)
+  /// The newest one that was begun not later, in seconds since 1970.
+  case time(Int64)
+}
+
+extension RestoreSource {
+  /// Makes the folder to restore into, where it is missing.
+  package static func makeTarget(_ folder: PathBytes) throws(BatchError) {
+    try FolderMaker.make(folder)
+  }
+}
+
+extension FileStatus.Time {
+  /// Seconds, a point and nine digits.
+  package var decimal: String {
+    var bytes = [UInt8]()
+    SnapshotEntry.append(self, to: &bytes)
+    return String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
+  }
+}

@@ -1,0 +1,113 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// The locks of a set: records of one hidden file in its folder, which the kernel lets go of when a process ends.
+///
+/// The file stays; it also says what an interrupted run was about to add or remove.
+package final class SetLock: Sendable {
+  package enum Purpose: Sendable {
+    /// One that writes snapshots or removes them, beside readers.
+    case writing
+    /// One of many that read archives, which therefore must stay.
+    case reading
+    /// Taken by the one that writes, to remove archives: nobody may be reading.
+    case removing
+  }
+
+  /// How a wait for a lock passes the time.
+  package struct Patience: Sendable {
+    /// In seconds.
+    package var limit: Double
+    /// Returns after about so many seconds.
+    package var pause: @Sendable (Double) -> Void
+
+    package init(
+      limit: Double, pause: @escaping @Sendable (Double) -> Void = { usleep(UInt32($0 * 1_000_000)) }
+    ) {
+      self.limit = limit
+      self.pause = pause
+    }
+
+    package static let none = Patience(limit: 0)
+  }
+
+  private static let interval = 0.1
+
+  package let path: PathBytes
+  private let raw: Int32
+
+  /// Opens the file of the locks, and takes none.
+  ///
+  /// - Parameter isWritable: whether it is made where it is missing.
+  /// - Throws: the error of opening it.
+  init(_ path: PathBytes, isWritable: Bool) throws(BatchError) {
+    self.path = path
+    let flags = (isWritable ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+    let opened = path.withCString { name in retrying { Int(clinux_openat(AT_FDCWD, name, flags, 0o600)) } }
+    guard opened >= 0 else {
+      let error = BatchError.syscall("open the lock of the set", errno: Int32(-opened), path: path)
+      throw isWritable ? error.recoded(.unwritable) : error
+    }
+    raw = Int32(opened)
+  }
+
+  deinit { _ = Glibc.close(raw) }
+
+  /// - Throws: `locked` when another process has it all the time; the reason when the run was stopped.
+  func take(_ purpose: Purpose, _ patience: Patience, _ cancellation: Cancellation) throws(BatchError) {
+    var waited = 0.0
+    while true {
+      try cancellation.check()
+      let failed = clinux_lock_byte(raw, purpose == .writing ? 0 : 1, purpose == .reading ? 0 : 1)
+      if failed == 0 { return }
+      guard failed == EAGAIN || failed == EACCES else {
+        throw .syscall("lock the set", errno: failed, path: path)
+      }
+      guard waited < patience.limit else {
+        throw BatchError(
+          .locked,
+          purpose == .removing
+            ? "a restore, drill or verification reads the set, and nothing is removed meanwhile"
+            : "another run holds the lock of the set", path: path,
+          remedy: "give --lock-wait, or run it later")
+      }
+      patience.pause(min(Self.interval, patience.limit - waited))
+      waited += Self.interval
+    }
+  }
+
+  /// Lets go of a lock.
+  func release(_ purpose: Purpose) {
+    clinux_unlock_byte(raw, purpose == .writing ? 0 : 1)
+  }
+
+  // MARK: What is under way
+
+  private static let longestNote = 1 << 20
+
+  /// Names of files that a run was about to give or to remove when it was interrupted.
+  var pending: [PathBytes] {
+    var bytes = [UInt8](repeating: 0, count: Self.longestNote)
+    let count = bytes.withUnsafeMutableBytes { buffer in
+      retrying { pread(raw, buffer.baseAddress, buffer.count, 0) }
+    }
+    guard count > 0 else { return [] }
+    return bytes[..<count].split(separator: 0).map { PathBytes($0) }
+  }
+
+  /// Notes names before they are given or removed; none when that is done.
+  ///
+  /// - Throws: `unwritable` when the note cannot be brought to the disk.
+  func note(_ names: [PathBytes]) throws(BatchError) {
+    let bytes = names.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] }
+    let written = bytes.withUnsafeBytes { buffer in
+      retrying { buffer.isEmpty ? 0 : pwrite(raw, buffer.baseAddress, buffer.count, 0) }
+    }
+    let cut = retrying { Int(ftruncate(raw, off_t(bytes.count))) }
+    guard written == bytes.count, cut == 0, fdatasync(raw) == 0 else {
+      throw BatchError.syscall("write the note of what is under way", errno: errno, path: path).recoded(
+        .unwritable)
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import BatchEngine
+
+/// One row of a backup manifest: what a path was at the moment of a snapshot, and which archive holds its bytes.
+package struct SnapshotEntry: Sendable, Hashable {
+  package enum Kind: String, Sendable {
+    case file
+    case directory
+    case symbolicLink = "symbolic_link"
+    case fifo
+    case characterDevice = "character_device"
+    case blockDevice = "block_device"
+  }
+
+  package var kind: Kind
+  /// As the archive has it: without a slash at its start.
+  package var path: PathBytes
+  /// In bytes; 0 for what has no content.
+  package var size: UInt64
+  package var modified: FileStatus.Time
+  package var statusChanged: FileStatus.Time
+  package var inode: UInt64
+  package var linkCount: UInt64
+  /// Permissions with setuid, setgid and sticky bits.
+  package var mode: UInt32
+  package var owner: UInt32
+  package var group: UInt32
+  /// Of symbolic links.
+  package var linkTarget: PathBytes?
+  /// The name under which the archive holds the content, where that is another one of the same file.
+  package var firstName: PathBytes?
+  /// SHA-256 of the content of files.
+  package var digest: Digest?
+  /// The stamp of the snapshot whose archive has it.
+  package var archive: String
+  /// Whether its status says nothing about later changes: it changed as it was read, or so shortly before that
+  /// a later change could have the same time.
+  package var isUnsettled = false
+
+  /// - Parameter status: that the walk saw.
+  init(_ status: FileStatus, path: PathBytes, archive: String) {
+    kind = Kind(status.kind) ?? .file
+    self.path = path
+    size = status.kind == .regular ? UInt64(clamping: status.size) : 0
+    modified = status.modified
+    statusChanged = status.statusChanged
+    inode = status.identity.inode
+    linkCount = status.linkCount
+    mode = status.mode & 0o7777
+    owner = status.owner
+    group = status.group
+    self.archive = archive
+  }
+
+  /// Whether a file is the one of this row, and has not changed since.
+  ///
+  /// The device is left out: its number may be another one after each start of the machine.
+  func isUnchanged(_ status: FileStatus) -> Bool {
+    !isUnsettled && kind == Kind(status.kind) && modified == status.modified
+      && statusChanged == status.statusChanged && inode == status.identity.inode
+      && linkCount == status.linkCount && mode == status.mode & 0o7777 && owner == status.owner
+      && group == status.group && (kind != .file || size == UInt64(clamping: status.size))
+  }
+}
+
+extension SnapshotEntry.Kind {
+  init?(_ kind: FileStatus.Kind) {
+    switch kind {
+    case .regular: self = .file
+    case .directory: self = .directory
+    case .symbolicLink: self = .symbolicLink
+    case .fifo: self = .fifo
+    case .characterDevice: self = .characterDevice
+    case .blockDevice: self = .blockDevice
+    case .socket, .unknown: return nil
+    }
+  }
+}
+
+// MARK: JSON
+
+extension SnapshotEntry {
+  /// Appends the row as a line of JSON.
+  func appendLine(to line: inout [UInt8]) {
+    line.append(literal: "{\"type\":\"")
+    line += kind.rawValue.utf8
+    line.append(literal: "\",")
+    JSONText.append(path: path, to: &line)
+    line.append(literal: ",\"size\":")
+    line += String(size).utf8
+    line.append(literal: ",\"mtime\":")
+    Self.append(modified, to: &line)
+    line.append(literal: ",\"ctime\":")
+    Self.append(statusChanged, to: &line)
+    for (key, value) in [
+      (",\"inode\":" as StaticString, inode), (",\"links\":", linkCount), (",\"mode\":", UInt64(mode)),
+      (",\"uid\":", UInt64(owner)), (",\"gid\":", UInt64(group)),
+    ] {
+      line.append(literal: key)
+      line += String(value).utf8
+    }
+    if let linkTarget {
+      line.append(UInt8(ascii: ","))
+      JSONText.append(bytes: linkTarget.bytes, key: "target", to: &line)
+    }
+    if let firstName {
+      line.append(UInt8(ascii: ","))
+      JSONText.append(bytes: firstName.bytes, key: "first_name", to: &line)
+    }
+    if let digest {
+      line.append(literal: ",\"sha256\":\"")
+      digest.appendHex(to: &line)
+      line.append(UInt8(ascii: "\""))
+    }
+    line.append(literal: ",\"archive\":\"")
+    line += archive.utf8
+    line.append(UInt8(ascii: "\""))
+    if isUnsettled { line.append(literal: ",\"unsettled\":true") }
+    line.append(literal: "}\n")
+  }
+
+  /// A time as a string of seconds and nine digits behind the point.
+  static func append(_ time: FileStatus.Time, to line: inout [UInt8]) {
+    line.append(UInt8(ascii: "\""))
+    var (seconds, nanoseconds) = (time.seconds, time.nanoseconds)
+    if seconds < 0, nanoseconds > 0 {
+      line.append(UInt8(ascii: "-"))
+      seconds = -(seconds + 1)
+      nanoseconds = 1_000_000_000 - nanoseconds
+    }
+    line += String(seconds).utf8
+    line.append(UInt8(ascii: "."))
+    let digits = String(nanoseconds).utf8
+    for _ in digits.count..<9 { line.append(UInt8(ascii: "0")) }
+    line += digits
+    line.append(UInt8(ascii: "\""))
+  }
+
+  /// - Throws: `malformed` for what is no row.
+  init(_ line: SnapshotLine) throws(BatchError) {
+    guard let kind = line.text("type").flatMap(Kind.init(rawValue:)), let path = line.path("path"),
+      let modified = line.time("mtime"), let changed = line.time("ctime"), let archive = line.text("archive")
+    else { throw SnapshotLine.malformed }
+    self.kind = kind
+    self.path = path
+    size = try line.number("size")
+    self.modified = modified
+    statusChanged = changed
+    inode = try line.number("inode")
+    linkCount = try line.number("links")
+    mode = UInt32(truncatingIfNeeded: try line.number("mode")) & 0o7777
+    owner = UInt32(truncatingIfNeeded: try line.number("uid"))
+    group = UInt32(truncatingIfNeeded: try line.number("gid"))
+    linkTarget = line.path("target")
+    firstName = line.path("first_name")
+    digest = line.text("sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
+    self.archive = archive
+    isUnsettled = line.isTrue("unsettled")
+    guard !path.isEmpty, !path.containsNUL, LocalTime.seconds(ofStamp: archive.utf8) != nil,
+      (kind == .file) == (digest != nil)
+    else { throw SnapshotLine.malformed }
+  }
+}

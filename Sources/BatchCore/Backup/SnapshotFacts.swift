@@ -1,0 +1,167 @@
+import BatchEngine
+
+/// What the first line of a backup manifest says of its snapshot.
+package struct SnapshotHeader: Sendable, Hashable {
+  package static let schema: UInt64 = 1
+
+  package var name: SnapshotName
+  /// Snapshots are ordered by this number, whatever the clock said.
+  package var sequence: UInt64
+  /// Of the clock of the machine.
+  package var started: FileStatus.Time
+  /// How many snapshots after the last full one it is; 0 for a full one, whose own archive holds everything.
+  package var increment: UInt64
+
+  package var isFull: Bool { increment == 0 }
+
+  func appendLine(to line: inout [UInt8]) {
+    line.append(literal: "{\"type\":\"snapshot\",\"schema\":")
+    line += String(Self.schema).utf8
+    line.append(literal: ",\"set\":")
+    JSONText.append(name.set.text ?? "", to: &line)
+    line.append(literal: ",\"id\":\"")
+    line += name.stamp.utf8
+    line.append(literal: "\",\"sequence\":")
+    line += String(sequence).utf8
+    line.append(literal: ",\"started\":")
+    SnapshotEntry.append(started, to: &line)
+    line.append(literal: ",\"full\":")
+    line += String(isFull).utf8
+    line.append(literal: ",\"increment\":")
+    line += String(increment).utf8
+    line.append(literal: "}\n")
+  }
+
+  /// - Throws: `malformed` for another line, `unsupported` for a later schema.
+  init(_ line: SnapshotLine) throws(BatchError) {
+    guard line.text("type") == "snapshot", let set = line.path("set"), let stamp = line.text("id"),
+      let seconds = LocalTime.seconds(ofStamp: stamp.utf8), let started = line.time("started")
+    else { throw SnapshotLine.malformed }
+    guard try line.number("schema") == Self.schema else {
+      throw BatchError(.unsupported, "a later version of this program wrote the backup manifest")
+    }
+    name = SnapshotName(set: set, seconds: seconds)
+    sequence = try line.number("sequence")
+    self.started = started
+    increment = try line.number("increment")
+  }
+
+  init(name: SnapshotName, sequence: UInt64, started: FileStatus.Time, increment: UInt64) {
+    self.name = name
+    self.sequence = sequence
+    self.started = started
+    self.increment = increment
+  }
+}
+
+/// A folder or file that was named as a source, before its rows and again with its count behind all rows.
+package struct SnapshotSource: Sendable, Hashable {
+  /// From the root, without dots.
+  package var path: PathBytes
+  /// The identity of its file system, in hexadecimal.
+  package var fileSystem: String
+  /// How many rows it has that are no folders.
+  package var files: UInt64 = 0
+
+  func appendLine(as type: StaticString, to line: inout [UInt8]) {
+    line.append(literal: "{\"type\":\"")
+    line.append(literal: type)
+    line.append(literal: "\",")
+    JSONText.append(path: path, to: &line)
+    line.append(literal: ",\"file_system\":\"")
+    line += fileSystem.utf8
+    line.append(literal: "\",\"files\":")
+    line += String(files).utf8
+    line.append(literal: "}\n")
+  }
+
+  init(_ line: SnapshotLine) throws(BatchError) {
+    guard let path = line.path("path"), let fileSystem = line.text("file_system") else {
+      throw SnapshotLine.malformed
+    }
+    self.path = path
+    self.fileSystem = fileSystem
+    files = try line.number("files")
+  }
+
+  init(path: PathBytes, fileSystem: String) {
+    self.path = path
+    self.fileSystem = fileSystem
+  }
+}
+
+/// What the lines behind the rows of a backup manifest say.
+package struct SnapshotFooter: Sendable, Hashable {
+  /// What a snapshot has in one archive.
+  package struct Need: Sendable, Hashable {
+    package var files: UInt64 = 0
+    package var bytes: UInt64 = 0
+  }
+
+  package var sources: [SnapshotSource] = []
+  /// By the stamps of the archives.
+  package var needs: [String: Need] = [:]
+  package var rows: UInt64 = 0
+  package var files: UInt64 = 0
+  package var bytes: UInt64 = 0
+  /// Of the archive of this snapshot, in bytes.
+  package var archiveSize: UInt64 = 0
+  /// The digest that the index of the archive of this snapshot has.
+  package var index: Digest?
+  /// Whether the archive was read back and compared before it got its name.
+  package var isVerified = false
+  /// What chose among the files, as one word: hard links are looked at anew when it is another one.
+  package var selection = ""
+
+  init() {}
+
+  /// - Parameters:
+  ///   - offset: of the first of these lines.
+  ///   - digest: of all bytes before the last line.
+  func appendLines(
+    to lines: inout [UInt8], offset: UInt64, _ digest: (ArraySlice<UInt8>) throws(BatchError) -> Digest
+  )
+    throws(BatchError)
+  {
+    let start = lines.count
+    for source in sources { source.appendLine(as: "total", to: &lines) }
+    for (stamp, need) in needs.sorted(by: { $0.key < $1.key }) {
+      lines += #"{"type":"needs","archive":"\#(stamp)","files":\#(need.files),"bytes":\#(need.bytes)}"#.utf8
+      lines.append(UInt8(ascii: "\n"))
+    }
+    let sha256 = try digest(lines[start...])
+    lines +=
+      #"{"type":"end","rows":\#(rows),"files":\#(files),"bytes":\#(bytes),"archive_size":\#(archiveSize)"#
+      .utf8
+    if let index { lines += #","index_sha256":"\#(index.hex)""#.utf8 }
+    lines +=
+      #","verified":\#(isVerified),"selection":"\#(selection)","footer":\#(offset),"manifest_sha256":"\#(sha256.hex)"}"#
+      .utf8
+    lines.append(UInt8(ascii: "\n"))
+  }
+
+  /// Takes one of the lines.
+  ///
+  /// - Returns: the digest of all bytes before it when it is the last one.
+  mutating func take(_ line: SnapshotLine) throws(BatchError) -> Digest? {
+    switch line.text("type") {
+    case "total": sources.append(try SnapshotSource(line))
+    case "needs":
+      guard let stamp = line.text("archive") else { throw SnapshotLine.malformed }
+      needs[stamp] = Need(files: try line.number("files"), bytes: try line.number("bytes"))
+    case "end":
+      rows = try line.number("rows")
+      files = try line.number("files")
+      bytes = try line.number("bytes")
+      archiveSize = try line.number("archive_size")
+      index = line.text("index_sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
+      isVerified = line.isTrue("verified")
+      selection = line.text("selection") ?? ""
+      guard let digest = line.text("manifest_sha256").flatMap({ Digest(.sha256, hex: Array($0.utf8)[...]) })
+      else { throw SnapshotLine.malformed }
+      return digest
+    default: throw SnapshotLine.malformed
+    }
+    return nil
+  }
+}

@@ -1,0 +1,121 @@
+import BatchEngine
+import Foundation
+
+/// The members of one line of a backup manifest: a flat JSON object.
+struct SnapshotLine {
+  private enum Value {
+    case text([UInt8])
+    case word(Range<Int>)
+  }
+
+  private let line: [UInt8]
+  private var members: [(key: Range<Int>, value: Value)] = []
+
+  /// - Throws: `malformed` for what is no object of texts, numbers and truth values.
+  init(_ line: [UInt8]) throws(BatchError) {
+    self.line = line
+    members.reserveCapacity(16)
+    var rest = 0
+    guard take(UInt8(ascii: "{"), &rest) else { throw Self.malformed }
+    repeat {
+      guard take(UInt8(ascii: "\""), &rest), let end = line[rest...].firstIndex(of: UInt8(ascii: "\"")) else {
+        throw Self.malformed
+      }
+      let key = rest..<end
+      rest = end + 1
+      guard take(UInt8(ascii: ":"), &rest) else { throw Self.malformed }
+      members.append((key, try value(&rest)))
+    } while take(UInt8(ascii: ","), &rest)
+    guard take(UInt8(ascii: "}"), &rest), rest == line.count else { throw Self.malformed }
+  }
+
+  private func take(_ byte: UInt8, _ position: inout Int) -> Bool {
+    guard position < line.count, line[position] == byte else { return false }
+    position += 1
+    return true
+  }
+
+  private func value(_ position: inout Int) throws(BatchError) -> Value {
+    let start = position
+    guard take(UInt8(ascii: "\""), &position) else {
+      while position < line.count, line[position] != UInt8(ascii: ","), line[position] != UInt8(ascii: "}") {
+        position += 1
+      }
+      return .word(start..<position)
+    }
+    var end = position
+    while end < line.count, line[end] != UInt8(ascii: "\"") {
+      end += line[end] == UInt8(ascii: "\\") ? 2 : 1
+    }
+    guard end < line.count else { throw Self.malformed }
+    let literal = line[position..<end]
+    position = end + 1
+    guard literal.contains(UInt8(ascii: "\\")) else { return .text(Array(literal)) }
+    guard let text = try? JSONDecoder().decode(String.self, from: Data(line[start..<position])) else {
+      throw Self.malformed
+    }
+    return .text(Array(text.utf8))
+  }
+
+  private func member(_ key: String) -> Value? {
+    members.first { line[$0.key].elementsEqual(key.utf8) }?.value
+  }
+
+  func bytes(_ key: String) -> [UInt8]? {
+    if case .text(let bytes) = member(key) { bytes } else { nil }
+  }
+
+  func text(_ key: String) -> String? {
+    bytes(key).flatMap { String(validating: $0, as: UTF8.self) }
+  }
+
+  /// The bytes of a name, which is in base64 under another key when it is not UTF-8.
+  func path(_ key: String) -> PathBytes? {
+    if let bytes = bytes(key) { return PathBytes(bytes) }
+    return bytes("\(key)_b64").flatMap { Data(base64Encoded: Data($0)) }.map { PathBytes($0) }
+  }
+
+  /// - Throws: `malformed` when it is missing, or no number of 64 bits.
+  func number(_ key: String) throws(BatchError) -> UInt64 {
+    guard case .word(let range) = member(key), let value = Self.value(of: line[range]) else {
+      throw Self.malformed
+    }
+    return value
+  }
+
+  func isTrue(_ key: String) -> Bool {
+    if case .word(let range) = member(key) { line[range].elementsEqual("true".utf8) } else { false }
+  }
+
+  func time(_ key: String) -> FileStatus.Time? {
+    guard let text = bytes(key) else { return nil }
+    let isNegative = text.first == UInt8(ascii: "-")
+    let unsigned = isNegative ? text.dropFirst() : text[...]
+    guard let dot = unsigned.firstIndex(of: UInt8(ascii: ".")), unsigned.endIndex - dot == 10,
+      let whole = Self.value(of: unsigned[..<dot]).flatMap(Int64.init(exactly:)),
+      let fraction = Self.value(of: unsigned[(dot + 1)...])
+    else { return nil }
+    let nanoseconds = Int32(truncatingIfNeeded: fraction)
+    guard isNegative else { return FileStatus.Time(seconds: whole, nanoseconds: nanoseconds) }
+    return nanoseconds == 0
+      ? FileStatus.Time(seconds: -whole, nanoseconds: 0)
+      : FileStatus.Time(seconds: -whole - 1, nanoseconds: 1_000_000_000 - nanoseconds)
+  }
+
+  private static func value(of digits: ArraySlice<UInt8>) -> UInt64? {
+    guard !digits.isEmpty else { return nil }
+    var value: UInt64 = 0
+    for byte in digits {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+      let (product, isTooLarge) = value.multipliedReportingOverflow(by: 10)
+      let (sum, isLargerStill) = product.addingReportingOverflow(UInt64(byte - UInt8(ascii: "0")))
+      guard !isTooLarge, !isLargerStill else { return nil }
+      value = sum
+    }
+    return value
+  }
+
+  static var malformed: BatchError {
+    BatchError(.malformed, "the backup manifest has a row that is not valid")
+  }
+}

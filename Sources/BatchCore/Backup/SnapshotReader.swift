@@ -1,0 +1,173 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// Reads a backup manifest from its beginning to its end, in memory that does not grow with it.
+///
+/// Nothing of it is to be trusted before ``SnapshotReader/check(_:in:)`` has found its digest right.
+final class SnapshotReader {
+  enum Item {
+    case source(SnapshotSource)
+    /// The line is without its newline.
+    case entry(SnapshotEntry, line: [UInt8])
+  }
+
+  private static let longestLine = 1 << 20
+
+  let path: PathBytes
+  let header: SnapshotHeader
+  /// Complete when ``next()`` has returned nil.
+  private(set) var footer = SnapshotFooter()
+  private let descriptor: Descriptor
+  private let calls: any FileSystemCalls
+  private var splitter = LineSplitter(terminator: UInt8(ascii: "\n"), limit: longestLine)
+  private var line: [UInt8] = []
+  private var isAtEnd = false
+
+  /// - Throws: the error of opening it; `malformed` when it does not begin as a backup manifest.
+  init(_ path: PathBytes, in run: RunContext) throws(BatchError) {
+    self.path = path
+    calls = run.calls
+    let number = path.withCString {
+      run.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    }
+    guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
+    let descriptor = Descriptor(owning: number)
+    guard try Self.fill(&line, &splitter, descriptor.raw, calls, path) else {
+      throw SnapshotLine.malformed.at(path)
+    }
+    do throws(BatchError) {
+      header = try SnapshotHeader(SnapshotLine(line))
+    } catch {
+      throw error.at(path)
+    }
+    self.descriptor = descriptor
+  }
+
+  /// The next row; nil behind the last one, when the footer is complete.
+  func next() throws(BatchError) -> Item? {
+    while !isAtEnd {
+      guard try Self.fill(&line, &splitter, descriptor.raw, calls, path) else {
+        throw BatchError(.malformed, "the backup manifest is cut short", path: path)
+      }
+      do throws(BatchError) {
+        let members = try SnapshotLine(line)
+        switch members.text("type") {
+        case "source": return .source(try SnapshotSource(members))
+        case "total", "needs", "end": isAtEnd = try footer.take(members) != nil
+        default: return .entry(try SnapshotEntry(members), line: line)
+        }
+      } catch {
+        throw error.at(path)
+      }
+    }
+    return nil
+  }
+
+  private static func fill(
+    _ line: inout [UInt8], _ splitter: inout LineSplitter, _ descriptor: Int32, _ calls: any FileSystemCalls,
+    _ path: PathBytes
+  ) throws(BatchError) -> Bool {
+    line.removeAll(keepingCapacity: true)
+    let found = try splitter.append(to: &line) { (buffer) throws(BatchError) in
+      let count = calls.read(descriptor, into: buffer)
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
+      return count
+    }
+    if case .tooLong = found { throw SnapshotLine.malformed.at(path) }
+    if case .line = found { return true }
+    return false
+  }
+}
+
+extension SnapshotReader {
+  /// How far behind the end of a manifest its last line is looked for.
+  private static let tailSize: Int64 = 4096
+
+  /// What a manifest says of its snapshot, read from its first and its last lines alone.
+  ///
+  /// - Throws: `malformed` when these are not valid; the rows are not looked at.
+  static func facts(
+    _ path: PathBytes, in run: RunContext
+  ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
+    let header = try SnapshotReader(path, in: run).header
+    let file = try open(path, run)
+    let size = try run.calls.status(of: file).size
+    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, run)
+    guard tail.last == UInt8(ascii: "\n"),
+      let start = tail.dropLast().lastIndex(of: UInt8(ascii: "\n")).map({ $0 + 1 })
+    else { throw BatchError(.malformed, "the backup manifest is cut short", path: path) }
+    do throws(BatchError) {
+      let last = try SnapshotLine(Array(tail[start..<(tail.count - 1)]))
+      let begin = try last.number("footer")
+      guard begin <= UInt64(clamping: size), UInt64(clamping: size) - begin < UInt64(longestLine) else {
+        throw SnapshotLine.malformed
+      }
+      var footer = SnapshotFooter()
+      for line in try bytes(of: file, Int64(begin)..<size, path, run).split(separator: UInt8(ascii: "\n")) {
+        _ = try footer.take(SnapshotLine(Array(line)))
+      }
+      return (header, footer)
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  /// Compares a manifest with the digest in its last line.
+  ///
+  /// - Throws: `malformed` when it is damaged.
+  static func check(_ path: PathBytes, in run: RunContext) throws(BatchError) {
+    let file = try open(path, run)
+    let damaged = BatchError(
+      .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: path)
+    let size = try run.calls.status(of: file).size
+    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, run)
+    guard tail.last == UInt8(ascii: "\n"), let newline = tail.dropLast().lastIndex(of: UInt8(ascii: "\n"))
+    else { throw damaged }
+    let start = newline + 1
+    var footer = SnapshotFooter()
+    let recorded: Digest?
+    do throws(BatchError) {
+      recorded = try footer.take(SnapshotLine(Array(tail[start..<(tail.count - 1)])))
+    } catch {
+      throw damaged
+    }
+    let digest = try DigestStream(.sha256)
+    let end = size - Int64(tail.count - start)
+    var position: Int64 = 0
+    while position < end {
+      try run.cancellation.check()
+      let piece = try bytes(of: file, position..<min(end, position + (1 << 20)), path, run)
+      guard !piece.isEmpty else { throw damaged }
+      try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
+      position += Int64(piece.count)
+    }
+    guard try digest.finish() == recorded else { throw damaged }
+  }
+
+  private static func open(_ path: PathBytes, _ run: RunContext) throws(BatchError) -> Descriptor {
+    let number = path.withCString {
+      run.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    }
+    guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
+    return Descriptor(owning: number)
+  }
+
+  private static func bytes(
+    of file: borrowing Descriptor, _ range: Range<Int64>, _ path: PathBytes, _ run: RunContext
+  ) throws(BatchError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: Int(range.upperBound - range.lowerBound))
+    var filled = 0
+    while filled < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { buffer in
+        run.calls.read(
+          file.raw, into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]),
+          at: off_t(range.lowerBound + Int64(filled)))
+      }
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
+      if count == 0 { break }
+      filled += count
+    }
+    return Array(bytes[..<filled])
+  }
+}

@@ -1,0 +1,104 @@
+import BatchEngine
+
+/// Writes a backup manifest, row by row.
+final class SnapshotWriter {
+  private static let bufferSize = 1 << 18
+
+  let header: SnapshotHeader
+  private let stream: any ResultStream
+  private let digest: DigestStream
+  private var buffer: [UInt8] = []
+  private var offset: UInt64 = 0
+  private(set) var footer = SnapshotFooter()
+
+  init(_ header: SnapshotHeader, to stream: any ResultStream) throws(BatchError) {
+    self.header = header
+    self.stream = stream
+    digest = try DigestStream(.sha256)
+    header.appendLine(to: &buffer)
+  }
+
+  /// Begins the rows of a source.
+  func begin(_ source: SnapshotSource) throws(BatchError) {
+    footer.sources.append(source)
+    source.appendLine(as: "source", to: &buffer)
+    try flushIfFull()
+  }
+
+  func append(_ entry: SnapshotEntry) throws(BatchError) {
+    entry.appendLine(to: &buffer)
+    count(entry.kind, size: entry.size, archive: entry.archive, isRepeated: entry.firstName != nil)
+    try flushIfFull()
+  }
+
+  /// Appends rows of the manifest before, as they stand there.
+  func append(_ kept: KeptRows) throws(BatchError) {
+    buffer += kept.lines
+    footer.rows += UInt64(kept.count)
+    for (archive, need) in kept.needs {
+      footer.needs[archive, default: .init()].files += need.files
+      footer.needs[archive, default: .init()].bytes += need.bytes
+      footer.bytes += need.bytes
+    }
+    footer.files += kept.files
+    if !footer.sources.isEmpty { footer.sources[footer.sources.count - 1].files += kept.files }
+    try flushIfFull()
+  }
+
+  private func count(_ kind: SnapshotEntry.Kind, size: UInt64, archive: String, isRepeated: Bool) {
+    footer.rows += 1
+    let isFile = kind != .directory
+    // A further name of a file has no bytes of its own.
+    let bytes = isRepeated ? 0 : size
+    footer.needs[archive, default: .init()].files += isFile ? 1 : 0
+    footer.needs[archive, default: .init()].bytes += bytes
+    footer.bytes += bytes
+    guard isFile else { return }
+    footer.files += 1
+    if !footer.sources.isEmpty { footer.sources[footer.sources.count - 1].files += 1 }
+  }
+
+  /// Writes what stands behind the rows; the file gets its name later.
+  func finish(archiveSize: UInt64, index: Digest?, isVerified: Bool, selection: String) throws(BatchError) {
+    footer.archiveSize = archiveSize
+    footer.index = index
+    footer.isVerified = isVerified
+    footer.selection = selection
+    try flush()
+    var lines = [UInt8]()
+    try footer.appendLines(to: &lines, offset: offset) { (bytes) throws(BatchError) in
+      try withBytes(of: Array(bytes)) { (raw) throws(BatchError) in try digest.update(raw) }
+      return try digest.finish()
+    }
+    try stream.write(lines)
+  }
+
+  private func flushIfFull() throws(BatchError) {
+    if buffer.count >= Self.bufferSize { try flush() }
+  }
+
+  private func flush() throws(BatchError) {
+    try withBytes(of: buffer) { (raw) throws(BatchError) in try digest.update(raw) }
+    try stream.write(buffer)
+    offset += UInt64(buffer.count)
+    buffer.removeAll(keepingCapacity: true)
+  }
+}
+
+/// Rows of the manifest before that hold still, one behind the other.
+package struct KeptRows: Sendable {
+  var lines: [UInt8] = []
+  var count = 0
+  var files: UInt64 = 0
+  var needs: [String: SnapshotFooter.Need] = [:]
+
+  mutating func append(_ entry: SnapshotEntry, line: [UInt8]) {
+    lines += line
+    lines.append(UInt8(ascii: "\n"))
+    count += 1
+    let isFile = entry.kind != .directory
+    if isFile { files += 1 }
+    needs[entry.archive, default: .init()].files += isFile ? 1 : 0
+    needs[entry.archive, default: .init()].bytes += entry.firstName == nil ? entry.size : 0
+  }
+}

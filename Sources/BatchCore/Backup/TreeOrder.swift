@@ -1,0 +1,36 @@
+import BatchEngine
+
+/// The order in which a walk yields what is below one operand: of a folder first what is no folder, then its folders,
+/// each followed by all that is in it; by the bytes of the names.
+enum TreeOrder {
+  private static let slash = UInt8(ascii: "/")
+  private static let root = [UInt8(ascii: ".")]
+
+  /// - Returns: below 0 when the first path comes first, 0 when they are the same path of the same kind.
+  static func compare(
+    _ first: [UInt8], isFolder firstIsFolder: Bool, _ second: [UInt8], isFolder secondIsFolder: Bool
+  ) -> Int {
+    // The root folder, which is the operand itself.
+    let (firstIsRoot, secondIsRoot) = (first == root && firstIsFolder, second == root && secondIsFolder)
+    if firstIsRoot != secondIsRoot { return firstIsRoot ? -1 : 1 }
+    let shared = min(first.count, second.count)
+    var position = 0
+    while position < shared, first[position] == second[position] { position += 1 }
+    if position == first.count, position == second.count {
+      return (firstIsFolder ? 1 : 0) - (secondIsFolder ? 1 : 0)
+    }
+    // Both have the same folders before the name that differs, or that one of them ends with.
+    let firstGoesOn = goesOn(first, from: position, isFolder: firstIsFolder)
+    let secondGoesOn = goesOn(second, from: position, isFolder: secondIsFolder)
+    if firstGoesOn != secondGoesOn { return firstGoesOn ? 1 : -1 }
+    let left = position < first.count && first[position] != slash ? Int(first[position]) : -1
+    let right = position < second.count && second[position] != slash ? Int(second[position]) : -1
+    if left != right { return left - right }
+    return first.count - second.count
+  }
+
+  /// Whether the name at a place is that of a folder.
+  private static func goesOn(_ path: [UInt8], from position: Int, isFolder: Bool) -> Bool {
+    isFolder || path[min(position, path.count)...].contains(slash)
+  }
+}

@@ -1,0 +1,37 @@
+import BatchCore
+import BatchEngine
+
+/// What the commands about backups are asked for, beside the common options.
+struct BackupChoices: Sendable {
+  /// The directory of the snapshots.
+  let directory: PathBytes
+  let name: PathBytes?
+  let retention: Retention
+  let patience: SetLock.Patience
+  let place: SnapshotPlace?
+
+  init(_ parsed: ParsedCommand, directory: PathBytes) throws(UsageError) {
+    self.directory = directory
+    name = parsed.bytes(.setName)
+    let rules: [(OptionID, Retention.Rule)] = [
+      (.keepLast, .last), (.keepHourly, .hourly), (.keepDaily, .daily), (.keepWeekly, .weekly),
+      (.keepMonthly, .monthly), (.keepYearly, .yearly),
+    ]
+    var counts: [Retention.Rule: Int] = [:]
+    for (id, rule) in rules { counts[rule] = parsed.count(id) }
+    retention = Retention(counts: counts, within: parsed.span(.keepWithin))
+    patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
+    place = try parsed.bytes(.at).map { (at: PathBytes) throws(UsageError) -> SnapshotPlace in
+      if let id = at.text, id.utf8.count >= 4, id.utf8.first.map(isDigit) == true,
+        !id.utf8.contains(UInt8(ascii: "-"))
+      {
+        return .id(id)
+      }
+      do throws(ValueSyntax.Mismatch) {
+        return .time(try ValueSyntax.time(at))
+      } catch {
+        throw UsageError("The value of '--at' is no id and no time. \(error.sentence)", in: parsed.command)
+      }
+    }
+  }
+}

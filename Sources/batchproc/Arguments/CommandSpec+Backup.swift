@@ -1,0 +1,186 @@
+import BatchCore
+
+extension CommandSpec {
+  static let backup = CommandSpec(
+    id: .backup,
+    abstract: "Back up directory trees into a dated archive and a manifest.",
+    discussion: [
+      """
+      A snapshot of the set NAME is two files in a directory: NAME-20261120T020000Z.tar.zst, an archive with an index \
+      of what is new or changed since the snapshot before, and NAME-20261120T020000Z.manifest, one line of JSON for \
+      everything that the sources had at that moment, with its SHA-256 and the archive that holds it. Both are \
+      complete and read back before they get their names, and nobody but their owner may read them. What is deleted \
+      has no line.
+      """,
+      """
+      A file is unchanged when its size, times of modification and status, inode, owner and mode are those of the \
+      snapshot before; it is not opened then. What changed its status less than two seconds before a backup is \
+      archived again by the next one.
+      """,
+      """
+      A source that is missing, that is empty while the snapshot before had files of it, or that is on another file \
+      system, ends the run before anything is written. One run at a time may write to a set; another one ends with 11.
+      """,
+    ],
+    operands: [Operand(name: "source", repeats: true, help: "Files and directories.")],
+    own: [
+      OptionSpec(
+        .target, "to", kind: .single(.directory), value: "dir",
+        help: "Where the snapshots are; it is made if it is missing."),
+      .setName(default: "backup", help: "The name of the set, with which the names of its files begin."),
+      OptionSpec(
+        .fullEvery, "full-every", kind: .single(.number(1...1_000_000)), value: "n", default: "7",
+        help: "Archive everything in every n-th snapshot."),
+      OptionSpec(.full, "full", help: "Archive everything now."),
+      OptionSpec(
+        .checksum, "checksum",
+        help: "Read unchanged files too, and archive them when their bytes are others."),
+      OptionSpec(
+        .level, "level", short: "l", kind: .single(.number(1...22)), value: "n", default: "3",
+        help: "How hard to compress."),
+      OptionSpec(
+        .verify, "verify", kind: .invertible(initially: true), default: "--verify",
+        help: "Read the archive back before it gets its name, and compare it with what was archived."),
+      OptionSpec(
+        .allowEmpty, "allow-empty", help: "Take sources that are empty or on another file system than before."
+      ),
+      .lockWait,
+    ] + Group.retention.options.map { $0 },
+    shared: [Group.scheduling, Group.choosing, Group.writing, Group.reporting, Group.general],
+    examples: [
+      Example(
+        command: "batchproc backup --to /mnt/backups --name home /home", meaning: "Take a snapshot of /home."),
+      Example(
+        command: "batchproc backup -q --to /mnt/backups --keep-daily 14 /etc /srv",
+        meaning: "From cron: say nothing unless something is wrong, and remove snapshots that are too old."),
+    ])
+
+  static let snapshots = CommandSpec(
+    id: .snapshots,
+    abstract: "List the snapshots of a set.",
+    discussion: [
+      """
+      A row has the id of the snapshot, the local time, full or the number of the increment, how many files there \
+      are and their bytes, and the size of its archive. An archive that is missing, or that has another size than \
+      when it was written, is named.
+      """
+    ],
+    operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
+    own: [
+      .setName(help: "The set; needed where the directory has several."),
+      .at,
+      OptionSpec(
+        .digests, "digests",
+        help: "Print the files of one snapshot, the newest without --at, as sha256sum does."),
+    ],
+    shared: Group.reading,
+    examples: [
+      Example(command: "batchproc snapshots /mnt/backups", meaning: "List what can be restored.")
+    ])
+
+  static let restore = CommandSpec(
+    id: .restore,
+    abstract: "Restore a snapshot, or some of its files.",
+    discussion: [
+      """
+      Everything comes back as it was at the moment of the snapshot, from the archives that hold it: what had been \
+      deleted before does not. The paths are those of the sources without the slash at their start. Globs are those \
+      of gitignore(5); a directory stands for all that is in it. When a name of a file with several names is \
+      restored, the name under which the archive holds its content is restored too.
+      """,
+      "Archives are not removed while they are read. What exists in the target directory is kept and named.",
+    ],
+    operands: [
+      Operand(name: "directory", repeats: false, help: "The directory of the snapshots."),
+      Operand(name: "glob", repeats: true, help: "The files to restore; all without it.", isOptional: true),
+    ],
+    own: [
+      OptionSpec(
+        .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
+        help: "Restore below this directory; its last name is made if it is missing."),
+      .setName(help: "The set; needed where the directory has several."),
+      .at, .lockWait,
+      OptionSpec(
+        .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
+        default: ReadingChoices.overwritings[0],
+        help: "Replace files that exist: never, where the member is newer, or always."),
+      OptionSpec(
+        .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
+        help: "Give files to their owners."),
+      OptionSpec(.numericOwner, "numeric-owner", help: "Owners go by their numbers alone."),
+      OptionSpec(
+        .keepGoing, "keep-going", help: "Restore what is undamaged behind damage too."),
+    ],
+    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
+    examples: [
+      Example(
+        command: "batchproc restore /mnt/backups -C /", meaning: "Restore the newest snapshot in its place."),
+      Example(
+        command: "batchproc restore /mnt/backups --at 20261120 -C /tmp/old home/anna/letters",
+        meaning: "Restore one directory as it was that day."),
+    ])
+
+  static let prune = CommandSpec(
+    id: .prune,
+    abstract: "Remove snapshots that no rule keeps.",
+    discussion: [
+      """
+      Rules count as those of 'restic forget' do: --keep-daily 7 keeps the newest snapshot of each of the last 7 days \
+      that have one, in local time. A snapshot stays when any rule keeps it; the newest one that was verified always \
+      stays. Archives go when no snapshot that stays needs them.
+      """
+    ],
+    operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
+    own: [.setName(help: "The set; needed where the directory has several.")] + Group.retention.options + [
+      .lockWait,
+      OptionSpec(
+        .dryRun, "dry-run", short: "n", help: "Print what stays and why, and what would go; remove nothing."),
+    ],
+    shared: [Group.syncing, Group.reporting, Group.general],
+    examples: [
+      Example(
+        command: "batchproc prune -n --keep-daily 14 --keep-weekly 8 /mnt/backups",
+        meaning: "Print what would stay and why.")
+    ])
+}
+
+extension CommandSpec.Group {
+  /// What is done about events, and how outputs are written.
+  static let writing = CommandSpec.Group(
+    title: policy.title, options: policy.options.filter { [.on, .fsync].contains($0.id) })
+
+  static let retention = CommandSpec.Group(
+    title: "RETENTION",
+    options: [
+      counting(.keepLast, "last", "Keep this many snapshots, the newest ones."),
+      counting(.keepHourly, "hourly", "Keep the newest snapshot of this many hours."),
+      counting(.keepDaily, "daily", "Keep the newest snapshot of this many days."),
+      counting(.keepWeekly, "weekly", "Keep the newest snapshot of this many weeks."),
+      counting(.keepMonthly, "monthly", "Keep the newest snapshot of this many months."),
+      counting(.keepYearly, "yearly", "Keep the newest snapshot of this many years."),
+      OptionSpec(
+        .keepWithin, "keep-within", kind: .single(.span), value: "span",
+        help: "Keep snapshots that are younger than the newest one by less than this, such as 30d or 1y6m."),
+    ])
+
+  private static func counting(_ id: OptionID, _ word: String, _ help: String) -> OptionSpec {
+    OptionSpec(id, "keep-\(word)", kind: .single(.number(1...1_000_000)), value: "n", help: help)
+  }
+}
+
+extension OptionSpec {
+  fileprivate static func setName(default name: String? = nil, help: String) -> OptionSpec {
+    OptionSpec(.setName, "name", kind: .single(.glob), value: "name", default: name, help: help)
+  }
+
+  fileprivate static let at = OptionSpec(
+    .at, "at", kind: .single(.glob), value: "time|id",
+    help: """
+      The snapshot of this id, or of an id that begins so; or the newest one that is not later than a time, such as \
+      @1767225600 or 2026-01-01T12:30 in UTC.
+      """)
+
+  fileprivate static let lockWait = OptionSpec(
+    .lockWait, "lock-wait", kind: .single(.duration), value: "time", default: "0s",
+    help: "Wait so long for another run that has the set.")
+}

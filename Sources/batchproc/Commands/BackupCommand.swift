@@ -1,0 +1,159 @@
+import BatchCore
+import BatchEngine
+import Foundation
+
+/// `batchproc backup`.
+struct BackupCommand: Command {
+  private let choices: BackupChoices
+  private let options: BackupOptions
+  private let common: CommonOptions
+  private let operands: [PathBytes]
+  let session: Session
+
+  /// - Throws: `UsageError` without a target.
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    guard let target = parsed.bytes(.target) else {
+      throw UsageError("Missing expected option '--to <dir>'.", in: parsed.command)
+    }
+    choices = try BackupChoices(parsed, directory: target)
+    var options = BackupOptions()
+    options.archive.level = parsed.count(.level)
+    options.archive.isRemembered = parsed.flag(.verify, initially: true)
+    options.fullEvery = UInt64(parsed.count(.fullEvery) ?? 7)
+    options.isFull = parsed.flag(.full)
+    options.readsEverything = parsed.flag(.checksum)
+    options.allowsEmpty = parsed.flag(.allowEmpty)
+    options.isSynced = common.fsync
+    options.patience = choices.patience
+    let choosing = Set(CommandSpec.Group.choosing.options.map(\.id))
+    options.selection = try BackupOptions.word(
+      of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
+    self.options = options
+    self.common = common
+    operands = parsed.operands
+    let format = options.archive.format
+    session = try Session(
+      common, environment: environment, stride: format.stride(count: common.stride),
+      laneMemory: try format.memoryOfLane(level: options.archive.level))
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
+    walk.takesEverything = true
+    walk.skipsTemporaries = true
+    let set = try BackupSet(in: choices.directory, named: choices.name ?? "backup")
+    let backup = try BackupRun(operands, to: set, options: options, in: session.context) {
+      (members) throws(BatchError) in try tell(members)
+    }
+    for remark in backup.remarks { session.warn(remark) }
+    walk.excluded = Set([backup.excluded, StandardStreams.outputFile].compactMap { $0 })
+    let source: BackupSource
+    do throws(BatchError) {
+      source = try backup.source(walk, in: session.context)
+    } catch {
+      backup.discard()
+      throw error
+    }
+    let total = CountingWalk.operation(
+      Operands(backup.paths, lists: [], run: session.context), options: walk, run: session.context)
+    let outcome = session.run(backup.job, over: source, total: total)
+    guard let content = outcome.result else {
+      backup.discard()
+      return session.endingOfStopped(outcome.summary) ?? .exit(.fatal)
+    }
+    return finish(backup, content, outcome.summary)
+  }
+
+  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
+    session.advanced(members.count)
+    if let events = session.reporter as? JSONReporter {
+      for member in members {
+        try events.write("file") { line in
+          line.add(path: member.path)
+          line.add("kind", member.kind.word)
+          line.add("size", Int64(clamping: member.size))
+          line.add(member.flags)
+          if let digest = member.digest { line.add("sha256", digest.hex) }
+        }
+      }
+    } else if common.verbose {
+      for member in members { session.diagnostics.print(TerminalText.string(member.path.bytes)) }
+    }
+  }
+
+  /// Reads the archive back, gives both files their names, and removes snapshots that are too old: operations of which
+  /// each requires that the one before succeeded.
+  private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> (
+    verified: Int?, Prune?
+  ) {
+    let naming = ResultOperation<Void> { _ in try backup.complete() }
+    var readBack: ResultOperation<Int>?
+    if let written = content.written {
+      let operation = ResultOperation<Int> { [session] _ in
+        try ArchiveReadBack(session: session).compare(backup.archive, with: written)
+      }
+      try naming.requireSuccess(of: operation)
+      readBack = operation
+    }
+    var prune: ResultOperation<Prune>?
+    if !choices.retention.isEmpty {
+      let operation = ResultOperation<Prune> { [session, choices, common] _ in
+        try PruneCommand.prune(
+          backup.set, choices, backup.lock, isSynced: common.fsync, removes: true, in: session.context)
+      }
+      try operation.requireSuccess(of: naming)
+      prune = operation
+    }
+    let queue = OperationQueue()
+    queue.addOperations([readBack, naming, prune].compactMap { $0 }, waitUntilFinished: true)
+    if naming.failure != nil { backup.discard() }
+    try naming.value()
+    return (try readBack?.value(), try prune?.value())
+  }
+
+  private func finish(_ backup: BackupRun, _ content: BackupContent, _ summary: RunSummary) -> Ending {
+    let before = session.context.counters.snapshot
+    guard content.footer.rows > 0 || before.failed == 0 else {
+      backup.discard()
+      session.reporter.fatal(BatchError(.unreadable, "nothing could be read: there is no new snapshot"))
+      return .exit(.fatal)
+    }
+    let verified: Int?
+    let prune: Prune?
+    var failure: BatchError?
+    do throws(BatchError) {
+      (verified, prune) = try complete(backup, content)
+    } catch {
+      guard error.code == .locked else { return session.endingBySignal ?? session.ending(after: error) }
+      // The snapshot is there; only old ones could not be removed.
+      (verified, prune, failure) = (nil, nil, error)
+      session.reporter.fatal(error)
+    }
+    let counts = session.context.counters.snapshot
+    let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
+    let tree =
+      "\(content.header.name.stamp), \(kind), of \(ByteCount.files(Int(clamping: content.footer.files)))"
+    let text = SummaryText(
+      verb: "snapshot \(tree), \(ByteCount.text(Int64(clamping: content.footer.bytes))): archived",
+      files: counts.done, bytes: counts.byteCount,
+      others: [
+        (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
+        (counts.failed, "failed"),
+        (verified ?? 0, "verified"), (prune?.removed.count ?? 0, "old snapshots removed"),
+      ],
+      tallies: [
+        (Int(clamping: content.footer.files), "snapshot_files"),
+        (Int(clamping: content.footer.bytes), "snapshot_bytes"),
+      ] + (verified.map { [($0, "verified")] } ?? []) + (prune.map { [($0.removed.count, "removed")] } ?? []))
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: nil, elapsed: summary.elapsed), text: text)
+    if session.cancellation.isCancelled {
+      return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
+    }
+    if failure != nil { return .exit(.locked) }
+    return .exit(counts.failed > 0 ? .someFailed : .success)
+  }
+}

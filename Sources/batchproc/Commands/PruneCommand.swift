@@ -1,0 +1,104 @@
+import BatchCore
+import BatchEngine
+
+/// `batchproc prune`.
+struct PruneCommand: Command {
+  private let choices: BackupChoices
+  private let common: CommonOptions
+  let session: Session
+
+  /// - Throws: `UsageError` without a rule.
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
+    guard !choices.retention.isEmpty else {
+      throw UsageError("Nothing says what is to stay; please give a --keep option.", in: parsed.command)
+    }
+    self.common = common
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let context = session.context
+    let set = try BackupSet(in: choices.directory, named: choices.name, context)
+    let lock = common.dryRun ? nil : try set.lockForPruning(choices.patience, in: context)
+    let prune = try Self.prune(
+      set, choices, lock, isSynced: common.fsync, removes: !common.dryRun, in: context)
+    if common.dryRun || common.verbose || common.json { try show(prune) }
+    try session.output.finish()
+    if !common.json, !common.quiet {
+      let verb = common.dryRun ? "would remove" : "removed"
+      let kept = prune.decisions.count - prune.removed.count
+      session.diagnostics.print(
+        "\(verb) \(Self.count(prune.removed.count, "snapshot")) and \(Self.count(prune.archives.count, "archive")); \(Self.count(kept, "snapshot")) stay"
+      )
+    }
+    return .exit(.success)
+  }
+
+  /// Decides, and removes what no rule keeps.
+  static func prune(
+    _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, removes: Bool,
+    in run: RunContext
+  ) throws(BatchError) -> Prune {
+    let content = try set.prunable(in: run)
+    let prune = Prune(choices.retention, of: set, content, suspects: [])
+    if removes, let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
+    return prune
+  }
+
+  private func show(_ prune: Prune) throws(BatchError) {
+    if let events = session.reporter as? JSONReporter {
+      for decision in prune.decisions {
+        try events.write("snapshot") { line in
+          line.add("id", decision.snapshot.name.stamp)
+          line.add("sequence", decision.snapshot.header.sequence)
+          line.add("kept", !decision.reasons.isEmpty)
+          line.add("reasons", decision.reasons.map(\.word).joined(separator: ", "))
+        }
+      }
+      for archive in prune.archives {
+        try events.write("archive") { line in
+          line.add(path: archive.archive)
+          line.add("kept", false)
+        }
+      }
+      return
+    }
+    var rows = [UInt8]()
+    for decision in prune.decisions {
+      let snapshot = decision.snapshot
+      let time = CalendarTime(snapshot.header.started.seconds).text
+      let verdict =
+        decision.reasons.isEmpty
+        ? "remove" : "keep    " + decision.reasons.map(\.word).joined(separator: ", ")
+      rows += "\(snapshot.name.stamp)  \(time)  \(verdict)\n".utf8
+    }
+    if !rows.isEmpty { try session.output.write(rows) }
+  }
+
+  private static func count(_ count: Int, _ noun: String) -> String {
+    "\(ByteCount.grouped(count)) \(noun)\(count == 1 ? "" : "s")"
+  }
+}
+
+extension Prune.Reason {
+  /// As tables and programs know it.
+  var word: String {
+    switch self {
+    case .newestVerified: "newest verified"
+    case .rule(let rule):
+      switch rule {
+      case .last: "last"
+      case .hourly: "hourly"
+      case .daily: "daily"
+      case .weekly: "weekly"
+      case .monthly: "monthly"
+      case .yearly: "yearly"
+      case .within: "within"
+      }
+    }
+  }
+}

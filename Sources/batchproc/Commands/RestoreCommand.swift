@@ -1,0 +1,112 @@
+import BatchCore
+import BatchEngine
+
+/// `batchproc restore`.
+struct RestoreCommand: Command {
+  private let choices: BackupChoices
+  private let globs: [PathBytes]
+  private let target: PathBytes
+  private let extraction: ExtractionOptions
+  private let common: CommonOptions
+  let session: Session
+  private let tally: TransformTally
+
+  /// - Throws: `UsageError` without a target.
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
+    globs = Array(parsed.operands.dropFirst())
+    guard let target = parsed.bytes(.directory) else {
+      throw UsageError("Missing expected option '-C <dir>': where to restore.", in: parsed.command)
+    }
+    self.target = target
+    var options = ExtractionOptions()
+    options.overwriting = parsed.choice(.overwrite) ?? .never
+    options.restoresOwner = parsed.flag(.sameOwner, initially: StandardStreams.isRoot)
+    options.usesNumericOwner = parsed.flag(.numericOwner)
+    options.restoresPrivileges = true
+    options.makesDevices = StandardStreams.isRoot
+    options.keepsGoing = parsed.flag(.keepGoing)
+    options.isSynced = common.fsync
+    extraction = options
+    self.common = common
+    var tally: TransformTally?
+    session = try Session(common, environment: environment) { reporter in
+      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
+      tally = new
+      return new
+    }
+    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let context = session.context
+    let set = try BackupSet(in: choices.directory, named: choices.name, context)
+    let lock = try set.lockForReading(choices.patience, in: context)
+    defer { withExtendedLifetime(lock) {} }
+    let content = try set.content(in: context)
+    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
+    let snapshot = try content.snapshot(at: choices.place)
+    if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
+      throw BatchError(
+        .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
+        path: set.path(SnapshotName(set: set.name, stamp: fault).archive))
+    }
+    var options = extraction
+    options.memory = context.options.memory
+    options.foldersHeldOpen = context.foldersHeldOpen
+    let source = try RestoreSource(snapshot, of: set, globs: globs, options: options, in: context)
+    let unmatched = source.unmatched
+    try RestoreSource.makeTarget(target)
+    let job = try ExtractJob(into: target, selection: MemberSelection(), options: options) {
+      (report) throws(BatchError) in try show(report)
+    }
+    return finish(session.run(job, over: source), snapshot, unmatched)
+  }
+
+  private func show(_ report: ExtractionReport) throws(BatchError) {
+    session.advanced(1)
+    tally.madeOutput()
+    if let events = session.reporter as? JSONReporter {
+      try events.write("member") { line in
+        line.add(path: report.path)
+        line.add("outcome", report.outcome.rawValue)
+      }
+    } else if common.verbose {
+      session.diagnostics.print(TerminalText.string(report.path.bytes))
+    }
+  }
+
+  private func finish(_ outcome: RunOutcome<Extraction>, _ snapshot: Snapshot, _ unmatched: [PathBytes])
+    -> Ending
+  {
+    let summary = outcome.summary
+    let refusal = tally.refusal(of: target)
+    if summary.stopped != nil { tally.passOn() }
+    if let ending = session.endingOfStopped(summary) { return ending }
+    guard let extraction = outcome.result else { return .exit(.fatal) }
+    if let failure = extraction.failure { session.reporter.fatal(failure) }
+    if let refusal { session.reporter.fatal(refusal) }
+    for remark in extraction.remarks { session.warn(BatchError(.malformed, remark)) }
+    for glob in unmatched {
+      tally.met(
+        Problem(.missing, BatchError(.missing, "nothing in the snapshot matches", path: glob)),
+        severity: .failure)
+    }
+    let counts = session.context.counters.snapshot
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "restored \(snapshot.name.stamp):", files: counts.done, bytes: counts.byteCount,
+        others: [(counts.failed, "failed")]))
+    let hasBadOutput = refusal != nil || tally.current.spoilt > 0
+    if extraction.failure != nil || hasBadOutput || extraction.isDamaged || extraction.isCutShort {
+      return .exit(.outputIncomplete)
+    }
+    if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
+    return .exit(
+      counts.failed > 0 || extraction.misdescribed > 0 || !unmatched.isEmpty ? .someFailed : .success)
+  }
+}

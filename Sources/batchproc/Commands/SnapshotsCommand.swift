@@ -1,0 +1,104 @@
+import BatchCore
+import BatchEngine
+
+/// `batchproc snapshots`.
+struct SnapshotsCommand: Command {
+  private let choices: BackupChoices
+  private let common: CommonOptions
+  private let showsDigests: Bool
+  let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
+    showsDigests = parsed.flag(.digests)
+    self.common = common
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let context = session.context
+    let set = try BackupSet(in: choices.directory, named: choices.name, context)
+    let content = try set.content(in: context)
+    if showsDigests {
+      let snapshot = try content.snapshot(at: choices.place)
+      try set.digests(of: snapshot, in: context) { (rows) throws(BatchError) in try session.output.write(rows)
+      }
+      try session.output.finish()
+      return .exit(.success)
+    }
+    let snapshots = choices.place == nil ? content.snapshots : [try content.snapshot(at: choices.place)]
+    var hasFaults = !content.damaged.isEmpty
+    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+    var rows = [UInt8]()
+    for snapshot in snapshots {
+      let faults = content.faults(of: snapshot)
+      hasFaults = hasFaults || !faults.isEmpty
+      if let events = session.reporter as? JSONReporter {
+        try write(snapshot, faults, to: events)
+      } else {
+        append(snapshot, to: &rows)
+      }
+      for fault in faults {
+        let name = set.path(SnapshotName(set: set.name, stamp: fault).archive)
+        session.reporter.met(
+          Problem(
+            .unreadable,
+            BatchError(
+              .malformed, "is missing or has another size, and the snapshot \(snapshot.name.stamp) needs it",
+              path: name)),
+          severity: .failure)
+      }
+    }
+    if !rows.isEmpty { try session.output.write(rows) }
+    try session.output.finish()
+    return .exit(hasFaults ? .differences : .success)
+  }
+
+  private func append(_ snapshot: Snapshot, to rows: inout [UInt8]) {
+    let (header, footer) = (snapshot.header, snapshot.footer)
+    let columns = [
+      header.name.stamp, CalendarTime(header.started.seconds).text,
+      header.isFull ? "full   " : "+\(header.increment)".padding(to: 7),
+      ByteCount.files(Int(clamping: footer.files)).leading(to: 15),
+      ByteCount.text(Int64(clamping: footer.bytes)).leading(to: 11),
+      ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11),
+      footer.isVerified ? "verified" : "",
+    ]
+    rows += columns.joined(separator: "  ").trimmingSpaces.utf8
+    rows.append(UInt8(ascii: "\n"))
+  }
+
+  private func write(_ snapshot: Snapshot, _ faults: [String], to events: JSONReporter) throws(BatchError) {
+    let (header, footer) = (snapshot.header, snapshot.footer)
+    try events.write("snapshot") { line in
+      line.add("id", header.name.stamp)
+      line.add("set", header.name.set.text ?? "")
+      line.add("sequence", header.sequence)
+      line.add("started", header.started.decimal)
+      line.add("full", header.isFull)
+      line.add("files", footer.files)
+      line.add("bytes", footer.bytes)
+      line.add("archive_bytes", footer.archiveSize)
+      line.add("verified", footer.isVerified)
+      line.add("archives", footer.needs.keys.sorted().joined(separator: " "))
+      line.add("whole", faults.isEmpty)
+    }
+  }
+}
+
+extension String {
+  fileprivate func padding(to width: Int) -> String {
+    self + String(repeating: " ", count: max(0, width - count))
+  }
+  fileprivate func leading(to width: Int) -> String {
+    String(repeating: " ", count: max(0, width - count)) + self
+  }
+  fileprivate var trimmingSpaces: Substring {
+    var text = self[...]
+    while text.last == " " { text.removeLast() }
+    return text
+  }
+}

@@ -1,0 +1,128 @@
+import BatchEngine
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+/// Days of a tree that changes, by a clock that the test sets: each snapshot restores exactly its day.
+@Suite(.timeLimit(.minutes(4))) struct BackupDaysTests {
+  private let t: TreeFixture
+  private var set: BackupSet { get throws { try BackupSet(in: t.path("set"), named: "days") } }
+
+  init() throws {
+    t = try TreeFixture()
+    try t.folder("live")
+    try t.folder("days")
+  }
+
+  private func backUp(day: Int, concurrency: Int = 2, to set: BackupSet? = nil) throws {
+    var batch = BatchOptions()
+    batch.concurrency = concurrency
+    batch.stride = BackupOptions().archive.format.stride(count: nil)
+    let run = RunContext(options: batch)
+    var options = BackupOptions()
+    options.isSynced = false
+    options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
+    let backup = try BackupRun([t.path("live")], to: set ?? self.set, options: options, in: run) { _ in }
+    var walk = WalkOptions()
+    walk.takesEverything = true
+    let outcome = BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run))
+    _ = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
+    #expect(outcome.summary.counts.failed == 0)
+    try backup.complete()
+  }
+
+  /// Names, kinds, modes, owners, sizes, times, targets, names per file, and contents.
+  private func state(of folder: String) throws -> String {
+    try Outcome(
+      shell: """
+        cd '\(folder)' && find . -printf '%P|%y|%m|%U|%G|%T@|%l|%n|' \\( -type d -printf 0 -o -printf '%s' \\) -print | sort
+        find . -type f -exec sha256sum {} + | sort
+        """
+    ).text
+  }
+
+  private func restore(_ snapshot: Snapshot, to folder: PathBytes) throws {
+    let run = RunContext()
+    var options = ExtractionOptions()
+    options.restoresOwner = true
+    options.restoresPrivileges = true
+    options.isSynced = false
+    let source = try RestoreSource(snapshot, of: set, options: options, in: run)
+    try RestoreSource.makeTarget(folder)
+    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options) { _ in }
+    let outcome = BatchRunner(run).run(job, over: source)
+    let extraction = try #require(outcome.result)
+    #expect(!extraction.isDamaged && !extraction.isCutShort && outcome.summary.counts.failed == 0)
+  }
+
+  private func change(_ generator: inout SeededNumbers, day: Int) throws {
+    func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
+    var script = "cd \(t.path("live"))\n"
+    for _ in 0..<12 {
+      let (file, other) = ("d\(pick(5))/f\(pick(9))", "d\(pick(5))/g\(pick(9))")
+      let folder = "d\(pick(5))"
+      switch pick(12) {
+      case 0, 1, 2: script += "mkdir -p \(folder); [ -d \(file) ] || seq \(pick(3000)) >\(file)\n"
+      case 3:
+        script +=
+          "mkdir -p \(folder)/sub/deep; [ -d \(folder)/sub/x ] || head -c \(pick(70000)) /dev/urandom >\(folder)/sub/x\n"
+      case 4: script += "[ -e \(other) ] || mv -T \(file) \(other)\n"
+      case 5: script += "rm -rf \(file)\n"
+      case 6: script += "[ -e \(other) ] || ln \(file) \(other)\n"
+      case 7: script += "[ -d \(other) ] || ln -sfn ../\(file) \(other)\n"
+      case 8: script += "chmod \(["600", "644", "751", "4755"][pick(4)]) \(file)\n"
+      case 9: script += "touch -d @\(1_700_000_000 + pick(1000)).\(pick(1_000_000_000)) \(file)\n"
+      case 10: script += "rm -rf \(folder); mkdir -m 750 \(folder)\n"
+      default: script += "rm -rf \(file); mkdir \(file) && echo in >\(file)/in; mkfifo \(folder)/pipe\n"
+      }
+    }
+    // In place, with the size and the time as they were.
+    script +=
+      "f=$(find . -type f -name 'f*' | sort | head -n 1); [ -z \"$f\" ] || { touch -r \"$f\" ../ref; printf Z | dd of=\"$f\" conv=notrunc status=none; touch -r ../ref \"$f\"; }\n"
+    if day == 0 {
+      script +=
+        "head -c 34000000 /dev/zero | tr '\\0' a >large; truncate -s 40M hole; printf x >$'new\\nline'; printf y >$'not\\xffutf8'\n"
+    }
+    _ = try Outcome(of: ["bash", "-c", PathBytes("(\(script)) 2>/dev/null; true")])
+  }
+
+  @Test("each of the days is restored as it was")
+  func days() throws {
+    var generator = SeededNumbers(seed: Campaign.isFull ? UInt64.random(in: 0...UInt64.max) : 4)
+    let count = max(8, Campaign.cases(30))
+    var states: [String] = []
+    for day in 0..<count {
+      try change(&generator, day: day)
+      states.append(try state(of: "\(t.path("live"))"))
+      try backUp(day: day)
+    }
+    let content = try set.content(in: RunContext())
+    #expect(content.snapshots.count == count && content.damaged.isEmpty)
+    #expect(content.snapshots.map(\.header.increment) == (0..<count).map { UInt64($0 % 7) })
+    for (day, snapshot) in content.snapshots.enumerated() {
+      let folder = t.path(PathBytes("days/\(day)"))
+      try restore(snapshot, to: folder)
+      #expect(try state(of: "\(folder)\(t.path("live"))") == states[day], "day \(day)")
+      _ = try Outcome(of: ["rm", "-rf", folder])
+    }
+  }
+
+  @Test("the two files are the same at every concurrency")
+  func concurrency() throws {
+    var generator = SeededNumbers(seed: 5)
+    for day in 0..<3 {
+      try change(&generator, day: day)
+      for concurrency in [1, 2, 7, 32] {
+        try backUp(
+          day: day, concurrency: concurrency,
+          to: BackupSet(in: t.path(PathBytes("set-\(concurrency)")), named: "days"))
+      }
+    }
+    for concurrency in [2, 7, 32] {
+      #expect(
+        try Outcome(of: ["diff", "-r", t.path("set-1"), t.path(PathBytes("set-\(concurrency)"))]).text == "")
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import BatchEngine
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+@Suite struct SetLockTests {
+  private let t: TreeFixture
+  private let run = RunContext()
+
+  init() throws { t = try TreeFixture() }
+
+  private func lock() throws -> SetLock { try SetLock(t.path("lock"), isWritable: true) }
+
+  @Test("one writes beside many that read, and removes only while nobody reads")
+  func modes() throws {
+    let (writer, other, reader, second) = (try lock(), try lock(), try lock(), try lock())
+    try writer.take(.writing, .none, run.cancellation)
+    #expect(throws: BatchError.self) { try other.take(.writing, .none, run.cancellation) }
+    try reader.take(.reading, .none, run.cancellation)
+    try second.take(.reading, .none, run.cancellation)
+    let refused = #expect(throws: BatchError.self) { try writer.take(.removing, .none, run.cancellation) }
+    #expect(refused?.code == .locked)
+    reader.release(.reading)
+    second.release(.reading)
+    try writer.take(.removing, .none, run.cancellation)
+    #expect(throws: BatchError.self) { try reader.take(.reading, .none, run.cancellation) }
+    writer.release(.removing)
+    try reader.take(.reading, .none, run.cancellation)
+  }
+
+  @Test("it waits as long as it is told, by the clock that it is given")
+  func patience() throws {
+    let holder = Mutex<SetLock?>(try lock())
+    try holder.withLock { try $0?.take(.writing, .none, run.cancellation) }
+    let waited = Mutex(0.0)
+    let patience = SetLock.Patience(limit: 600) { pause in
+      let all = waited.withLock { waited in
+        waited += pause
+        return waited
+      }
+      if all > 300 { holder.withLock { $0 = nil } }
+    }
+    try lock().take(.writing, patience, run.cancellation)
+    #expect(waited.withLock { $0 } > 300)
+    holder.withLock { $0 = try? lock() }
+    try holder.withLock { try $0?.take(.writing, .none, run.cancellation) }
+    waited.withLock { $0 = -1000 }
+    #expect(throws: BatchError.self) { try lock().take(.writing, patience, run.cancellation) }
+    #expect(abs(waited.withLock { $0 } + 400) < 1)
+  }
+
+  @Test("the note is what was written last")
+  func note() throws {
+    let first = try lock()
+    #expect(first.pending == [])
+    try first.note(["a-20261122T164917Z.tar.zst", PathBytes([0xff])])
+    #expect(try lock().pending == ["a-20261122T164917Z.tar.zst", PathBytes([0xff])])
+    try first.note(["b"])
+    #expect(try lock().pending == ["b"])
+    try first.note([])
+    #expect(try lock().pending == [])
+  }
+}

@@ -1,0 +1,116 @@
+import BatchEngine
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+/// Names, rows and order of backup manifests.
+@Suite struct SnapshotFormatTests {
+  @Test("a stamp is a moment of UTC, and nothing else is one")
+  func stamps() {
+    for seconds: Int64 in [0, 951_782_399, 1_795_366_157, 4_102_444_800] {
+      #expect(LocalTime.seconds(ofStamp: LocalTime.stamp(of: seconds).utf8) == seconds)
+    }
+    #expect(LocalTime.stamp(of: 1_795_366_157) == "20261122T164917Z")
+    for text in [
+      "", "20261122T164917", "20261322T164917Z", "20260230T000000Z", "2026112aT164917Z", "20261122 164917Z",
+    ] {
+      #expect(LocalTime.seconds(ofStamp: text.utf8) == nil, "\(text)")
+    }
+  }
+
+  @Test("the name of a set may have dashes, and that of another one is not taken for it")
+  func names() throws {
+    let name = SnapshotName(set: "a-b", seconds: 1_795_366_157)
+    #expect(name.archive == "a-b-20261122T164917Z.tar.zst")
+    #expect(SnapshotName(file: name.manifest.bytes, set: "a-b", suffix: SnapshotName.manifestSuffix) == name)
+    #expect(SnapshotName(file: name.manifest.bytes, set: "a", suffix: SnapshotName.manifestSuffix) == nil)
+    for bad: PathBytes in ["", ".a", "a/b", PathBytes([0xff])] {
+      #expect(throws: BatchError.self) { try SnapshotName.check(bad) }
+    }
+  }
+
+  private func entry(_ path: PathBytes, _ generator: inout SeededNumbers) throws -> SnapshotEntry {
+    var raw = stat()
+    raw.st_mode = S_IFREG | UInt32.random(in: 0...0o7777, using: &generator)
+    raw.st_size = Int.random(in: 0...(1 << 40), using: &generator)
+    raw.st_ino = UInt.random(in: 0...UInt.max, using: &generator)
+    raw.st_nlink = 2
+    raw.st_mtim = timespec(
+      tv_sec: Int.random(in: -5...(1 << 40), using: &generator),
+      tv_nsec: Int.random(in: 0..<1_000_000_000, using: &generator))
+    raw.st_ctim = timespec(tv_sec: -1, tv_nsec: 999_999_999)
+    var entry = SnapshotEntry(FileStatus(raw), path: path, archive: "20261122T164917Z")
+    entry.digest = Digest(.sha256, bytes: (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    entry.isUnsettled = Bool.random(using: &generator)
+    if Bool.random(using: &generator) { entry.firstName = PathBytes(path.bytes + [0xfe]) }
+    return entry
+  }
+
+  @Test("a row says all that it was made of, whatever bytes are in the name")
+  func rows() throws {
+    var generator = SeededNumbers(seed: 7)
+    for _ in 0..<500 {
+      let path = PathBytes(generator.bytes(1...40, of: Array(1...255)))
+      let entry = try entry(path, &generator)
+      var line = [UInt8]()
+      entry.appendLine(to: &line)
+      #expect(line.popLast() == UInt8(ascii: "\n"))
+      #expect(try SnapshotEntry(SnapshotLine(line)) == entry)
+      #expect(line.firstIndex(of: UInt8(ascii: "\n")) == nil)
+    }
+  }
+
+  @Test("what is no row is refused, and ends no process")
+  func damagedRows() throws {
+    var generator = SeededNumbers(seed: 8)
+    let entry = try entry("a/b", &generator)
+    var line = [UInt8]()
+    entry.appendLine(to: &line)
+    line.removeLast()
+    for cut in 0..<line.count {
+      #expect(throws: BatchError.self) { try SnapshotEntry(SnapshotLine(Array(line[..<cut]))) }
+    }
+    for _ in 0..<2000 {
+      var damaged = line
+      damaged[Int.random(in: damaged.indices, using: &generator)] = UInt8.random(
+        in: 0...255, using: &generator)
+      _ = try? SnapshotEntry(SnapshotLine(damaged))
+    }
+  }
+
+  @Test("the order is that of a walk")
+  func order() throws {
+    let t = try TreeFixture()
+    var generator = SeededNumbers(seed: 9)
+    let alphabet: [UInt8] = Array("aab.-".utf8) + [0xff]
+    for _ in 0..<400 {
+      var path = [UInt8]()
+      for _ in 0..<Int.random(in: 1...4, using: &generator) {
+        if !path.isEmpty { path.append(UInt8(ascii: "/")) }
+        path += generator.bytes(1...3, of: alphabet)
+      }
+      if path.split(separator: UInt8(ascii: "/")).contains(where: { $0.isDots }) { continue }
+      _ = try? t.file(PathBytes(path), "x")
+    }
+    var options = WalkOptions()
+    options.takesEverything = true
+    let run = RunContext()
+    var tree = run.tree([t.root], options: options)
+    var walked: [(path: [UInt8], isFolder: Bool)] = []
+    while let item = tree.next() {
+      guard case .file(let record) = item else { continue }
+      walked.append((MemberNaming.name(of: record.path).bytes, record.status.kind == .directory))
+    }
+    #expect(walked.count > 100)
+    for (left, first) in walked.enumerated() {
+      for (right, second) in walked.enumerated() {
+        let order = TreeOrder.compare(
+          first.path, isFolder: first.isFolder, second.path, isFolder: second.isFolder)
+        #expect(
+          order.signum() == (left - right).signum(), "\(PathBytes(first.path)) \(PathBytes(second.path))")
+      }
+    }
+  }
+}

@@ -1,0 +1,288 @@
+import BatchEngine
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// `backup`, `snapshots`, `restore` and `prune` beside stock tools.
+@Suite(.timeLimit(.minutes(4))) struct BackupTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell(
+      "mkdir -p src/a/b src/z; echo one >src/a/1; echo two >src/a/b/2; ln src/a/1 src/z/hard; ln -s ../a src/z/sym"
+    )
+  }
+
+  private func backup(_ more: PathBytes..., day: Int = 0) throws -> Outcome {
+    try t.batchproc(["backup", "-q", "--no-fsync", "--to", "set"] + more + ["src"], environment: later(day))
+  }
+
+  /// The clock of the program some days later than that of the file system, where that can be had.
+  private func later(_ day: Int) throws -> [String: String] {
+    guard day > 0, Host.canPreload else { return [:] }
+    if !t.exists("preload.so") {
+      try t.preload(
+        """
+        #include <stdlib.h>
+        #include <time.h>
+        int clock_gettime(clockid_t id, struct timespec *t) {
+          static int (*real)(clockid_t, struct timespec *);
+          if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+          int result = real(id, t);
+          if (id == CLOCK_REALTIME && getenv("SHIFT")) t->tv_sec += atol(getenv("SHIFT"));
+          return result;
+        }
+        """)
+    }
+    return ["LD_PRELOAD": "\(t.path("preload.so"))", "SHIFT": "\(day * 86_400)"]
+  }
+
+  private func expectRestored(_ place: String = "", _ folder: String = "out") throws {
+    let run = try t.shell(
+      "$BP restore -q --no-fsync \(place) -C \(folder) set && diff -r --no-dereference src \(folder)$PWD/src; echo $?"
+    )
+    #expect(run.text == "0\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "a full snapshot and an increment; stock tar restores them by hand, as the document says",
+    .enabled(if: Host.canPreload))
+  func byHand() throws {
+    #expect(try backup(day: 1).status == 0)
+    try t.shell("echo three >src/a/3; rm src/a/b/2; echo more >>src/a/1; mv src/z/sym src/z/link")
+    #expect(try backup(day: 2).status == 0)
+    try expectRestored()
+    let run = try t.shell(
+      """
+      cp -r set copy; cd copy; manifest=$(ls *.manifest | tail -n 1); mkdir ../hand
+      for archive in backup-*.tar.zst; do
+        id=${archive#backup-}; id=${id%.tar.zst}
+        python3 -c 'import json,sys
+      for line in open(sys.argv[2]):
+        row = json.loads(line)
+        if row.get("archive") == sys.argv[1] and "path" in row: print(row["path"])' "$id" "$manifest" >names
+        [ -s names ] || continue
+        tar --zstd -xpf "$archive" -C ../hand --no-recursion --verbatim-files-from --files-from names 2>&1
+      done
+      diff -r --no-dereference ../src ../hand$OLDPWD/src && [ ../hand$OLDPWD/src/a/1 -ef ../hand$OLDPWD/src/z/hard ]; echo $?
+      $BP snapshots --digests ../set | (cd ../hand && sha256sum --check --quiet -); echo $?
+      ls -1 ../set | wc -l; stat -c %a ../set/backup-* | sort -u
+      """)
+    #expect(run.text == "0\n0\n4\n600\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("unchanged files are not opened", .enabled(if: Host.canTrace && Host.canPreload))
+  func unopened() throws {
+    #expect(try backup(day: 1).status == 0)
+    let run = try t.shell(
+      "strace -qq -f -o trace -e trace=openat,openat2 -E LD_PRELOAD=$PWD/preload.so -E SHIFT=172800 $BP backup -q --to set src; echo $?; grep -cE '\"(1|2|hard)\"' trace; tar --zstd -tf $(ls set/*.zst | tail -n 1) | wc -l"
+    )
+    #expect(run.text == "0\n0\n0\n", "\(run.text)\(run.errorText)")
+    try expectRestored()
+  }
+
+  @Test("what --checksum finds changed behind the same status is archived")
+  func checksum() throws {
+    #expect(try backup().status == 0)
+    #expect(try backup("--checksum").status == 0)
+    try expectRestored()
+  }
+
+  @Test("every seventh snapshot is full, or as many as are asked for")
+  func fullEvery() throws {
+    for _ in 0..<5 { #expect(try backup("--full-every", "2").status == 0) }
+    #expect(try backup("--full").status == 0)
+    let rows = try t.shell("$BP snapshots set | awk '{print $4}'").text
+    #expect(rows == "full\n+1\nfull\n+1\nfull\nfull\n")
+  }
+
+  @Test("a missing archive makes the next snapshot a full one, and is named")
+  func missingArchive() throws {
+    #expect(try backup().status == 0)
+    try t.shell("rm set/*.zst")
+    let run = try t.shell("$BP snapshots set; echo $?")
+    #expect(run.text.hasSuffix("\n4\n") && run.errorText.contains("is missing or has another size"))
+    let next = try t.batchproc("backup", "--to", "set", "src")
+    #expect(next.status == 0 && next.errorText.contains("this snapshot is a full one"), "\(next.errorText)")
+    try expectRestored()
+    #expect(try t.batchproc("restore", "-C", "old", "--at", "2000-01-01", "set").status == 1)
+  }
+
+  @Test("a source that is missing, empty or on another file system ends with 1 and no snapshot")
+  func sources() throws {
+    #expect(try backup().status == 0)
+    try t.shell("mv src away; mkdir src")
+    let empty = try backup("--keep-last", "1")
+    #expect(empty.status == 1 && empty.errorText.contains("the source is empty"), "\(empty.errorText)")
+    try t.shell("mkdir src/lost+found")
+    #expect(try backup().status == 1)
+    try t.shell("rmdir src/lost+found src")
+    #expect(try backup().status == 1)
+    #expect(t.names(in: "set").count == 3)
+    try t.shell("mkdir src")
+    #expect(try backup("--allow-empty").status == 0)
+    #expect(try t.shell("$BP snapshots set | wc -l").text == "2\n")
+    try t.shell("rmdir src; mv away src")
+    try expectRestored("--at $(ls set | head -n 1 | tr -dc '0-9TZ' | head -c 16)")
+  }
+
+  @Test("a file system that is another one is refused", .enabled(if: Host.canMount))
+  func otherFileSystem() throws {
+    #expect(try backup().status == 0)
+    let run = try t.shell(
+      "cp -a src keep; unshare -m sh -c 'mount -t tmpfs none src && cp -a keep/. src/ && $BP backup -q --to set src; echo $?; $BP backup -q --to set --allow-empty src; echo $?'"
+    )
+    #expect(
+      run.text == "1\n0\n" && run.errorText.contains("another file system"), "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "a second run of the set ends with 11; backups run beside readers, and prune does not",
+    .enabled(if: Host.hasPython))
+  func locks() throws {
+    #expect(try backup().status == 0)
+    #expect(try backup().status == 0)
+    let run = try t.shell(
+      """
+      cat >hold.py <<'END'
+      import fcntl, os, struct, subprocess, sys
+      number = os.open('set/.backup.lock', os.O_RDWR)
+      kind = fcntl.F_RDLCK if sys.argv[2] == 'r' else fcntl.F_WRLCK
+      fcntl.fcntl(number, 37, struct.pack('hhqqi4x', kind, 0, int(sys.argv[1]), 1, 0))
+      sys.exit(subprocess.call(sys.argv[3:]))
+      END
+      hold() { python3 hold.py "$@" 2>&1; echo $?; }
+      hold 0 w $BP backup -q --to set src
+      hold 0 w $BP prune -q --keep-last 1 set
+      hold 0 w $BP restore -q -C o1 set
+      hold 1 r $BP backup -q --to set src
+      hold 1 r $BP restore -q -C o2 set
+      hold 1 r $BP prune -q --keep-last 1 set
+      hold 1 w $BP restore -q -C o3 set
+      """)
+    let codes = run.text.split(separator: "\n").filter { $0.count <= 2 }.map(String.init)
+    #expect(codes == ["11", "11", "0", "0", "0", "11", "11"], "\(run.text)\(run.errorText)")
+    #expect(try t.shell("$BP snapshots set | wc -l").text == "3\n")
+  }
+
+  @Test(
+    "prune keeps what it is told, the archives that it needs, and the newest verified snapshot",
+    .enabled(if: Host.canPreload))
+  func prune() throws {
+    for number in 0..<5 {
+      try t.shell("echo \(number) >src/n\(number)")
+      #expect(try backup("--full-every", "3", day: number + 1).status == 0)
+    }
+    let dry = try t.shell(
+      "cp -r set before; $BP prune -n --keep-last 1 set 2>&1; diff -r set before && echo same")
+    #expect(dry.text.contains("keep    last, newest verified") && dry.text.hasSuffix("same\n"), "\(dry.text)")
+    #expect(dry.text.contains("would remove 4 snapshots and 3 archives; 1 snapshot stay"), "\(dry.text)")
+    #expect(try t.batchproc("prune", "-q", "--keep-last", "1", "set").status == 0)
+    #expect(try t.shell("ls set/*.zst | wc -l; ls set/*.manifest | wc -l").text == "2\n1\n")
+    try expectRestored()
+    // The full archive that only later snapshots need goes with them.
+    #expect(try backup("--full", "--keep-last", "1").status == 0)
+    #expect(try t.shell("ls set/*.zst | wc -l; ls set/*.manifest | wc -l").text == "1\n1\n")
+    #expect(try t.batchproc("prune", "set").status == 64)
+    // One that nobody verified does not count as such.
+    #expect(try backup("--no-verify").status == 0)
+    #expect(try backup("--no-verify", "--keep-last", "1").status == 0)
+    #expect(try t.shell("$BP snapshots set | wc -l").text == "2\n")
+  }
+
+  @Test("nothing is removed while a manifest is not valid, and a full snapshot follows a damaged one")
+  func damagedManifest() throws {
+    #expect(try backup().status == 0)
+    try t.shell("sed -i 's/\"mode\":420/\"mode\":421/' set/*.manifest")
+    let next = try t.batchproc("backup", "--to", "set", "src")
+    #expect(
+      next.status == 0 && next.errorText.contains("its digest is not the recorded one"), "\(next.errorText)")
+    #expect(try t.shell("$BP snapshots set | awk '{print $4}'").text == "full\nfull\n")
+    try t.shell("truncate -s -5 $(ls set/*.manifest | head -n 1)")
+    #expect(try t.batchproc("prune", "-q", "--keep-last", "1", "set").status == 1)
+    #expect(try t.shell("$BP snapshots set >/dev/null; echo $?; ls set | wc -l").text == "4\n4\n")
+  }
+
+  @Test(
+    "a cron environment: no locale, no terminal, a strict or a generous umask", arguments: ["077", "000"])
+  func cron(umask: String) throws {
+    let run = try t.shell(
+      """
+      printf x >$'src/na\\xc3\\xafve'; printf y >$'src/b\\xffd'
+      for n in 1 2; do (umask \(umask); env -i PATH=/usr/bin:/bin setsid -w $BP backup -q --to set src </dev/null); echo $?; done
+      stat -c %a set/backup-* set/.backup.lock | sort -u
+      """)
+    #expect(run.text == "0\n0\n600\n" && run.errorText == "", "\(run.text)\(run.errorText)")
+    try expectRestored()
+  }
+
+  @Test("a file that cannot be read has no line, is named, and ends with 3", .enabled(if: Host.canChangeUser))
+  func unreadable() throws {
+    let run = try t.shell(
+      "chmod -R a+rwX .; chmod 0 src/a/b/2; setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to set src; echo $?; grep -c b/2 set/*.manifest; $BP snapshots set | wc -l"
+    )
+    #expect(run.text == "3\n0\n1\n" && run.errorText.contains("src/a/b/2"), "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "a target that is full or read-only ends with 5, and the snapshots before are as they were",
+    .enabled(if: Host.canMount))
+  func target() throws {
+    let run = try t.shell(
+      """
+      unshare -m bash -c '
+      mkdir set; mount -t tmpfs -o size=2m none set; $BP backup -q --to set src; echo $?; ls -A set >1; head -c 9M /dev/urandom >src/big
+      $BP backup -q --to set src; echo $?; ls -A set | diff 1 - && echo same
+      mount -o remount,ro set; $BP backup -q --to set src; echo $?; ls -A set | diff 1 - && echo same; rm src/big
+      $BP restore -q -C out set; echo $?; diff -r --no-dereference src out$PWD/src && echo restored'
+      """)
+    #expect(run.text == "0\n5\nsame\n5\nsame\n0\nrestored\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("what lies in the folder of the set is not backed up")
+  func inside() throws {
+    for _ in 0..<2 { #expect(try t.batchproc("backup", "-q", "--to", "src/set", "src").status == 0) }
+    #expect(try t.shell("grep -c 'src/set' src/set/*.manifest | cut -d: -f2").text == "0\n0\n")
+  }
+
+  @Test("globs choose what is restored, and those that match nothing are named")
+  func globs() throws {
+    #expect(try backup().status == 0)
+    let run = try t.shell(
+      "$BP restore -q -C out set '*.none' '**/a/b'; echo $?; find out -type f | wc -l; cat out$PWD/src/a/b/2")
+    #expect(
+      run.text == "3\n1\ntwo\n" && run.errorText.contains("nothing in the snapshot matches"),
+      "\(run.text)\(run.errorText)")
+  }
+
+  @Test("killed at random moments, and then run again: the set is valid, and nothing is left over")
+  func killed() throws {
+    try t.shell("seq 300000 >src/a/big; head -c 3M /dev/urandom >src/z/noise")
+    #expect(try backup().status == 0)
+    let turns = Campaign.cases(100)
+    for turn in 0..<turns {
+      try t.shell("echo \(turn) >>src/a/1; touch src/z/noise")
+      let isPrune = turn % 4 == 3
+      let run = try t.start(
+        isPrune
+          ? ["prune", "-q", "--keep-last", "2", "set"]
+          : ["backup", "-q", "--to", "set", "--full-every", "3", "--keep-last", "3", "src"])
+      usleep(UInt32(turn * turn * 200_000 / (turns * turns)))
+      run.signal(SIGKILL)
+      _ = run.wait()
+      let check = try t.shell("$BP snapshots -q set >/dev/null; echo $?")
+      #expect(check.text == "0\n", "turn \(turn): \(check.errorText)")
+    }
+    let next = try backup("--full-every", "3", "--keep-last", "2")
+    #expect(next.status == 0, "\(next.errorText)")
+    try expectRestored()
+    let run = try t.shell(
+      """
+      cd set; ls -A | grep batchproc; cat .backup.lock; $BP snapshots --json . | grep -o '"archives":"[^"]*"' | grep -o '[0-9]*T[0-9]*Z' | sort -u >../needed
+      ls *.zst | grep -o '[0-9]*T[0-9]*Z' | diff - ../needed; for f in *.zst; do $BP verify -q $f || echo $f; done
+      """)
+    #expect(run.text == "", "\(run.text)\(run.errorText)")
+  }
+}
