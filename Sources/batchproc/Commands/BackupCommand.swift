@@ -41,7 +41,7 @@ struct BackupCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    var walk = try common.walkOptions(concurrency: session.context.options.concurrency)
+    var walk = try common.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
     let set = try BackupSet(in: choices.directory, named: choices.name ?? "backup")
