@@ -17,6 +17,7 @@ let package = Package(
   targets: [
     .target(name: "CLinux"),
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "CBlake3", pkgConfig: "blake3"),
     .systemLibrary(name: "CBZip2", providers: [.apt(["libbz2-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
@@ -29,7 +30,8 @@ let package = Package(
     .target(
       name: "BatchCore",
       dependencies: [
-        "BatchEngine", "CLinux", "CArchive", "CBZip2", "CCrypto", "CDeflate", "CLZ4", "CLZMA", "CXXHash",
+        "BatchEngine", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CLZ4", "CLZMA",
+        "CXXHash",
         "CZlib", "CZstd",
       ],
       swiftSettings: settings

@@ -51,6 +51,21 @@ JOBS = (
         target=0.80,
     ),
     Job(
+        "BLAKE3 of many small files",
+        "{batchproc} hash -a blake3 {small}",
+        (Peer("xargs b3sum", "find {small} -type f -print0 | xargs -0 -n500 -P{cores} b3sum"),),
+        target=0.70,
+    ),
+    Job(
+        "BLAKE3 of one big file",
+        "{batchproc} hash -a blake3 {big}/big.dat",
+        (
+            Peer("b3sum", "b3sum {big}/big.dat"),
+            Peer("batchproc hash (SHA-256)", "{batchproc} hash {big}/big.dat", same_work=False),
+        ),
+        target=1.05,
+    ),
+    Job(
         "SHA-256 of one big file",
         "{batchproc} hash {big}/big.dat",
         (

@@ -4,12 +4,20 @@
 set -eu
 
 # What the Swift linker needs of the system, then the C libraries.
-build="binutils libc6-dev libstdc++-12-dev libarchive-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libssl-dev \
+build="binutils gcc libc6-dev libstdc++-12-dev libarchive-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libssl-dev \
 libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
 # Stock tools that the tests hold our output against, and what they make faults and odd trees with.
-test="acl attr bzip2 cpio e2fsprogs gcc git hashdeep libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lz4 lzip man-db \
+test="acl attr b3sum bzip2 cpio e2fsprogs gcc git hashdeep libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lz4 lzip man-db \
 ncompress openssl p7zip-full procps python3 restic rhash strace time unzip xxhash xz-utils zip zstd"
 bench="b3sum borgbackup hashdeep hyperfine libdeflate-tools openssl pigz python3 restic rhash time xxhash zstd"
+
+root=$(dirname "$0")
+case " $* " in *" build "*) builds_library=yes ;; *) builds_library= ;; esac
+# What no package installs; last, since it needs a compiler.
+finish() {
+  [ -z "$builds_library" ] || [ ! -e /etc/debian_version ] || "$root/blake3.sh"
+  exit 0
+}
 
 packages=
 for group in "$@"; do
@@ -36,7 +44,7 @@ for package in $packages; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=absent
   [ "$status" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+[ -n "$missing" ] || finish
 
 if [ "$(id -u)" -ne 0 ]; then
   echo "bootstrap: some packages are missing and only root can install them; run" >&2
@@ -53,6 +61,7 @@ install() { apt install -y --no-install-recommends $missing; }
 echo "bootstrap: installing$missing" >&2
 # A fresh image has no package lists, an old one has lists whose files are gone from the mirror.
 # shellcheck disable=SC2086
-if apt install -s $missing >/dev/null 2>&1 && install; then exit 0; fi
+if apt install -s $missing >/dev/null 2>&1 && install; then finish; fi
 apt update
 install
+finish

@@ -6,13 +6,13 @@ set -eu
 
 folder=$1
 # What libarchive itself needs (nettle, bz2) is named on the command line: a static library does not bring it along.
-libraries="archive nettle bz2 z zstd lzma lz4 deflate crypto xxhash"
+libraries="archive nettle bz2 z zstd lzma lz4 deflate crypto xxhash blake3"
 
 rm -rf "$folder"
 mkdir -p "$folder"
 for library in $libraries; do
   found=
-  for place in /usr/lib/"$(uname -m)"-linux-gnu /usr/lib64 /usr/lib; do
+  for place in /usr/lib/"$(uname -m)"-linux-gnu /usr/lib64 /usr/lib /usr/local/lib; do
     [ -e "$place/lib$library.a" ] || continue
     found=$place/lib$library.a
     break

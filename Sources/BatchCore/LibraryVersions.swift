@@ -1,6 +1,7 @@
 import BatchEngine
 import CArchive
 import CBZip2
+import CBlake3
 import CCrypto
 import CDeflate
 import CLZ4
@@ -16,6 +17,7 @@ package enum LibraryVersions {
   package static var all: [(name: String, version: String)] {
     [
       ("libarchive", archive),
+      ("libblake3", blake3_version().map { String(cString: $0) } ?? "unknown"),
       ("libbz2", BZ2_bzlibVersion().map { String(String(cString: $0).prefix { $0 != "," }) } ?? "unknown"),
       ("libcrypto", OpenSSL_version(OPENSSL_VERSION_STRING).map { String(cString: $0) } ?? "unknown"),
       ("libdeflate", LIBDEFLATE_VERSION_STRING),

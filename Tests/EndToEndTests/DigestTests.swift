@@ -81,7 +81,7 @@ import Testing
     "openssl, xxhsum and rhash agree",
     arguments: [
       ("sha3-256", "openssl dgst -sha3-256 -r", 64), ("sha3-512", "openssl dgst -sha3-512 -r", 128),
-      ("xxh128", "xxhsum -H2", 32), ("crc32", "rhash --simple --crc32", 8),
+      ("xxh128", "xxhsum -H2", 32), ("blake3", "b3sum", 64), ("crc32", "rhash --simple --crc32", 8),
     ])
   func otherTools(algorithm: String, tool: String, digits: Int) throws {
     try t.writeTree()

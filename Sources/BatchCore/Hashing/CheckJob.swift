@@ -33,6 +33,8 @@ package struct CheckJob: BatchJob {
     private let digests: DigestPool
     private let ignoresMissing: Bool
     private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
+    /// The algorithm that a row of an unknown one turned out to be of.
+    private var matched: DigestAlgorithm?
 
     init(
       _ digests: DigestPool, ignoresMissing: Bool,
@@ -78,26 +80,47 @@ package struct CheckJob: BatchJob {
     private func check(
       _ entry: ManifestEntry, _ record: FileRecord, in context: ChunkContext
     ) throws(BatchError) -> CheckOutcome {
-      let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
-        try context.read(record) {
-          set.reset()
-        } consume: { (piece) throws(BatchError) in
-          try set.update(piece)
-        }
+      var readings = [entry.digests] + entry.otherReadings.map { [$0] }
+      // Rows of one manifest are mostly of one algorithm: what matched last is tried first.
+      if let place = readings.firstIndex(where: { $0.count == 1 && $0[0].algorithm == matched }) {
+        readings.insert(readings.remove(at: place), at: 0)
       }
-      guard let found else { return .unreadable }
-      if found == entry.digests { return .matches }
-      for guess in entry.otherReadings {
-        let other = try digests.read([guess.algorithm]) { (set) throws(BatchError) in
+      guard let found = try read(record, readings[0].map(\.algorithm), in: context) else {
+        return .unreadable
+      }
+      if found == readings[0] { return .matches }
+      for reading in readings.dropFirst() {
+        let other = try digests.read(reading.map(\.algorithm)) { (set) throws(BatchError) in
           try context.reread(record) {
             set.reset()
           } consume: { (piece) throws(BatchError) in
             try set.update(piece)
           }
         }
-        if other == [guess] { return .matches }
+        if other == reading {
+          matched = reading.first?.algorithm
+          return .matches
+        }
       }
       return .differs
+    }
+
+    private func read(
+      _ record: FileRecord, _ algorithms: [DigestAlgorithm], in context: ChunkContext
+    ) throws(BatchError) -> [Digest]? {
+      if algorithms == [.blake3], record.status.size >= Blake3File.threshold,
+        let digest = try Blake3File.digest(of: record, in: context)
+      {
+        context.finish()
+        return [digest]
+      }
+      return try digests.read(algorithms) { (set) throws(BatchError) in
+        try context.read(record) {
+          set.reset()
+        } consume: { (piece) throws(BatchError) in
+          try set.update(piece)
+        }
+      }
     }
 
     private func checkStandardInput(

@@ -11,6 +11,7 @@ extension DigestAlgorithm {
     case .sha1: "SHA1"
     case .md5: "MD5"
     case .blake2b: "BLAKE2b"
+    case .blake3: "BLAKE3"
     case .sha3Bits256: "SHA3-256"
     case .sha3Bits512: "SHA3-512"
     case .xxh3: "XXH3"

@@ -12,6 +12,8 @@ public enum DigestAlgorithm: String, CaseIterable, Sendable {
   case md5
   /// BLAKE2b with 512 bits, as `b2sum` computes it.
   case blake2b
+  /// BLAKE3 with 256 bits, as `b3sum` computes it: a tree, so that all cores work on one large file.
+  case blake3
   case sha3Bits256 = "sha3-256"
   case sha3Bits512 = "sha3-512"
   /// XXH3 with 64 bits: fast, and no protection against intent.
@@ -29,7 +31,7 @@ public enum DigestAlgorithm: String, CaseIterable, Sendable {
     case .md5, .xxh128: 16
     case .sha1: 20
     case .sha224: 28
-    case .sha256, .sha3Bits256: 32
+    case .sha256, .blake3, .sha3Bits256: 32
     case .sha384: 48
     case .sha512, .blake2b, .sha3Bits512: 64
     }
@@ -47,7 +49,7 @@ public enum DigestAlgorithm: String, CaseIterable, Sendable {
     case .blake2b: "BLAKE2B-512"
     case .sha3Bits256: "SHA3-256"
     case .sha3Bits512: "SHA3-512"
-    case .xxh3, .xxh128, .crc32: nil
+    case .blake3, .xxh3, .xxh128, .crc32: nil
     }
   }
 }

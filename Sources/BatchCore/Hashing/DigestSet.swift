@@ -18,6 +18,9 @@ package final class DigestSet {
     self.streams = streams
   }
 
+  /// Whether BLAKE3 is the one algorithm, so that large files may be hashed by parts.
+  var isBlake3: Bool { streams.count == 1 && streams[0].algorithm == .blake3 }
+
   /// Pieces of this many bytes or more are worth a core for each digest.
   private static let sharedPiece = 256 << 10
 

@@ -18,6 +18,7 @@ package final class DigestStream {
     case openssl(context: OpaquePointer, method: OpaquePointer)
     case xxh3(OpaquePointer)
     case xxh128(OpaquePointer)
+    case blake3(Blake3Hasher)
     case crc32
   }
 
@@ -29,6 +30,8 @@ package final class DigestStream {
       let method = try FetchedDigests.method(named: name, of: algorithm)
       guard let context = EVP_MD_CTX_new() else { throw Self.noState }
       engine = .openssl(context: context, method: method)
+    } else if algorithm == .blake3 {
+      engine = .blake3(Blake3Hasher())
     } else if algorithm == .crc32 {
       engine = .crc32
     } else {
@@ -41,7 +44,7 @@ package final class DigestStream {
     switch engine {
     case .openssl(let context, _): EVP_MD_CTX_free(context)
     case .xxh3(let state), .xxh128(let state): XXH3_freeState(state)
-    case .crc32: break
+    case .blake3, .crc32: break
     }
   }
 
@@ -57,6 +60,7 @@ package final class DigestStream {
       try check(XXH3_64bits_update(state, base, bytes.count) == XXH_OK ? 1 : 0)
     case .xxh128(let state):
       try check(XXH3_128bits_update(state, base, bytes.count) == XXH_OK ? 1 : 0)
+    case .blake3(let hasher): hasher.update(bytes)
     case .crc32:
       checksum = crc32_z(checksum, base.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
@@ -74,6 +78,7 @@ package final class DigestStream {
       }
     case .xxh3(let state): return canonical(XXH3_64bits_digest(state))
     case .xxh128(let state): return canonical(XXH3_128bits_digest(state))
+    case .blake3(let hasher): return hasher.finish()
     case .crc32: return canonical(checksum)
     }
   }
@@ -89,7 +94,7 @@ package final class DigestStream {
     switch engine {
     case .xxh3: return canonical(XXH3_64bits(bytes.baseAddress, bytes.count))
     case .xxh128: return canonical(XXH3_128bits(bytes.baseAddress, bytes.count))
-    case .openssl, .crc32:
+    case .openssl, .blake3, .crc32:
       try update(bytes)
       return try finish()
     }
@@ -100,6 +105,7 @@ package final class DigestStream {
     case .openssl(let context, let method): try check(EVP_DigestInit_ex2(context, method, nil))
     case .xxh3(let state): try check(XXH3_64bits_reset(state) == XXH_OK ? 1 : 0)
     case .xxh128(let state): try check(XXH3_128bits_reset(state) == XXH_OK ? 1 : 0)
+    case .blake3(let hasher): hasher.reset()
     case .crc32: checksum = 0
     }
     isStarted = true

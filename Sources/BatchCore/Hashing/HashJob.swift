@@ -55,6 +55,14 @@ public struct HashJob: BatchJob {
     private func hash(
       _ record: FileRecord, in context: ChunkContext, into output: inout ResultRows
     ) throws(BatchError) {
+      if digests.isBlake3, record.status.size >= Blake3File.threshold,
+        let digest = try Blake3File.digest(of: record, in: context)
+      {
+        context.finish()
+        return try finish(
+          record, [digest], size: UInt64(clamping: record.status.size), record.status, in: context,
+          into: &output)
+      }
       var size: UInt64 = 0
       let outcome = try context.read(record) {
         digests.reset()
@@ -64,12 +72,18 @@ public struct HashJob: BatchJob {
         try digests.update(piece)
       }
       guard let outcome else { return }
+      try finish(record, digests.finish(), size: size, outcome.status, in: context, into: &output)
+    }
+
+    private func finish(
+      _ record: FileRecord, _ digests: [Digest], size: UInt64, _ status: FileStatus, in context: ChunkContext,
+      into output: inout ResultRows
+    ) throws(BatchError) {
       let modified = ManifestTime(
-        seconds: outcome.status.modified.seconds, nanoseconds: UInt32(outcome.status.modified.nanoseconds))
+        seconds: status.modified.seconds, nanoseconds: UInt32(status.modified.nanoseconds))
       do throws(BatchError) {
         try append(
-          ManifestRow(path: record.path, digests: digests.finish(), size: size, modified: modified),
-          to: &output)
+          ManifestRow(path: record.path, digests: digests, size: size, modified: modified), to: &output)
       } catch {
         guard error.path != nil else { throw error }
         context.withdraw(Problem(.unreadable, error))

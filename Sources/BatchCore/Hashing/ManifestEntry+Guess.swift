@@ -18,7 +18,7 @@ extension DigestAlgorithm {
   var resistsIntent: Bool {
     switch self {
     case .xxh3, .xxh128, .crc32, .md5, .sha1: false
-    case .sha256, .sha512, .sha384, .sha224, .blake2b, .sha3Bits256, .sha3Bits512: true
+    case .sha256, .sha512, .sha384, .sha224, .blake2b, .blake3, .sha3Bits256, .sha3Bits512: true
     }
   }
 }

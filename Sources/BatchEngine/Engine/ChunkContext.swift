@@ -138,6 +138,14 @@ public final class ChunkContext {
     if isCounted { counters.addBytes(buffer.count) }
   }
 
+  /// The status that an open file has now.
+  package func status(of descriptor: Int32) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = run.calls.status(of: descriptor, into: &raw)
+    guard result == 0 else { throw .syscall("read the status", errno: -result) }
+    return FileStatus(raw)
+  }
+
   /// Opens a file and lends its descriptor, as ``FileReader/withFile(_:_:)``.
   package func withFile<Result>(
     _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result

@@ -4,7 +4,8 @@ import BatchEngine
 /// What `hash` is asked for, beside the common options.
 struct HashOptions: Sendable, Equatable {
   static let algorithmNames = [
-    "sha256", "sha512", "sha384", "sha224", "sha1", "md5", "blake2b", "sha3-256", "sha3-512", "xxh3",
+    "sha256", "sha512", "sha384", "sha224", "sha1", "md5", "blake2b", "blake3", "sha3-256", "sha3-512",
+    "xxh3",
     "xxh128", "crc32",
   ]
 

@@ -76,7 +76,8 @@ import Testing
   @Test(
     arguments: [
       (.sha256, "sha256sum"), (.sha512, "sha512sum"), (.sha384, "sha384sum"), (.sha224, "sha224sum"),
-      (.sha1, "sha1sum"), (.md5, "md5sum"), (.blake2b, "b2sum"), (.sha3Bits256, "openssl sha3-256 -r"),
+      (.sha1, "sha1sum"), (.md5, "md5sum"), (.blake2b, "b2sum"), (.blake3, "b3sum"),
+      (.sha3Bits256, "openssl sha3-256 -r"),
       (.sha3Bits512, "openssl sha3-512 -r"), (.xxh3, "xxhsum -H3"), (.xxh128, "xxhsum -H2"),
       (.crc32, "rhash --simple --crc32"),
     ] as [(DigestAlgorithm, String)])

@@ -95,6 +95,14 @@ enum DigestVectors {
       ]
     ),
     (
+      .blake3,
+      [
+        "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262",
+        "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85",
+        "616f575a1b58d4c9797d4217b9730ae5e6eb319d76edef6549b46f4efe31ff8b",
+      ]
+    ),
+    (
       .xxh3,
       [
         "2d06800538d394c2",

@@ -1,0 +1,130 @@
+import BatchEngine
+import Dispatch
+import Synchronization
+
+/// The BLAKE3 digest of a large file, whose subtrees are read and hashed on as many threads as the concurrency says.
+struct Blake3File {
+  /// How many large files of a run are hashed so at the moment: they share the threads.
+  private final class Files: Sendable {
+    let count = Atomic<Int>(0)
+  }
+
+  /// What the threads that work on one window have in common.
+  private final class Window: Sendable {
+    let next = Atomic<Int>(0)
+    let isComplete = Atomic<Bool>(true)
+  }
+
+  /// Files from this size on; those are in operations of their own.
+  static let threshold = ChunkStride.automatic.largeThreshold
+  /// Read and hashed in one go, so that it stays in the caches of a core.
+  static let blockSize = 128 << 10
+  /// What all threads do before the values are joined.
+  private static let blocksOfWindow = 512
+  /// As many buffers as the lane has memory for.
+  private static let mostThreads = 16
+
+  private let context: ChunkContext
+  private let record: FileRecord
+
+  /// - Returns: nil when the file is not what the walk saw, before or after; it is then to be read in the usual way, which
+  ///   tells of it.
+  /// - Throws: only what ends the run.
+  static func digest(of record: FileRecord, in context: ChunkContext) throws(BatchError) -> Digest? {
+    let files = context.run.service { () throws(Never) in Files() }
+    files.count.add(1, ordering: .relaxed)
+    defer { files.count.subtract(1, ordering: .relaxed) }
+    let file = Blake3File(context: context, record: record)
+    var counted = 0
+    do throws(BatchError) {
+      let digest = try context.withFile(record) { (descriptor, status) throws(BatchError) -> Digest? in
+        guard status.hasSameContent(as: record.status) else { return nil }
+        return try file.read(descriptor, counted: &counted) {
+          max(1, context.concurrency / max(1, files.count.load(ordering: .relaxed)))
+        }
+      }
+      if digest == nil { context.count(bytes: -counted) }
+      return digest
+    } catch {
+      context.count(bytes: -counted)
+      try context.checkCancellation()
+      return nil
+    }
+  }
+
+  private func read(
+    _ descriptor: Int32, counted: inout Int, share: () -> Int
+  ) throws(BatchError) -> Digest? {
+    let size = Int(clamping: record.status.size)
+    let hasher = Blake3Hasher()
+    let values = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 * Self.blocksOfWindow, alignment: 16)
+    defer { values.deallocate() }
+    var offset = 0
+    // The last bytes are left to the library: it does not know before whether a subtree is the root.
+    let blocks = max(0, size - 1) / Self.blockSize
+    var rest = blocks
+    while rest > 0 {
+      try context.checkCancellation()
+      let count = min(rest, Self.blocksOfWindow)
+      guard hash(count, at: offset, of: descriptor, width: share(), into: values) else { return nil }
+      for index in 0..<count {
+        hasher.push(
+          UnsafeRawBufferPointer(rebasing: values[(32 * index)..<(32 * index + 32)]),
+          chunks: Self.blockSize / 1024)
+      }
+      offset += count * Self.blockSize
+      counted += count * Self.blockSize
+      context.count(bytes: count * Self.blockSize)
+      rest -= count
+    }
+    try context.checkCancellation()
+    let tail = UnsafeMutableRawBufferPointer.allocate(byteCount: size - offset, alignment: 4096)
+    defer { tail.deallocate() }
+    guard fill(tail, from: descriptor, at: offset) else { return nil }
+    hasher.update(UnsafeRawBufferPointer(tail))
+    counted += tail.count
+    context.count(bytes: tail.count)
+    let now = try context.status(of: descriptor)
+    return now.hasSameContent(as: record.status) ? hasher.finish() : nil
+  }
+
+  /// - Returns: whether all blocks could be read.
+  private func hash(
+    _ count: Int, at offset: Int, of descriptor: Int32, width: Int, into values: UnsafeMutableRawBufferPointer
+  ) -> Bool {
+    let window = Window()
+    // Each iteration writes values of its own, and all are done before the call returns.
+    nonisolated(unsafe) let values = values
+    nonisolated(unsafe) let file = self
+    DispatchQueue.concurrentPerform(iterations: min(width, count, Self.mostThreads)) { _ in
+      let subtree = Blake3Subtree(byteCount: Self.blockSize)
+      let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.blockSize, alignment: 4096)
+      defer { buffer.deallocate() }
+      while window.isComplete.load(ordering: .relaxed) {
+        let index = window.next.add(1, ordering: .relaxed).oldValue
+        guard index < count else { return }
+        let start = offset + index * Self.blockSize
+        guard (try? file.context.checkCancellation()) != nil, file.fill(buffer, from: descriptor, at: start)
+        else {
+          return window.isComplete.store(false, ordering: .relaxed)
+        }
+        subtree.compute(
+          UnsafeRawBufferPointer(buffer), at: UInt64(start),
+          into: UnsafeMutableRawBufferPointer(rebasing: values[(32 * index)..<(32 * index + 32)]))
+      }
+    }
+    return window.isComplete.load(ordering: .relaxed)
+  }
+
+  /// - Returns: whether there were so many bytes.
+  private func fill(_ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: Int) -> Bool {
+    var count = 0
+    while count < buffer.count {
+      let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+      let result = context.run.calls.read(descriptor, into: room, at: offset + count)
+      guard result > 0 else { return false }
+      count += result
+    }
+    return true
+  }
+}
