@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <malloc.h>
@@ -16,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -34,6 +36,28 @@ long clinux_getdents64(int fd, void *buffer, size_t count) {
 int clinux_openat(int directory, const char *path, int flags, unsigned mode) {
   return openat(directory, path, flags, (mode_t)mode);
 }
+
+uint64_t clinux_file_system_id_of(int fd) {
+  struct statfs facts;
+  uint64_t id = 0;
+  _Static_assert(sizeof facts.f_fsid == sizeof id, "the kernel's layout");
+  if (fstatfs(fd, &facts) == 0) memcpy(&id, &facts.f_fsid, sizeof id);
+  return id;
+}
+
+unsigned clinux_major(uint64_t device) { return major((dev_t)device); }
+
+unsigned clinux_minor(uint64_t device) { return minor((dev_t)device); }
+
+int clinux_is_cached(int fd) {
+  char byte;
+  struct iovec part = {&byte, 1};
+  ssize_t count = preadv2(fd, &part, 1, 0, RWF_NOWAIT);
+  if (count > 0) return 1;
+  return count < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+int clinux_clone(int target, int source) { return ioctl(target, FICLONE, source); }
 
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
   return renameat2(from_dir, from, to_dir, to, flags);

@@ -61,6 +61,8 @@ enum CLI {
       case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).obey()
       case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
       case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
+      case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()
+      case .doctor: return try DoctorCommand(parsed, environment: environment).obey()
       case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)

@@ -103,7 +103,9 @@ package struct AdaptiveConcurrency: Sendable {
   ///   - start: operations at first, 1 or more.
   ///   - ceiling: operations at most; never less than `start`.
   ///   - processors: how many the process may use, as a fraction where a quota says so.
-  package init(start: Int, ceiling: Int, processors: Double) {
+  ///   - isKnown: whether the start was found best before, and need not be multiplied.
+  package init(start: Int, ceiling: Int, processors: Double, isKnown: Bool = false) {
+    if isKnown { phase = .holding }
     level = max(1, start)
     base = level
     self.ceiling = max(level, ceiling)

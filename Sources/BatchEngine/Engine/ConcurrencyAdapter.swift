@@ -24,7 +24,8 @@ final class ConcurrencyAdapter: Sendable {
     self.context = context
     controller = Mutex(
       AdaptiveConcurrency(
-        start: context.concurrency.current, ceiling: most, processors: context.options.processors))
+        start: context.concurrency.current, ceiling: most, processors: context.options.processors,
+        isKnown: context.options.isConcurrencyKnown))
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.look() }
     timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(1))
@@ -61,7 +62,8 @@ final class ConcurrencyAdapter: Sendable {
   }
 
   private func adapting(from level: Int, _ ceiling: Int) -> AdaptiveConcurrency {
-    AdaptiveConcurrency(start: level, ceiling: ceiling, processors: context.options.processors)
+    AdaptiveConcurrency(
+      start: level, ceiling: ceiling, processors: context.options.processors, isKnown: true)
   }
 
   private func read() -> AdaptiveConcurrency.Reading {

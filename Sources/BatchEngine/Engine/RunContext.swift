@@ -66,7 +66,7 @@ public final class RunContext: Sendable {
 
   /// How many of so many operations there are descriptors and threads for: Dispatch waits for ever for a thread that cannot be
   /// started.
-  func affordable(_ wanted: Int) -> Int {
+  package func affordable(_ wanted: Int) -> Int {
     let current = concurrency.current
     let wanted = min(wanted, max(current, descriptors.capacity / DescriptorBudget.tokensToRead))
     guard wanted > current else { return wanted }
@@ -107,6 +107,14 @@ public final class RunContext: Sendable {
     TreeSource(
       walker: TreeWalker(
         operands: operands, options: walk, descriptors: descriptors, calls: calls, concurrency: concurrency))
+  }
+
+  /// What a walk yielded before, as a source.
+  package func tree(of items: [WalkItem]) -> TreeSource {
+    let none: [PathBytes] = []
+    return TreeSource(
+      walker: TreeWalker(operands: none, options: WalkOptions(), descriptors: descriptors, calls: calls),
+      known: items)
   }
 
   /// Waits until `count` descriptors of the run's budget are free, runs `body`, and frees them. For files that are opened

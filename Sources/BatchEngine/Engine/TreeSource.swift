@@ -1,12 +1,15 @@
 /// The files below some operands, in tree order.
 public struct TreeSource: BatchSource {
   private var walker: TreeWalker
+  /// What is yielded in the place of a walk.
+  private var known: ArraySlice<WalkItem>?
 
-  init(walker: TreeWalker) {
+  init(walker: TreeWalker, known: [WalkItem]? = nil) {
     self.walker = walker
+    self.known = known?[...]
   }
 
-  public mutating func next() -> WalkItem? { walker.next() }
+  public mutating func next() -> WalkItem? { known == nil ? walker.next() : known?.popFirst() }
 
   public var filteredCount: Int { walker.filteredCount }
 

@@ -26,6 +26,14 @@ long clinux_getdents64(int fd, void *buffer, size_t count);
 int clinux_openat(int directory, const char *path, int flags, unsigned mode);
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int clinux_syncfs(int fd);
+/// The id of the file system of a file as fstatfs(2) tells it, 0 when it does not.
+uint64_t clinux_file_system_id_of(int fd);
+unsigned clinux_major(uint64_t device);
+unsigned clinux_minor(uint64_t device);
+/// Whether the beginning of a file is in the page cache: 1 or 0; -1 when that cannot be asked.
+int clinux_is_cached(int fd);
+/// Lets a file share the blocks of another one (FICLONE); 0 or -1.
+int clinux_clone(int target, int source);
 /// The magic number of the file system of a file (fstatfs(2)), -1 when it is not known.
 long clinux_file_system_type(int fd);
 extern const long clinux_overlay_file_system;

@@ -2,6 +2,7 @@
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, test, archive, list, extract, verify
   case backup, snapshots, restore, prune
+  case tune, doctor
 }
 
 /// The one declaration of a command.

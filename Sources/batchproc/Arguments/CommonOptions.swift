@@ -20,6 +20,8 @@ struct CommonOptions: Sendable, Equatable {
   let maxLoad: Double?
   /// A file that is obeyed while the run goes on.
   let control: PathBytes?
+  /// Whose device's saved number `auto` begins with.
+  let firstOperand: PathBytes?
   let qos: ProcessPriority
   let fileLists: [FileList]
   /// In the order given: the last rule that matches decides.
@@ -49,9 +51,8 @@ struct CommonOptions: Sendable, Equatable {
     maxOpenFiles = parsed.count(.maxOpenFiles)
     maxMemory = parsed.size(.maxMemory)
     maxLoad = parsed.decimal(.maxLoad)
-    control = parsed.given.last { $0.id == .control }.flatMap { option in
-      if case .bytes(let path) = option.value { path } else { nil }
-    }
+    control = parsed.bytes(.control)
+    firstOperand = parsed.operands.first
     qos = parsed.choice(.qos) ?? .standard
     fileLists = parsed.given.compactMap { option in
       guard case .bytes(let path) = option.value else { return nil }

@@ -14,6 +14,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Manifests
   case algorithm, format, tag, zero, output, force
   case status, escape, warn, strict, ignoreMissing, ignoreMalformed, directory
+  // Tuning
+  case job, most, seconds, plot, save
   // Compression
   case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
   // Archives

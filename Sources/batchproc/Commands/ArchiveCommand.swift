@@ -148,7 +148,8 @@ struct ArchiveCommand: Command {
     _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, verified: Int?, _ operands: Operands
   ) -> Ending {
     let stopped = summary.stopped ?? (failure?.code == .cancelled ? failure : nil)
-    let summary = RunSummary(counts: summary.counts, stopped: stopped, elapsed: summary.elapsed)
+    let summary = RunSummary(
+      counts: summary.counts, stopped: stopped, elapsed: summary.elapsed, concurrency: summary.concurrency)
     if let ending = session.endingOfStopped(summary) {
       file?.discard()
       return ending
@@ -163,7 +164,8 @@ struct ArchiveCommand: Command {
       return session.ending(after: error)
     }
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: summary.stopped, elapsed: summary.elapsed),
+      RunSummary(
+        counts: counts, stopped: summary.stopped, elapsed: summary.elapsed, concurrency: summary.concurrency),
       text: SummaryText(
         verb: "archived", files: counts.done, bytes: counts.byteCount,
         others: [

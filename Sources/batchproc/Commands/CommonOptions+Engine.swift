@@ -18,7 +18,10 @@ extension CommonOptions {
   /// - Throws: `exhausted` when the process may open too few files.
   ///
   /// - Parameter laneMemory: bytes that one operation takes at most.
-  func batchOptions(_ capacity: Capacity, laneMemory: Int = 0) throws(BatchError) -> BatchOptions {
+  ///   - saved: the number that was saved for the device.
+  func batchOptions(
+    _ capacity: Capacity, laneMemory: Int = 0, saved: Int? = nil
+  ) throws(BatchError) -> BatchOptions {
     var options = BatchOptions()
     let limit = DescriptorLimit.raise().free
     let allowed = try limit.budget()
@@ -32,8 +35,12 @@ extension CommonOptions {
       capacity, descriptors: options.descriptors, descriptorsOfLane: DescriptorBudget.tokensToRead,
       memoryOfLane: laneMemory)
     options.concurrency = try fitting(
-      laneMemory, try lowered(min(concurrency ?? bounds.start, max(lanes, 1), Self.mostLanes)))
+      laneMemory,
+      try lowered(
+        min(concurrency ?? saved.map { min($0, bounds.most) } ?? bounds.start, max(lanes, 1), Self.mostLanes))
+    )
     options.processors = capacity.processors
+    options.isConcurrencyKnown = concurrency == nil && saved != nil
     if concurrency == nil || control != nil {
       options.mostConcurrency =
         AddressSpace.isLimited ? try fitting(laneMemory, bounds.most) : bounds.most

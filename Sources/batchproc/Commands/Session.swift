@@ -23,6 +23,9 @@ final class Session: Sendable {
 
   var cancellation: Cancellation { context.cancellation }
 
+  /// Whether a line at the bottom of the terminal may show what goes on.
+  var showsStatus: Bool { progressMode == .bar }
+
   /// - Throws: `exhausted` when the process may open too few files.
   ///
   /// - Parameters:
@@ -50,7 +53,12 @@ final class Session: Sendable {
       common.json
       ? JSONReporter(stream: output, cancellation: cancellation, diagnostics: diagnostics)
       : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
-    var options = try common.batchOptions(Capacity.current(), laneMemory: laneMemory)
+    var saved: Int?
+    if common.concurrency == nil, let operand = common.firstOperand {
+      let devices = SavedDevices(readingAt: SavedDevices.path(environment: environment))
+      if !devices.numbers.isEmpty { saved = DeviceFacts.fileSystemID(of: operand).flatMap { devices[$0] } }
+    }
+    var options = try common.batchOptions(Capacity.current(), laneMemory: laneMemory, saved: saved)
     if let stride { options.stride = stride }
     options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1))
     var outputs = outputs

@@ -10,6 +10,9 @@ struct SummaryText: Sendable {
   /// Further counts with their words, such as `(2, "skipped")`; those of zero are left out.
   var others: [(count: Int, word: String)] = []
 
+  /// Whether the time is that of one run over the bytes.
+  var showsRate = true
+
   /// Counts that belong to the command, by the names that programs know them by.
   var tallies: [(count: Int, key: String)] = []
 
@@ -17,7 +20,7 @@ struct SummaryText: Sendable {
   ///
   /// - Parameter seconds: the time of the whole command.
   func line(seconds: Double) -> String {
-    let rate = ByteCount.rate(bytes, seconds: seconds).map { " (\($0))" } ?? ""
+    let rate = showsRate ? ByteCount.rate(bytes, seconds: seconds).map { " (\($0))" } ?? "" : ""
     let done = "\(verb) \(ByteCount.files(files)), \(ByteCount.text(bytes))"
     let rest = others.filter { $0.count != 0 }.map { "\(ByteCount.grouped($0.count)) \($0.word)" }
     return "\(done) in \(DurationText.text(seconds: seconds))\(rate)"

@@ -1,0 +1,166 @@
+/// Which measurements a sweep makes, in which order, and what follows from them.
+///
+/// It measures nothing itself: it is asked for the next setting, and told how long the same work took there. Settings are
+/// measured in turns, so that what else the machine does falls on all of them.
+package struct ConcurrencySweep: Sendable {
+  /// What is varied: operations at once, and files per operation (nil for `auto`).
+  package struct Setting: Sendable, Hashable {
+    package let concurrency: Int
+    package let stride: Int?
+
+    package init(concurrency: Int, stride: Int? = nil) {
+      self.concurrency = concurrency
+      self.stride = stride
+    }
+  }
+
+  /// A setting with the seconds of each run.
+  package struct Point: Sendable, Hashable {
+    package let setting: Setting
+    package fileprivate(set) var seconds: [Double] = []
+
+    package var median: Double {
+      let sorted = seconds.sorted()
+      guard let middle = sorted.dropFirst(sorted.count / 2).first else { return .infinity }
+      return sorted.count % 2 == 1 ? middle : (middle + sorted[sorted.count / 2 - 1]) / 2
+    }
+
+    /// How far the runs are apart, as a part of the median; nil before there are three.
+    package var spread: Double? {
+      guard seconds.count >= 3, let least = seconds.min(), let most = seconds.max(), median > 0 else {
+        return nil
+      }
+      return (most - least) / median
+    }
+  }
+
+  private enum Phase {
+    case concurrency, stride, ended
+  }
+
+  private static let levels = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512]
+  private static let strides = [16, 64, 256, 1024]
+  private static let fewestRuns = 3
+  private static let mostRuns = 9
+  /// Settings that take so much longer than the best one are not measured again.
+  private static let hopeless = 1.3
+  /// Settings that take so much longer are equal for the recommendation: the smaller number is cheaper.
+  private static let equal = 1.015
+  private static let contending = 1.05
+  private static let knownSpread = 0.03
+  /// A stride has to be so much faster than `auto` to be worth a line in a script.
+  private static let worthStride = 0.95
+  /// The part of the time that is for the concurrency.
+  private static let concurrencyShare = 0.75
+
+  package private(set) var points: [Point]
+  /// Of the concurrency that is recommended, at strides of its own.
+  package private(set) var stridePoints: [Point] = []
+  private let budget: Double
+  private var phase = Phase.concurrency
+  private var turn = 0
+  private var rounds = 0
+  private var isStopped = false
+
+  /// - Parameters:
+  ///   - most: operations at once at most.
+  ///   - seconds: that all measurements may take together.
+  package init(most: Int, seconds: Double) {
+    var levels = Self.levels.filter { $0 <= max(1, most) }
+    if levels.last != most, most > 1 { levels.append(most) }
+    points = levels.map { Point(setting: Setting(concurrency: $0)) }
+    budget = seconds
+  }
+
+  /// The next setting to measure; nil at the end.
+  ///
+  /// - Parameter elapsed: seconds since the beginning.
+  package mutating func next(elapsed: Double) -> Setting? {
+    while true {
+      switch phase {
+      case .ended: return nil
+      case .concurrency:
+        if let index = nextIndex(of: points, until: budget * Self.concurrencyShare, elapsed) {
+          turn = index
+          return points[index].setting
+        }
+        guard let best = recommendedConcurrency, elapsed < budget else {
+          phase = .ended
+          continue
+        }
+        stridePoints = ([nil] + Self.strides).map { Point(setting: Setting(concurrency: best, stride: $0)) }
+        (phase, turn, rounds, isStopped) = (.stride, -1, 0, false)
+      case .stride:
+        guard let index = nextIndex(of: stridePoints, until: budget, elapsed) else {
+          phase = .ended
+          continue
+        }
+        turn = index
+        return stridePoints[index].setting
+      }
+    }
+  }
+
+  /// Takes what the setting that was asked for last came to.
+  package mutating func measured(seconds: Double) {
+    switch phase {
+    case .concurrency: points[turn].seconds.append(seconds)
+    case .stride: stridePoints[turn].seconds.append(seconds)
+    case .ended: break
+    }
+    turn += 1
+  }
+
+  private mutating func nextIndex(of points: [Point], until limit: Double, _ elapsed: Double) -> Int? {
+    turn = max(0, turn)
+    while true {
+      let best = points.map(\.median).min() ?? .infinity
+      while turn < points.count {
+        let point = points[turn]
+        // The first round stops where more operations are hopeless; each later one leaves those out.
+        if rounds == 0 {
+          if turn >= 2, phase == .concurrency,
+            points[turn - 2..<turn].allSatisfy({ $0.median > Self.hopeless * best })
+          {
+            break
+          }
+          return turn
+        }
+        let isOpen =
+          point.seconds.count < Self.fewestRuns
+          ? point.median <= Self.hopeless * best
+          : point.median <= Self.contending * best && (point.spread ?? 1) > Self.knownSpread
+            && point.seconds.count < Self.mostRuns
+        if !point.seconds.isEmpty, isOpen {
+          isStopped = false
+          return turn
+        }
+        turn += 1
+      }
+      // A round in which nothing was left to measure, or for which there is no time, is the last one.
+      if isStopped || elapsed >= limit { return nil }
+      (turn, isStopped) = (0, true)
+      rounds += 1
+    }
+  }
+
+  private var recommendedConcurrency: Int? {
+    let measured = points.filter { !$0.seconds.isEmpty }
+    guard let best = measured.map(\.median).min() else { return nil }
+    return measured.first { $0.median <= Self.equal * best }?.setting.concurrency
+  }
+
+  /// The smallest number that is as fast as any, with a stride where one is clearly faster than `auto`; nil before
+  /// anything is measured.
+  package var recommendation: Setting? {
+    guard let concurrency = recommendedConcurrency else { return nil }
+    let automatic = stridePoints.first?.median ?? .infinity
+    let best = stridePoints.dropFirst().filter { $0.seconds.count >= Self.fewestRuns }.min {
+      $0.median < $1.median
+    }
+    guard let best, automatic.isFinite, best.median <= Self.worthStride * automatic else {
+      return Setting(concurrency: concurrency)
+    }
+    return best.setting
+  }
+}

@@ -1,0 +1,79 @@
+import BatchEngine
+import Synchronization
+
+/// What limits a run on this machine, what the device behind a folder can do, and the defaults that follow.
+package struct MachineReport: Sendable {
+  package private(set) var capacity = Capacity(limits: [])
+  /// As the process was given it.
+  package private(set) var descriptors = DescriptorLimit(soft: 0, hard: 0)
+  /// What files may take of the descriptors once the soft limit is raised; 0 when there are too few.
+  package private(set) var descriptorBudget = 0
+  package private(set) var load: Double?
+  package private(set) var features: [String] = []
+  package private(set) var libraries: [(name: String, version: String)] = []
+  package private(set) var device: DeviceFacts?
+  /// Why the folder could not be looked at.
+  package private(set) var deviceError: BatchError?
+  package private(set) var saved = SavedDevices()
+
+  /// For a run that reads files.
+  package var bounds: ConcurrencyBounds {
+    ConcurrencyBounds(
+      capacity, descriptors: descriptorBudget, descriptorsOfLane: DescriptorBudget.tokensToRead,
+      memoryOfLane: 0)
+  }
+
+  /// The number that was saved for the device.
+  package var savedNumber: Int? { device.flatMap { saved[$0.fileSystemID] } }
+
+  /// Looks at everything, each part beside the others, and returns when all are known.
+  ///
+  /// - Parameters:
+  ///   - devices: the file of ``SavedDevices``.
+  ///   - descriptors: as the process was given them.
+  package static func gather(
+    _ folder: PathBytes, devices: PathBytes?, descriptors: DescriptorLimit,
+    proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup"
+  ) -> MachineReport {
+    let report = Mutex(MachineReport())
+    let operation = BlockGroupOperation([
+      {
+        let capacity = Capacity.current(proc: proc, controlGroups: controlGroups)
+        report.withLock { $0.capacity = capacity }
+      },
+      {
+        let budget = (try? DescriptorLimit.raise().free.budget()) ?? 0
+        report.withLock {
+          $0.descriptors = descriptors
+          $0.descriptorBudget = budget
+        }
+      },
+      {
+        let load = LoadAverage.lastMinute(proc: proc)
+        report.withLock { $0.load = load }
+      },
+      {
+        let features = ProcessorFeatures.present(proc: proc)
+        report.withLock { $0.features = features }
+      },
+      {
+        let libraries = LibraryVersions.all
+        report.withLock { $0.libraries = libraries }
+      },
+      {
+        let saved = SavedDevices(readingAt: devices)
+        report.withLock { $0.saved = saved }
+      },
+      {
+        do throws(BatchError) {
+          let device = try DeviceFacts(of: folder)
+          report.withLock { $0.device = device }
+        } catch {
+          report.withLock { $0.deviceError = error }
+        }
+      },
+    ])
+    operation.runAndWait()
+    return report.withLock { $0 }
+  }
+}

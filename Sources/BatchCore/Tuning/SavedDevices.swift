@@ -1,0 +1,59 @@
+import BatchEngine
+import Glibc
+
+/// The numbers of operations that were found best and saved, by the identity of a file system (`tune --save`).
+///
+/// A text file, one device a line: 16 hexadecimal digits, a blank, the number. What is no such line is left out.
+package struct SavedDevices: Sendable, Hashable {
+  private static let header = "# Operations at once by file system, as batchproc tune --save found them.\n"
+  private static let most = 4096
+
+  package private(set) var numbers: [String: Int] = [:]
+
+  /// Where the file is: below `XDG_STATE_HOME`, or `.local/state` in the home directory; nil where neither is known.
+  package static func path(environment: (String) -> PathBytes?) -> PathBytes? {
+    let state: PathBytes
+    if let given = environment("XDG_STATE_HOME"), given.isAbsolute {
+      state = given
+    } else if let home = environment("HOME"), home.isAbsolute {
+      state = home.appending(".local/state".utf8)
+    } else {
+      return nil
+    }
+    return state.appending("batchproc/devices".utf8)
+  }
+
+  package init() {}
+
+  package init(_ content: [UInt8]) {
+    for line in content.split(separator: UInt8(ascii: "\n")) {
+      let words = line.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+      guard words.count == 2, words[0].utf8.count == 16, words[0].allSatisfy(\.isHexDigit),
+        let number = Int(words[1]), (1...Self.most).contains(number)
+      else { continue }
+      numbers[words[0]] = number
+    }
+  }
+
+  /// Reads the file; one that is not there, or that somebody else could have written, says nothing.
+  package init(readingAt path: PathBytes?) {
+    self.init()
+    guard let path else { return }
+    var status = stat()
+    let isOwn = path.withCString { stat($0, &status) } == 0
+    guard isOwn, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o002 == 0,
+      status.st_uid == geteuid() || status.st_uid == 0, let content = try? SmallFile.read(path)
+    else { return }
+    self = SavedDevices(content)
+  }
+
+  package subscript(fileSystem: String) -> Int? {
+    get { numbers[fileSystem] }
+    set { numbers[fileSystem] = newValue }
+  }
+
+  package var content: [UInt8] {
+    Array(Self.header.utf8)
+      + numbers.sorted { $0.key < $1.key }.flatMap { Array("\($0.key) \($0.value)\n".utf8) }
+  }
+}

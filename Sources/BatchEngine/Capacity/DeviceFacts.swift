@@ -1,0 +1,139 @@
+import CLinux
+import Glibc
+
+/// What a folder is stored on, and what can be done there.
+package struct DeviceFacts: Sendable, Hashable {
+  package enum Kind: String, Sendable, Hashable {
+    /// A disk whose head moves, a device without one, and one of which the kernel does not tell.
+    case rotational, solidState = "solid_state", block
+    case memory, network, overlay, virtual, unknown
+  }
+
+  /// Whether something can be done; `untried` where the folder cannot be written.
+  package enum Ability: String, Sendable, Hashable {
+    case yes, no, untried
+  }
+
+  package let kind: Kind
+  /// The type as statfs(2) has it, by name where it is known.
+  package let fileSystem: String
+  /// The identity of the file system, by which a number that was found for it is remembered: 16 hexadecimal digits.
+  package let fileSystemID: String
+  package let canMakeUnnamedFiles: Ability
+  package let canKeepAttributes: Ability
+  package let canKeepAccessLists: Ability
+  package let canCloneContent: Ability
+  package let canOpenBeneath: Ability
+
+  /// Looks at a folder; makes unnamed files there, or files that are removed at once.
+  ///
+  /// - Parameter sys: where sysfs is mounted.
+  /// - Throws: the error of opening the folder.
+  package init(of folder: PathBytes, sys: PathBytes = "/sys") throws(BatchError) {
+    let opened = folder.withCString {
+      Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0))
+    }
+    guard opened >= 0 else { throw .syscall("open", errno: errno, path: folder) }
+    let directory = Descriptor(owning: opened)
+    let type = UInt64(bitPattern: Int64(clinux_file_system_type(directory.raw))) & 0xffff_ffff
+    let known = Self.names[type]
+    fileSystem = known?.name ?? "0x" + String(type, radix: 16)
+    fileSystemID = Self.identity(of: directory.raw)
+    kind = known?.kind ?? Self.blockKind(of: directory.raw, sys: sys)
+    let probe = WriteProbe(directory.raw)
+    canMakeUnnamedFiles = probe.unnamed
+    canKeepAttributes = probe.attributes
+    canKeepAccessLists = probe.accessLists
+    canCloneContent = probe.clones
+    let beneath = clinux_open_beneath(directory.raw, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    canOpenBeneath = beneath >= 0 ? .yes : .no
+    if beneath >= 0 { close(beneath) }
+  }
+
+  /// The identity of the file system that something lies on; nil where it cannot be looked at.
+  package static func fileSystemID(of path: PathBytes) -> String? {
+    let opened = path.withCString {
+      Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, clinux_o_path | O_CLOEXEC, 0))
+    }
+    guard opened >= 0 else { return nil }
+    let descriptor = Descriptor(owning: opened)
+    return identity(of: descriptor.raw)
+  }
+
+  // Those of linux/magic.h that a run may meet.
+  private static let names: [UInt64: (name: String, kind: Kind?)] = [
+    0x0102_1994: ("tmpfs", .memory), 0x8584_58f6: ("ramfs", .memory), 0x794c_7630: ("overlay", .overlay),
+    0x6969: ("nfs", .network), 0xff53_4d42: ("cifs", .network), 0xfe53_4d42: ("smb2", .network),
+    0x0102_1997: ("9p", .network), 0x00c3_6400: ("ceph", .network), 0x6573_5546: ("fuse", .network),
+    0x5346_414f: ("afs", .network), 0x9fa0: ("proc", .virtual), 0x6265_6572: ("sysfs", .virtual),
+    0xef53: ("ext4", nil), 0x5846_5342: ("xfs", nil), 0x9123_683e: ("btrfs", nil), 0xf2f5_2010: ("f2fs", nil),
+    0x2fc1_2fc1: ("zfs", nil), 0xca45_1a4e: ("bcachefs", nil), 0x4d44: ("vfat", nil),
+    0x2011_bab0: ("exfat", nil),
+  ]
+
+  /// The id that the file system tells, else the number of its device.
+  private static func identity(of directory: Int32) -> String {
+    var number = clinux_file_system_id_of(directory)
+    if number == 0 {
+      var status = stat()
+      if fstat(directory, &status) == 0 { number = UInt64(status.st_dev) }
+    }
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  private static func blockKind(of directory: Int32, sys: PathBytes) -> Kind {
+    var status = stat()
+    guard fstat(directory, &status) == 0 else { return .unknown }
+    let (major, minor) = (clinux_major(UInt64(status.st_dev)), clinux_minor(UInt64(status.st_dev)))
+    let device = sys.appending("dev/block/\(major):\(minor)".utf8)
+    // Of a partition the queue is that of the disk.
+    for queue in ["queue/rotational", "../queue/rotational"] {
+      guard let content = try? SmallFile.read(device.appending(queue.utf8)) else { continue }
+      return content.first == UInt8(ascii: "0") ? .solidState : .rotational
+    }
+    return major == 0 ? .unknown : .block
+  }
+}
+
+/// What can be done with files that are made in a folder for this alone.
+private struct WriteProbe {
+  var unnamed = DeviceFacts.Ability.untried
+  var attributes = DeviceFacts.Ability.untried
+  var accessLists = DeviceFacts.Ability.untried
+  var clones = DeviceFacts.Ability.untried
+
+  init(_ directory: Int32) {
+    guard let file = Self.make(in: directory, isUnnamed: &unnamed) else { return }
+    var byte: UInt8 = 0
+    attributes =
+      clinux_fsetxattr(file.raw, "user.batchproc.probe", &byte, 1) == 0 ? .yes : .no
+    // A list of the owner, the group and the others alone is one that every file system takes which has lists.
+    var list: [UInt8] = [2, 0, 0, 0]
+    for (tag, rights) in [(0x01, 6), (0x04, 0), (0x20, 0)] as [(UInt8, UInt8)] {
+      list += [tag, 0, rights, 0, 0xff, 0xff, 0xff, 0xff]
+    }
+    accessLists =
+      clinux_fsetxattr(file.raw, "system.posix_acl_access", list, list.count) == 0 ? .yes : .no
+    guard let copy = Self.make(in: directory, isUnnamed: &unnamed) else { return }
+    clones = write(file.raw, list, 1) == 1 && clinux_clone(copy.raw, file.raw) == 0 ? .yes : .no
+  }
+
+  /// A file without a name, or one that has lost its name again.
+  private static func make(in directory: Int32, isUnnamed: inout DeviceFacts.Ability) -> Descriptor? {
+    let unnamed = clinux_openat(directory, ".", O_RDWR | clinux_o_tmpfile | O_CLOEXEC, 0o600)
+    if unnamed >= 0 {
+      isUnnamed = .yes
+      return Descriptor(owning: unnamed)
+    }
+    let name = PathBytes(TemporaryName().bytes)
+    let named = name.withCString {
+      let made = clinux_openat(directory, $0, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      if made >= 0 { unlinkat(directory, $0, 0) }
+      return made
+    }
+    guard named >= 0 else { return nil }
+    isUnnamed = .no
+    return Descriptor(owning: named)
+  }
+}

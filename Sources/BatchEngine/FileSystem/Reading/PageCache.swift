@@ -1,0 +1,20 @@
+import CLinux
+import Glibc
+
+/// What the kernel keeps of a file in memory.
+package enum PageCache {
+  /// Asks the kernel to forget the content of a file, which it does with pages that nobody else uses or changed.
+  ///
+  /// - Returns: whether it is forgotten; nil where that cannot be known.
+  package static func drop(_ path: PathBytes) -> Bool? {
+    let opened = path.withCString {
+      Int32(
+        truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0))
+    }
+    guard opened >= 0 else { return nil }
+    let file = Descriptor(owning: opened)
+    guard posix_fadvise(file.raw, 0, 0, POSIX_FADV_DONTNEED) == 0 else { return nil }
+    let cached = clinux_is_cached(file.raw)
+    return cached < 0 ? nil : cached == 0
+  }
+}

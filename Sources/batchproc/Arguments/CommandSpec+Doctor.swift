@@ -1,0 +1,25 @@
+extension CommandSpec {
+  static let doctor = CommandSpec(
+    id: .doctor,
+    abstract: "Show what limits a run here, and the defaults that follow.",
+    discussion: [
+      """
+      Every limit that was found is listed with its source; the one that binds is marked. Of the directory, the \
+      device behind it and what the file system can do there are shown; for that, files without a name are made in it.
+      """
+    ],
+    operands: [
+      Operand(
+        name: "dir", repeats: false,
+        help: "A directory that runs read or write; the working directory by default.",
+        isOptional: true)
+    ],
+    own: [OptionSpec(.json, "json", help: "Write JSON lines.")],
+    shared: [Group.general],
+    examples: [
+      Example(command: "batchproc doctor /srv", meaning: "Say what holds for runs over /srv."),
+      Example(
+        command: "batchproc doctor --json | jq 'select(.binds)'",
+        meaning: "Print the limits that bind, for programs."),
+    ])
+}

@@ -1,0 +1,120 @@
+import BatchCore
+import BatchEngine
+import Foundation
+
+/// `batchproc tune`.
+struct TuneCommand: Command {
+  private static let defaultSeconds = 30
+
+  private let common: CommonOptions
+  private let folder: PathBytes
+  private let job: TuneJob
+  private let most: Int?
+  private let seconds: Double
+  private let plot: PathBytes?
+  private let isSaved: Bool
+  private let devices: PathBytes?
+  let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    self.common = common
+    folder = parsed.operands.first ?? "."
+    job = parsed.choice(.job) ?? .hash
+    most = parsed.count(.most)
+    seconds = Double(parsed.count(.seconds) ?? Self.defaultSeconds)
+    plot = parsed.bytes(.plot)
+    isSaved = parsed.flag(.save)
+    devices = SavedDevices.path(environment: environment)
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the measurements before they begin.
+  func run() throws(BatchError) -> Ending {
+    if isSaved, devices == nil {
+      throw BatchError(.invalid, "--save finds no place: neither XDG_STATE_HOME nor HOME is set")
+    }
+    let device = try DeviceFacts(of: folder)
+    let bench = try TuneBench(job, common: common, session: session)
+    let start = ContinuousClock.now
+    func elapsed() -> Double { (ContinuousClock.now - start) / .seconds(1) }
+    do throws(BatchError) {
+      let sample = try bench.sample(of: folder, seconds: seconds, device)
+      var sweep = ConcurrencySweep(
+        most: min(most ?? bench.most, session.context.affordable(most ?? bench.most)), seconds: seconds)
+      while let setting = sweep.next(elapsed: elapsed()) {
+        show("measuring \(setting.text), \(Int(elapsed())) of about \(Int(seconds)) s")
+        sweep.measured(seconds: try bench.measure(setting, sample))
+      }
+      show("")
+      return try report(sweep, sample, device, seconds: elapsed())
+    } catch {
+      show("")
+      try session.cancellation.check()
+      throw error
+    }
+  }
+
+  private func show(_ text: String) {
+    guard session.showsStatus else { return }
+    session.diagnostics.show(status: Array(text.utf8))
+  }
+
+  private func report(
+    _ sweep: ConcurrencySweep, _ sample: TuneSample, _ device: DeviceFacts, seconds: Double
+  ) throws(BatchError) -> Ending {
+    guard let best = sweep.recommendation else {
+      throw BatchError(.invalid, "there was no time for a single measurement", remedy: "give more --seconds")
+    }
+    let rows = TuneRows(sweep, sample, device, job: job, folder: folder, recommended: best)
+    if let plot {
+      let file = try OutputFile(plot, isReplacing: true, isSynced: true, in: session.context)
+      try file.write(Array(rows.svg.utf8))
+      try file.finish()
+    }
+    if isSaved, let devices { try save(best.concurrency, device, at: devices) }
+    if let events = session.reporter as? JSONReporter {
+      try rows.write(to: events)
+    } else {
+      try session.output.write(rows.text)
+      if best.stride != nil, job == .archive {
+        session.diagnostics.report(
+          "--stride decides how archives are cut: another one makes other bytes of the same tree", as: .note)
+      }
+    }
+    let runs = (sweep.points + sweep.stridePoints).map(\.seconds.count).reduce(0, +)
+    var counts = Counters.Snapshot()
+    counts.seen = sample.items.count
+    counts.done = sample.items.count
+    counts.byteCount = sample.byteCount
+    let summary = RunSummary(counts: counts, stopped: nil, elapsed: .seconds(seconds))
+    if let ending = session.endingBeforeSummary(summary) { return ending }
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "measured \(runs) runs over", files: sample.items.count, bytes: sample.byteCount,
+        showsRate: false, tallies: [(runs, "runs")]))
+    return .exit(.success)
+  }
+
+  private func save(_ number: Int, _ device: DeviceFacts, at path: PathBytes) throws(BatchError) {
+    var saved = SavedDevices(readingAt: path)
+    saved[device.fileSystemID] = number
+    guard let parent = path.parent.text else { throw BatchError(.invalid, "is not UTF-8", path: path) }
+    do {
+      try FileManager.default.createDirectory(
+        atPath: parent, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw BatchError(.unwritable, "cannot make the directory", path: path.parent)
+    }
+    let file = try OutputFile(path, isReplacing: true, isSynced: true, in: session.context)
+    try file.write(saved.content)
+    try file.finish()
+  }
+}
+
+extension ConcurrencySweep.Setting {
+  /// As options: `-j 12 --stride 64`.
+  var text: String { "-j \(concurrency)" + (stride.map { " --stride \($0)" } ?? "") }
+}
