@@ -60,6 +60,8 @@ enum CLI {
       case .backup: return try BackupCommand(parsed, common: common, environment: environment).obey()
       case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).obey()
       case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
+      case .audit: return try AuditCommand(parsed, common: common, environment: environment).obey()
+      case .drill: return try DrillCommand(parsed, common: common, environment: environment).obey()
       case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
       case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()
       case .doctor: return try DoctorCommand(parsed, environment: environment).obey()

@@ -45,6 +45,18 @@ package struct ManifestReader: Sendable {
   private var mtree = MtreeParser()
   private var armour = ManifestArmour()
   private var hasRows = false
+  private var isTagged = false
+
+  /// What the manifest is written in, when a row was there.
+  package var format: ManifestFormat? {
+    switch grammar {
+    case .undecided: nil
+    case .checksums: isTagged ? .bsd : .gnu
+    case .hashdeep: .hashdeep
+    case .mtree: .mtree
+    case .json: .json
+    }
+  }
 
   package init(_ options: Options = Options()) {
     self.options = options
@@ -82,6 +94,7 @@ package struct ManifestReader: Sendable {
       do throws(MalformedLine) {
         guard var entry = try parseLine() else { continue }
         entry.line = number
+        if !hasRows { isTagged = Self.isTagged(line) }
         hasRows = true
         return .entry(entry)
       } catch {
@@ -89,6 +102,12 @@ package struct ManifestReader: Sendable {
           ? .malformed(line: number, reason: error.reason) : .text(line: number, reason: error.reason)
       }
     }
+  }
+
+  /// Whether a checksum row begins with its algorithm: digests are longer.
+  private static func isTagged(_ line: [UInt8]) -> Bool {
+    guard let blank = line.firstIndex(of: UInt8(ascii: " ")), blank + 1 < line.count else { return false }
+    return line[blank + 1] == UInt8(ascii: "(")
   }
 
   private mutating func parseLine() throws(MalformedLine) -> ManifestEntry? {

@@ -32,6 +32,9 @@ final class OpenManifest {
     stream = StreamReader(descriptor: number, cancellation: run.cancellation)
   }
 
+  /// What it is written in, when a row was there.
+  var format: ManifestFormat? { reader.format }
+
   /// The next entry or bad line; nil at the end.
   func next() throws(BatchError) -> ManifestItem? {
     let stream = stream

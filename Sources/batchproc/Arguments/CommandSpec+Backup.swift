@@ -144,6 +144,81 @@ extension CommandSpec {
     ])
 }
 
+extension CommandSpec {
+  static let drill = CommandSpec(
+    id: .drill,
+    abstract: "Restore a sample of a snapshot and compare it.",
+    discussion: [
+      """
+      A sample of the files is restored into a temporary directory below TMPDIR, and compared with the manifest: bytes, sizes, \
+      times, modes. Each drill goes on where the one before ended, so that a cycle covers all files. Files that do \
+      not come back as they were are named (4). Archives in which a drill found damage do not count as verified \
+      when 'prune' keeps the newest verified snapshot.
+      """
+    ],
+    operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
+    own: [
+      .setName(help: "The set; needed where the directory has several."),
+      .at, .lockWait,
+      OptionSpec(
+        .sample, "sample", kind: .single(.share), value: "share", default: "5%",
+        help: "The part of the files that is restored."),
+      OptionSpec(.all, "all", help: "Restore all files."),
+      OptionSpec(
+        .timeBudget, "time-budget", kind: .single(.duration), value: "time",
+        help: "Stop when so much time has passed (20); the next drill goes on from there."),
+      OptionSpec(
+        .againstLive, "against-live",
+        help: """
+          Also read the live files that still have the size and time of the snapshot, and name those that have other \
+          bytes (4).
+          """),
+    ],
+    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
+    examples: [
+      Example(
+        command: "batchproc drill --sample 5% --time-budget 2h /mnt/backups",
+        meaning: "Every week: see that what was backed up can be restored.")
+    ])
+
+  static let audit = CommandSpec(
+    id: .audit,
+    abstract: "Say how a tree differs from a manifest.",
+    discussion: [
+      """
+      Every file of the manifest is read, and what differs is named on standard output as one of: MISSING; NEW; \
+      MOVED, the bytes of a missing file under a new name; COPIED, those of a file that is still there; TYPE, of \
+      another kind; MODIFIED, other bytes; ROT, other bytes while size and time of modification are the recorded \
+      ones, which no program that writes files brings about; METADATA, another mode, owner, group or link target; \
+      TOUCHED, another time and the same bytes.
+      """,
+      """
+      Backup manifests are read, and manifests of the forms that 'hash' writes: gnu, bsd, hashdeep, mtree and json. \
+      Where a manifest has no times, ROT cannot be told from MODIFIED. Names begin in the directory: for a backup \
+      manifest that is / for the live tree, or where it was restored to.
+      """,
+    ],
+    operands: [
+      Operand(name: "manifest", repeats: false, help: "The manifest; - is standard input."),
+      Operand(name: "directory", repeats: false, help: "Where the names of the manifest begin."),
+    ],
+    own: [
+      OptionSpec(
+        .update, "update",
+        help: """
+          Then replace the manifest by one of the directory as it is, in the same form; not when there is ROT, or \
+          something could not be read.
+          """)
+    ],
+    shared: [Group.scheduling, Group.choosing, Group.writing, Group.reporting, Group.general],
+    examples: [
+      Example(command: "batchproc audit photos.sha256 .", meaning: "Compare with what 'hash' wrote here."),
+      Example(
+        command: "batchproc audit --update photos.mtree /srv/photos",
+        meaning: "Take in what has changed, unless something rots."),
+    ])
+}
+
 extension CommandSpec.Group {
   /// What is done about events, and how outputs are written.
   static let writing = CommandSpec.Group(

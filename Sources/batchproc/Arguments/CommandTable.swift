@@ -8,8 +8,8 @@ struct CommandTable: Sendable {
   static let standard = CommandTable(
     abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
     commands: [
-      .hash, .check, .compress, .decompress, .test, .archive, .list, .extract, .verify, .backup, .snapshots,
-      .restore, .prune, .tune, .doctor,
+      .hash, .check, .compress, .decompress, .test, .archive, .list, .extract, .verify, .audit, .backup,
+      .snapshots, .restore, .prune, .drill, .tune, .doctor,
     ],
     rootOptions: [
       OptionSpec(

@@ -25,6 +25,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Backups
   case target, setName, fullEvery, full, checksum, allowEmpty, lockWait
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
-  case at
+  case at, sample, all, timeBudget, againstLive, update
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

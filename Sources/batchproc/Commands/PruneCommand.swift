@@ -44,7 +44,7 @@ struct PruneCommand: Command {
     in run: RunContext
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
-    let prune = Prune(choices.retention, of: set, content, suspects: [])
+    let prune = Prune(choices.retention, of: set, content, suspects: set.suspects(in: run))
     if removes, let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }

@@ -41,7 +41,7 @@ struct VerifyRows: Sendable {
   }
 
   /// `name: METADATA (mode 0644 -> 0600)`
-  private func append(
+  func append(
     _ path: PathBytes, _ verdict: String, _ aspects: [Difference.Aspect] = [], to bytes: inout [UInt8]
   ) {
     TerminalText.append(path.bytes, to: &bytes)

@@ -1,0 +1,169 @@
+import BatchEngine
+
+/// Compares a record with a folder, and tells what was moved or copied.
+package struct AuditJob: BatchJob {
+  package typealias Item = AuditItem
+
+  /// What was found out about one path.
+  package struct Finding: Sendable {
+    package let path: PathBytes
+    /// Nil where it is as recorded.
+    package var difference: Difference?
+    /// Where the content of what was moved or copied is recorded.
+    package var origin: PathBytes?
+    /// The recorded digest of what is missing, or that of what is new.
+    fileprivate var digest: Digest?
+  }
+
+  /// How many paths are of each class, and how many are as recorded.
+  package struct Tally: Sendable {
+    package fileprivate(set) var same = 0
+    package fileprivate(set) var counts: [Difference.Class: Int] = [:]
+
+    package var isDifferent: Bool { !counts.isEmpty }
+  }
+
+  private let live: LiveTree
+  private let output: @Sendable ([Finding]) throws(BatchError) -> Void
+
+  /// - Parameter output: takes findings in the order of the record; what is missing, moved, copied or new comes last.
+  package init(live: LiveTree, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void) {
+    self.live = live
+    self.output = output
+  }
+
+  package func makeWorker(in run: RunContext) -> Worker { Worker(LiveComparison(live, reportsRot: true)) }
+  package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+
+  /// Compares paths, and hashes what is new.
+  package final class Worker: BatchWorker {
+    private let comparison: LiveComparison
+    private var stream: DigestStream?
+
+    init(_ comparison: LiveComparison) {
+      self.comparison = comparison
+    }
+
+    package func process(
+      _ item: AuditItem, in context: ChunkContext, into output: inout [Finding]
+    ) throws(BatchError) {
+      try context.checkCancellation()
+      switch item {
+      case .problem(let problem): context.report(problem)
+      case .record(let record, let others): try compare(record, others, context, &output)
+      case .new(let path, let record, let algorithm):
+        var finding = Finding(path: path, difference: Difference(.new))
+        if let algorithm {
+          guard let digest = try digest(of: record, algorithm, context) else { return }
+          finding.digest = digest
+        } else {
+          context.finish()
+        }
+        output.append(finding)
+      }
+    }
+
+    private func compare(
+      _ record: RecordedPath, _ others: [Digest], _ context: ChunkContext, _ output: inout [Finding]
+    ) throws(BatchError) {
+      guard case .compared(var difference) = try comparison.compare(record, in: context) else { return }
+      for other in others where difference?.aspects.first?.name == .content {
+        var again = record
+        again.digest = other
+        guard case .compared(let second) = try comparison.compare(again, in: context) else { return }
+        if second?.aspects.first?.name != .content { difference = second }
+      }
+      context.finish()
+      output.append(Finding(path: record.path, difference: difference, digest: record.size == 0 ? nil : record.digest))
+    }
+
+    private func digest(
+      of record: FileRecord, _ algorithm: DigestAlgorithm, _ context: ChunkContext
+    ) throws(BatchError) -> Digest? {
+      let stream: DigestStream
+      if let known = self.stream, known.algorithm == algorithm {
+        stream = known
+      } else {
+        stream = try DigestStream(algorithm)
+        self.stream = stream
+      }
+      let outcome = try context.read(record) {
+        stream.reset()
+      } consume: { (piece) throws(BatchError) in
+        try stream.update(piece)
+      }
+      return outcome == nil ? nil : try stream.finish()
+    }
+  }
+
+  /// Decides what became of that which is missing, when all is known.
+  package final class Collector: BatchCollector {
+    private let output: @Sendable ([Finding]) throws(BatchError) -> Void
+    private var tally = Tally()
+    private var missing: [Finding] = []
+    private var new: [Finding] = []
+    /// Names of recorded files that are there, by the beginnings of their digests.
+    private var present: [UInt64: PathBytes] = [:]
+
+    init(_ output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void) {
+      self.output = output
+    }
+
+    package func collect(_ findings: [Finding]) throws(BatchError) {
+      var done = [Finding]()
+      for finding in findings {
+        switch finding.difference?.kind {
+        case .missing: missing.append(finding)
+        case .new: new.append(finding)
+        case let kind:
+          // What changed has another content now.
+          if let digest = finding.digest, kind == nil || kind == .touched || kind == .metadata {
+            present[Self.key(of: digest)] = finding.path
+          }
+          done.append(finding)
+        }
+      }
+      try report(done)
+    }
+
+    package func finish() throws(BatchError) -> Tally {
+      var lost: [Digest: [Int]] = [:]
+      for (index, finding) in missing.enumerated().reversed() {
+        if let digest = finding.digest { lost[digest, default: []].append(index) }
+      }
+      var found: Set<Int> = []
+      var arrived = [Finding]()
+      for var finding in new {
+        if let digest = finding.digest {
+          if let index = lost[digest]?.popLast() {
+            found.insert(index)
+            finding.difference = Difference(.moved)
+            finding.origin = missing[index].path
+          } else if let origin = present[Self.key(of: digest)] {
+            finding.difference = Difference(.copied)
+            finding.origin = origin
+          }
+        }
+        arrived.append(finding)
+      }
+      try report(missing.indices.filter { !found.contains($0) }.map { missing[$0] })
+      try report(arrived)
+      return tally
+    }
+
+    private func report(_ findings: [Finding]) throws(BatchError) {
+      for finding in findings {
+        if let kind = finding.difference?.kind {
+          tally.counts[kind, default: 0] += 1
+        } else {
+          tally.same += 1
+        }
+      }
+      if !findings.isEmpty { try output(findings) }
+    }
+
+    private static func key(of digest: Digest) -> UInt64 {
+      digest.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+  }
+}
