@@ -10,16 +10,19 @@
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -218,4 +221,56 @@ int clinux_file_system_id(const char *path, uint64_t *id) {
   }
   memcpy(id, &status.f_fsid, sizeof *id);
   return 0;
+}
+
+extern char **environ;
+
+int clinux_spawn_shell(const char *command, const void *block, int input, int *pid) {
+  const char *variables = block;
+  size_t count = 0, added = 0, kept = 0;
+  for (char **entry = environ; *entry; entry++) count++;
+  for (const char *entry = variables; *entry; entry += strlen(entry) + 1) added++;
+  const char **all = calloc(count + added + 1, sizeof *all);
+  if (!all) return ENOMEM;
+  for (const char *entry = variables; *entry; entry += strlen(entry) + 1) all[kept++] = entry;
+  for (char **entry = environ; *entry; entry++) all[kept++] = *entry;
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, input, 0);
+  posix_spawn_file_actions_adddup2(&actions, 2, 1);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  sigset_t none, all_signals;
+  sigemptyset(&none);
+  sigfillset(&all_signals);
+  posix_spawnattr_setflags(
+      &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all_signals);
+  char *arguments[] = {"sh", "-c", (char *)command, NULL};
+  int failed = posix_spawn(pid, "/bin/sh", &actions, &attributes, arguments, (char **)all);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  free(all);
+  return failed;
+}
+
+int clinux_pidfd_open(int pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
+
+int clinux_notify(const char *address, const char *message) {
+  struct sockaddr_un name = {.sun_family = AF_UNIX};
+  size_t length = strlen(address);
+  if (length == 0 || length >= sizeof name.sun_path) return EINVAL;
+  memcpy(name.sun_path, address, length);
+  if (address[0] == '@') name.sun_path[0] = 0;
+  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return errno;
+  ssize_t sent = sendto(
+      fd, message, strlen(message), MSG_NOSIGNAL, (struct sockaddr *)&name,
+      offsetof(struct sockaddr_un, sun_path) + (socklen_t)length);
+  int failed = sent < 0 ? errno : 0;
+  close(fd);
+  return failed;
 }

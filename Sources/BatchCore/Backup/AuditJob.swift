@@ -74,7 +74,8 @@ package struct AuditJob: BatchJob {
         if second?.aspects.first?.name != .content { difference = second }
       }
       context.finish()
-      output.append(Finding(path: record.path, difference: difference, digest: record.size == 0 ? nil : record.digest))
+      output.append(
+        Finding(path: record.path, difference: difference, digest: record.size == 0 ? nil : record.digest))
     }
 
     private func digest(

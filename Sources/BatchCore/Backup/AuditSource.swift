@@ -85,7 +85,9 @@ package struct AuditSource: BatchSource {
     case .snapshot(let reader):
       while let item = try reader.next() {
         guard case .entry(let entry, _) = item else { continue }
-        note(entry.path, isDirectory: entry.kind == .directory, entry.kind == .file ? entry.size : nil, entry.digest)
+        note(
+          entry.path, isDirectory: entry.kind == .directory, entry.kind == .file ? entry.size : nil,
+          entry.digest)
         return .record(RecordedPath(entry), others: [])
       }
       return nil
@@ -97,7 +99,8 @@ package struct AuditSource: BatchSource {
           return .problem(
             Problem(.malformed, BatchError(.malformed, "line \(line): \(reason)", path: manifest.path)))
         case .entry(let entry):
-          guard let digest = entry.digests.first(where: { $0.algorithm == .sha256 }) ?? entry.digests.first else {
+          guard let digest = entry.digests.first(where: { $0.algorithm == .sha256 }) ?? entry.digests.first
+          else {
             continue
           }
           if entry.size == nil { hasUnknownSizes = true }

@@ -49,7 +49,8 @@ package final class Drill {
   }
 
   /// What restores a batch.
-  package func source(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreSource {
+  package func source(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreSource
+  {
     let names = Set(batch.entries.map(\.path))
     return try RestoreSource(snapshot, of: set, options: options, in: run) { names.contains($0.path) }
   }

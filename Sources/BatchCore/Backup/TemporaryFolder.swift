@@ -23,7 +23,9 @@ package final class TemporaryFolder {
   /// Removes a file, or a folder with all that is in it; follows no link.
   private static func remove(_ name: PathBytes, in folder: Int32) {
     if name.withCString({ unlinkat(folder, $0, 0) }) == 0 || errno == ENOENT { return }
-    let opened = name.withCString { clinux_openat(folder, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0) }
+    let opened = name.withCString {
+      clinux_openat(folder, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+    }
     guard opened >= 0 else { return }
     _ = fchmod(opened, 0o700)
     if let stream = fdopendir(dup(opened)) {

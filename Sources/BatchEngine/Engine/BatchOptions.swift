@@ -16,6 +16,8 @@ public struct BatchOptions: Sendable {
   public var descriptors = 144
   /// Bytes that the buffers of the run may take.
   public var memory = 256 << 20
+  /// Bytes that the run may read in a second; nil for any number.
+  public var bytesPerSecond: Int64?
   public var policy = EventPolicy()
   /// Chunks from one checkpoint to the next, with one more after the last chunk; nil for none at all.
   public var chunksPerCheckpoint: Int?

@@ -24,7 +24,12 @@ public final class RunContext: Sendable {
     options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
     observer: (any RunObserver)? = nil
   ) {
-    self.init(options: options, cancellation: cancellation, observer: observer, calls: LinuxCalls())
+    let calls: any FileSystemCalls = LinuxCalls()
+    self.init(
+      options: options, cancellation: cancellation, observer: observer,
+      calls: options.bytesPerSecond.map {
+        PacedCalls(calls, bytesPerSecond: $0, cancellation: cancellation)
+      } ?? calls)
   }
 
   package init(

@@ -84,6 +84,15 @@ int clinux_unlock_byte(int fd, int64_t byte);
 /// The identity that a file system gives itself (statfs(2)); 0 or the error number.
 int clinux_file_system_id(const char *path, uint64_t *id);
 
+/// Starts `/bin/sh -c command` in a process group of its own, with no signal blocked or ignored, nothing open but the three
+/// streams, and standard output where standard error is; 0 or the error number.
+/// \param variables `NAME=value`, each ended by NUL, and one more NUL; they come before those of this process.
+int clinux_spawn_shell(const char *command, const void *variables, int input, int *pid);
+/// pidfd_open(2); -1 where the kernel has no such call.
+int clinux_pidfd_open(int pid);
+/// Sends a message to the service manager at a Unix socket, abstract when it begins with `@`; 0 or the error number.
+int clinux_notify(const char *address, const char *message);
+
 /// Sets the number of heaps of glibc to one; see mallopt(3). Does nothing elsewhere.
 void clinux_share_heap(void);
 

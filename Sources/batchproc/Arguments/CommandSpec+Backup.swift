@@ -45,7 +45,26 @@ extension CommandSpec {
         .allowEmpty, "allow-empty", help: "Take sources that are empty or on another file system than before."
       ),
       .lockWait,
-    ] + Group.retention.options.map { $0 },
+      OptionSpec(
+        .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",
+        help: "Read this many bytes a second at most."),
+    ] + Group.retention.options + [
+      OptionSpec(
+        .before, "before", kind: .single(.glob), value: "command",
+        help: "Run this by /bin/sh first; when it fails there is no backup (1)."),
+      OptionSpec(
+        .after, "after", kind: .single(.glob), value: "command",
+        help: "Run this at the end, with the outcome in its environment and as JSON on its standard input."),
+      OptionSpec(
+        .onFailure, "on-failure", kind: .single(.glob), value: "command",
+        help: "Run this before that when the status is not 0."),
+      OptionSpec(
+        .hookTimeout, "hook-timeout", kind: .single(.duration), value: "time", default: "1h",
+        help: "Kill these commands, and what they started, after so long."),
+      OptionSpec(
+        .metrics, "metrics", kind: .single(.file), value: "file",
+        help: "Write the outcome for the text file collector of Prometheus."),
+    ],
     shared: [Group.scheduling, Group.choosing, Group.writing, Group.reporting, Group.general],
     examples: [
       Example(

@@ -26,5 +26,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case target, setName, fullEvery, full, checksum, allowEmpty, lockWait
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
   case at, sample, all, timeBudget, againstLive, update
+  case before, after, onFailure, hookTimeout, metrics, rate
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

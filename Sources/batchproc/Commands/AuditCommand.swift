@@ -85,7 +85,8 @@ struct AuditCommand: Command {
     let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
       let name = row.path.bytes.dropFirst(start)
       try writer.append(
-        ManifestRow(path: PathBytes(name), digests: row.digests, size: row.size, modified: row.modified), to: &bytes)
+        ManifestRow(path: PathBytes(name), digests: row.digests, size: row.size, modified: row.modified),
+        to: &bytes)
     } output: { (rows) throws(BatchError) in
       try file.write(rows.bytes)
     }

@@ -8,6 +8,9 @@ struct BackupCommand: Command {
   private let options: BackupOptions
   private let common: CommonOptions
   private let operands: [PathBytes]
+  private let hooks: BackupHooks
+  /// The socket of the service manager, if one started the program.
+  private let manager: PathBytes?
   let session: Session
 
   /// - Throws: `UsageError` without a target.
@@ -33,14 +36,32 @@ struct BackupCommand: Command {
     self.options = options
     self.common = common
     operands = parsed.operands
+    hooks = BackupHooks(parsed, set: choices.name ?? "backup", directory: target)
+    manager = environment("NOTIFY_SOCKET")
     let format = options.archive.format
     session = try Session(
       common, environment: environment, stride: format.stride(count: common.stride),
-      laneMemory: try format.memoryOfLane(level: options.archive.level))
+      laneMemory: try format.memoryOfLane(level: options.archive.level), rate: parsed.size(.rate))
   }
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
+    var report = BackupHooks.Report()
+    let ending: Ending
+    do throws(BatchError) {
+      try hooks.runBefore(session)
+      ending = try backUp(&report)
+    } catch {
+      report.counts = session.context.counters.snapshot
+      hooks.runAfter(session.endingBySignal?.status ?? ExitStatus(error).rawValue, report, session)
+      throw error
+    }
+    report.counts = session.context.counters.snapshot
+    hooks.runAfter(ending.status, report, session)
+    return ending
+  }
+
+  private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
     var walk = try common.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
@@ -59,12 +80,14 @@ struct BackupCommand: Command {
     }
     let total = CountingWalk.operation(
       Operands(backup.paths, lists: [], run: session.context), options: walk, run: session.context)
+    StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
     let outcome = session.run(backup.job, over: source, total: total)
     guard let content = outcome.result else {
       backup.discard()
       return session.endingOfStopped(outcome.summary) ?? .exit(.fatal)
     }
-    return finish(backup, content, outcome.summary)
+    StandardStreams.notify(manager, status: "completing \(backup.header.name.archive)")
+    return finish(backup, content, outcome.summary, &report)
   }
 
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {
@@ -114,7 +137,9 @@ struct BackupCommand: Command {
     return (try readBack?.value(), try prune?.value())
   }
 
-  private func finish(_ backup: BackupRun, _ content: BackupContent, _ summary: RunSummary) -> Ending {
+  private func finish(
+    _ backup: BackupRun, _ content: BackupContent, _ summary: RunSummary, _ report: inout BackupHooks.Report
+  ) -> Ending {
     let before = session.context.counters.snapshot
     guard content.footer.rows > 0 || before.failed == 0 else {
       backup.discard()
@@ -132,6 +157,7 @@ struct BackupCommand: Command {
       (verified, prune, failure) = (nil, nil, error)
       session.reporter.fatal(error)
     }
+    report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
     let tree =
@@ -153,7 +179,11 @@ struct BackupCommand: Command {
     if session.cancellation.isCancelled {
       return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
     }
-    if failure != nil { return .exit(.locked) }
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+    let status: ExitStatus = failure != nil ? .locked : counts.failed > 0 ? .someFailed : .success
+    // The mail of cron says what there is all the same.
+    if status != .success, common.quiet, !common.json {
+      session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))
+    }
+    return .exit(status)
   }
 }

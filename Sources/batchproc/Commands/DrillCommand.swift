@@ -103,7 +103,8 @@ struct DrillCommand: Command {
   private func compare(
     _ batch: Drill.Batch, of drill: Drill, with folder: PathBytes, isLive: Bool
   ) throws(BatchError) -> Set<PathBytes> {
-    let context = RunContext(sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
+    let context = RunContext(
+      sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
     let live = try LiveTree(folder, options: WalkOptions(), run: context)
     let rows = AuditRows(session: session, showsRotAlone: isLive)
     let found = Mutex<Set<PathBytes>>([])

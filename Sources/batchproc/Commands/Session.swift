@@ -33,15 +33,18 @@ final class Session: Sendable {
   ///   - stride: in the place of what --stride says.
   ///   - laneMemory: bytes that one operation takes at most.
   ///   - inputs: files that the source holds open beside the tree, one at a time, such as a manifest.
+  ///   - rate: bytes to read in a second.
   ///   - observing: puts an observer before the reporter.
   init(
     _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: TransformOptions? = nil,
-    stride: ChunkStride? = nil, laneMemory: Int = 0, inputs: Int = 0,
+    stride: ChunkStride? = nil, laneMemory: Int = 0, inputs: Int = 0, rate: Int64? = nil,
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
     let traits = TerminalTraits(isTerminal: StandardStreams.isTerminal(.error), environment: environment)
-    diagnostics = Diagnostics(descriptor: STDERR_FILENO, usesColor: traits.usesColor(common.color))
+    diagnostics = Diagnostics(
+      descriptor: STDERR_FILENO, usesColor: traits.usesColor(common.color),
+      usesPriorities: StandardStreams.isJournal(environment("JOURNAL_STREAM")))
     progressMode = traits.progress(common.progress, quiet: common.quiet)
     // Before any thread exists: priorities are inherited.
     common.qos.apply()
@@ -60,6 +63,7 @@ final class Session: Sendable {
     }
     var options = try common.batchOptions(Capacity.current(), laneMemory: laneMemory, saved: saved)
     if let stride { options.stride = stride }
+    options.bytesPerSecond = rate
     options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1))
     var outputs = outputs
     if var shared = outputs {

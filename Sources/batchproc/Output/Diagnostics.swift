@@ -14,13 +14,16 @@ final class Diagnostics: Sendable {
 
   private let descriptor: Int32
   private let usesColor: Bool
+  private let usesPriorities: Bool
   /// The line that stands at the bottom of the terminal now; empty when there is none.
   private let status = Mutex<[UInt8]>([])
 
   /// - Parameter descriptor: stays open as long as the object lives; not closed by it.
-  init(descriptor: Int32, usesColor: Bool) {
+  /// - Parameter usesPriorities: whether each line begins with its priority, as the journal reads it.
+  init(descriptor: Int32, usesColor: Bool, usesPriorities: Bool = false) {
     self.descriptor = descriptor
     self.usesColor = usesColor
+    self.usesPriorities = usesPriorities
   }
 
   /// Prints `batchproc: name: what failed: what the system said (remedy)`.
@@ -47,7 +50,7 @@ final class Diagnostics: Sendable {
 
   /// Prints lines that are safe already, such as a usage error or the summary.
   func print(_ text: String) {
-    writeAboveStatus(Array(text.utf8) + (text.hasSuffix("\n") ? [] : [UInt8(ascii: "\n")]))
+    writeAboveStatus(prefix(nil) + Array(text.utf8) + (text.hasSuffix("\n") ? [] : [UInt8(ascii: "\n")]))
   }
 
   /// Draws or replaces the status line; an empty line removes it.
@@ -68,7 +71,21 @@ final class Diagnostics: Sendable {
       case .warning: ("batchproc:", " " + colored("warning:", 33))
       case .note: ("batchproc:", "")
       }
-    writeAboveStatus(Array("\(program)\(word) ".utf8) + text + [UInt8(ascii: "\n")])
+    let line = Array("\(program)\(word) ".utf8) + text + [UInt8(ascii: "\n")]
+    writeAboveStatus(prefix(severity) + line)
+  }
+
+  /// The priority of a line as syslog(3) numbers them: errors, warnings, notices, and other lines.
+  private func prefix(_ severity: Severity?) -> [UInt8] {
+    guard usesPriorities else { return [] }
+    let number =
+      switch severity {
+      case .error: 3
+      case .warning: 4
+      case .note: 5
+      case nil: 6
+      }
+    return Array("<\(number)>".utf8)
   }
 
   private func colored(_ word: String, _ code: Int) -> String {

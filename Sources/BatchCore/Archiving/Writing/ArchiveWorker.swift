@@ -188,7 +188,7 @@ package final class ArchiveWorker: BatchWorker {
         while count < wanted {
           let rest = UnsafeMutableRawBufferPointer(rebasing: room[count...])
           let offset = off_t(clamping: position + UInt64(count))
-          let result = retrying { pread(descriptor, rest.baseAddress, rest.count, offset) }
+          let result = context.run.calls.read(descriptor, into: rest, at: offset)
           guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
           if result == 0 {
             isWhole = false

@@ -33,6 +33,21 @@ package enum StandardStreams {
     return status.kind == .regular ? status.identity : nil
   }
 
+  /// Whether standard error is the stream to the journal that a service manager names as `device:inode`.
+  package static func isJournal(_ name: PathBytes?) -> Bool {
+    var raw = stat()
+    guard let name, fstat(STDERR_FILENO, &raw) == 0 else { return false }
+    return name.bytes.elementsEqual("\(raw.st_dev):\(raw.st_ino)".utf8)
+  }
+
+  /// Tells the service manager in one line what is being done.
+  ///
+  /// - Parameter address: of its socket.
+  package static func notify(_ address: PathBytes?, status: String) {
+    guard let address, !address.isEmpty else { return }
+    _ = address.withCString { clinux_notify($0, "STATUS=\(status)\n") }
+  }
+
   /// The inode behind a path, links followed; nil when there is none.
   package static func identity(of path: PathBytes) -> FileIdentity? {
     var raw = stat()

@@ -1,0 +1,92 @@
+import BatchEngine
+import CLinux
+import Dispatch
+import Foundation
+import Glibc
+
+/// A command of the user that runs before or after a backup: by `/bin/sh -c`, in a process group of its own, which is
+/// killed when its time is up.
+package struct Hook: Sendable {
+  /// How a command ended.
+  package enum Ending: Sendable, Hashable {
+    case exit(Int32)
+    case signal(Int32)
+    /// It was killed with its group.
+    case timeout
+  }
+
+  /// Seconds from the request to end to the kill.
+  private static let grace = 5.0
+
+  package let command: PathBytes
+  /// In seconds.
+  package let limit: Double
+
+  package init(_ command: PathBytes, limit: Double) {
+    self.command = command
+    self.limit = limit
+  }
+
+  /// Runs the command on a queue of its own.
+  ///
+  /// - Parameters:
+  ///   - environment: `NAME=value`, beside the variables of this process.
+  ///   - input: what it can read from standard input. Its standard output goes to standard error.
+  package func operation(environment: [PathBytes], input: [UInt8]) -> ResultOperation<Ending> {
+    let hook = self
+    return ResultOperation(on: DispatchQueue(label: "batchproc.hook")) { operation in
+      try hook.run(environment, input) { operation.isCancelled }
+    }
+  }
+
+  private func run(
+    _ environment: [PathBytes], _ input: [UInt8], _ isCancelled: () -> Bool
+  ) throws(BatchError) -> Ending {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw .syscall("make a pipe", errno: errno) }
+    // What does not fit is cut off: nobody may be reading.
+    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+    _ = input.withUnsafeBytes { Glibc.write(ends[1], $0.baseAddress, $0.count) }
+    close(ends[1])
+    defer { close(ends[0]) }
+    var pid: Int32 = 0
+    let block = environment.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] } + [0]
+    let failed = command.withCString { command in
+      block.withUnsafeBytes { clinux_spawn_shell(command, $0.baseAddress, ends[0], &pid) }
+    }
+    guard failed == 0 else { throw .syscall("start a shell for the hook", errno: failed, path: command) }
+    if let status = wait(for: pid, seconds: limit, isCancelled) { return Self.ending(status) }
+    kill(-pid, SIGTERM)
+    _ = wait(for: pid, seconds: Self.grace) { false }
+    kill(-pid, SIGKILL)
+    var status: Int32 = 0
+    _ = retrying { Int(waitpid(pid, &status, 0)) }
+    return .timeout
+  }
+
+  /// - Returns: what `waitpid(2)` tells; nil when the time is up.
+  private func wait(for pid: Int32, seconds: Double, _ isCancelled: () -> Bool) -> Int32? {
+    let step = 50
+    var left = Int(min(seconds, 1e9) * 1000)
+    let descriptor = clinux_pidfd_open(pid)
+    defer { if descriptor >= 0 { close(descriptor) } }
+    while true {
+      var status: Int32 = 0
+      let result = retrying { Int(waitpid(pid, &status, WNOHANG)) }
+      if result != 0 { return result > 0 ? status : 0 }
+      guard left > 0, !isCancelled() else { return nil }
+      let pause = min(left, step)
+      if descriptor >= 0 {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&request, 1, Int32(pause))
+      } else {
+        usleep(UInt32(pause) * 1000)
+      }
+      left -= pause
+    }
+  }
+
+  private static func ending(_ status: Int32) -> Ending {
+    status & 0x7f == 0 ? .exit((status >> 8) & 0xff) : .signal(status & 0x7f)
+  }
+}

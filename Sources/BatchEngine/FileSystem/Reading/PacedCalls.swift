@@ -1,0 +1,91 @@
+import Glibc
+import Synchronization
+
+/// Calls that read no more bytes a second than they are allowed to, all threads together.
+package final class PacedCalls: FileSystemCalls {
+  /// The longest sleep without a look whether to go on, in seconds.
+  private static let longestSleep = 0.1
+  /// Reads are cut so that a second has several of them.
+  private static let readsPerSecond = 4
+  private static let smallestRead = 4096
+
+  private let calls: any FileSystemCalls
+  private let bytesPerSecond: Double
+  private let cancellation: Cancellation
+  private let now: @Sendable () -> Double
+  private let sleep: @Sendable (Double) -> Void
+  /// When all bytes that were read so far may have been.
+  private let due = Mutex(0.0)
+
+  /// - Parameters:
+  ///   - bytesPerSecond: 1 or more.
+  ///   - now: seconds by a clock that is never set.
+  ///   - sleep: lets so many seconds pass.
+  init(
+    _ calls: any FileSystemCalls, bytesPerSecond: Int64, cancellation: Cancellation,
+    now: @escaping @Sendable () -> Double = PacedCalls.monotonicSeconds,
+    sleep: @escaping @Sendable (Double) -> Void = { usleep(UInt32($0 * 1_000_000)) }
+  ) {
+    self.calls = calls
+    self.bytesPerSecond = Double(max(1, bytesPerSecond))
+    self.cancellation = cancellation
+    self.now = now
+    self.sleep = sleep
+  }
+
+  private static func monotonicSeconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    paced(buffer) { calls.read(descriptor, into: $0) }
+  }
+
+  package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
+  {
+    paced(buffer) { calls.read(descriptor, into: $0, at: offset) }
+  }
+
+  private func paced(
+    _ buffer: UnsafeMutableRawBufferPointer, _ read: (UnsafeMutableRawBufferPointer) -> Int
+  ) -> Int {
+    let most = max(Self.smallestRead, Int(min(bytesPerSecond, 1e15)) / Self.readsPerSecond)
+    let count = read(UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(most)))
+    guard count > 0 else { return count }
+    let seconds = Double(count) / bytesPerSecond
+    let end = due.withLock { due in
+      due = max(due, now()) + seconds
+      return due
+    }
+    var rest = end - now()
+    while rest > 0, !cancellation.isCancelled {
+      sleep(min(rest, Self.longestSleep))
+      rest = end - now()
+    }
+    return count
+  }
+
+  package func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    calls.open(path, at: directory, flags: flags)
+  }
+
+  package func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    calls.openBeneath(path, at: directory, flags: flags)
+  }
+
+  package func status(of descriptor: Int32, into status: inout stat) -> Int32 {
+    calls.status(of: descriptor, into: &status)
+  }
+
+  package func status(
+    of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
+  ) -> Int32 {
+    calls.status(of: path, at: directory, followingLinks: followingLinks, into: &status)
+  }
+
+  package func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    calls.readEntries(descriptor, into: buffer)
+  }
+}

@@ -1,0 +1,114 @@
+import BatchCore
+import BatchEngine
+import Foundation
+
+/// The hooks of a backup, and the file with its metrics.
+struct BackupHooks: Sendable {
+  let before: Hook?
+  let after: Hook?
+  let onFailure: Hook?
+  let metrics: PathBytes?
+  let set: PathBytes
+  let directory: PathBytes
+
+  init(_ parsed: ParsedCommand, set: PathBytes, directory: PathBytes) {
+    let limit = Double(parsed.duration(.hookTimeout) ?? 3600)
+    func hook(_ id: OptionID) -> Hook? { parsed.bytes(id).map { Hook($0, limit: limit) } }
+    before = hook(.before)
+    after = hook(.after)
+    onFailure = hook(.onFailure)
+    metrics = parsed.bytes(.metrics)
+    self.set = set
+    self.directory = directory
+  }
+
+  /// What is known of a run.
+  struct Report: Sendable {
+    let started = time(nil)
+    let stopwatch = Stopwatch()
+    var content: BackupContent?
+    var counts = Counters.Snapshot()
+  }
+
+  /// - Throws: `invalid` when the command fails: there is no backup then.
+  func runBefore(_ session: Session) throws(BatchError) {
+    guard let before else { return }
+    if let failure = run(before, "before", status: nil, Report(), session) {
+      throw BatchError(
+        .invalid, "the command of --before \(failure): there is no backup", path: before.command)
+    }
+  }
+
+  /// Runs what follows a backup; a command that fails is named, and changes no exit status.
+  func runAfter(_ status: Int32, _ report: Report, _ session: Session) {
+    for (hook, name) in [(status == 0 ? nil : onFailure, "on-failure"), (after, "after")] {
+      guard let hook, let failure = run(hook, name, status: status, report, session) else { continue }
+      session.diagnostics.report(
+        BatchError(.invalid, "the command of --\(name) \(failure)", path: hook.command), as: .warning)
+    }
+    guard let metrics else { return }
+    do throws(BatchError) {
+      try self.metrics(status, report, session).write(
+        to: metrics, isSynced: session.common.fsync, in: session.context)
+    } catch {
+      session.diagnostics.report(error, as: .warning)
+    }
+  }
+
+  /// - Returns: how the command failed; nil when it did not.
+  private func run(
+    _ hook: Hook, _ name: String, status: Int32?, _ report: Report, _ session: Session
+  ) -> String? {
+    let id = report.content?.header.name.stamp
+    let outcome = status.map { $0 == 0 ? "success" : $0 == 3 ? "incomplete" : "failure" }
+    var environment = [
+      PathBytes("BATCHPROC_HOOK=\(name)"), PathBytes(Array("BATCHPROC_SET=".utf8) + set.bytes),
+      PathBytes(Array("BATCHPROC_DIR=".utf8) + directory.bytes),
+    ]
+    if let status { environment.append(PathBytes("BATCHPROC_STATUS=\(status)")) }
+    if let outcome { environment.append(PathBytes("BATCHPROC_OUTCOME=\(outcome)")) }
+    if let id { environment.append(PathBytes("BATCHPROC_SNAPSHOT=\(id)")) }
+    var line = JSONLine("hook", sequence: 0)
+    line.add("hook", name)
+    line.add(path: set, as: "set")
+    line.add(path: directory, as: "directory")
+    if let status { line.add("status", status) }
+    if let outcome { line.add("outcome", outcome) }
+    if let id { line.add("snapshot", id) }
+    if let footer = report.content?.footer {
+      line.add("files", footer.files)
+      line.add("bytes", footer.bytes)
+    }
+    line.add("archived", report.counts.done)
+    line.add("failed", report.counts.failed)
+    line.add("seconds", report.stopwatch.seconds)
+    let operation = hook.operation(environment: environment, input: line.finished())
+    let stop = session.cancellation.isCancelled ? nil : session.cancellation.onCancel { operation.cancel() }
+    let queue = OperationQueue()
+    queue.addOperations([operation], waitUntilFinished: true)
+    if let stop { session.cancellation.forget(stop) }
+    do throws(BatchError) {
+      switch try operation.value() {
+      case .exit(0): return nil
+      case .exit(let code): return "ended with \(code)"
+      case .signal(let number): return "was ended by signal \(number)"
+      case .timeout: return "took too long, and was killed"
+      }
+    } catch {
+      return "could not be run: \(error.message)"
+    }
+  }
+
+  private func metrics(_ status: Int32, _ report: Report, _ session: Session) -> BackupMetrics {
+    var metrics = BackupMetrics(
+      set: set, lastRun: Int64(report.started), seconds: report.stopwatch.seconds, status: status)
+    let known = try? BackupSet(in: directory, named: set).content(in: session.context).snapshots.last
+    metrics.lastSuccess = (report.content?.header ?? known?.header)?.started.seconds
+    metrics.files = report.content?.footer.files
+    metrics.bytes = report.content?.footer.bytes
+    metrics.archivedFiles = report.counts.done
+    metrics.readBytes = report.counts.byteCount
+    metrics.errors = report.counts.failed
+    return metrics
+  }
+}
