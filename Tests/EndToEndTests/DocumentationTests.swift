@@ -26,7 +26,7 @@ import Testing
   private func allHelp() throws -> String {
     let pages = [
       "", "hash", "check", "compress", "decompress", "test", "archive", "list", "extract", "verify",
-      "backup", "snapshots", "restore", "prune", "tune", "doctor",
+      "audit", "backup", "snapshots", "restore", "prune", "drill", "tune", "doctor",
     ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }

@@ -49,6 +49,14 @@ package final class BackupCollector: BatchCollector {
         try collector.collect([row])
         for member in reported.members { try add(member) }
         reported.members.removeAll()
+      case .rotten(let path):
+        run.report(
+          Problem(
+            .changed,
+            BatchError(
+              .changed, "ROT: its bytes are others, while size and times are those of the snapshot before",
+              path: path)),
+          severity: .warning)
       case .end: try passOver()
       }
     }
@@ -115,7 +123,7 @@ package final class BackupCollector: BatchCollector {
     case .kept(let kept):
       run.counters.addSkipped(.upToDate, kept.count)
       try writer.append(kept)
-    case .planned, .archived, .end: break
+    case .planned, .archived, .rotten, .end: break
     }
   }
 

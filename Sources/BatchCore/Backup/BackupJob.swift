@@ -10,6 +10,8 @@ package struct BackupPlan: Sendable {
   let selection: String
   /// Whether the snapshot before chose among the files in another way.
   let hasOtherSelection: Bool
+  /// Whether files are read that seem not to have changed.
+  let readsEverything: Bool
 
   var stamp: String { header.name.stamp }
 
@@ -43,7 +45,7 @@ package struct BackupJob: BatchJob {
   }
 
   package func makeWorker(in run: RunContext) throws(BatchError) -> BackupWorker {
-    BackupWorker(try job.makeWorker(in: run))
+    BackupWorker(try job.makeWorker(in: run), try DigestStream(.sha256))
   }
 
   package func makeCollector(in run: RunContext) throws(BatchError) -> sending BackupCollector {
@@ -58,6 +60,8 @@ package enum BackupRow: Sendable {
   /// A path whose member comes among the rows of the archive, if it can be archived.
   case planned(SnapshotEntry, isLarge: Bool)
   case archived(ArchiveRow)
+  /// A file whose bytes are others while its status says that nothing changed.
+  case rotten(PathBytes)
   /// All members of the chunk are there, but a large file whose blocks follow.
   case end
 }
@@ -69,16 +73,21 @@ package final class BackupWorker: BatchWorker {
   private let worker: ArchiveWorker
   /// Of the chunk, as the archive's worker makes them.
   private var rows: [ArchiveRow] = []
+  private let digests: DigestStream
 
-  init(_ worker: ArchiveWorker) {
+  init(_ worker: ArchiveWorker, _ digests: DigestStream) {
     self.worker = worker
+    self.digests = digests
   }
 
   package func begin(_ chunk: Chunk<Item>, in context: ChunkContext, into output: inout [BackupRow]) {
     rows.removeAll()
     worker.begin(
       expecting: chunk.items.reduce(0) { size, item in
-        if case .archive(let item, _) = item { size + item.plainSize } else { size }
+        switch item {
+        case .source, .kept: size
+        case .archive(let item, _), .check(_, let item, _, _, _): size + item.plainSize
+        }
       })
   }
 
@@ -94,7 +103,27 @@ package final class BackupWorker: BatchWorker {
         output.append(.planned(entry, isLarge: isLarge))
       }
       try worker.process(item, in: context, into: &rows)
+    case .check(let record, let item, let entry, let before, let line):
+      guard let digest = try digest(of: record, context) else { return }
+      guard digest != before.digest else {
+        var kept = KeptRows()
+        kept.append(before, line: line)
+        output.append(.kept(kept))
+        return
+      }
+      output.append(.rotten(entry.path))
+      output.append(.planned(entry, isLarge: false))
+      try worker.process(item, in: context, into: &rows)
     }
+  }
+
+  private func digest(of record: FileRecord, _ context: ChunkContext) throws(BatchError) -> Digest? {
+    let outcome = try context.read(record, isCounted: false) {
+      digests.reset()
+    } consume: { (piece) throws(BatchError) in
+      try digests.update(piece)
+    }
+    return outcome == nil ? nil : try digests.finish()
   }
 
   package func end(in context: ChunkContext, into output: inout [BackupRow]) throws(BatchError) {

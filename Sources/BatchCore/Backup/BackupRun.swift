@@ -106,7 +106,8 @@ package final class BackupRun: Sendable {
       header: header, archive: options.archive,
       settled: FileStatus.Time(seconds: fileTime.seconds - Self.settling, nanoseconds: fileTime.nanoseconds),
       selection: options.selection,
-      hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false)
+      hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
+      readsEverything: options.readsEverything)
     previous = base.map { set.path($0.name.manifest) }
     try lock.note([header.name.archive])
     archive = try OutputFile(

@@ -8,6 +8,8 @@ package enum BackupItem: Sendable {
   case kept(KeptRows)
   /// What is archived, and its row as far as the walk knows it; blocks and problems have none.
   case archive(ArchiveItem, SnapshotEntry?)
+  /// What seems not to have changed: it is read, and archived when its bytes are others after all.
+  case check(FileRecord, ArchiveItem, SnapshotEntry, before: SnapshotEntry, line: [UInt8])
 }
 
 /// Goes over the sources and the manifest of the snapshot before, which are in the same order, and yields what is new
@@ -26,11 +28,13 @@ package struct BackupSource: BatchSource {
   /// What comes behind the rows that are kept.
   private var held: [BackupItem] = []
   private var isAtEnd = false
+  private let digests: DigestStream
 
   /// - Parameter tree: of a walk over the sources that takes everything.
   init(_ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?)
     throws(BatchError)
   {
+    digests = try DigestStream(.sha256)
     archive = try ArchiveSource(tree, options: plan.archive)
     self.sources = sources
     self.plan = plan
@@ -67,16 +71,46 @@ package struct BackupSource: BatchSource {
     if let (entry, line) = try previous?.find(path.bytes, isFolder: record.status.kind == .directory),
       entry.isUnchanged(record.status), !plan.isDoubtful(entry)
     {
-      kept.append(entry, line: line)
-      if kept.count >= Self.mostKept { yieldKept() }
+      guard plan.readsEverything, entry.kind == .file else {
+        keep(entry, line)
+        return
+      }
+      guard !archive.isLarge(record) else {
+        // Its blocks are for the lanes, so whether there are any is decided here.
+        if archive.digest(of: record, digests) == entry.digest {
+          keep(entry, line)
+        } else {
+          yieldKept()
+          yield(record, walked, path, before: nil)
+        }
+        return
+      }
+      yieldKept()
+      yield(record, walked, path, before: (entry, line))
       return
     }
     yieldKept()
+    yield(record, walked, path, before: nil)
+  }
+
+  private mutating func keep(_ entry: SnapshotEntry, _ line: [UInt8]) {
+    kept.append(entry, line: line)
+    if kept.count >= Self.mostKept { yieldKept() }
+  }
+
+  private mutating func yield(
+    _ record: FileRecord, _ walked: WalkItem, _ path: PathBytes,
+    before: (entry: SnapshotEntry, line: [UInt8])?
+  ) {
     let item = archive.item(for: walked)
     var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
     entry.isUnsettled = record.status.statusChanged.isLater(than: plan.settled)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
-    held.append(.archive(item, entry))
+    if let before {
+      held.append(.check(record, item, entry, before: before.entry, line: before.line))
+    } else {
+      held.append(.archive(item, entry))
+    }
   }
 
   /// The number of the source that a record is the first one of.
@@ -97,14 +131,17 @@ package struct BackupSource: BatchSource {
   package var filteredCount: Int { archive.filteredCount }
 
   package func weight(of item: BackupItem) -> Int64 {
-    if case .archive(let item, _) = item { archive.weight(of: item) } else { 0 }
+    switch item {
+    case .source, .kept: 0
+    case .archive(let item, _), .check(_, let item, _, _, _): archive.weight(of: item)
+    }
   }
 
   package func count(of item: BackupItem) -> Int {
     switch item {
     case .source: 0
     case .kept(let rows): rows.count
-    case .archive(let item, _): archive.count(of: item)
+    case .archive(let item, _), .check(_, let item, _, _, _): archive.count(of: item)
     }
   }
 
@@ -112,7 +149,7 @@ package struct BackupSource: BatchSource {
     switch item {
     case .source: 512
     case .kept(let rows): Int64(rows.lines.count)
-    case .archive(let item, _): archive.retained(by: item) + 512
+    case .archive(let item, _), .check(_, let item, _, _, _): archive.retained(by: item) + 1024
     }
   }
 }

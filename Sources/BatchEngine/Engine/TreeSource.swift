@@ -16,6 +16,14 @@ public struct TreeSource: BatchSource {
   /// Where a file has data; nil when it has no holes or cannot be asked.
   package func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
 
+  /// Reads a file on the thread that asks for the next item.
+  package func read(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    try walker.read(record, restart: restart, consume: consume)
+  }
+
   /// The calls that the tree is read by.
   package var calls: any FileSystemCalls { walker.calls }
 

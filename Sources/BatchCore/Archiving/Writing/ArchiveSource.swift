@@ -39,6 +39,23 @@ package struct ArchiveSource: BatchSource {
   /// What comes next in the tree. ``item(for:)`` follows, and then its blocks, unless it is passed over.
   mutating func walk() -> WalkItem? { tree.next() }
 
+  /// Whether a file is written in blocks, by several lanes.
+  func isLarge(_ record: FileRecord) -> Bool { record.status.size >= threshold }
+
+  /// The digest of a file that is read here, and not by a lane; nil when it cannot be read.
+  func digest(of record: FileRecord, _ stream: DigestStream) -> Digest? {
+    do throws(BatchError) {
+      _ = try tree.read(record) {
+        stream.reset()
+      } consume: { (piece) throws(BatchError) in
+        try stream.update(piece)
+      }
+      return try stream.finish()
+    } catch {
+      return nil
+    }
+  }
+
   mutating func item(for walked: WalkItem) -> ArchiveItem {
     switch walked {
     case .problem(let problem): .problem(problem)

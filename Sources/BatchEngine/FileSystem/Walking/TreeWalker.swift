@@ -74,6 +74,16 @@ package struct TreeWalker {
     }
   }
 
+  /// Reads a file on the thread of the walk.
+  package func read(
+    _ record: FileRecord, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    try scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
+      try FileReader(calls: scanner.calls).read(record, restart: restart, consume: consume)
+    }
+  }
+
   // MARK: Operands
 
   private mutating func begin(_ operand: PathBytes) -> WalkItem? {

@@ -1,0 +1,156 @@
+import BatchEngine
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// `audit` on manifests of every form, and `drill`.
+@Suite(.timeLimit(.minutes(3))) struct AuditTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    let made = try t.shell(
+      """
+      mkdir -p src/a src/b; for i in $(seq 30); do seq $i $((i * 30)) >src/a/f$i; done; ln -s a src/link
+      head -c 18M /dev/urandom >src/b/big; : >src/empty
+      cat >rot.py <<'END'
+      import os, sys
+      for path in sys.argv[1:]:
+          before = os.stat(path)
+          with open(path, 'r+b') as file:
+              file.seek(2); byte = file.read(1); file.seek(2); file.write(bytes([byte[0] ^ 1]))
+          os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+      END
+      """)
+    try #require(made.status == 0)
+  }
+
+  private static let changes = """
+    python3 rot.py src/a/f10; echo more >>src/a/f9; mv src/a/f11 src/b/moved; cp src/a/f12 src/b/copied
+    rm src/a/f13; echo new >src/a/new; touch src/a/f14; chmod 600 src/a/f15; rm src/a/f16; mkdir src/a/f16
+    """
+
+  @Test("a backup manifest: every class of difference", .enabled(if: Host.hasPython))
+  func snapshot() throws {
+    let run = try t.shell(
+      """
+      $BP backup -q --to set src; $BP audit -q set/*.manifest /; echo $?; \(Self.changes)
+      $BP audit -q set/*.manifest / | sed "s|${PWD#/}/src/||g; s| (m[^)]*)||; s| (content[^)]*)||; s| (size[^)]*)||; s| (kind[^)]*)||" | grep -v METADATA; echo ${PIPESTATUS[0]}
+      $BP audit -q set/*.manifest / | grep -c 'f15: METADATA (mode 0644 -> 0600)'
+      $BP audit --json set/*.manifest / | grep -o '"class":"rot"'
+      """)
+    let expected = """
+      0
+      a/f10: ROT
+      a/f14: TOUCHED
+      a/f16: TYPE
+      a/f9: MODIFIED
+      a/f13: MISSING
+      a/new: NEW
+      b/copied: COPIED (from a/f12)
+      b/moved: MOVED (from a/f11)
+      4
+      1
+      "class":"rot"
+
+      """
+    #expect(run.text == expected, "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "manifests of stock tools and of ours", .enabled(if: Host.hasPython),
+    arguments: [
+      ("(cd src; find . -type f | sort | xargs sha256sum) >m", "./", false),
+      ("(cd src; find . -type f | sort | xargs b2sum) >m", "./", false),
+      ("(cd src; find . -type f | sort | xargs sha256sum --tag) >m", "./", false),
+      ("(cd src; hashdeep -c sha256 -rl .) >m", "./", false),
+      ("(cd src; bsdtar -cf - --format=mtree --options=sha256 a b empty) >m", "./", true),
+      ("(cd src; $BP hash --format json a b empty) >m", "", true),
+      ("(cd src; $BP hash --format mtree a b empty) >m", "./", true),
+    ])
+  func forms(make: String, prefix: String, hasTimes: Bool) throws {
+    let run = try t.shell(
+      """
+      \(make); $BP audit -q m src >before; echo $?; cat before
+      \(Self.changes)
+      $BP audit -q m src | sed 's|^\\./||; s| (from \\./| (from |; s| ([mcsk][^)]*)||'; echo ${PIPESTATUS[0]}
+      """)
+    var expected = [
+      "a/f9: MODIFIED", "a/f13: MISSING", "b/copied: COPIED (from a/f12)", "b/moved: MOVED (from a/f11)",
+      "a/new: NEW",
+      "a/f16: TYPE", hasTimes ? "a/f10: ROT" : "a/f10: MODIFIED",
+    ]
+    if hasTimes { expected.append("a/f14: TOUCHED") }
+    let lines = run.text.split(separator: "\n").map(String.init)
+    #expect(lines.first == "0" && lines.last == "4", "\(run.text)\(run.errorText)")
+    #expect(Set(lines.dropFirst().dropLast()) == Set(expected), "\(run.text)\(run.errorText)")
+  }
+
+  @Test("--update takes in what has changed, and refuses rot", .enabled(if: Host.hasPython))
+  func update() throws {
+    let run = try t.shell(
+      """
+      (cd src; $BP hash --format mtree .) >m; echo more >>src/a/f9; rm src/a/f1
+      $BP audit -q --update m src >/dev/null; echo $?; $BP audit -q --update m src; echo $?
+      python3 rot.py src/a/f2; cp m old; $BP audit -q --update m src >/dev/null; echo $?; cmp m old && echo same
+      (cd src; $BP check -q --quiet ../old) >/dev/null; echo $?
+      """)
+    #expect(run.text == "4\n0\n4\nsame\n4\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("not updated: there is rot"))
+  }
+
+  @Test("a damaged backup manifest, and one that is none")
+  func damaged() throws {
+    let run = try t.shell(
+      """
+      $BP backup -q --to set src; m=$(echo set/*.manifest); sed -i 's/"mode":420/"mode":421/' $m
+      $BP audit -q $m /; echo $?; echo nothing >n; $BP audit -q n src >/dev/null; echo $?; $BP audit -q missing src; echo $?
+      """)
+    #expect(run.text == "4\n4\n1\n", "\(run.text)\(run.errorText)")
+  }
+
+  // MARK: drill
+
+  @Test("drills go on where the one before ended, until all is covered")
+  func cycle() throws {
+    let run = try t.shell(
+      "$BP backup -q --to set src; mkdir tmp; export TMPDIR=$PWD/tmp; for n in 1 2 3 4 5; do $BP drill set 2>&1 --sample 25%; echo $?; cat set/.backup.drill; done; ls -A tmp"
+    )
+    let places = run.text.split(separator: "\n").filter { $0.hasPrefix("{") }
+    #expect(places.count == 5 && Set(places).count == 5, "\(run.text)")
+    #expect(run.text.split(separator: "\n").filter { $0 == "0" }.count == 5)
+    #expect(run.text.contains("8 files") && !run.text.contains("damaged"))
+    let budget = try t.shell(
+      "$BP backup -q --to set --full src; for i in $(seq 2500); do echo $i >src/b/n$i; done; $BP backup -q --to set src; $BP drill -q --all --time-budget 0s set; echo $?; $BP drill -q --all set; echo $?"
+    )
+    #expect(budget.text == "20\n0\n", "\(budget.text)\(budget.errorText)")
+  }
+
+  @Test(
+    "a flipped byte in the newest archive: drill and verify name the members; prune keeps the older good one",
+    .enabled(if: Host.hasPython))
+  func flipped() throws {
+    let run = try t.shell(
+      """
+      for n in 1 2; do $BP backup -q --to set --full src; done; newest=$(ls set/*.zst | tail -n 1)
+      python3 -c 'import sys
+      with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' $newest
+      $BP drill -q --all set >drilled; echo $?; $BP verify -q $newest >verified; echo $?
+      diff <(sed 's/: [A-Z].*//' drilled | sort) <(sed 's/: [A-Z].*//' verified | sort) && [ -s drilled ] && echo same members
+      $BP prune -q --keep-last 1 set; ls set/*.manifest | wc -l; $BP prune -n --keep-last 1 set 2>/dev/null | grep -c 'newest verified$'
+      $BP restore -q -C out --at $(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z') set && diff -r --no-dereference src out$PWD/src && echo restored
+      """)
+    #expect(run.text == "4\n4\nsame members\n2\n1\nrestored\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("--against-live tells rot in the live files from change", .enabled(if: Host.hasPython))
+  func live() throws {
+    let run = try t.shell(
+      "$BP backup -q --to set src; echo more >>src/a/f3; python3 rot.py src/a/f7; $BP drill -q --all set; echo $?; $BP drill -q --all --against-live set; echo $?"
+    )
+    #expect(
+      run.text.hasPrefix("0\n") && run.text.hasSuffix("src/a/f7: ROT (content)\n4\n"),
+      "\(run.text)\(run.errorText)")
+  }
+}

@@ -1,0 +1,116 @@
+import BatchEngine
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Hooks, metrics, the mail of cron and the words for a service manager.
+@Suite(.timeLimit(.minutes(2))) struct BackupHookTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell("mkdir src; seq 1000 >src/a; echo b >src/b")
+  }
+
+  @Test("hooks get the outcome in their environment and as JSON, and never hide the status of the run")
+  func hooks() throws {
+    let run = try t.shell(
+      """
+      $BP backup -q --to set --before 'echo $BATCHPROC_HOOK >>log' --after 'cat >json; env | grep ^BATCHPROC_ | sort >env; exit 9' src 2>errors; echo $?
+      cat log env errors; grep -c '"hook":"after".*"outcome":"success".*"files":2' json
+      $BP backup -q --to set --on-failure 'echo $BATCHPROC_STATUS $BATCHPROC_OUTCOME' gone 2>&1; echo $?
+      $BP backup -q --to set --before 'exit 3' src; echo $?; ls set/*.manifest | wc -l
+      """)
+    let id = try t.shell("ls set/*.manifest | grep -o '[0-9]*T[0-9]*Z'").text.dropLast()
+    #expect(
+      run.text.hasPrefix(
+        """
+        0
+        before
+        BATCHPROC_DIR=set
+        BATCHPROC_HOOK=after
+        BATCHPROC_OUTCOME=success
+        BATCHPROC_SET=backup
+        BATCHPROC_SNAPSHOT=\(id)
+        BATCHPROC_STATUS=0
+
+        """) && run.text.contains("--after ended with 9"), "\(run.text)")
+    #expect(run.text.contains("\n1\n1 failure\n") && run.text.hasSuffix("\n1\n1\n1\n"), "\(run.text)")
+  }
+
+  @Test("a hook that takes too long is killed with all that it started")
+  func timeout() throws {
+    let run = try t.shell(
+      "$BP backup -q --to set --after 'sleep 60 & echo $! >pid; sleep 60' --hook-timeout 1s src; echo $?; kill -0 $(cat pid) 2>/dev/null; echo $?"
+    )
+    #expect(
+      run.text == "0\n1\n" && run.errorText.contains("took too long, and was killed"),
+      "\(run.text)\(run.errorText)")
+  }
+
+  @Test("metrics in the form of Prometheus, also of a run that fails")
+  func metrics() throws {
+    let run = try t.shell(
+      """
+      $BP backup -q --to set --name 'a"b' --metrics m src; grep -v '^#' m | sed 's/[0-9.e-]*$//'; grep -c '^# TYPE .* gauge$' m
+      before=$(grep last_success m | tail -n 1); mv src gone
+      $BP backup -q --to set --name 'a"b' --metrics m src 2>/dev/null; echo $?; [ "$before" = "$(grep last_success m | tail -n 1)" ] && echo kept; grep exit_status m | tail -n 1
+      """)
+    #expect(
+      run.text.contains("batchproc_backup_last_success_timestamp_seconds{set=\"a\\\"b\"} "), "\(run.text)")
+    #expect(run.text.hasSuffix("9\n1\nkept\nbatchproc_backup_exit_status{set=\"a\\\"b\"} 1\n"), "\(run.text)")
+  }
+
+  @Test(
+    "the mail of cron: nothing after a good night, else the errors and one line",
+    .enabled(if: Host.canChangeUser))
+  func mail() throws {
+    let run = try t.shell(
+      """
+      chmod -R a+rwX .; setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to set src 2>&1
+      chmod 0 src/b; setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to set src 2>&1; echo $?
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(
+      lines.count == 3 && lines[0].contains("src/b: cannot open") && lines[1].contains("1 failed")
+        && lines[2] == "3", "\(run.text)")
+  }
+
+  @Test("in the journal each line has its priority", .enabled(if: Host.hasPython))
+  func priorities() throws {
+    let run = try t.shell(
+      """
+      cat >journal.py <<'END'
+      import os, socket, subprocess, sys
+      ours, theirs = socket.socketpair()
+      status = os.fstat(theirs.fileno())
+      notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+      notify.bind('\\0batchproc-test-%d' % os.getpid())
+      name = '@batchproc-test-%d' % os.getpid()
+      code = subprocess.call(sys.argv[1:], stderr=theirs, env=dict(os.environ, JOURNAL_STREAM='%d:%d' % (status.st_dev, status.st_ino), NOTIFY_SOCKET=name))
+      theirs.close()
+      print(ours.recv(65536).decode(), end='')
+      notify.setblocking(False)
+      try:
+          print(notify.recv(4096).decode(), end='')
+      except BlockingIOError:
+          print('nothing')
+      END
+      python3 journal.py $BP backup --to set src; python3 journal.py $BP backup --to set gone
+      """)
+    let lines = run.text.split(separator: "\n").map(String.init)
+    #expect(lines.count == 4, "\(run.text)\(run.errorText)")
+    #expect(lines.first?.hasPrefix("<6>snapshot ") == true, "\(run.text)")
+    #expect(lines.dropFirst().first?.hasPrefix("STATUS=archiving into backup-") == true, "\(run.text)")
+    #expect(lines.dropFirst(2).first?.hasPrefix("<3>batchproc: gone: ") == true, "\(run.text)")
+  }
+
+  @Test("--rate holds reading back")
+  func rate() throws {
+    let run = try t.shell(
+      "head -c 300K /dev/urandom >src/n; time $BP backup -q --to set --rate 1G src; $BP backup -q --to other --rate 100G src; diff <(tail -n +3 set/*.manifest | cut -d, -f1-3) <(tail -n +3 other/*.manifest | cut -d, -f1-3) | grep -c path"
+    )
+    #expect(run.text == "0\n", "\(run.text)\(run.errorText)")
+  }
+}
