@@ -22,7 +22,9 @@ enum CLI {
   ///   - arguments: without the name of the program.
   ///   - environment: the value of a variable; nil when it is not set.
   static func run(_ arguments: [PathBytes], environment: @escaping (String) -> PathBytes?) -> Ending {
-    let diagnostics = Diagnostics(descriptor: STDERR_FILENO, usesColor: false)
+    let diagnostics = Diagnostics(
+      descriptor: STDERR_FILENO, usesColor: false,
+      usesPriorities: StandardStreams.isJournal(environment("JOURNAL_STREAM")))
     do {
       return try obey(CommandLineParser(environment: environment).parse(arguments), environment)
     } catch let error as UsageError {

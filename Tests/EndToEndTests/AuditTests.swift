@@ -64,7 +64,7 @@ import Testing
       ("(cd src; find . -type f | sort | xargs sha256sum) >m", "./", false),
       ("(cd src; find . -type f | sort | xargs b2sum) >m", "./", false),
       ("(cd src; find . -type f | sort | xargs sha256sum --tag) >m", "./", false),
-      ("(cd src; hashdeep -c sha256 -rl .) >m", "./", false),
+      ("rm src/link; (cd src; hashdeep -c sha256 -rl .) >m", "./", false),
       ("(cd src; bsdtar -cf - --format=mtree --options=sha256 a b empty) >m", "./", true),
       ("(cd src; $BP hash --format json a b empty) >m", "", true),
       ("(cd src; $BP hash --format mtree a b empty) >m", "./", true),
@@ -118,7 +118,7 @@ import Testing
       "$BP backup -q --to set src; mkdir tmp; export TMPDIR=$PWD/tmp; for n in 1 2 3 4 5; do $BP drill set 2>&1 --sample 25%; echo $?; cat set/.backup.drill; done; ls -A tmp"
     )
     let places = run.text.split(separator: "\n").filter { $0.hasPrefix("{") }
-    #expect(places.count == 5 && Set(places).count == 5, "\(run.text)")
+    #expect(places.count == 5 && Set(places).count == 4 && places.first == places.last, "\(run.text)")
     #expect(run.text.split(separator: "\n").filter { $0 == "0" }.count == 5)
     #expect(run.text.contains("8 files") && !run.text.contains("damaged"))
     let budget = try t.shell(
@@ -137,11 +137,11 @@ import Testing
       python3 -c 'import sys
       with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' $newest
       $BP drill -q --all set >drilled; echo $?; $BP verify -q $newest >verified; echo $?
-      diff <(sed 's/: [A-Z].*//' drilled | sort) <(sed 's/: [A-Z].*//' verified | sort) && [ -s drilled ] && echo same members
+      comm -23 <(sed 's/: [A-Z].*//' drilled | sort) <(sed 's/: [A-Z].*//' verified | sort) | wc -l; grep -c MISSING drilled | sed 's/[1-9][0-9]*/some/'
       $BP prune -q --keep-last 1 set; ls set/*.manifest | wc -l; $BP prune -n --keep-last 1 set 2>/dev/null | grep -c 'newest verified$'
       $BP restore -q -C out --at $(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z') set && diff -r --no-dereference src out$PWD/src && echo restored
       """)
-    #expect(run.text == "4\n4\nsame members\n2\n1\nrestored\n", "\(run.text)\(run.errorText)")
+    #expect(run.text == "4\n4\n0\nsome\n2\n1\nrestored\n", "\(run.text)\(run.errorText)")
   }
 
   @Test("--against-live tells rot in the live files from change", .enabled(if: Host.hasPython))

@@ -11,8 +11,8 @@ package struct AuditJob: BatchJob {
     package var difference: Difference?
     /// Where the content of what was moved or copied is recorded.
     package var origin: PathBytes?
-    /// The recorded digest of what is missing, or that of what is new.
-    fileprivate var digest: Digest?
+    /// The recorded digest, or those of what is new, of which one may be of the recorded algorithm.
+    fileprivate var digests: [[UInt8]] = []
   }
 
   /// How many paths are of each class, and how many are as recorded.
@@ -38,7 +38,8 @@ package struct AuditJob: BatchJob {
   /// Compares paths, and hashes what is new.
   package final class Worker: BatchWorker {
     private let comparison: LiveComparison
-    private var stream: DigestStream?
+    /// Of what is new.
+    private var streams: [DigestStream] = []
 
     init(_ comparison: LiveComparison) {
       self.comparison = comparison
@@ -51,13 +52,13 @@ package struct AuditJob: BatchJob {
       switch item {
       case .problem(let problem): context.report(problem)
       case .record(let record, let others): try compare(record, others, context, &output)
-      case .new(let path, let record, let algorithm):
+      case .new(let path, let record, let algorithms):
         var finding = Finding(path: path, difference: Difference(.new))
-        if let algorithm {
-          guard let digest = try digest(of: record, algorithm, context) else { return }
-          finding.digest = digest
-        } else {
+        if algorithms.isEmpty {
           context.finish()
+        } else {
+          guard let digests = try digests(of: record, algorithms, context) else { return }
+          finding.digests = digests
         }
         output.append(finding)
       }
@@ -75,25 +76,28 @@ package struct AuditJob: BatchJob {
       }
       context.finish()
       output.append(
-        Finding(path: record.path, difference: difference, digest: record.size == 0 ? nil : record.digest))
+        Finding(
+          path: record.path, difference: difference,
+          digests: record.size == 0 ? [] : record.digest.map { [$0.bytes] } ?? []))
     }
 
-    private func digest(
-      of record: FileRecord, _ algorithm: DigestAlgorithm, _ context: ChunkContext
-    ) throws(BatchError) -> Digest? {
-      let stream: DigestStream
-      if let known = self.stream, known.algorithm == algorithm {
-        stream = known
-      } else {
-        stream = try DigestStream(algorithm)
-        self.stream = stream
+    private func digests(
+      of record: FileRecord, _ algorithms: [DigestAlgorithm], _ context: ChunkContext
+    ) throws(BatchError) -> [[UInt8]]? {
+      if streams.map(\.algorithm) != algorithms {
+        streams = []
+        for algorithm in algorithms { streams.append(try DigestStream(algorithm)) }
       }
+      let streams = streams
       let outcome = try context.read(record) {
-        stream.reset()
+        for stream in streams { stream.reset() }
       } consume: { (piece) throws(BatchError) in
-        try stream.update(piece)
+        for stream in streams { try stream.update(piece) }
       }
-      return outcome == nil ? nil : try stream.finish()
+      guard outcome != nil else { return nil }
+      var digests = [[UInt8]]()
+      for stream in streams { digests.append(try stream.finish().bytes) }
+      return digests
     }
   }
 
@@ -118,7 +122,7 @@ package struct AuditJob: BatchJob {
         case .new: new.append(finding)
         case let kind:
           // What changed has another content now.
-          if let digest = finding.digest, kind == nil || kind == .touched || kind == .metadata {
+          if let digest = finding.digests.first, kind == nil || kind == .touched || kind == .metadata {
             present[Self.key(of: digest)] = finding.path
           }
           done.append(finding)
@@ -128,14 +132,14 @@ package struct AuditJob: BatchJob {
     }
 
     package func finish() throws(BatchError) -> Tally {
-      var lost: [Digest: [Int]] = [:]
+      var lost: [[UInt8]: [Int]] = [:]
       for (index, finding) in missing.enumerated().reversed() {
-        if let digest = finding.digest { lost[digest, default: []].append(index) }
+        for digest in finding.digests { lost[digest, default: []].append(index) }
       }
       var found: Set<Int> = []
       var arrived = [Finding]()
       for var finding in new {
-        if let digest = finding.digest {
+        for digest in finding.digests where finding.origin == nil {
           if let index = lost[digest]?.popLast() {
             found.insert(index)
             finding.difference = Difference(.moved)
@@ -163,8 +167,8 @@ package struct AuditJob: BatchJob {
       if !findings.isEmpty { try output(findings) }
     }
 
-    private static func key(of digest: Digest) -> UInt64 {
-      digest.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    private static func key(of digest: [UInt8]) -> UInt64 {
+      digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
   }
 }

@@ -4,8 +4,8 @@ import BatchEngine
 package enum AuditItem: Sendable {
   /// What is recorded of a path. Where the length of its digest fits several algorithms, the others are tried too.
   case record(RecordedPath, others: [Digest])
-  /// What the folder has and the record does not; hashed with the algorithm where that can tell where it came from.
-  case new(PathBytes, FileRecord, DigestAlgorithm?)
+  /// What the folder has and the record does not; hashed with the algorithms where that can tell where it came from.
+  case new(PathBytes, FileRecord, [DigestAlgorithm])
   case problem(Problem)
 }
 
@@ -28,7 +28,7 @@ package struct AuditSource: BatchSource {
   /// Sizes of recorded files: a new file of another size is no copy.
   private var sizes: Set<UInt64> = []
   private var hasUnknownSizes = false
-  private var algorithm: DigestAlgorithm?
+  private var algorithms: [DigestAlgorithm] = []
 
   /// What a record is written in; nil for a backup manifest.
   package let form: AuditForm?
@@ -73,7 +73,7 @@ package struct AuditSource: BatchSource {
     case .new(let path, let record):
       let size = UInt64(clamping: record.status.size)
       let mayBeCopy = record.status.kind == .regular && size > 0 && (hasUnknownSizes || sizes.contains(size))
-      return .new(path, record, mayBeCopy ? algorithm : nil)
+      return .new(path, record, mayBeCopy ? algorithms : [])
     case .problem(let problem): return .problem(problem)
     case nil: return nil
     }
@@ -87,7 +87,7 @@ package struct AuditSource: BatchSource {
         guard case .entry(let entry, _) = item else { continue }
         note(
           entry.path, isDirectory: entry.kind == .directory, entry.kind == .file ? entry.size : nil,
-          entry.digest)
+          [entry.digest].compactMap { $0 })
         return .record(RecordedPath(entry), others: [])
       }
       return nil
@@ -104,19 +104,20 @@ package struct AuditSource: BatchSource {
             continue
           }
           if entry.size == nil { hasUnknownSizes = true }
-          note(entry.path, isDirectory: false, entry.size, digest)
-          return .record(RecordedPath(entry, digest), others: others(of: entry, digest))
+          let others = others(of: entry, digest)
+          note(entry.path, isDirectory: false, entry.size, [digest] + others)
+          return .record(RecordedPath(entry, digest), others: others)
         }
       }
       return nil
     }
   }
 
-  private mutating func note(_ path: PathBytes, isDirectory: Bool, _ size: UInt64?, _ digest: Digest?) {
+  private mutating func note(_ path: PathBytes, isDirectory: Bool, _ size: UInt64?, _ digests: [Digest]) {
     guard findsNew else { return }
     places.add(path, isDirectory: isDirectory)
     if let size { sizes.insert(size) }
-    algorithm = algorithm ?? digest?.algorithm
+    if algorithms.isEmpty { algorithms = digests.map(\.algorithm) }
   }
 
   private func others(of entry: ManifestEntry, _ digest: Digest) -> [Digest] {
@@ -128,7 +129,7 @@ package struct AuditSource: BatchSource {
   package func weight(of item: AuditItem) -> Int64 {
     switch item {
     case .record(let record, _): record.digest == nil ? 0 : Int64(clamping: record.size ?? 0)
-    case .new(_, let record, let algorithm): algorithm == nil ? 0 : max(0, record.status.size)
+    case .new(_, let record, let algorithms): algorithms.isEmpty ? 0 : max(0, record.status.size)
     case .problem: 0
     }
   }

@@ -219,7 +219,9 @@ extension CommandSpec {
     ],
     operands: [
       Operand(name: "manifest", repeats: false, help: "The manifest; - is standard input."),
-      Operand(name: "directory", repeats: false, help: "Where the names of the manifest begin."),
+      Operand(
+        name: "directory", repeats: false,
+        help: "Where the names of the manifest begin; the current directory without it.", isOptional: true),
     ],
     own: [
       OptionSpec(

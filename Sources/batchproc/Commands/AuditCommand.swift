@@ -13,7 +13,7 @@ struct AuditCommand: Command {
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
     manifest = parsed.operands.first ?? "-"
-    directory = parsed.operands.last ?? "."
+    directory = parsed.operands.dropFirst().first ?? "."
     updates = parsed.flag(.update)
     if updates, manifest == "-" {
       throw UsageError("Standard input cannot be updated.", in: parsed.command)
