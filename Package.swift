@@ -23,6 +23,7 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CLZ4", providers: [.apt(["liblz4-dev"])]),
     .systemLibrary(name: "CLZMA", providers: [.apt(["liblzma-dev"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
@@ -31,8 +32,7 @@ let package = Package(
       name: "BatchCore",
       dependencies: [
         "BatchEngine", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CLZ4", "CLZMA",
-        "CXXHash",
-        "CZlib", "CZstd",
+        "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],
       swiftSettings: settings
     ),

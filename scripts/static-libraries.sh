@@ -6,7 +6,7 @@ set -eu
 
 folder=$1
 # What libarchive itself needs (nettle, bz2) is named on the command line: a static library does not bring it along.
-libraries="archive nettle bz2 z zstd lzma lz4 deflate crypto xxhash blake3"
+libraries="archive nettle bz2 z zstd lzma lz4 deflate crypto sqlite3 xxhash blake3"
 
 rm -rf "$folder"
 mkdir -p "$folder"

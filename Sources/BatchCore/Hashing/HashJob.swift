@@ -1,4 +1,5 @@
 import BatchEngine
+import Glibc
 
 /// Digests every file of a tree: each is read once for all algorithms, and becomes a row.
 public struct HashJob: BatchJob {
@@ -7,6 +8,7 @@ public struct HashJob: BatchJob {
   private let algorithms: [DigestAlgorithm]
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+  private var cache: DigestCache?
 
   /// - Parameters:
   ///   - algorithms: one or more; the digests of a row have their order.
@@ -23,8 +25,20 @@ public struct HashJob: BatchJob {
     self.output = output
   }
 
+  /// - Parameter cache: of digests that are known.
+  package init(
+    algorithms: [DigestAlgorithm], cache: DigestCache?,
+    render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
+    output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
+  ) {
+    self.init(algorithms: algorithms, render: render, output: output)
+    self.cache = cache
+  }
+
   public func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
-    Worker(try DigestSet(algorithms, concurrency: run.concurrency), render)
+    Worker(
+      try DigestSet(algorithms, concurrency: run.concurrency), cache.map { CachedDigests($0, algorithms) },
+      render)
   }
 
   public func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
@@ -32,13 +46,15 @@ public struct HashJob: BatchJob {
   /// Reads files and renders their rows.
   public final class Worker: BatchWorker {
     private let digests: DigestSet
+    private let cached: CachedDigests?
     private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
 
     init(
-      _ digests: DigestSet,
+      _ digests: DigestSet, _ cached: CachedDigests?,
       _ render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
     ) {
       self.digests = digests
+      self.cached = cached
       self.render = render
     }
 
@@ -55,10 +71,21 @@ public struct HashJob: BatchJob {
     private func hash(
       _ record: FileRecord, in context: ChunkContext, into output: inout ResultRows
     ) throws(BatchError) {
+      let keys = cached?.keys(of: record)
+      let known = keys.flatMap { cached?.known(of: record, $0) }
+      if let cached, let known, known.isCertain, !cached.cache.isSampled(known.keys[0]) {
+        cached.cache.countKnown()
+        context.finish()
+        return try finish(
+          record, known.digests, size: UInt64(clamping: record.status.size), record.status, in: context,
+          into: &output)
+      }
+      let now = Int64(time(nil))
       if digests.isBlake3, record.status.size >= Blake3File.threshold,
         let digest = try Blake3File.digest(of: record, in: context)
       {
         context.finish()
+        note([digest], of: record, record.status, keys, known, now: now, context)
         return try finish(
           record, [digest], size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
@@ -72,7 +99,29 @@ public struct HashJob: BatchJob {
         try digests.update(piece)
       }
       guard let outcome else { return }
-      try finish(record, digests.finish(), size: size, outcome.status, in: context, into: &output)
+      let found = try digests.finish()
+      if outcome.isStable { note(found, of: record, outcome.status, keys, known, now: now, context) }
+      try finish(record, found, size: size, outcome.status, in: context, into: &output)
+    }
+
+    /// Tells the cache what was read, unless the bytes are others than those that it knows.
+    private func note(
+      _ digests: [Digest], of record: FileRecord, _ status: FileStatus, _ keys: [DigestCache.Key]?,
+      _ known: CachedDigests.Known?, now: Int64, _ context: ChunkContext
+    ) {
+      guard let cached, let keys else { return }
+      if let known, known.digests != digests, status.hasSameContent(as: record.status) {
+        cached.cache.countRotten()
+        context.warn(
+          Problem(
+            .changed,
+            BatchError(
+              .changed,
+              "ROT: its bytes are others than when it was read before, and its size and time are the same",
+              path: record.path)))
+        return
+      }
+      for (key, digest) in zip(keys, digests) { cached.cache.add(key, status, digest, now: now) }
     }
 
     private func finish(

@@ -27,6 +27,15 @@ extension CommandSpec {
       OptionSpec(
         .output, "output", short: "o", kind: .single(.file), value: "file", default: "-",
         help: "Write the manifest to a file that appears when it is complete; - is standard output."),
+      OptionSpec(
+        .cache, "cache",
+        help: """
+          Remember digests in $XDG_CACHE_HOME/batchproc, and open no file whose size, times and inode are those of \
+          before; a file with other bytes under the same size and time is named as ROT (4).
+          """),
+      OptionSpec(
+        .cacheVerify, "cache-verify", kind: .single(.number(1...100)), value: "percent",
+        help: "The same, and read this part of the files that are known all the same."),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to."),
     ],

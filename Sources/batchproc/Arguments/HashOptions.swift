@@ -16,6 +16,9 @@ struct HashOptions: Sendable, Equatable {
   /// nil for standard output.
   let output: PathBytes?
   let replacesOutput: Bool
+  let usesCache: Bool
+  /// Of the files that the cache knows, those that are read all the same, from 0 to 1.
+  let verifiedShare: Double
 
   init(_ parsed: ParsedCommand) {
     let named = parsed.choices(.algorithm).reduce(into: [String]()) { names, name in
@@ -29,5 +32,7 @@ struct HashOptions: Sendable, Equatable {
     let target = parsed.bytes(.output)
     output = target == "-" ? nil : target
     replacesOutput = parsed.flag(.force)
+    verifiedShare = Double(parsed.count(.cacheVerify) ?? 0) / 100
+    usesCache = parsed.flag(.cache) || verifiedShare > 0
   }
 }

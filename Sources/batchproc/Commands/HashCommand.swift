@@ -7,6 +7,8 @@ struct HashCommand: Command {
   private let options: HashOptions
   private let common: CommonOptions
   private let operands: [PathBytes]
+  /// Where caches are; nil when the environment does not tell.
+  private let cacheFolder: PathBytes?
   let session: Session
 
   init(
@@ -15,6 +17,8 @@ struct HashCommand: Command {
     options = HashOptions(parsed)
     self.common = common
     operands = parsed.operands
+    let home = environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".cache".utf8) : nil }
+    cacheFolder = environment("XDG_CACHE_HOME").flatMap { $0.isAbsolute ? $0 : nil } ?? home
     session = try Session(common, environment: environment)
   }
 
@@ -42,13 +46,32 @@ struct HashCommand: Command {
       return listing.run(over: source, total: total, operandCount: operands.count)
     }
     let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
-    let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
+    let cache = openCache()
+    let job = HashJob(algorithms: writer.algorithms, cache: cache) { (row, bytes) throws(BatchError) in
       try rows.append(row, to: &bytes)
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
     let summary = session.run(job, over: source, total: total).summary
-    return finish(summary, file, operandCount: operands.count)
+    if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
+    return finish(summary, file, cache, operandCount: operands.count)
+  }
+
+  /// Nil where there is none; a run goes on without it.
+  private func openCache() -> DigestCache? {
+    guard options.usesCache, !common.dryRun else { return nil }
+    do throws(BatchError) {
+      guard let cacheFolder else {
+        throw BatchError(
+          .missing, "there is no cache: neither XDG_CACHE_HOME nor HOME is the path of a folder")
+      }
+      return try DigestCache(in: cacheFolder, verifiedShare: options.verifiedShare) {
+        session.diagnostics.report($0, as: .warning)
+      }
+    } catch {
+      session.diagnostics.report(error, as: .warning)
+      return nil
+    }
   }
 
   private func openFile() throws(BatchError) -> OutputFile? {
@@ -58,7 +81,9 @@ struct HashCommand: Command {
       terminalFilter: TerminalText.defuse)
   }
 
-  private func finish(_ summary: RunSummary, _ file: OutputFile?, operandCount: Int) -> Ending {
+  private func finish(_ summary: RunSummary, _ file: OutputFile?, _ cache: DigestCache?, operandCount: Int)
+    -> Ending
+  {
     if let ending = session.endingOfStopped(summary) {
       file?.discard()
       return ending
@@ -76,11 +101,12 @@ struct HashCommand: Command {
         verb: "hashed", files: counts.done, bytes: counts.byteCount,
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-          (counts.failed, "failed"),
-        ]))
+          (counts.failed, "failed"), (cache?.knownCount ?? 0, "known"), (cache?.rottenCount ?? 0, "rotten"),
+        ], tallies: cache.map { [($0.knownCount, "known"), ($0.rottenCount, "rot")] } ?? []))
     if session.cancellation.isCancelled {
       return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
     }
+    if let cache, cache.rottenCount > 0, !isFatal { return .exit(.differences) }
     return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
   }
 }

@@ -1,0 +1,240 @@
+import BatchEngine
+import CLinux
+import Glibc
+import Synchronization
+
+/// Digests of files by their inodes, in a database that several runs may use at the same time.
+///
+/// A digest holds while size, times of modification and of status are the same. What changed its status less than two
+/// seconds before it was read is not stored: it could change once more in the same tick of the clock.
+package final class DigestCache: Sendable {
+  /// A file of one file system.
+  struct Key: Sendable, Hashable {
+    let table: String
+    let inode: UInt64
+  }
+
+  /// Grows when tables or values change their form.
+  private static let version: Int64 = 1
+  private static let settling: Int64 = 2
+  /// Entries that are written together.
+  private static let batchSize = 8192
+
+  private struct Entry: Sendable {
+    let key: Key
+    let value: [UInt8]
+  }
+
+  private struct State {
+    var entries: [Entry] = []
+    var fileSystems: [UInt64: String] = [:]
+    var failure: String?
+    var isDamaged = false
+  }
+
+  let path: PathBytes
+  /// The share of known files that are read all the same, from 0 to 1.
+  package let verifiedShare: Double
+  private let seed = UInt64.random(in: 0...UInt64.max)
+  private let state = Mutex(State())
+  private let rotten = Atomic<Int>(0)
+  private let known = Atomic<Int>(0)
+
+  /// - Parameters:
+  ///   - folder: of caches; the database lies in `batchproc` below it, and only its owner may read it.
+  ///   - warn: told when a database is rebuilt.
+  /// - Throws: the error of making the folder or the database.
+  package init(
+    in folder: PathBytes, verifiedShare: Double, warn: (BatchError) -> Void
+  ) throws(BatchError) {
+    let own = folder.appending("batchproc".utf8)
+    for place in [folder, own] where place.withCString({ mkdir($0, 0o700) }) != 0 && errno != EEXIST {
+      throw .syscall("make the folder of the cache", errno: errno, path: place)
+    }
+    path = own.appending("digests.sqlite".utf8)
+    self.verifiedShare = verifiedShare
+    // Nobody else may see which files there are.
+    let file = path.withCString { clinux_openat(AT_FDCWD, $0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
+    guard file >= 0 else { throw .syscall("open the cache", errno: errno, path: path) }
+    close(file)
+    do throws(SQLiteFile.Failure) {
+      try Self.prepare(path)
+    } catch {
+      guard error.isDamage || error.code == 0 else { throw Self.error(error, path) }
+      warn(
+        BatchError(
+          .malformed,
+          error.code == 0
+            ? "the cache is of another version, and is made anew" : "the cache is damaged, and is made anew",
+          path: path))
+      remove()
+      do throws(SQLiteFile.Failure) {
+        try Self.prepare(path)
+      } catch {
+        throw Self.error(error, path)
+      }
+    }
+  }
+
+  private static func prepare(_ path: PathBytes) throws(SQLiteFile.Failure) {
+    let file = try SQLiteFile(path)
+    let found = try file.number("PRAGMA user_version") ?? 0
+    let tables = try file.number("SELECT count(*) FROM sqlite_master") ?? 0
+    guard found == version || (found == 0 && tables == 0) else {
+      throw SQLiteFile.Failure(code: 0, message: "")
+    }
+    try file.execute("PRAGMA journal_mode=WAL; PRAGMA user_version=\(version)")
+  }
+
+  private static func error(_ failure: SQLiteFile.Failure, _ path: PathBytes) -> BatchError {
+    BatchError(.unwritable, "cannot use the cache: \(failure.message)", path: path)
+  }
+
+  private func remove() {
+    for suffix in ["", "-wal", "-shm"] {
+      _ = PathBytes(path.bytes + Array(suffix.utf8)).withCString { unlink($0) }
+    }
+  }
+
+  // MARK: What lanes ask and tell
+
+  /// Files whose digest was taken from the cache.
+  package var knownCount: Int { known.load(ordering: .relaxed) }
+  /// Files whose bytes are others while size and times are not.
+  package var rottenCount: Int { rotten.load(ordering: .relaxed) }
+
+  func countKnown() { known.add(1, ordering: .relaxed) }
+  func countRotten() { rotten.add(1, ordering: .relaxed) }
+
+  /// The key of a file; nil where its file system cannot be told.
+  func key(of record: FileRecord, _ algorithm: DigestAlgorithm) -> Key? {
+    let device = record.status.identity.device
+    let known = state.withLock { $0.fileSystems[device] }
+    if let known { return Key(table: "\(known)_\(algorithm.tableName)", inode: record.status.identity.inode) }
+    var identity: UInt64 = 0
+    guard record.path.withCString({ clinux_file_system_id($0, &identity) }) == 0 else { return nil }
+    let name = identity == 0 ? "d\(device)" : "f" + String(identity, radix: 16)
+    state.withLock { $0.fileSystems[device] = name }
+    return Key(table: "\(name)_\(algorithm.tableName)", inode: record.status.identity.inode)
+  }
+
+  /// Whether a file that is known is to be read all the same.
+  func isSampled(_ key: Key) -> Bool {
+    guard verifiedShare > 0 else { return false }
+    var mixed = (key.inode ^ seed) &* 0x9e37_79b9_7f4a_7c15
+    mixed = (mixed ^ (mixed >> 32)) &* 0xbf58_476d_1ce4_e5b9
+    return Double(mixed >> 11) / Double(UInt64(1) << 53) < verifiedShare
+  }
+
+  /// Notes what was read.
+  ///
+  /// - Parameter now: by the clock of the file systems, before the file was read.
+  func add(_ key: Key, _ status: FileStatus, _ digest: Digest, now: Int64) {
+    guard status.statusChanged.seconds < now - Self.settling else { return }
+    let entry = Entry(key: key, value: CachedDigest(status, digest).bytes)
+    let full = state.withLock { state -> [Entry]? in
+      state.entries.append(entry)
+      guard state.entries.count >= Self.batchSize else { return nil }
+      defer { state.entries = [] }
+      return state.entries
+    }
+    if let full { write(full) }
+  }
+
+  func damaged(_ failure: SQLiteFile.Failure) {
+    state.withLock {
+      $0.failure = failure.message
+      if failure.isDamage { $0.isDamaged = true }
+    }
+  }
+
+  /// Writes what is left.
+  ///
+  /// - Returns: why the cache could not be used all the time; what is damaged is removed.
+  package func finish() -> BatchError? {
+    write(
+      state.withLock { state in
+        defer { state.entries = [] }
+        return state.entries
+      })
+    let (failure, isDamaged) = state.withLock { ($0.failure, $0.isDamaged) }
+    if isDamaged { remove() }
+    return failure.map {
+      BatchError(.malformed, "the cache could not be used for all files: \($0)", path: path)
+    }
+  }
+
+  private func write(_ entries: [Entry]) {
+    guard !entries.isEmpty else { return }
+    do throws(SQLiteFile.Failure) {
+      let file = try SQLiteFile(path)
+      try file.execute("PRAGMA synchronous=NORMAL; BEGIN IMMEDIATE")
+      var statements: [String: SQLiteStatement] = [:]
+      for entry in entries {
+        let statement: SQLiteStatement
+        if let made = statements[entry.key.table] {
+          statement = made
+        } else {
+          try file.execute(
+            "CREATE TABLE IF NOT EXISTS \(entry.key.table) (inode INTEGER PRIMARY KEY, value BLOB NOT NULL)")
+          statement = try SQLiteStatement(file, "INSERT OR REPLACE INTO \(entry.key.table) VALUES (?1, ?2)")
+          statements[entry.key.table] = statement
+        }
+        statement.bind(Int64(bitPattern: entry.key.inode), at: 1)
+        try statement.run(entry.value, at: 2)
+      }
+      statements.removeAll()
+      try file.execute("COMMIT")
+    } catch {
+      damaged(error)
+    }
+  }
+}
+
+extension DigestAlgorithm {
+  fileprivate var tableName: String { rawValue.replacing("-", with: "_") }
+}
+
+/// The value of a file in the cache: its status and its digest.
+struct CachedDigest {
+  let size: Int64
+  let modified: FileStatus.Time
+  let changed: FileStatus.Time
+  let digest: [UInt8]
+
+  init(_ status: FileStatus, _ digest: Digest) {
+    size = status.size
+    modified = status.modified
+    changed = status.statusChanged
+    self.digest = digest.bytes
+  }
+
+  /// Nil for what is no value.
+  init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count > 32 else { return nil }
+    func number(_ offset: Int) -> Int64 {
+      Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self))
+    }
+    size = number(0)
+    func nanoseconds(_ offset: Int) -> Int32 {
+      Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self))
+    }
+    modified = FileStatus.Time(seconds: number(8), nanoseconds: nanoseconds(24))
+    changed = FileStatus.Time(seconds: number(16), nanoseconds: nanoseconds(28))
+    digest = Array(bytes[32...])
+  }
+
+  var bytes: [UInt8] {
+    var bytes = [UInt8]()
+    for number in [size, modified.seconds, changed.seconds] {
+      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+    }
+    for number in [modified.nanoseconds, changed.nanoseconds] {
+      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+    }
+    return bytes + digest
+  }
+
+  /// Whether a file has the size and the time of modification of before.
+  func hasContent(of status: FileStatus) -> Bool { size == status.size && modified == status.modified }
+}
