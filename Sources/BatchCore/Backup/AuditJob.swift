@@ -81,6 +81,11 @@ package struct AuditJob: BatchJob {
           digests: record.size == 0 ? [] : record.digest.map { [$0.bytes] } ?? []))
     }
 
+    // On its own: the optimizer of Swift 6.3 fails on such a loop in a closure.
+    private func update(_ piece: UnsafeRawBufferPointer) throws(BatchError) {
+      for index in streams.indices { try streams[index].update(piece) }
+    }
+
     private func digests(
       of record: FileRecord, _ algorithms: [DigestAlgorithm], _ context: ChunkContext
     ) throws(BatchError) -> [[UInt8]]? {
@@ -88,11 +93,10 @@ package struct AuditJob: BatchJob {
         streams = []
         for algorithm in algorithms { streams.append(try DigestStream(algorithm)) }
       }
-      let streams = streams
       let outcome = try context.read(record) {
         for stream in streams { stream.reset() }
       } consume: { (piece) throws(BatchError) in
-        for stream in streams { try stream.update(piece) }
+        try update(piece)
       }
       guard outcome != nil else { return nil }
       var digests = [[UInt8]]()
