@@ -26,7 +26,7 @@ import Testing
   private func allHelp() throws -> String {
     let pages = [
       "", "hash", "check", "compress", "decompress", "test", "archive", "list", "extract", "verify",
-      "audit", "backup", "snapshots", "restore", "prune", "drill", "tune", "doctor",
+      "audit", "backup", "snapshots", "restore", "prune", "drill", "schedule", "tune", "doctor",
     ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
@@ -59,8 +59,7 @@ import Testing
       "docs/security.md", "docs/backup.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
-      "samples/cron/batchproc-archive.cron", "samples/cron/batchproc-archive.service",
-      "samples/cron/nightly-archive.sh",
+      "samples/cron/backup.cron", "samples/cron/backup.service",
     ])
   func documents(name: String) throws {
     let help = Self.options(in: try allHelp())

@@ -200,6 +200,25 @@ extension CommandSpec {
         meaning: "Every week: see that what was backed up can be restored.")
     ])
 
+  static let schedule = CommandSpec(
+    id: .schedule,
+    abstract: "Print a nightly backup for cron or systemd.",
+    discussion: ["What is printed is to be looked at, and put where its first lines say."],
+    operands: [Operand(name: "source", repeats: true, help: "Files and directories to back up.")],
+    own: [
+      OptionSpec(.cron, "cron", help: "Print a file for /etc/cron.d."),
+      OptionSpec(.systemd, "systemd", help: "Print a service and a timer."),
+      OptionSpec(
+        .target, "to", kind: .single(.directory), value: "dir", help: "Where the snapshots are to be."),
+      .setName(default: "backup", help: "The name of the set."),
+    ],
+    shared: [Group.reporting, Group.general],
+    examples: [
+      Example(
+        command: "batchproc schedule --cron --to /mnt/backups --name home /home",
+        meaning: "Print a crontab line for /home.")
+    ])
+
   static let audit = CommandSpec(
     id: .audit,
     abstract: "Say how a tree differs from a manifest.",

@@ -27,6 +27,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
   case at, sample, all, timeBudget, againstLive, update
   case before, after, onFailure, hookTimeout, metrics, rate
-  case cache, cacheVerify
+  case cache, cacheVerify, cron, systemd
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

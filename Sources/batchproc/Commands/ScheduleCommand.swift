@@ -1,0 +1,36 @@
+import BatchCore
+import BatchEngine
+
+/// `batchproc schedule`.
+struct ScheduleCommand: Command {
+  private let text: String
+  let session: Session
+
+  /// - Throws: `UsageError` when it is not said what for.
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    guard let target = parsed.bytes(.target) else {
+      throw UsageError("Missing expected option '--to <dir>'.", in: parsed.command)
+    }
+    let paths = parsed.operands + [target]
+    guard paths.allSatisfy({ $0.text.map { !$0.contains(where: \.isNewline) } ?? false }) else {
+      throw UsageError("Neither a crontab nor a unit can hold such a path.", in: parsed.command)
+    }
+    let schedule = ScheduleText(
+      sources: parsed.operands.map(WorkingFolder.absolute), target: WorkingFolder.absolute(target),
+      name: parsed.bytes(.setName) ?? "backup")
+    switch (parsed.flag(.cron), parsed.flag(.systemd)) {
+    case (true, false): text = schedule.cron
+    case (false, true): text = schedule.service + "\n" + schedule.timer
+    default: throw UsageError("Please give either --cron or --systemd.", in: parsed.command)
+    }
+    session = try Session(common, environment: environment)
+  }
+
+  func run() throws(BatchError) -> Ending {
+    try session.output.write(Array(text.utf8))
+    try session.output.finish()
+    return .exit(.success)
+  }
+}
