@@ -26,7 +26,9 @@ enum CLI {
       descriptor: STDERR_FILENO, usesColor: false,
       usesPriorities: StandardStreams.isJournal(environment("JOURNAL_STREAM")))
     do {
-      return try obey(CommandLineParser(environment: environment).parse(arguments), environment)
+      return try obey(
+        CommandLineParser(hasInput: { StandardStreams.hasInput }, environment: environment).parse(arguments),
+        environment)
     } catch let error as UsageError {
       diagnostics.print(error.text)
       return .exit(.usage)
@@ -49,7 +51,7 @@ enum CLI {
       let common = try CommonOptions(parsed)
       switch parsed.command.id {
       case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
-      case .compress, .decompress:
+      case .compress, .decompress, .cat:
         let choices = try TransformChoices(parsed)
         return try TransformCommand(parsed, choices: choices, common: common, environment: environment).obey()
       case .archive:

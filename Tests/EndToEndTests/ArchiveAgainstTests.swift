@@ -101,7 +101,7 @@ import Testing
     #expect(rows.contains { $0.contains(#""archived_target":"same","live_target":"sized""#) })
     #expect(
       rows.contains {
-        $0.contains(#""archived_mtime":1000000000,"archived_mtime_ns":0,"live_mtime":1000000007"#)
+        $0.contains(#""archived_mtime":"1000000000.000000000","live_mtime":"1000000007."#)
       })
     #expect(
       all.last?.contains(#""missing":3,"new":3,"type":1,"modified":2,"metadata":3,"touched":1"#) == true)

@@ -12,7 +12,7 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  private static func document(_ name: String) throws -> String {
+  static func document(_ name: String) throws -> String {
     try String(contentsOf: root.appendingPathComponent(name), encoding: .utf8)
   }
 

@@ -142,7 +142,7 @@ import Testing
       let run = try t.batchproc("hash", option, value, "t")
       #expect(run.status == 64, "\(option) \(value): \(run.ending)")
       #expect(run.output.isEmpty)
-      #expect(run.errorText.contains("Error: "))
+      #expect(run.errorText.contains("batchproc: "))
     }
   }
 

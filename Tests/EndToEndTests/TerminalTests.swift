@@ -133,7 +133,7 @@ import Testing
     #expect(String(decoding: seen, as: UTF8.self).contains(#"n/\x1b[2J"#))
     let (refused, text) = try onTerminal("e", "archive -q --format tar -o /dev/tty n")
     #expect(refused.status == 1)
-    #expect(String(decoding: text, as: UTF8.self).contains("an archive is not for a terminal"))
+    #expect(String(decoding: text, as: UTF8.self).contains("an archive is not written to a terminal"))
     #expect(text.count < 300)
   }
 

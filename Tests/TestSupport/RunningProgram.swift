@@ -24,7 +24,8 @@ package final class RunningProgram {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     let sinks = O_WRONLY | O_CREAT | O_APPEND
-    posix_spawn_file_actions_addopen(&actions, 0, streams.input, O_RDONLY, 0)
+    // Nothing to be read is what cron gives: a file, if an empty one, would be input.
+    posix_spawn_file_actions_addopen(&actions, 0, input.isEmpty ? "/dev/null" : streams.input, O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 1, streams.output, sinks, 0o644)
     posix_spawn_file_actions_addopen(&actions, 2, streams.errors, sinks, 0o644)
     posix_spawn_file_actions_addclosefrom_np(&actions, 3)

@@ -133,7 +133,7 @@ package final class BackupCollector: BatchCollector {
     passOverLarge()
     try passOver()
     try writer.finish(
-      archiveSize: UInt64(clamping: archive.size), index: written?.index.digest,
+      archiveSize: UInt64(clamping: archive.size ?? 0), index: written?.index.digest,
       isVerified: plan.archive.isRemembered, selection: plan.selection)
     return BackupContent(header: plan.header, footer: writer.footer, written: written)
   }

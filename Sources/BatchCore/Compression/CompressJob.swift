@@ -15,7 +15,7 @@ package struct CompressJob: BatchJob {
   private let report: TransformCollector.Report
 
   /// - Parameters:
-  ///   - output: takes the compressed form of standard input.
+  ///   - output: takes the compressed form of standard input, and of all files where the options say so.
   ///   - report: told of every source, in tree order, when its output is safe.
   /// - Throws: `invalid` for a level that the format has not.
   package init(
@@ -47,7 +47,7 @@ package struct CompressJob: BatchJob {
   package func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
       TransformOutputs.of(run, options, commits),
-      stream: StreamOutput(output, plan: try BlockPlan(format, level: level, fileSize: nil)), in: run,
+      stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), in: run,
       report: report)
   }
 
@@ -93,7 +93,8 @@ package struct CompressJob: BatchJob {
       case .link(let name):
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
         if let plan { rows.append(TransformRow(.link(name, plan.decision))) }
-      case .compressed(let record): rows.append(TransformRow(skip(record, .compressedAlready, context)))
+      case .compressed(let record):
+        if let row = try passOver(record, .compressedAlready, context) { rows.append(TransformRow(row)) }
       case .repeated: context.skip(.repeated)
       case .problem(let problem): context.report(problem)
       }
@@ -111,12 +112,54 @@ package struct CompressJob: BatchJob {
         TransformReport(source: record.path, outcome: outcome), SharedSource.of(record, output: output))
     }
 
+    /// Skips a source that gets no compressed output, or copies it.
+    ///
+    /// - Returns: nil when it failed, which has been reported.
+    private func passOver(
+      _ record: FileRecord, _ outcome: TransformOutcome, _ context: ChunkContext
+    ) throws(BatchError) -> TransformRow.Content? {
+      guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else {
+        return skip(record, outcome, context)
+      }
+      guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
+        return nil
+      }
+      switch plan.decision {
+      case .write, .rewrite: break
+      case .upToDate(let output):
+        context.skip(.upToDate)
+        return .report(
+          TransformReport(source: record.path, outcome: .upToDate),
+          SharedSource.of(record, output: output, isCopy: true))
+      case .refused(let error):
+        context.report(Problem(.unreadable, error))
+        return nil
+      }
+      do throws(BatchError) {
+        let copy = try PlainCopy(outputs: outputs).stage(record, plan) {
+          (opened, consume) throws(BatchError) in
+          try context.read(record, isCounted: false, opened: opened, consume: consume)
+        }
+        guard let copy else { return nil }
+        if let remark = copy.remark { context.warn(Problem(.special, remark)) }
+        let report = TransformReport(
+          source: record.path, outcome: .copied(target: target, size: copy.output.read.size))
+        return .output(
+          report, outputs.committer.add(.file(copy.output)), SharedSource.of(copy.output, isCopy: true))
+      } catch {
+        guard error.code != .cancelled else { throw error }
+        context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
+        return nil
+      }
+    }
+
     // MARK: Small files
 
     /// - Returns: nil when it failed, which has been reported.
     private func compress(
       _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: ChunkContext
     ) throws(BatchError) -> TransformRow.Content? {
+      if options.writesToStream { return try compressToStream(record, context) }
       switch decision {
       case .upToDate(let output): return skip(record, .upToDate, output: output, context)
       case .refused(let error):
@@ -136,19 +179,17 @@ package struct CompressJob: BatchJob {
       }
       guard let outcome = try read(record, in: context) else { return nil }
       if !options.compressesAll, CompressedContent.isCompressed(start: Array(content.prefix(64))) {
-        return skip(record, .compressedAlready, context)
+        return try passOver(record, .compressedAlready, context)
       }
       compressed.removeAll(keepingCapacity: true)
       try withBytes(of: content) { (raw) throws(BatchError) in
         try codec.compress(wholeFile: raw, into: &compressed)
       }
       if !options.compressesAll, compressed.count >= content.count {
-        return skip(record, .notSmaller, context)
+        return try passOver(record, .notSmaller, context)
       }
-      let report = TransformReport(
-        source: record.path,
-        outcome: .written(
-          target: target, plainSize: Int64(content.count), compressedSize: Int64(compressed.count)))
+      var report = report(of: record, target)
+      report.hasReplaced = plan.decision.isReplacing
       do throws(BatchError) {
         let (staged, remark) = try write(plan, of: record, outcome)
         if let remark { context.warn(Problem(.special, remark)) }
@@ -159,6 +200,24 @@ package struct CompressJob: BatchJob {
         context.report(Problem(.unreadable, error))
         return nil
       }
+    }
+
+    private func report(of record: FileRecord, _ target: PathBytes) -> TransformReport {
+      TransformReport(
+        source: record.path,
+        outcome: .written(
+          target: target, plainSize: Int64(content.count), compressedSize: Int64(compressed.count)))
+    }
+
+    private func compressToStream(
+      _ record: FileRecord, _ context: ChunkContext
+    ) throws(BatchError) -> TransformRow.Content? {
+      guard try read(record, in: context) != nil else { return nil }
+      compressed.removeAll(keepingCapacity: true)
+      try withBytes(of: content) { (raw) throws(BatchError) in
+        try codec.compress(wholeFile: raw, into: &compressed)
+      }
+      return .streamFile(report(of: record, "-"), compressed)
     }
 
     /// Reads a file, again where the policies say so: `content` and `attributes` are its own then.

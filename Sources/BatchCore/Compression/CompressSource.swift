@@ -62,6 +62,12 @@ package struct CompressSource: BatchSource {
   }
 
   private mutating func item(for record: FileRecord) throws(BatchError) -> CompressItem {
+    if options.writesToStream {
+      // Nothing stands in the way of a stream, and each name of a file is one more file there.
+      let decision = OutputDecision.write(isReplacing: false)
+      guard record.status.size >= blockThreshold else { return .file(record, target: "-", decision) }
+      return try firstBlock(of: record, target: "-", decision)
+    }
     if options.naming.isOutput(record, calls: tree.calls) { return .compressed(record) }
     let target = options.naming.target(of: record.path) ?? record.path
     switch claims?.claim(target, for: record) ?? .granted {
@@ -79,6 +85,12 @@ package struct CompressSource: BatchSource {
     let (decision, isCompressed) = look(at: record, target)
     guard let decision, decision.isWritten else { return .file(record, target: target, decision) }
     guard !isCompressed else { return .compressed(record) }
+    return try firstBlock(of: record, target: target, decision)
+  }
+
+  private mutating func firstBlock(
+    of record: FileRecord, target: PathBytes, _ decision: OutputDecision
+  ) throws(BatchError) -> CompressItem {
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
     let file = LargeFile(record, target: target, decision, plan: plan)
     large = file

@@ -47,7 +47,7 @@ package struct DecompressJob: BatchJob {
   package final class Worker: BatchWorker {
     private let outputs: TransformOutputs
     private let decoder: FileDecoder
-    private let stream: any ResultStream
+    private let content: ContentWriter
     private let proof: OutputProof
     /// Those of the source.
     private var attributes: [ExtendedAttribute] = []
@@ -59,7 +59,7 @@ package struct DecompressJob: BatchJob {
     ) throws(BatchError) {
       self.decoder = decoder
       self.outputs = outputs
-      self.stream = stream
+      content = ContentWriter(decoder, to: stream)
       proof = OutputProof(nil, try DigestStream(.xxh128), run)
     }
 
@@ -81,7 +81,10 @@ package struct DecompressJob: BatchJob {
         if mayHaveRival, reportsRival(of: name.record, name.target, context) { return }
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
         if let plan { rows.append(TransformRow(.link(name, plan.decision))) }
-      case .standardInput: try decompressStream(context)
+      case .standardInput:
+        if let sizes = try content.writeStandardInput(context) {
+          rows.append(TransformRow(.streamed(plain: sizes.plain, compressed: sizes.compressed)))
+        }
       case .problem(let problem): context.report(problem)
       }
     }
@@ -94,7 +97,7 @@ package struct DecompressJob: BatchJob {
     private func passOver(_ record: FileRecord, _ context: ChunkContext) {
       guard record.isOperand else { return context.skip(.unknownFormat) }
       let format = decoder.unsupportedFormat(of: record, in: context)
-      let reason = format?.message ?? "has no suffix that is known"
+      let reason = format?.message ?? "unknown suffix; expected .gz, .zst, .xz, .lz4, .bz2, .Z, .lz or .lzma"
       context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
     }
 
@@ -170,6 +173,7 @@ package struct DecompressJob: BatchJob {
       var report = TransformReport(
         source: record.path,
         outcome: .written(target: plan.target, plainSize: size, compressedSize: read.size))
+      report.hasReplaced = plan.decision.isReplacing
       switch outcome {
       case .unreadable:
         file.discard()
@@ -183,7 +187,7 @@ package struct DecompressJob: BatchJob {
         removes = removes && isStable
       case .damaged(let damage, let format):
         let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path))
-        guard Self.isPassedOver(damage, in: format) else {
+        guard ContentWriter.isPassedOver(damage, in: format) else {
           file.discard()
           context.report(problem)
           return nil
@@ -203,42 +207,6 @@ package struct DecompressJob: BatchJob {
       let staged = StagedOutput(file, of: record, read, at: place, isProved: removes)
       let source = SharedSource.of(staged)
       return .output(report, outputs.committer.add(.file(staged)), source)
-    }
-
-    private func decompressStream(_ context: ChunkContext) throws(BatchError) {
-      let outcome: FileDecoder.Outcome
-      do throws(BatchError) {
-        outcome = try decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
-          try stream.write(Array(piece))
-        }
-      } catch {
-        // What the decoder cannot do; standard output that fails ends the run.
-        guard [.invalid, .exhausted].contains(error.code) else { throw error }
-        context.report(Problem(.unreadable, error.at("-")))
-        return
-      }
-      switch outcome {
-      case .unreadable: break
-      case .unsupported(let format):
-        context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: "-")))
-      case .decoded: context.finish()
-      case .damaged(let damage, _) where damage.kind == .notCompressed:
-        context.report(
-          Problem(.unreadable, BatchError(.malformed, "is in no compressed format that is known", path: "-")))
-      case .damaged(let damage, let format):
-        let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: "-"))
-        if Self.isPassedOver(damage, in: format) {
-          context.warn(problem)
-          context.finish()
-        } else {
-          context.report(problem)
-        }
-      }
-    }
-
-    /// Whether content is whole all the same, as the stock tool has it: the members are, and what follows is named.
-    private static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
-      format?.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
     }
   }
 }

@@ -7,6 +7,8 @@ package struct TestJob: BatchJob {
   /// What a file turned out to be.
   package struct Finding: Sendable {
     package let path: PathBytes
+    /// Of the compressed file, in bytes.
+    package let size: Int64
     /// nil for a file that is whole.
     package let damage: CompressionDamage?
     /// Why a file that is whole, as far as that can be seen, could not be compared with a check of its content.
@@ -60,14 +62,16 @@ package struct TestJob: BatchJob {
         }
         if TestJob.isOther(record, outcome) {
           context.skip(.unknownFormat)
-        } else if let finding = TestJob.finding(record.path, outcome, context) {
+        } else if let finding = TestJob.finding(record.path, max(0, record.status.size), outcome, context) {
           findings.append(finding)
         }
       case .standardInput:
         let outcome = try outcome(of: "-", in: context) { () throws(BatchError) in
           try decoder.decodeStandardInput(in: context, sink: { _ in })
         }
-        if let finding = TestJob.finding("-", outcome, context) { findings.append(finding) }
+        if let finding = TestJob.finding("-", decoder.inputSize, outcome, context) {
+          findings.append(finding)
+        }
       case .problem(let problem):
         context.report(problem)
       }
@@ -89,12 +93,12 @@ package struct TestJob: BatchJob {
 
   /// Counts a file; nil when it could not be decoded for a reason that has been reported.
   fileprivate static func finding(
-    _ path: PathBytes, _ outcome: FileDecoder.Outcome, _ context: ChunkContext
+    _ path: PathBytes, _ size: Int64, _ outcome: FileDecoder.Outcome, _ context: ChunkContext
   ) -> Finding? {
     let finding: Finding
     switch outcome {
-    case .decoded(_, _, let gap): finding = Finding(path: path, damage: nil, checkGap: gap)
-    case .damaged(let damage, _): finding = Finding(path: path, damage: damage, checkGap: nil)
+    case .decoded(_, _, let gap): finding = Finding(path: path, size: size, damage: nil, checkGap: gap)
+    case .damaged(let damage, _): finding = Finding(path: path, size: size, damage: damage, checkGap: nil)
     case .unsupported(let format):
       context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: path)))
       return nil
@@ -105,7 +109,7 @@ package struct TestJob: BatchJob {
   }
 
   /// Whether a file that was found in a folder claims to be compressed neither by name nor by content.
-  fileprivate static func isOther(_ record: FileRecord, _ outcome: FileDecoder.Outcome) -> Bool {
+  static func isOther(_ record: FileRecord, _ outcome: FileDecoder.Outcome) -> Bool {
     guard !record.isOperand, OutputNaming.knownSuffix(of: record.path) == nil else { return false }
     return switch outcome {
     case .unsupported: true

@@ -68,7 +68,7 @@ package final class TransformCollector: BatchCollector {
       run.report(Problem(.unreadable, $0), severity: .failure)
     }
     for error in outputs.folders.finish() { warn(error) }
-    if try stream?.finish() == true { run.counters.addDone() }
+    try endStream()
     return counts
   }
 
@@ -91,15 +91,50 @@ package final class TransformCollector: BatchCollector {
       waiting.append(.output(report, commitment, source))
     case .failed(let source): links.note(nil, of: source)
     case .link(let name, let decision): take(name, decision)
+    case .block(let file, let block, _) where outputs.options.writesToStream:
+      try appendToStream(block, of: file)
     case .block(let file, let block, let start): try append(block, of: file, start)
     case .failedBlock(let file, let problem):
       guard abandoned !== file else { return }
+      if outputs.options.writesToStream, stream?.isOpen == true {
+        // What is out already is no compressed file, and nothing behind it could be read.
+        throw BatchError(
+          .unwritable, "standard output ends in the middle of this file: \(problem.error.message)",
+          path: file.record.path, errno: problem.error.errno)
+      }
       abandon(file)
       fail(file, problem)
     case .streamBlock(let block):
+      // A second stream begins where the first one ends.
+      if block.index == 0 { try endStream() }
       try stream?.append(block)
       run.counters.addBytes(block.plainCount)
+    case .streamed(let plain, let compressed): counts.addStream(plain: plain, compressed: compressed)
+    case .streamFile(let report, let bytes):
+      try endStream()
+      try stream?.append(bytes)
+      run.counters.addDone()
+      waiting.append(.report(report))
     }
+  }
+
+  /// Ends the stream that standard input became.
+  private func endStream() throws(BatchError) {
+    guard let sizes = try stream?.finish() else { return }
+    run.counters.addDone()
+    counts.addStream(plain: sizes.plain, compressed: sizes.compressed)
+  }
+
+  private func appendToStream(_ block: CompressedBlock, of file: LargeFile) throws(BatchError) {
+    guard abandoned !== file, let stream else { return }
+    if block.index == 0 { try endStream() }
+    try stream.append(block, of: file.plan)
+    run.counters.addBytes(block.plainCount)
+    guard block.index == file.blockCount - 1, let sizes = try stream.finish() else { return }
+    run.counters.addDone()
+    let outcome = TransformOutcome.written(
+      target: "-", plainSize: sizes.plain, compressedSize: sizes.compressed)
+    waiting.append(.report(TransformReport(source: file.record.path, outcome: outcome)))
   }
 
   private func take(_ name: FurtherName, _ decision: OutputDecision) {
@@ -150,6 +185,9 @@ package final class TransformCollector: BatchCollector {
     let options = outputs.options
     guard options.compressesAll || size < file.record.status.size else {
       abandon(file)
+      if options.copiesOthers, let target = options.naming.copyTarget(of: file.record.path) {
+        return try copy(file, to: target)
+      }
       run.counters.addSkipped(.notSmaller)
       let source = SharedSource.of(file.record)
       if let source { links.note(.notSmaller, of: source) }
@@ -162,10 +200,52 @@ package final class TransformCollector: BatchCollector {
       target: file.target, plainSize: file.record.status.size, compressedSize: size)
     let source = SharedSource.of(staged)
     if let source { links.note(outcome, of: source) }
+    var report = TransformReport(source: file.record.path, outcome: outcome)
+    report.hasReplaced = file.decision.isReplacing
     waiting.append(
       .output(
-        TransformReport(source: file.record.path, outcome: outcome), outputs.committer.add(.file(staged)),
+        report, outputs.committer.add(.file(staged)),
         source))
+  }
+
+  /// Copies a large file whose compressed form is not smaller.
+  private func copy(_ file: LargeFile, to target: PathBytes) throws(BatchError) {
+    let record = file.record
+    do throws(BatchError) {
+      var last: OutputPlace?
+      let plan = try OutputPlan(
+        for: record, target: target, outputs.options, outputs.folders, after: &last)
+      if case .refused(let error) = plan.decision { throw error }
+      if case .upToDate(let output) = plan.decision {
+        run.counters.addSkipped(.upToDate)
+        let source = SharedSource.of(record, output: output, isCopy: true)
+        if let source { links.note(.upToDate, of: source) }
+        return waiting.append(.report(TransformReport(source: record.path, outcome: .upToDate)))
+      }
+      let reader = FileReader(calls: run.calls)
+      let copy = try PlainCopy(outputs: outputs).stage(record, plan) { (opened, consume) throws(BatchError) in
+        let outcome = try reader.read(record, opened: opened) { (piece) throws(BatchError) in
+          try run.cancellation.check()
+          try consume(piece)
+        }
+        guard outcome.isStable else {
+          throw BatchError(.changed, "changed while it was read", path: record.path)
+        }
+        return outcome
+      }
+      guard let copy else { return }
+      if let remark = copy.remark { waiting.append(.problem(Problem(.special, remark), .warning)) }
+      let source = SharedSource.of(copy.output, isCopy: true)
+      let outcome = TransformOutcome.copied(target: target, size: copy.output.read.size)
+      if let source { links.note(outcome, of: source) }
+      waiting.append(
+        .output(
+          TransformReport(source: record.path, outcome: outcome), outputs.committer.add(.file(copy.output)),
+          source))
+    } catch {
+      guard error.code != .cancelled else { throw error }
+      fail(file, Problem(error))
+    }
   }
 
   /// Gives up the output of a large file, and its blocks that are still to come.
@@ -246,7 +326,7 @@ package final class TransformCollector: BatchCollector {
   }
 
   private func tell(_ report: TransformReport) throws(BatchError) {
-    counts.add(report.outcome)
+    counts.add(report)
     try self.report(report)
   }
 

@@ -1,7 +1,7 @@
 import BatchEngine
 import Foundation
 
-/// Lines of JSON: `path` or `path_b64`, `size`, `mtime` in seconds, and each digest in hexadecimal
+/// Lines of JSON: `path` or `path_b64`, `size`, `mtime` as the string `seconds.nnnnnnnnn`, and each digest in hexadecimal
 /// under the name of its algorithm.
 enum JSONManifest {
   static func append(_ row: ManifestRow, to output: inout [UInt8]) {
@@ -10,8 +10,9 @@ enum JSONManifest {
     output.append(literal: ",\"size\":")
     output.append(contentsOf: String(row.size).utf8)
     if let modified = row.modified {
-      output.append(literal: ",\"mtime\":")
+      output.append(literal: ",\"mtime\":\"")
       modified.appendNumber(to: &output)
+      output.append(UInt8(ascii: "\""))
     }
     for digest in row.digests {
       output.append(literal: ",\"")
@@ -33,6 +34,12 @@ enum JSONManifest {
     }
     return line.last { !JSONObjectParser.isBlank($0) } == UInt8(ascii: "}")
       && zip(line, line.dropFirst()).contains { $0 == UInt8(ascii: "\"") && $1 == UInt8(ascii: ":") }
+  }
+
+  /// - Parameter digits: a string as it is written here, or a number as others write it.
+  private static func time(_ digits: ArraySlice<UInt8>) throws(MalformedLine) -> ManifestTime {
+    guard let time = ManifestTime(number: digits) else { throw MalformedLine("mtime is out of range") }
+    return time
   }
 
   /// Events of `--json` that stand beside rows.
@@ -62,9 +69,8 @@ enum JSONManifest {
       case ("size", .number(let digits)):
         guard let size = DecimalDigits.value(of: digits) else { throw MalformedLine("the size is not whole") }
         entry.size = size
-      case ("mtime", .number(let digits)):
-        guard let time = ManifestTime(number: digits) else { throw MalformedLine("mtime is out of range") }
-        entry.modified = time
+      case ("mtime", .number(let digits)): entry.modified = try time(digits)
+      case ("mtime", .string(let digits)): entry.modified = try time(digits[...])
       case (_, .string(let hex)):
         guard let algorithm = DigestAlgorithm(rawValue: key) else { continue }
         guard let digest = Digest(algorithm, hex: hex[...]) else {

@@ -12,6 +12,10 @@ public struct ManifestTime: Sendable, Hashable {
     self.nanoseconds = nanoseconds
   }
 
+  package init(_ time: FileStatus.Time) {
+    self.init(seconds: Int64(time.seconds), nanoseconds: UInt32(clamping: time.nanoseconds))
+  }
+
   private static let billion: UInt32 = 1_000_000_000
 
   /// Appends `S.NNNNNNNNN` where a minus belongs to the seconds alone, as mtree has it.
@@ -20,8 +24,8 @@ public struct ManifestTime: Sendable, Hashable {
     appendFraction(nanoseconds, to: &output)
   }
 
-  /// Appends the time as one decimal number, as JSON has it.
-  func appendNumber(to output: inout [UInt8]) {
+  /// Appends the time as one decimal number with nine digits behind the point.
+  package func appendNumber(to output: inout [UInt8]) {
     guard seconds < 0, nanoseconds > 0, nanoseconds < Self.billion else {
       return appendFields(to: &output)
     }

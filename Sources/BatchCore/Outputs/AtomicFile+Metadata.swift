@@ -65,7 +65,7 @@ extension AtomicFile {
   }()
 
   /// The permissions that the umask lets a new folder have.
-  static var folderPermissions: UInt32 { defaultPermissions | defaultPermissions >> 2 & 0o111 }
+  package static var folderPermissions: UInt32 { defaultPermissions | defaultPermissions >> 2 & 0o111 }
 
   static func permissions(processStatus: [UInt8]) -> UInt32 {
     for line in processStatus.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Umask:".utf8) {

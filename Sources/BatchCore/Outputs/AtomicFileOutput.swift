@@ -272,7 +272,9 @@ extension AtomicFileOutput {
   }
 
   private static func taken(_ target: PathBytes, _ reason: String) -> BatchError {
-    BatchError(.invalid, "cannot write the output: it \(reason)", path: target)
+    BatchError(
+      .invalid, "cannot write the output: it \(reason)", path: target,
+      remedy: reason == "exists already" ? .replaceOutput : nil)
   }
 
   /// The error of a call about the target: what cannot be written is `.unwritable` whatever the reason,

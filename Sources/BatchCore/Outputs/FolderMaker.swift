@@ -1,8 +1,8 @@
 import BatchEngine
 import Glibc
 
-/// Makes the folders that outputs are mirrored into.
-enum FolderMaker {
+/// Makes the folders that outputs go to.
+package enum FolderMaker {
   /// Makes a folder and those above it, where they are missing.
   ///
   /// - Returns: whether this call made it, and it was not there before.
@@ -21,6 +21,17 @@ enum FolderMaker {
       }
     }
     return isNew
+  }
+
+  /// Makes a folder that is missing, in one that is there.
+  ///
+  /// - Throws: `unwritable` with the folder's path.
+  package static func makeLast(_ folder: PathBytes) throws(BatchError) {
+    var isNew = false
+    let failed = make(one: folder, &isNew)
+    guard failed == 0 else {
+      throw BatchError.syscall("make the folder", errno: failed, path: folder).recoded(.unwritable)
+    }
   }
 
   /// - Returns: 0 when the folder is there, or the error number.

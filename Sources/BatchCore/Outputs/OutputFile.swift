@@ -46,11 +46,11 @@ public final class OutputFile: ResultStream {
     if case .device(let device) = target { device.isTerminal } else { false }
   }
 
+  /// What was written so far, in bytes; nil for a pipe or a device.
+  public var size: Int64? { file?.size }
+
   /// The temporary file's inode, for ``WalkOptions/excluded``.
   public var identity: FileIdentity? { file?.identity }
-
-  /// Bytes written so far; 0 for a device, and when it is finished.
-  var size: Int64 { file?.size ?? 0 }
 
   private var file: AtomicFile? {
     if case .file(let file) = target { file } else { nil }

@@ -44,6 +44,13 @@ package struct OutputNaming: Sendable, Hashable {
     return Self.mirrored(folder, below: directory).appending(changed)
   }
 
+  /// Where a plain copy of a source goes; nil where outputs stand beside their sources.
+  package func copyTarget(of source: PathBytes) -> PathBytes? {
+    guard let directory else { return nil }
+    let name = source.lastComponent
+    return Self.mirrored(source.bytes[..<name.startIndex], below: directory).appending(Array(name))
+  }
+
   /// Makes the folder that outputs are mirrored into, before a walk that is to leave it out.
   ///
   /// - Returns: its inode; nil without such a folder.

@@ -21,6 +21,8 @@ public struct BatchOptions: Sendable {
   public var policy = EventPolicy()
   /// Chunks from one checkpoint to the next, with one more after the last chunk; nil for none at all.
   public var chunksPerCheckpoint: Int?
+  /// Runs one operation at a time in the order of the source, whatever asks for more: for workers that write to one stream.
+  public var isSerial = false
   /// With a concurrency of 1, processes on the thread that calls `run` and on no other.
   public var runsOnCaller = false
 

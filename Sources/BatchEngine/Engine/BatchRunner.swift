@@ -127,7 +127,7 @@ public struct BatchRunner: Sendable {
           self.retained.add(portion.retained, ordering: .relaxed)
           self.largestRetained.max(portion.retained, ordering: .relaxed)
           return ChunkOperation(
-            itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: lanes,
+            itemCount: chunk.items.count, isLarge: chunk.isLarge && !context.options.isSerial, lanes: lanes,
             finished: { queue.finished(itemCount: $0) }
           ) { bench in
             guard var report = self.process(chunk, on: bench) else { return }

@@ -72,6 +72,7 @@ public final class RunContext: Sendable {
   /// How many of so many operations there are descriptors and threads for: Dispatch waits for ever for a thread that cannot be
   /// started.
   package func affordable(_ wanted: Int) -> Int {
+    guard !options.isSerial else { return 1 }
     let current = concurrency.current
     let wanted = min(wanted, max(current, descriptors.capacity / DescriptorBudget.tokensToRead))
     guard wanted > current else { return wanted }

@@ -18,6 +18,10 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case replaceOutput
   /// Permission to replace files that exist by members.
   case overwriteFiles
+  /// To go on behind damage, which leaves so many other members.
+  case keepGoing(others: Int)
+  /// To compare with another folder.
+  case compareWith(PathBytes)
   /// Permission to make devices.
   case makeDevices
   /// Permission to restore privileges.

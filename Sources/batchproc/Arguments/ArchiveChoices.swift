@@ -4,10 +4,19 @@ import BatchEngine
 /// What `archive` is asked for, beside the common options.
 struct ArchiveChoices: Sendable {
   static let formats = ArchiveFormat.all.map(\.name)
-  /// From the lowest level of any format to the highest one.
-  static let levels = ArchiveFormat.all.compactMap(\.levels).reduce(1...1) { all, levels in
-    min(all.lowerBound, levels.lowerBound)...max(all.upperBound, levels.upperBound)
-  }
+  /// Further names that people know them by, in small letters.
+  static let formatAliases: [String: String] = {
+    var aliases = [
+      "gzip": "tar.gz", "gz": "tar.gz", "zstd": "tar.zst", "zst": "tar.zst", "xz": "tar.xz", "lz4": "tar.lz4",
+      "bzip2": "tar.bz2", "bz2": "tar.bz2", "pax": "tar", "7zip": "7z",
+    ]
+    for format in ArchiveFormat.all {
+      for suffix in format.shortSuffixes { aliases[suffix] = format.name }
+    }
+    return aliases
+  }()
+  /// Any number: which ones are levels depends on the format.
+  static let levels = 0...999
 
   let format: ArchiveFormat
   /// nil for standard output.
@@ -22,6 +31,7 @@ struct ArchiveChoices: Sendable {
   let isReproducible: Bool
   /// Seconds since 1970; later times become this one.
   let latestTime: Int64?
+  let changes: MemberChanges
 
   /// - Parameter environment: the value of a variable; nil when it is not set.
   init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws(UsageError) {
@@ -30,12 +40,13 @@ struct ArchiveChoices: Sendable {
         "Missing expected option '-o <file>'; '-o -' writes to standard output.", in: parsed.command)
     }
     output = target == "-" ? nil : target
-    let named = parsed.choices(.format).last.flatMap(ArchiveFormat.init(named:))
+    let named = Self.formatName(parsed).flatMap(ArchiveFormat.init(named:))
     guard let format = named ?? ArchiveFormat(suffixOf: target) else {
       throw UsageError(
         target == "-"
-          ? "Standard output has no suffix that tells the format; please give --format."
-          : "The suffix of the output tells no format; please give --format.", in: parsed.command)
+          ? "Standard output has no suffix that tells the format; use --format."
+          : "Cannot tell the format from \(quote(PathBytes(target.lastComponent))); use --format.",
+        in: parsed.command)
     }
     self.format = format
     level = parsed.count(.level)
@@ -44,6 +55,7 @@ struct ArchiveChoices: Sendable {
     if isVerified, output == nil {
       throw UsageError("Standard output cannot be read back: --verify needs a file.", in: parsed.command)
     }
+    changes = try Self.changes(parsed)
     directory = parsed.bytes(.directory)
     isReproducible = parsed.flag(.reproducible)
     if let given = parsed.time(.mtime) {
@@ -62,9 +74,40 @@ struct ArchiveChoices: Sendable {
       }
       guard range.contains(level) else {
         throw UsageError(
-          "The level \(level) is not one of '\(format.name)', which has \(range.lowerBound) to \(range.upperBound).",
+          "'\(format.name)' has no level \(level): it has \(range.lowerBound) to \(range.upperBound).",
           in: parsed.command)
       }
     }
+  }
+  /// The format that was asked for last, by name or by a letter of tar; nil when none was.
+  private static func formatName(_ parsed: ParsedCommand) -> String? {
+    switch parsed.given.last(where: { [.format, .gzip, .zstd, .xz].contains($0.id) })?.id {
+    case .gzip: "tar.gz"
+    case .zstd: "tar.zst"
+    case .xz: "tar.xz"
+    case .format: parsed.choices(.format).last
+    default: nil
+    }
+  }
+
+  private static func changes(_ parsed: ParsedCommand) throws(UsageError) -> MemberChanges {
+    var changes = MemberChanges()
+    for option in parsed.given {
+      guard case .bytes(let value) = option.value else { continue }
+      do throws(BatchError) {
+        switch option.id {
+        case .owner: changes.owner = try OwnerChange(value, isGroup: false)
+        case .group: changes.group = try OwnerChange(value, isGroup: true)
+        case .mode: changes.mode = try ModeChange(value, umask: 0o777 & ~AtomicFile.folderPermissions)
+        case .transform: changes.names.append(try NameTransform(value))
+        default: continue
+        }
+      } catch {
+        throw UsageError(
+          "The value \(quote(value)) is invalid for '--\(option.id.rawValue)': \(error.message).",
+          in: parsed.command)
+      }
+    }
+    return changes
   }
 }

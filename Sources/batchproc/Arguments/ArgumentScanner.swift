@@ -59,7 +59,13 @@ struct ArgumentScanner {
   private mutating func short(
     _ letter: UInt8, isFirst: Bool
   ) throws(UsageError) -> ParsedCommand.GivenOption {
-    guard let option = options.first(where: { $0.short?.asciiValue == letter }) else {
+    if isDigit(letter), let option = options.first(where: \.takesDigits), let syntax = option.syntax {
+      let digits = [letter] + cluster.prefix(while: isDigit)
+      cluster = cluster.dropFirst(digits.count - 1)
+      return try given(
+        option, syntax, PathBytes(digits), name: "'-\(String(decoding: digits, as: UTF8.self))'")
+    }
+    guard let option = options.first(where: { $0.short.contains { $0.asciiValue == letter } }) else {
       let dashed = Array("--".utf8) + [letter] + cluster
       let meant = options.flatMap(\.longForms).first { isFirst && $0.text.utf8.elementsEqual(dashed) }
       throw unknown(
@@ -99,6 +105,9 @@ struct ArgumentScanner {
   }
 
   private func unknown(_ name: some Collection<UInt8>, suggestion: String?) -> UsageError {
+    if let answer = Habit.answer(to: name, in: command?.id) {
+      return failure("\(quote(PathBytes(name))): \(answer).")
+    }
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
     return failure("Unknown option \(quote(PathBytes(name)))\(hint)")
   }

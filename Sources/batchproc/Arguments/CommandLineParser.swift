@@ -7,8 +7,15 @@ struct CommandLineParser {
   /// The value of an environment variable; nil when it is not set.
   let environment: (String) -> PathBytes?
 
-  init(table: CommandTable = .standard, environment: @escaping (String) -> PathBytes?) {
+  /// Whether standard input may be meant where no path is given: a pipe, a socket or a regular file.
+  let hasInput: () -> Bool
+
+  init(
+    table: CommandTable = .standard, hasInput: @escaping () -> Bool = { false },
+    environment: @escaping (String) -> PathBytes?
+  ) {
     self.table = table
+    self.hasInput = hasInput
     self.environment = environment
   }
 
@@ -45,9 +52,17 @@ struct CommandLineParser {
     }
     for option in command.options {
       guard let name = option.environment, !given.contains(where: { $0.id == option.id }) else { continue }
+      if option.id == .maxConcurrency, given.contains(where: { $0.id == .threads }) { continue }
       // A variable that is set to nothing counts as not set.
       guard let value = environment(name), !value.isEmpty else { continue }
       if let option = try scanner.fromEnvironment(option, value, name: name) { given.append(option) }
+    }
+    if let archive = given.last(where: { $0.id == .archiveFile }), case .bytes(let path) = archive.value {
+      operands.insert(path, at: 0)
+    }
+    let readsLists = given.contains { $0.id == .filesFrom || $0.id == .files0From }
+    if operands.isEmpty, !readsLists, command.operands.first?.takesInput == true, hasInput() {
+      operands = ["-"]
     }
     let parsed = ParsedCommand(command: command, given: given, operands: operands)
     try checkOperands(of: parsed)
@@ -82,6 +97,9 @@ struct CommandLineParser {
 
   private func command(named name: PathBytes) throws(UsageError) -> CommandSpec {
     if let command = table.command(named: name.bytes) { return command }
+    if let answer = Habit.command(for: name.bytes) {
+      throw UsageError("\(quote(name)) is not a command: \(answer).", in: nil)
+    }
     let suggestion = Suggestion.nearest(to: name.bytes, among: table.commands.map(\.name))
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
     throw UsageError("Unknown command \(quote(name))\(hint)", in: nil)

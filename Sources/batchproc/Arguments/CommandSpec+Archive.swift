@@ -19,13 +19,19 @@ extension CommandSpec {
     operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
     own: [
       OptionSpec(
-        .output, "output", short: "o", kind: .single(.file), value: "file",
+        .output, "output", "file", short: "o", "f", kind: .single(.file), value: "file",
         help: "The archive, which appears when it is complete; - is standard output."),
       OptionSpec(
-        .format, "format", kind: .single(.choice(ArchiveChoices.formats)), value: "format",
+        .format, "format",
+        kind: .single(.choice(ArchiveChoices.formats, aliases: ArchiveChoices.formatAliases)),
+        value: "format",
         help: "Form of the archive, where the suffix of the output does not tell."),
+      OptionSpec(.gzip, "gzip", short: "z", help: "The same as --format tar.gz."),
+      OptionSpec(.zstd, "zstd", help: "The same as --format tar.zst."),
+      OptionSpec(.xz, "xz", short: "J", help: "The same as --format tar.xz."),
       OptionSpec(
-        .level, "level", short: "l", kind: .single(.number(ArchiveChoices.levels)), value: "n",
+        .level, "level", short: "l", kind: .single(.number(ArchiveChoices.levels)), takesDigits: true,
+        value: "n",
         help:
           "How hard to compress: gz 0 to 12, zst 1 to 22, xz 0 to 9, lz4 1 to 12, bz2 1 to 9, zip and 7z 0 to 9."
       ),
@@ -48,6 +54,18 @@ extension CommandSpec {
           its checksum, names, sizes, the SHA-256 of each file, counts, the end. Without a match there is no archive.
           """),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
+      OptionSpec(
+        .excludeVCS, "exclude-vcs", help: "Leave out the directories and files of version control systems."),
+      OptionSpec(
+        .owner, "owner", kind: .single(.file), value: "name[:uid]", help: "The owner of all members."),
+      OptionSpec(
+        .group, "group", kind: .single(.file), value: "name[:gid]", help: "The group of all members."),
+      OptionSpec(
+        .mode, "mode", kind: .single(.file), value: "mode",
+        help: "Change the permissions of all members as chmod does: 644, or u+rwX,go-w."),
+      OptionSpec(
+        .transform, "transform", "xform", kind: .repeatable(.file), value: "rule",
+        help: "Change the names of members by a rule of sed: s/old/new/, with the flags of tar."),
       OptionSpec(
         .followSymlinks, "follow-symlinks", short: "L", help: "Archive what symbolic links lead to."),
     ],

@@ -18,16 +18,20 @@ extension CommandSpec {
       """,
     ],
     operands: [
-      Operand(name: "manifest", repeats: true, help: "Manifests to verify; - is standard input.")
+      Operand(
+        name: "manifest", repeats: true, help: "Manifests to verify; - is standard input.", takesInput: true)
     ],
     own: [
       OptionSpec(
-        .algorithm, "algorithm", short: "a", kind: .single(.choice(HashOptions.algorithmNames)),
+        .algorithm, "algorithm", short: "a",
+        kind: .single(.choice(HashOptions.algorithmNames, aliases: HashOptions.algorithmAliases)),
         value: "algorithm", help: "Algorithm of lines whose digest could be of several."),
       OptionSpec(.zero, "zero", short: "z", help: "Rows of the manifest end in NUL."),
       OptionSpec(
         .quiet, "quiet", short: "q", help: "Print no row for files that are OK, no progress and no summary."),
-      OptionSpec(.status, "status", help: "Print no rows; the exit code tells."),
+      OptionSpec(
+        .status, "status", help: "Print no rows, no progress and no summary; the exit code tells."),
+      OptionSpec(.checkMode, "check", short: "c", help: "Does nothing: accepted as by sha256sum."),
       OptionSpec(
         .escape, "escape", help: "Escape control bytes in rows, as on a terminal: for mails and logs."),
       OptionSpec(.warn, "warn", short: "w", help: "Name each line that is no row."),

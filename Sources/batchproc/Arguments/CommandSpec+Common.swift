@@ -4,6 +4,18 @@ extension CommandSpec.Group {
   /// What every command that processes files has.
   static let common: [CommandSpec.Group] = [scheduling, selection, policy, reporting, general]
 
+  /// The same for commands that compress or decompress, where `-T` is known from the stock tools.
+  static let withThreads: [CommandSpec.Group] =
+    [
+      CommandSpec.Group(
+        title: scheduling.title,
+        options: scheduling.options.prefix(1) + [
+          OptionSpec(
+            .threads, "threads", short: "T", kind: .single(.threads), value: "n",
+            help: "The same as --max-concurrency; 0 is auto.")
+        ] + scheduling.options.dropFirst())
+    ] + common.dropFirst()
+
   static let scheduling = CommandSpec.Group(
     title: "SCHEDULING",
     options: [

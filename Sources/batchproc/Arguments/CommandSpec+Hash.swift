@@ -12,11 +12,13 @@ extension CommandSpec {
       """
     ],
     operands: [
-      Operand(name: "path", repeats: true, help: "Files and directories; - is standard input.")
+      Operand(
+        name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
     ],
     own: [
       OptionSpec(
-        .algorithm, "algorithm", short: "a", kind: .repeatable(.choice(HashOptions.algorithmNames)),
+        .algorithm, "algorithm", short: "a",
+        kind: .repeatable(.choice(HashOptions.algorithmNames, aliases: HashOptions.algorithmAliases)),
         value: "algorithm", default: "sha256",
         help: "Digest to make; may be given several times, each file is read once."),
       OptionSpec(

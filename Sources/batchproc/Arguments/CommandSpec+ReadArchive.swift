@@ -6,6 +6,13 @@ extension OptionSpec {
       "Read ar, cab, iso, lha, rar and warc too; their readers are tested less, so they are off by default.")
 }
 
+extension OptionSpec {
+  /// As of tar: the archive in the place of the first operand.
+  fileprivate static let archiveFile = OptionSpec(
+    .archiveFile, "file", short: "f", kind: .single(.file), value: "archive",
+    help: "The archive; all operands are members then.")
+}
+
 extension CommandSpec {
   static let list = CommandSpec(
     id: .list,
@@ -21,8 +28,13 @@ extension CommandSpec {
       the archive itself, as tar does; verify compares the two.
       """,
     ],
-    operands: [Operand(name: "archive", repeats: false, help: "The archive; - is standard input.")],
+    operands: [
+      Operand(name: "archive", repeats: false, help: "The archive; - is standard input."),
+      Operand(
+        name: "member-glob", repeats: true, help: "The members to list; all without it.", isOptional: true),
+    ],
     own: [
+      .archiveFile,
       OptionSpec(.longRows, "long", short: "l", help: "Show mode, owner, size and time, as tar tv does."),
       OptionSpec(.digests, "digests", help: "Show the SHA-256 of each file in the form of sha256sum."),
       OptionSpec(
@@ -31,7 +43,7 @@ extension CommandSpec {
       .allFormats,
       OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
     ],
-    shared: Group.reading,
+    shared: [Group.reading[0], Group.members] + Group.reading[1...],
     examples: [
       Example(command: "batchproc list -l photos.tar.zst", meaning: "Show what is in an archive."),
       Example(
@@ -61,9 +73,10 @@ extension CommandSpec {
         name: "member-glob", repeats: true, help: "The members to unpack; all without it.", isOptional: true),
     ],
     own: [
+      .archiveFile,
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir", default: ".",
-        help: "Unpack below this directory, which has to exist."),
+        help: "Unpack below this directory; its last name is made when it is missing."),
       OptionSpec(
         .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
         help: "Drop this many leading names of each path."),
@@ -71,6 +84,10 @@ extension CommandSpec {
         .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
         default: ReadingChoices.overwritings[0],
         help: "Replace files that exist: never, where the member is newer, or always."),
+      OptionSpec(.force, "force", help: "The same as --overwrite always."),
+      OptionSpec(
+        .keep, "keep-old-files", short: "k",
+        help: "The same as --overwrite never: files that exist are kept and named."),
       OptionSpec(.toStdout, "to-stdout", short: "O", help: "Write the contents to standard output."),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
@@ -97,10 +114,10 @@ extension CommandSpec {
         help: "Stop when the contents are this many times as large as the archive."),
       OptionSpec(
         .keepGoing, "keep-going",
-        help: "Extract what is undamaged behind damage too; an archive with an index loses least."),
+        help: "Extract what is undamaged behind damage too; with an index no undamaged file is lost."),
       .allFormats,
     ],
-    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
+    shared: [Group.reading[0], Group.members, Group.extracting] + Group.reading[1...],
     examples: [
       Example(command: "batchproc extract -C /srv photos.tar.zst", meaning: "Unpack an archive."),
       Example(
@@ -160,6 +177,14 @@ extension CommandSpec.Group {
 
   static let events = CommandSpec.Group(
     title: policy.title, options: policy.options.filter { $0.id == .on })
+
+  /// What leaves members of an archive out.
+  static let members = CommandSpec.Group(
+    title: selection.title,
+    options: selection.options.filter { [.exclude, .include, .excludeFrom].contains($0.id) })
+
+  static let extracting = CommandSpec.Group(
+    title: policy.title, options: policy.options.filter { [.dryRun, .fsync].contains($0.id) })
 
   static let syncing = CommandSpec.Group(
     title: policy.title, options: policy.options.filter { $0.id == .fsync })

@@ -1,6 +1,6 @@
 /// The name by which code tells commands apart.
 enum CommandID: String, Sendable, Hashable, CaseIterable {
-  case hash, check, compress, decompress, test, archive, list, extract, verify
+  case hash, check, compress, decompress, cat, test, archive, list, extract, verify
   case audit, backup, snapshots, restore, prune, drill, schedule
   case tune, doctor
 }
@@ -21,6 +21,8 @@ struct CommandSpec: Sendable {
     let help: String
     /// Whether there may be none; only the last operand.
     var isOptional = false
+    /// Whether standard input is read where there is none.
+    var takesInput = false
 
     /// As usage lines and messages write it.
     var label: String {

@@ -46,7 +46,8 @@ struct CommonOptions: Sendable, Equatable {
   let fsync: Bool
 
   init(_ parsed: ParsedCommand) throws(UsageError) {
-    concurrency = parsed.count(.maxConcurrency)
+    let asked = parsed.given.last { $0.id == .maxConcurrency || $0.id == .threads }
+    concurrency = if case .count(let count) = asked?.value { count } else { nil }
     stride = parsed.count(.stride)
     maxOpenFiles = parsed.count(.maxOpenFiles)
     maxMemory = parsed.size(.maxMemory)
@@ -62,13 +63,13 @@ struct CommonOptions: Sendable, Equatable {
       default: return nil
       }
     }
-    filterRules = parsed.given.compactMap { option in
-      guard case .bytes(let value) = option.value else { return nil }
-      switch option.id {
-      case .exclude: return .exclude(value.bytes)
-      case .include: return .include(value.bytes)
-      case .excludeFrom: return .excludeFrom(value)
-      default: return nil
+    filterRules = parsed.given.flatMap { option -> [PathFilter.Rule] in
+      switch (option.id, option.value) {
+      case (.exclude, .bytes(let value)): [.exclude(value.bytes)]
+      case (.include, .bytes(let value)): [.include(value.bytes)]
+      case (.excludeFrom, .bytes(let value)): [.excludeFrom(value)]
+      case (.excludeVCS, _): Self.versionControlNames.map { .exclude(Array($0.utf8)) }
+      default: []
       }
     }
     excludeCaches = parsed.flag(.excludeCaches)
@@ -82,7 +83,7 @@ struct CommonOptions: Sendable, Equatable {
     }
     progress = parsed.choice(.progress) ?? .auto
     let loudness = parsed.given.last { $0.id == .quiet || $0.id == .verbose }?.id
-    quiet = loudness == .quiet
+    quiet = loudness == .quiet || parsed.flag(.status)
     verbose = loudness == .verbose
     color = parsed.choice(.color) ?? .auto
     json = parsed.flag(.json)
@@ -90,6 +91,14 @@ struct CommonOptions: Sendable, Equatable {
     fsync = parsed.flag(.fsync, initially: true)
     try refuseContradictions(parsed)
   }
+
+  /// As tar's --exclude-vcs leaves them out.
+  private static let versionControlNames = [
+    "CVS/", ".cvsignore", "RCS/", "SCCS/", ".git/", ".gitignore", ".gitmodules", ".gitattributes", ".svn/",
+    ".arch-ids/", "{arch}/", "=RELEASE-ID", "=meta-update", "=update", ".bzr", ".bzrignore", ".bzrtags",
+    ".hg",
+    ".hgignore", ".hgtags", "_darcs",
+  ]
 
   private func refuseContradictions(_ parsed: ParsedCommand) throws(UsageError) {
     if let minSize, let maxSize, minSize > maxSize {

@@ -23,7 +23,7 @@ struct FishCompletion {
 
   private func row(of option: OptionSpec, when condition: String) -> String {
     var words = ["complete -c batchproc -n \(quoted(condition))"]
-    if let short = option.short { words.append("-s \(short)") }
+    words += option.short.map { "-s \($0)" }
     words += option.longForms.map { "-l \($0.text.dropFirst(2))" }
     if let syntax = option.syntax { words.append(value(syntax)) }
     words.append("-d \(quoted(option.help))")

@@ -31,13 +31,17 @@ struct ManPage {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Groups that several commands share, each once.
+  /// Groups that several commands share, each once, with all options that any of them has there.
   private var sharedGroups: [CommandSpec.Group] {
     table.commands.flatMap(\.shared).reduce(into: []) { groups, group in
-      if group.title != CommandSpec.Group.general.title, !groups.contains(where: { $0.title == group.title })
-      {
+      guard group.title != CommandSpec.Group.general.title else { return }
+      guard let index = groups.firstIndex(where: { $0.title == group.title }) else {
         groups.append(group)
+        return
       }
+      let known = Set(groups[index].options.map(\.id))
+      let more = group.options.filter { !known.contains($0.id) }
+      groups[index] = CommandSpec.Group(title: group.title, options: groups[index].options + more)
     }
   }
 

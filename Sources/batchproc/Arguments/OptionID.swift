@@ -3,7 +3,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // General
   case help, version, generateCompletionScript, generateManual, dumpHelp
   // Scheduling
-  case maxConcurrency, stride, maxOpenFiles, maxMemory, maxLoad, control, qos
+  case maxConcurrency, threads, stride, maxOpenFiles, maxMemory, maxLoad, control, qos
   // Selection
   case filesFrom, files0From, exclude, include, excludeFrom, excludeCaches, gitignore, oneFileSystem
   case minSize, maxSize, followSymlinks
@@ -13,19 +13,20 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case progress, quiet, verbose, color, json
   // Manifests
   case algorithm, format, tag, zero, output, force
-  case status, escape, warn, strict, ignoreMissing, ignoreMalformed, directory
+  case checkMode, status, escape, warn, strict, ignoreMissing, ignoreMalformed, directory
   // Tuning
   case job, most, seconds, plot, save
   // Compression
-  case level, suffix, outputDirectory, removeSource, compressAll, maxOutput
+  case level, fastest, best, suffix, outputDirectory, keep, removeSource, update, replace, compressAll,
+    copyOthers, maxOutput
   // Archives
-  case reproducible, mtime, verify
-  case longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner, numericOwner,
-    attributes
+  case reproducible, mtime, verify, gzip, zstd, xz, excludeVCS, owner, group, mode, transform
+  case archiveFile, longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner,
+    numericOwner, attributes
   // Backups
   case target, setName, fullEvery, full, checksum, allowEmpty, lockWait
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
-  case at, sample, all, timeBudget, againstLive, update
+  case at, sample, all, timeBudget, againstLive
   case before, after, onFailure, hookTimeout, metrics, rate
   case cache, cacheVerify, cron, systemd
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against

@@ -15,7 +15,10 @@ struct OptionSpec: Sendable {
   let id: OptionID
   /// Long names without dashes; messages prefer the first.
   let long: [String]
-  let short: Character?
+  /// Letters without the dash; messages prefer the first.
+  let short: [Character]
+  /// Whether `-9` and `-19` are written for the value.
+  let takesDigits: Bool
   let kind: Kind
   /// What stands for the value in help, without brackets; nil for flags.
   let valueName: String?
@@ -26,12 +29,13 @@ struct OptionSpec: Sendable {
   let help: String
 
   init(
-    _ id: OptionID, _ long: String..., short: Character? = nil, kind: Kind = .flag, value: String? = nil,
-    default defaultText: String? = nil, environment: String? = nil, help: String
+    _ id: OptionID, _ long: String..., short: Character..., kind: Kind = .flag, takesDigits: Bool = false,
+    value: String? = nil, default defaultText: String? = nil, environment: String? = nil, help: String
   ) {
     self.id = id
     self.long = long
     self.short = short
+    self.takesDigits = takesDigits
     self.kind = kind
     self.valueName = value
     self.defaultText = defaultText
@@ -57,9 +61,9 @@ struct OptionSpec: Sendable {
     return long.flatMap { [("--\($0)", true), ("--no-\($0)", false)] }
   }
 
-  /// Every spelling with its dashes, the short one first.
+  /// Every spelling with its dashes, the letters first.
   var spellings: [String] {
-    (short.map { ["-\($0)"] } ?? []) + longForms.map(\.text)
+    short.map { "-\($0)" } + longForms.map(\.text)
   }
 
   /// The spelling with its value, as messages quote it: `-j <n>`.
@@ -70,8 +74,8 @@ struct OptionSpec: Sendable {
   /// What help puts in its left column: `-j, --max-concurrency <n>`.
   var label: String {
     let separator = if case .invertible = kind { "/" } else { ", " }
-    let names = longForms.map(\.text).joined(separator: separator)
-    return quoted(as: short.map { "-\($0), \(names)" } ?? names)
+    let letters = short.map { "-\($0), " }.joined()
+    return quoted(as: letters + longForms.map(\.text).joined(separator: separator))
   }
 
   /// The help sentence followed by values, default and variable in parentheses.

@@ -29,7 +29,12 @@ struct ReadingChoices: Sendable {
     strip = parsed.count(.stripComponents) ?? 0
     writesToStdout = parsed.flag(.toStdout)
     var options = ExtractionOptions()
-    options.overwriting = parsed.choice(.overwrite) ?? .never
+    options.overwriting =
+      switch parsed.given.last(where: { [.overwrite, .force, .keep].contains($0.id) })?.id {
+      case .force: .always
+      case .overwrite: parsed.choice(.overwrite) ?? .never
+      default: .never
+      }
     options.restoresOwner = parsed.flag(.sameOwner, initially: isRoot)
     options.usesNumericOwner = parsed.flag(.numericOwner)
     options.restoresAttributes = parsed.flag(.attributes, initially: true)
@@ -43,10 +48,11 @@ struct ReadingChoices: Sendable {
     options.isSynced = common.fsync
     extraction = options
     if showsLongRows, showsDigests {
-      throw UsageError("The rows of --long and of --digests are different ones.", in: parsed.command)
+      throw UsageError("--long and --digests cannot be used together: their rows differ.", in: parsed.command)
     }
     if writesToStdout, common.json {
-      throw UsageError("Standard output is for contents, and not for --json too.", in: parsed.command)
+      throw UsageError(
+        "--json cannot be used with --to-stdout: standard output carries the contents.", in: parsed.command)
     }
   }
 }

@@ -12,7 +12,9 @@ enum Suggestion {
     }
     let ranked = candidates.map { (text: $0, edits: edits(from: word, to: Array($0.utf8))) }
     guard let best = ranked.min(by: { $0.edits < $1.edits }) else { return nil }
-    return best.edits <= min(3, word.count / 3) ? best.text : nil
+    // Of short names a slip leaves most letters as they are; `--keep` and `--help` have two in common.
+    let letters = word.drop { $0 == UInt8(ascii: "-") }.count
+    return best.edits <= min(3, letters / 3) ? best.text : nil
   }
 
   /// Insertions, removals, replacements and swaps of neighbours (optimal string alignment).

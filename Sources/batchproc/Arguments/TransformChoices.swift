@@ -4,10 +4,11 @@ import BatchEngine
 /// What `compress`, `decompress` and `test` are asked for, beside the common options.
 struct TransformChoices: Sendable {
   static let formats = CompressionFormat.allCases.map(\.rawValue)
-  /// From the lowest level of any format to the highest one.
-  static let levels = CompressionFormat.allCases.reduce(1...1) { all, format in
-    min(all.lowerBound, format.levels.lowerBound)...max(all.upperBound, format.levels.upperBound)
-  }
+  /// Names of the stock tools.
+  static let formatAliases = Dictionary(
+    CompressionFormat.allCases.map { ($0.toolName, $0.rawValue) }, uniquingKeysWith: { first, _ in first })
+  /// Any number: which ones are levels depends on the format.
+  static let levels = 0...999
 
   let format: CompressionFormat
   /// nil for the format's default.
@@ -15,28 +16,55 @@ struct TransformChoices: Sendable {
   let suffix: PathBytes
   let outputDirectory: PathBytes?
   let removesSource: Bool
-  let force: Bool
+  let replacing: TransformOptions.Replacing
   let compressesAll: Bool
+  /// Copies what gets no compressed output into the folder of the outputs.
+  let copiesOthers: Bool
+  /// Writes to standard output in the place of files.
+  let writesToStdout: Bool
   /// In bytes; nil for no limit.
   let maximumOutput: Int64?
 
   init(_ parsed: ParsedCommand) throws(UsageError) {
     format = parsed.choices(.format).last.flatMap(CompressionFormat.init(rawValue:)) ?? .gz
-    level = parsed.count(.level)
+    level = Self.level(parsed, of: format)
     suffix = parsed.bytes(.suffix) ?? PathBytes(format.suffix)
     outputDirectory = parsed.bytes(.outputDirectory)
-    removesSource = parsed.flag(.removeSource)
-    force = parsed.flag(.force)
+    // --keep and --remove-source take each other back.
+    removesSource = parsed.given.last { $0.id == .keep || $0.id == .removeSource }?.id == .removeSource
+    writesToStdout = parsed.command.id == .cat || parsed.flag(.toStdout)
+    copiesOthers = parsed.flag(.copyOthers)
+    let updates =
+      parsed.command.id == .compress ? parsed.flag(.replace, initially: true) : parsed.flag(.update)
+    replacing = parsed.flag(.force) ? .always : updates ? .older : .never
     compressesAll = parsed.flag(.compressAll)
     maximumOutput = parsed.size(.maxOutput)
     let range = format.levels
     if let level, !range.contains(level) {
       throw UsageError(
-        "The level \(level) is not one of '\(format.rawValue)', which has \(range.lowerBound) to \(range.upperBound).",
+        "'\(format.rawValue)' has no level \(level): it has \(range.lowerBound) to \(range.upperBound).",
         in: parsed.command)
+    }
+    if writesToStdout, removesSource || outputDirectory != nil {
+      let other = removesSource ? "--remove-source" : "--output-dir"
+      throw UsageError("--stdout cannot be used with \(other): no file is written.", in: parsed.command)
+    }
+    if copiesOthers, outputDirectory == nil {
+      throw UsageError("--copy-others needs --output-dir.", in: parsed.command)
     }
     if suffix.bytes.contains(UInt8(ascii: "/")) {
       throw UsageError("The suffix has to be a part of a name, without '/'.", in: parsed.command)
+    }
+  }
+
+  /// The level that was asked for last, in one of its spellings; nil when none was.
+  private static func level(_ parsed: ParsedCommand, of format: CompressionFormat) -> Int? {
+    switch parsed.given.last(where: { [.level, .fastest, .best].contains($0.id) })?.id {
+    case .fastest: format == .gz ? 1 : format.levels.lowerBound
+    // The levels of zst above 19 take more than ten times the memory.
+    case .best: format == .zst ? 19 : format.levels.upperBound
+    case .level: parsed.count(.level)
+    default: nil
     }
   }
 }

@@ -10,10 +10,17 @@ struct UsageError: Error {
     self.command = command
   }
 
+  /// The message as what follows a colon.
+  private var sentence: String {
+    // Names of variables and options stay as they are.
+    guard let first = message.first, message.dropFirst().first?.isLowercase == true else { return message }
+    return first.lowercased() + message.dropFirst()
+  }
+
   /// Message, usage and pointer to the help, for standard error; ends in a newline.
   var text: String {
     """
-    Error: \(message)
+    batchproc: \(sentence)
     Usage: \(command?.usage ?? CommandTable.standard.usage)
       See 'batchproc \(command.map { "\($0.name) " } ?? "")--help' for more information.
 

@@ -5,6 +5,8 @@ import BatchEngine
 enum ValueSyntax: Sendable, Hashable {
   /// A whole number from 1 up.
   case count(allowsAuto: Bool)
+  /// A whole number from 1 up; 0 stands for `auto`, as in `xz -T0`.
+  case threads
   /// A whole number of a range.
   case number(ClosedRange<Int>)
   /// A number of bytes with an optional unit.
@@ -19,7 +21,8 @@ enum ValueSyntax: Sendable, Hashable {
   case span
   /// A number of percent.
   case share
-  case choice([String])
+  /// One of some words, in capitals or not. Aliases are further words, in small letters, and what they stand for.
+  case choice([String], aliases: [String: String] = [:])
   case file
   case directory
   case glob
@@ -33,14 +36,15 @@ enum ValueSyntax: Sendable, Hashable {
 
   /// The words that help lists as values; empty when the values cannot be listed.
   var allowedValues: [String] {
-    if case .choice(let values) = self { values } else { [] }
+    if case .choice(let values, _) = self { values } else { [] }
   }
 
   /// What a shell offers in the place of the value.
   var suggestedValues: [String] {
     switch self {
     case .count(let allowsAuto): allowsAuto ? ["auto"] : []
-    case .choice(let values): values
+    case .choice(let values, _): values
+    case .threads: ["auto"]
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
@@ -58,7 +62,8 @@ enum ValueSyntax: Sendable, Hashable {
     case .duration: .duration(try ValueSyntax.duration(value))
     case .span: .span(try ValueSyntax.span(value))
     case .share: .decimal(try ValueSyntax.share(value))
-    case .choice(let values): .choice(try ValueSyntax.choice(value, among: values))
+    case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))
+    case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))
     case .policy: try ValueSyntax.policy(value)
     case .file, .directory, .glob: .bytes(try ValueSyntax.nonEmpty(value))
     }
@@ -91,11 +96,13 @@ enum ValueSyntax: Sendable, Hashable {
     return number
   }
 
-  private static func choice(_ value: PathBytes, among values: [String]) throws(Mismatch) -> String {
-    guard let text = value.text, values.contains(where: { $0.utf8.elementsEqual(text.utf8) }) else {
-      throw Mismatch(sentence: "Please provide one of \(listed(values)).")
-    }
-    return text
+  private static func choice(
+    _ value: PathBytes, among values: [String], _ aliases: [String: String]
+  ) throws(Mismatch) -> String {
+    let word = value.bytes.map(lowercased)
+    if let known = values.first(where: { $0.utf8.map(lowercased) == word }) { return known }
+    if let alias = aliases.first(where: { $0.key.utf8.elementsEqual(word) }) { return alias.value }
+    throw Mismatch(sentence: "Please provide one of \(listed(values)).")
   }
 
   private static func policy(_ value: PathBytes) throws(Mismatch) -> OptionValue {
@@ -127,6 +134,11 @@ enum ValueSyntax: Sendable, Hashable {
 
 extension ValueSyntax.Mismatch {
   static let tooLarge = ValueSyntax.Mismatch(sentence: "The number is too large.")
+}
+
+/// Of ASCII letters only.
+func lowercased(_ byte: UInt8) -> UInt8 {
+  (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
 }
 
 func isDigit(_ byte: UInt8) -> Bool {

@@ -8,6 +8,7 @@ struct ArchiveCommand: Command {
   private let common: CommonOptions
   private let operands: [PathBytes]
   let session: Session
+  private let tally = MemberTally()
 
   init(
     _ parsed: ParsedCommand, choices: ArchiveChoices, common: CommonOptions,
@@ -47,6 +48,7 @@ struct ArchiveCommand: Command {
     options.level = choices.level
     options.isReproducible = choices.isReproducible
     options.latestTime = choices.latestTime
+    options.changes = choices.changes
     options.isRemembered = choices.isVerified
     let job = ArchiveJob(options, output: file ?? session.output) { (members) throws(BatchError) in
       try tell(members)
@@ -55,6 +57,7 @@ struct ArchiveCommand: Command {
     var failure: BatchError?
     var verified: Int?
     let outcome = session.run(job, over: source, total: total)
+    let size = file?.size
     if let written = outcome.result, !cameToNothing(outcome.summary.counts) {
       do throws(BatchError) {
         verified = try complete(file, written)
@@ -62,18 +65,19 @@ struct ArchiveCommand: Command {
         failure = error
       }
     }
-    return finish(outcome.summary, file, failure, verified: verified, operands)
+    return finish(outcome.summary, file, failure, size: size, verified: verified, operands)
   }
 
   /// - Throws: `invalid` when standard output is asked for things that do not go together.
   private func checkStreams() throws(BatchError) {
     guard choices.output == nil, !common.dryRun else { return }
     if common.json {
-      throw BatchError(.invalid, "standard output is for the archive, and not for --json too")
+      throw BatchError(.invalid, "--json cannot be used with -o -: standard output carries the archive")
     }
     guard !choices.replacesOutput, StandardStreams.isTerminal(.output) else { return }
     throw BatchError(
-      .invalid, "an archive is not for a terminal", remedy: "redirect standard output, or give --force")
+      .invalid, "an archive is not written to a terminal", remedy: "redirect standard output, or give --force"
+    )
   }
 
   /// The file that the output replaces, which is not to be archived.
@@ -92,16 +96,19 @@ struct ArchiveCommand: Command {
     guard !choices.isVerified || !OutputFile.isDevice(path) else {
       throw BatchError(.invalid, "is a pipe or a device: --verify cannot read it back", path: path)
     }
+    try FolderMaker.makeLast(path.parent)
     let file = try OutputFile(
       path, isReplacing: choices.replacesOutput, isSynced: common.fsync, in: session.context)
     guard choices.replacesOutput || !file.isTerminal else {
-      throw BatchError(.invalid, "an archive is not for a terminal", path: path, remedy: "give --force")
+      throw BatchError(
+        .invalid, "an archive is not written to a terminal", path: path, remedy: "give --force")
     }
     return file
   }
 
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {
     session.advanced(members.count)
+    for member in members where !member.flags.contains(.incomplete) { tally.add(member.kind, member.size) }
     if let events = session.reporter as? JSONReporter {
       for member in members {
         try events.write("file") { line in
@@ -145,7 +152,8 @@ struct ArchiveCommand: Command {
   }
 
   private func finish(
-    _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, verified: Int?, _ operands: Operands
+    _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, size: Int64?,
+    verified: Int?, _ operands: Operands
   ) -> Ending {
     let stopped = summary.stopped ?? (failure?.code == .cancelled ? failure : nil)
     let summary = RunSummary(
@@ -167,7 +175,8 @@ struct ArchiveCommand: Command {
       RunSummary(
         counts: counts, stopped: summary.stopped, elapsed: summary.elapsed, concurrency: summary.concurrency),
       text: SummaryText(
-        verb: "archived", files: counts.done, bytes: counts.byteCount,
+        verb: "archived", files: tally.files, bytes: tally.bytes, output: isFatal ? nil : size,
+        kinds: tally.kinds,
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"), (verified ?? 0, "verified"),

@@ -99,8 +99,15 @@ extension CommonOptions {
     options.skipsCaches = excludeCaches
     // A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
     options.readAheadThreshold = .microseconds(200)
-    if !filterRules.isEmpty { options.filter = try PathFilter(rules: filterRules) }
+    options.filter = try filter()
     return options
+  }
+
+  /// What the rules leave out; nil without rules.
+  ///
+  /// - Throws: as ``walkOptions(concurrency:)``.
+  func filter() throws(BatchError) -> PathFilter? {
+    filterRules.isEmpty ? nil : try PathFilter(rules: filterRules)
   }
 }
 

@@ -9,6 +9,7 @@ struct ExtractCommand: Command {
   private static let descriptorsOfCollector = 3
   let session: Session
   private let tally: TransformTally
+  private let made = MemberTally()
 
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
@@ -32,17 +33,24 @@ struct ExtractCommand: Command {
     var options = choices.extraction
     options.memory = session.context.options.memory
     options.foldersHeldOpen = session.context.foldersHeldOpen
-    let selection = try MemberSelection(globs: choices.globs, strip: choices.strip)
+    let selection = try MemberSelection(
+      globs: choices.globs, strip: choices.strip, filter: try common.filter())
+    if common.dryRun { return try preview(archive, selection) }
+    try FolderMaker.makeLast(choices.directory)
     let job = try ExtractJob(into: choices.directory, selection: selection, options: options) {
       (report) throws(BatchError) in try show(report)
     }
     let source = try ExtractSource(archive, selection: selection, globs: choices.globs, options: options)
-    return finish(session.run(job, over: source), of: archive.path)
+    let total = source.total
+    return finish(
+      session.run(job, over: source, total: total.map { total in ResultOperation { _ in total } }),
+      of: archive.path)
   }
 
   private func show(_ report: ExtractionReport) throws(BatchError) {
     session.advanced(1)
     tally.madeOutput()
+    if report.outcome == .extracted { made.add(report.kind, report.size) }
     if let events = session.reporter as? JSONReporter {
       try events.write("member") { line in
         line.add(path: report.path)
@@ -57,6 +65,41 @@ struct ExtractCommand: Command {
         }
       session.diagnostics.print(TerminalText.string(report.path.bytes) + note)
     }
+  }
+
+  /// Lists what would be made, replaced and kept.
+  private func preview(_ archive: ArchiveFile, _ selection: MemberSelection) throws(BatchError) -> Ending {
+    let end = ArchiveEnd()
+    let source = try MemberListSource(
+      archive, selection: selection, globs: choices.globs, details: false, digests: false,
+      memory: session.context.options.memory, marks: true, end: end)
+    let preview = ExtractionPreview(
+      into: choices.directory, selection: selection, overwriting: choices.extraction.overwriting)
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let areMembers = results.writesEvents
+    let job = MemberListJob { (member, bytes) in
+      guard let (path, outcome) = preview.outcome(of: member) else { return }
+      guard areMembers else {
+        TerminalText.append(path.bytes, to: &bytes)
+        bytes += (outcome == .made ? "\n" : ": \(outcome.rawValue)\n").utf8
+        return
+      }
+      bytes.append(UInt8(ascii: "{"))
+      JSONText.append(path: path, to: &bytes)
+      bytes += ",\"outcome\":\"\(outcome.rawValue)\"}\n".utf8
+    } output: { (rows) throws(BatchError) in
+      try results.write(rows, as: "member")
+    }
+    let summary = session.run(job, over: source).summary
+    if let ending = session.endingBeforeSummary(summary) { return ending }
+    report(unmatched: end.unmatched)
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "would extract", files: summary.counts.done, noun: "member", bytes: nil,
+        others: [(summary.counts.failed, "failed")]))
+    if end.isCutShort { return .exit(.outputIncomplete) }
+    return .exit(summary.counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
   }
 
   private func report(unmatched globs: [PathBytes]) {
@@ -84,9 +127,10 @@ struct ExtractCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "extracted", files: counts.done, bytes: counts.byteCount,
+        verb: "extracted", files: made.files, bytes: made.bytes, kinds: made.kinds,
         others: [
-          (counts.skipped, "skipped"), (counts.failed, "failed"), (extraction.madeSafe, "without privileges"),
+          (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
+          (extraction.madeSafe, "without privileges"),
         ], tallies: [(extraction.madeSafe, "made_safe")]))
     let hasBadOutput = refusal != nil || tally.current.spoilt > 0
     if extraction.failure != nil || hasBadOutput || extraction.isDamaged { return .exit(.outputIncomplete) }
@@ -98,7 +142,7 @@ struct ExtractCommand: Command {
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
     let printing = try MemberPrinting(
-      archive, globs: choices.globs, limits: choices.extraction.limits,
+      archive, globs: choices.globs, filter: try common.filter(), limits: choices.extraction.limits,
       memory: session.context.options.memory, to: session.output)
     let result = try printing.run { (error) in
       session.reporter.met(Problem(.unreadable, error), severity: .failure)

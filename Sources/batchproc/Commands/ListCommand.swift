@@ -20,8 +20,10 @@ struct ListCommand: Command {
     let archive = try ArchiveFile(
       choices.archive, readsAllFormats: choices.readsAllFormats, in: session.context)
     let end = ArchiveEnd()
+    let selection = try MemberSelection(globs: choices.globs, filter: try common.filter())
     let source = try MemberListSource(
-      archive, details: choices.showsLongRows, digests: choices.showsDigests,
+      archive, selection: selection, globs: choices.globs, details: choices.showsLongRows,
+      digests: choices.showsDigests,
       usesIndex: choices.usesIndex,
       memory: session.context.options.memory, marks: choices.showsLongRows || common.json, end: end)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
@@ -41,9 +43,14 @@ struct ListCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "listed", files: counts.done, bytes: counts.byteCount,
+        verb: "listed", files: counts.done, noun: "member", bytes: nil,
         others: [(counts.failed, "failed")]))
+    for glob in end.unmatched {
+      session.reporter.met(
+        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
+        severity: .failure)
+    }
     if end.isCutShort { return .exit(counts.done == 0 ? .fatal : .outputIncomplete) }
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+    return .exit(counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
   }
 }

@@ -106,7 +106,9 @@ struct MemberRows: Sendable {
     bytes.append(UInt8(ascii: "{"))
     JSONText.append(path: member.path, to: &bytes)
     bytes += ",\"kind\":\"\(member.kind.word)\",\"size\":\(member.size)".utf8
-    bytes += ",\"mtime\":\(member.modified.seconds),\"mtime_ns\":\(member.modified.nanoseconds)".utf8
+    bytes += ",\"mtime\":\"".utf8
+    ManifestTime(member.modified).appendNumber(to: &bytes)
+    bytes.append(UInt8(ascii: "\""))
     if let entry = member.entry {
       bytes +=
         ",\"mode\":\"\(String(entry.mode, radix: 8))\",\"uid\":\(entry.owner),\"gid\":\(entry.group),".utf8

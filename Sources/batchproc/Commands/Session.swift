@@ -14,6 +14,9 @@ final class Session: Sendable {
   let context: RunContext
   /// What a run that writes an output for each source is to do, with its share of the descriptors.
   let outputs: TransformOptions?
+  /// Operations at once that the options and the machine allow.
+  let width: Int
+  private let resumes: Bool
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
   private let signals = Mutex<SignalSources?>(nil)
@@ -32,15 +35,19 @@ final class Session: Sendable {
   ///   - outputs: of a run that writes one for each source, which wait for their names with open descriptors.
   ///   - stride: in the place of what --stride says.
   ///   - laneMemory: bytes that one operation takes at most.
+  ///   - isOrdered: whether one operation at a time runs, in the order of the source, whatever the options say.
+  ///   - resumes: whether a further run does what this one leaves.
   ///   - inputs: files that the source holds open beside the tree, one at a time, such as a manifest.
   ///   - rate: bytes to read in a second.
   ///   - observing: puts an observer before the reporter.
   init(
     _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: TransformOptions? = nil,
-    stride: ChunkStride? = nil, laneMemory: Int = 0, inputs: Int = 0, rate: Int64? = nil,
+    stride: ChunkStride? = nil, laneMemory: Int = 0, isOrdered: Bool = false, resumes: Bool = false,
+    inputs: Int = 0, rate: Int64? = nil,
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
+    self.resumes = resumes
     let traits = TerminalTraits(isTerminal: StandardStreams.isTerminal(.error), environment: environment)
     diagnostics = Diagnostics(
       descriptor: STDERR_FILENO, usesColor: traits.usesColor(common.color),
@@ -64,6 +71,12 @@ final class Session: Sendable {
     var options = try common.batchOptions(Capacity.current(), laneMemory: laneMemory, saved: saved)
     if let stride { options.stride = stride }
     options.bytesPerSecond = rate
+    width = options.concurrency
+    if isOrdered {
+      options.isSerial = true
+      options.concurrency = 1
+      options.mostConcurrency = nil
+    }
     options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1))
     var outputs = outputs
     if var shared = outputs {
@@ -102,7 +115,7 @@ final class Session: Sendable {
     governor.withLock { $0 }?.start()
     control.withLock { $0 }?.start()
     let outcome = BatchRunner(context).run(job, over: source)
-    display.end()
+    display.end(isComplete: outcome.summary.stopped == nil)
     progress.withLock { $0 = nil }
     return outcome
   }
@@ -120,7 +133,13 @@ final class Session: Sendable {
   /// The ending of a run that was stopped; nil when it was not.
   func endingOfStopped(_ summary: RunSummary) -> Ending? {
     guard let reason = summary.stopped else { return nil }
-    if let ending = endingBySignal { return ending }
+    if let ending = endingBySignal {
+      if !common.quiet, !common.json {
+        let done = "interrupted: \(ByteCount.files(summary.counts.done)) done"
+        diagnostics.report(!resumes ? done : done + "; run again to continue", as: .note)
+      }
+      return ending
+    }
     return ending(after: reason)
   }
 

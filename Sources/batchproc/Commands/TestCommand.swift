@@ -30,11 +30,13 @@ struct TestCommand: Command {
         over: tree, total: total, operandCount: operands.count)
     }
     let damaged = Mutex(0)
+    let size = Mutex<Int64>(0)
     let gaps = Mutex(CheckGapCounts())
     let job = TestJob(DecoderOptions()) { (findings) throws(BatchError) in
       for finding in findings {
         try tell(finding)
         if finding.damage != nil { damaged.withLock { $0 += 1 } }
+        size.withLock { $0 += finding.size }
         gaps.withLock { $0.add(finding.checkGap) }
       }
       session.advanced(findings.count)
@@ -47,7 +49,7 @@ struct TestCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "tested", files: counts.done, bytes: counts.byteCount,
+        verb: "tested", files: counts.done, bytes: size.withLock { $0 },
         others: [(bad, "damaged")] + unchecked.words + [
           (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
         ],

@@ -25,13 +25,18 @@ struct TransformCommand: Command {
     naming = OutputNaming(
       compresses ? .adding(suffix: choices.suffix) : .removing, directory: choices.outputDirectory)
     var options = TransformOptions(naming: naming)
-    options.force = choices.force
+    options.replacing = choices.replacing
     options.removesSource = choices.removesSource
+    options.writesToStream = choices.writesToStdout
     options.isSynced = common.fsync
     options.compressesAll = choices.compressesAll
+    options.copiesOthers = choices.copiesOthers
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
-    session = try Session(common, environment: environment, outputs: options, laneMemory: laneMemory) {
-      reporter in
+    session = try Session(
+      common, environment: environment, outputs: choices.writesToStdout ? nil : options,
+      laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
+      resumes: !choices.writesToStdout && !operands.contains("-")
+    ) { reporter in
       let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
       return new
@@ -59,6 +64,7 @@ struct TransformCommand: Command {
         try options.plannedOutput(of: record, in: context)
       }
     }
+    if !compresses, choices.writesToStdout { return writeContents(of: tree, total: total, operands) }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
       let source = try CompressSource(
@@ -85,13 +91,36 @@ struct TransformCommand: Command {
 
   /// - Throws: `invalid` when standard output is asked for things that do not go together.
   private func checkStreams() throws(BatchError) {
-    guard operands.contains("-"), !common.dryRun else { return }
+    guard operands.contains("-") || choices.writesToStdout, !common.dryRun else { return }
     if common.json {
-      throw BatchError(.invalid, "standard output is for what - comes to, and not for --json too")
+      throw BatchError(
+        .invalid,
+        "--json cannot be used with \(choices.writesToStdout ? "--stdout" : "-"): standard output carries the data"
+      )
     }
-    guard compresses, !choices.force, StandardStreams.isTerminal(.output) else { return }
+    guard compresses, choices.replacing != .always, StandardStreams.isTerminal(.output) else { return }
     throw BatchError(
-      .invalid, "compressed data is not for a terminal", remedy: "redirect standard output, or give --force")
+      .invalid, "compressed data is not written to a terminal",
+      remedy: "redirect standard output, or give --force")
+  }
+
+  private func writeContents(
+    of tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?, _ operands: Operands
+  ) -> Ending {
+    let decoding = DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) })
+    let job = ContentJob(decoding, width: session.width, output: session.output)
+    let outcome = session.run(job, over: tree, total: total)
+    let summary = outcome.summary
+    if let ending = session.endingBeforeSummary(summary) { return ending }
+    let counts = summary.counts
+    let sizes = outcome.result ?? ContentJob.Sizes()
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "decompressed", files: counts.done, bytes: sizes.compressed, output: sizes.plain,
+        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+    if counts.missing > 0, counts.missing == operands.count, counts.done == 0 { return .exit(.fatal) }
+    return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 
   private func tell(_ report: TransformReport) throws(BatchError) {
@@ -105,6 +134,11 @@ struct TransformCommand: Command {
           line.add(path: target, as: "output")
           line.add("size", plain)
           line.add("compressed", compressed)
+          line.add("replaced", report.hasReplaced)
+        }
+        if case .copied(let target, let size) = report.outcome {
+          line.add(path: target, as: "output")
+          line.add("size", size)
         }
         if let gap = report.checkGap { line.add(gap) }
       }
@@ -122,24 +156,41 @@ struct TransformCommand: Command {
     let counts = summary.counts
     let outputs = outcome.result ?? TransformCounts()
     let gaps = tally.current.gaps
-    let ratio =
-      outputs.plainBytes > 0 ? Double(outputs.compressedBytes) / Double(outputs.plainBytes) * 100 : 0
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: compresses ? "compressed" : "decompressed", files: counts.done, bytes: counts.byteCount,
-        others: [
-          (Int(ratio.rounded()), "% of the size"), (outputs.linked, "linked"),
-        ] + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+        verb: compresses ? "compressed" : "decompressed", files: counts.done - outputs.copied,
+        bytes: compresses ? outputs.plainBytes : outputs.compressedBytes,
+        output: compresses ? outputs.compressedBytes : outputs.plainBytes,
+        others: [(outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied")]
+          + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
         tallies: [
           (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
           (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),
-          (outputs.linked, "linked"), (Int(clamping: outputs.plainBytes), "plain_bytes"),
+          (outputs.linked, "linked"), (outputs.replaced, "replaced"), (outputs.copied, "copied"),
+          (Int(clamping: outputs.plainBytes), "plain_bytes"),
           (Int(clamping: outputs.compressedBytes), "compressed_bytes"),
         ] + (compresses ? [] : gaps.tallies)))
+    advise(outputs)
     if tally.current.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
+  }
+}
+
+extension TransformCommand {
+  /// Says what a run left out that its user may have meant.
+  private func advise(_ outputs: TransformCounts) {
+    let left = outputs.notSmaller + outputs.compressedAlready
+    if let directory = choices.outputDirectory, compresses, left > 0, !choices.copiesOthers {
+      let text = "\(ByteCount.files(left)) got no output here; --copy-others copies what does not get smaller"
+      session.warn(BatchError(.special, text, path: directory), as: .note)
+    }
+    if choices.level != nil, outputs.written == 0, outputs.upToDate > 0 {
+      session.warn(
+        BatchError(.special, "outputs that are up to date keep their level; --force compresses again"),
+        as: .note)
+    }
   }
 }
 
@@ -152,6 +203,7 @@ extension TransformOutcome {
     case .compressedAlready: "compressed_already"
     case .notSmaller: "not_smaller"
     case .linked: "linked"
+    case .copied: "copied"
     }
   }
 }
@@ -166,12 +218,16 @@ extension TransformReport {
       let ratio = plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
       bytes += "\(Int(ratio.rounded())) %, ".utf8
       TerminalText.append(target.bytes, to: &bytes)
+      if hasReplaced { bytes += ", replaced".utf8 }
       if let checkGap { bytes += ", \(checkGap.message)".utf8 }
     case .upToDate: bytes += "up to date".utf8
     case .compressedAlready: bytes += "compressed already".utf8
     case .notSmaller: bytes += "would not be smaller".utf8
     case .linked(let target):
       bytes += "linked to ".utf8
+      TerminalText.append(target.bytes, to: &bytes)
+    case .copied(let target, _):
+      bytes += "copied to ".utf8
       TerminalText.append(target.bytes, to: &bytes)
     }
     return bytes

@@ -32,6 +32,12 @@ struct VerifyCommand: Command {
     let archive = try ArchiveFile(
       path, readsAllFormats: readsAllFormats, in: session.context)
     let live = try liveTree(excluding: archive)
+    if let directory,
+      let advice = try AgainstAdvice(archive, directory, memory: session.context.options.memory)
+    {
+      session.reporter.fatal(advice.error)
+      return .exit(.differences)
+    }
     let source: VerifySource
     do throws(BatchError) {
       source = try VerifySource(
@@ -46,7 +52,8 @@ struct VerifyCommand: Command {
       try show(findings)
       session.advanced(findings.count)
     }
-    let outcome = session.run(job, over: source)
+    let total = source.total
+    let outcome = session.run(job, over: source, total: total.map { total in ResultOperation { _ in total } })
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     guard let verification = outcome.result else { return .exit(.fatal) }
     return finish(outcome.summary, verification)
@@ -115,7 +122,7 @@ struct VerifyCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "verified", files: counts.done, bytes: counts.byteCount,
+        verb: "verified", files: max(0, counts.done - damaged), noun: "member", bytes: counts.byteCount,
         others: [(damaged, "damaged"), (changed, "changed while read")] + differences
           + [(counts.failed, "failed")],
         tallies: [(damaged, "damaged"), (changed, "changed_while_read")] + differences))

@@ -33,8 +33,7 @@ struct VerifyRows: Sendable {
         case .text(let bytes):
           line.add("\(side)_\(aspect.name.rawValue)", String(decoding: bytes, as: UTF8.self))
         case .time(let time):
-          line.add("\(side)_mtime", time.seconds)
-          line.add("\(side)_mtime_ns", time.nanoseconds)
+          line.add("\(side)_mtime", time: time)
         }
       }
     }

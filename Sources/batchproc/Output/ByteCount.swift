@@ -34,7 +34,10 @@ enum ByteCount {
   }
 
   /// `1 file`, `44,128 files`
-  static func files(_ count: Int) -> String {
-    "\(grouped(count)) \(count == 1 ? "file" : "files")"
+  static func files(_ count: Int) -> String { counted(count, "file") }
+
+  /// `1 member`, `44,128 members`
+  static func counted(_ count: Int, _ noun: String) -> String {
+    "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
   }
 }

@@ -31,6 +31,14 @@ struct JSONLine: Sendable {
     bytes += String(state).utf8
   }
 
+  /// A string of decimal seconds with nine digits behind the point: a number would lose the last of them.
+  mutating func add(_ key: String, time: FileStatus.Time) {
+    addKey(key)
+    bytes.append(UInt8(ascii: "\""))
+    ManifestTime(time).appendNumber(to: &bytes)
+    bytes.append(UInt8(ascii: "\""))
+  }
+
   /// JSON has no infinities and no NaN: these become `null`.
   mutating func add(_ key: String, _ number: Double) {
     addKey(key)

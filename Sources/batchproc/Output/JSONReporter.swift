@@ -81,7 +81,8 @@ final class JSONReporter: Reporter {
         state.append("error", to: &bytes) { $0.add(error: error) }
       }
     } catch {
-      diagnostics.report(error)
+      // A reader that has gone wants to hear no more.
+      if error.code != .closedOutput { diagnostics.report(error) }
     }
   }
 

@@ -50,7 +50,14 @@ final class ProgressDisplay: Sendable {
   }
 
   /// Removes the line; nothing is shown afterwards.
-  func end() {
+  ///
+  /// - Parameter isComplete: whether the run came to its end.
+  func end(isComplete: Bool) {
+    if mode == .plain, isComplete {
+      var last = current()
+      last.isFinished = true
+      if let line = state.withLock({ $0.plain.line(for: last) }) { diagnostics.print(line) }
+    }
     total?.cancel()
     let sampler = sampler.withLock { $0.take() }
     sampler?.stop()

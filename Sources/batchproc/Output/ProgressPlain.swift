@@ -1,6 +1,6 @@
 /// Decides when a run that has no terminal says how far it is: each 10 %, or after 60 s of silence.
 struct ProgressPlain: Sendable {
-  private static let stepsInAll = 10.0
+  private static let stepsInAll = 10
   private static let silence = 60.0
 
   private var stepsTold = 0
@@ -12,7 +12,9 @@ struct ProgressPlain: Sendable {
   /// The line to print now, without its end; nil when it is not yet time.
   mutating func line(for state: ProgressState) -> String? {
     if let fraction = state.fraction { shown = max(shown, fraction) }
-    let steps = Int(shown * ProgressPlain.stepsInAll)
+    // Only a finished run is at 100 %.
+    let steps =
+      state.isFinished ? Self.stepsInAll : min(Self.stepsInAll - 1, Int(shown * Double(Self.stepsInAll)))
     guard steps > stepsTold || state.elapsed - toldAt >= ProgressPlain.silence else { return nil }
     stepsTold = max(stepsTold, steps)
     toldAt = state.elapsed

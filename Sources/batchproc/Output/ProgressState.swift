@@ -24,7 +24,9 @@ struct ProgressState: Sendable, Equatable {
     return elapsed / fraction - elapsed
   }
 
-  /// `12,345 of 44,128 files`, `123.4 MiB of 465.0 MiB`, `1.5 GiB/s`, `0.31 s left`, as far as known.
+  /// `123.4 MiB of 465.0 MiB`, `12,345 of 44,128 files`, `1.5 GiB/s`, `0.31 s left`, as far as known.
+  ///
+  /// Bytes come first: the number of files stands still while a large one is read.
   func parts(at fraction: Double?) -> [String] {
     let files = filesTotal.map { total in
       "\(ByteCount.grouped(filesDone)) of \(ByteCount.files(max(total, filesDone)))"
@@ -33,7 +35,7 @@ struct ProgressState: Sendable, Equatable {
     let all = bytesTotal.map { " of \(ByteCount.text(max($0, bytesDone)))" } ?? ""
     let rate = ByteCount.rate(bytesDone, seconds: elapsed)
     let time = secondsLeft(at: fraction).map { "\(DurationText.text(seconds: $0)) left" }
-    return [files ?? ByteCount.files(filesDone), bytes + all] + (rate.map { [$0] } ?? [])
+    return [bytes + all, files ?? ByteCount.files(filesDone)] + (rate.map { [$0] } ?? [])
       + [time ?? "\(DurationText.text(seconds: elapsed)) elapsed"]
   }
 }

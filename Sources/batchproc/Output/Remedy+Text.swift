@@ -12,7 +12,10 @@ extension Remedy {
     case .raiseOutputLimit: "see --max-output"
     case .raiseRatioLimit: "see --max-ratio"
     case .replaceOutput: "--force replaces it"
-    case .overwriteFiles: "see --overwrite"
+    case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
+    case .overwriteFiles: "--force replaces it, --overwrite newer only what is older"
+    case .keepGoing(let others):
+      "add --keep-going to extract the other \(others == 1 ? "member" : "\(ByteCount.grouped(others)) members")"
     case .makeDevices: "see --devices"
     case .restorePrivileges: "see --same-permissions"
     case .allowUnsafeLinks: "see --safe-links"

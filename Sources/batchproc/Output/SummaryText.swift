@@ -6,7 +6,14 @@ struct SummaryText: Sendable {
   /// In the past: "hashed", "checked".
   let verb: String
   let files: Int
-  let bytes: Int64
+  /// What is counted in the place of files.
+  var noun = "file"
+  /// Of what was done, in bytes; nil where bytes say nothing.
+  let bytes: Int64?
+  /// What the bytes became, in bytes; nil where they became nothing else.
+  var output: Int64?
+  /// What was done beside files, such as `(3, "folder")`; those of zero are left out.
+  var kinds: [(count: Int, noun: String)] = []
   /// Further counts with their words, such as `(2, "skipped")`; those of zero are left out.
   var others: [(count: Int, word: String)] = []
 
@@ -16,15 +23,36 @@ struct SummaryText: Sendable {
   /// Counts that belong to the command, by the names that programs know them by.
   var tallies: [(count: Int, key: String)] = []
 
-  /// `hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed`
+  /// Below this time a rate says nothing, in seconds.
+  private static let shortest = 0.1
+
+  /// `hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed`, or with what the bytes became
+  /// `archived 79 files, 3 folders: 1.0 MiB -> 195.0 KiB (19 %) in 0.31 s`.
   ///
   /// - Parameter seconds: the time of the whole command.
   func line(seconds: Double) -> String {
-    let rate = showsRate ? ByteCount.rate(bytes, seconds: seconds).map { " (\($0))" } ?? "" : ""
-    let done = "\(verb) \(ByteCount.files(files)), \(ByteCount.text(bytes))"
+    let bytes = bytes ?? 0
+    let rate =
+      showsRate && seconds >= Self.shortest
+      ? ByteCount.rate(bytes, seconds: seconds).map { " (\($0))" } ?? "" : ""
+    let things =
+      [ByteCount.counted(files, noun)]
+      + kinds.filter { $0.count > 0 }.map {
+        "\(ByteCount.grouped($0.count)) \($0.noun)\($0.count == 1 ? "" : "s")"
+      }
+    let done = "\(verb) \(things.joined(separator: ", "))\(amount(bytes))"
     let rest = others.filter { $0.count != 0 }.map { "\(ByteCount.grouped($0.count)) \($0.word)" }
     return "\(done) in \(DurationText.text(seconds: seconds))\(rate)"
       + (rest.isEmpty ? "" : "; " + rest.joined(separator: ", "))
+  }
+
+  private func amount(_ bytes: Int64) -> String {
+    guard let output, bytes > 0 || output > 0 else {
+      return files > 0 && self.bytes != nil ? ", " + ByteCount.text(bytes) : ""
+    }
+    let percent =
+      output > 0 && output <= bytes ? " (\(Int((Double(output) / Double(bytes) * 100).rounded())) %)" : ""
+    return ": \(ByteCount.text(bytes)) -> \(ByteCount.text(output))\(percent)"
   }
 }
 
@@ -77,7 +105,7 @@ extension SkipReason {
     case .upToDate: "up to date"
     case .compressedAlready: "compressed already"
     case .notSmaller: "would not be smaller"
-    case .unknownFormat: "in no known format"
+    case .unknownFormat: "without a known suffix"
     case .withoutFirst: "further names of these"
     case .repeated: "named twice"
     case .kept: "kept as they are"

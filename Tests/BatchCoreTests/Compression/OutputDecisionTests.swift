@@ -34,7 +34,7 @@ struct OutputDecisionTests {
   @Test("where nothing has its name")
   func nothing() {
     #expect(decide() == .write(isReplacing: false))
-    #expect(decide { $0.force = true } == .write(isReplacing: false))
+    #expect(decide { $0.replacing = .always } == .write(isReplacing: false))
     #expect(decide(target: "a/b") == .write(isReplacing: false))
   }
 
@@ -45,7 +45,7 @@ struct OutputDecisionTests {
     let output = try #require(fixture.status("a.gz")?.identity)
     #expect(decide() == .upToDate(output))
     #expect(decide { $0.removesSource = true } == .rewrite)
-    #expect(decide { $0.force = true } == .write(isReplacing: true))
+    #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
     #expect(decide { $0.removesSource = true }.isReplacing)
     #expect(!decide().isReplacing)
   }
@@ -59,7 +59,7 @@ struct OutputDecisionTests {
       try fixture.file("a.gz", content)
       try fixture.setModified("a.gz", seconds: 999)
       #expect(reason(decide()) == "is in the way of the output: it is not compressed")
-      #expect(decide { $0.force = true } == .write(isReplacing: true))
+      #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
       // What comes of decompressing may be anything.
       #expect(decide(.removing) == .write(isReplacing: true))
     }
@@ -71,7 +71,7 @@ struct OutputDecisionTests {
     try fixture.setModified("a.gz", seconds: 1001)
     #expect(reason(decide()) == "is newer than its source and stays")
     #expect(reason(decide { $0.removesSource = true }) == "is newer than its source and stays")
-    #expect(decide { $0.force = true } == .write(isReplacing: true))
+    #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
   }
 
   @Test("over what is no regular file never without force")
@@ -88,7 +88,7 @@ struct OutputDecisionTests {
   func itself() throws {
     try fixture.hardLink("a.gz", to: "a")
     #expect(reason(decide()) == "is its own output")
-    #expect(reason(decide { $0.force = true }) == "is its own output")
+    #expect(reason(decide { $0.replacing = .always }) == "is its own output")
   }
 
   @Test("by times to the nanosecond")

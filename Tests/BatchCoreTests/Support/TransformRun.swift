@@ -98,6 +98,7 @@ struct TransformRun {
     case .compressedAlready: "compressed already"
     case .notSmaller: "not smaller"
     case .linked(let target): "linked \(fixture.relative(target))"
+    case .copied(let target, let size): "copied \(size) to \(fixture.relative(target))"
     }
   }
 }

@@ -72,7 +72,8 @@ import Testing
     (["--zeor"], "Unknown option '--zeor'. Did you mean '--zero'?"),
     (["--strie=4"], "Unknown option '--strie'. Did you mean '--stride'?"),
     (["--nothing-like-it"], "Unknown option '--nothing-like-it'"),
-    (["-tag"], "Unknown option '-t'. Did you mean '--tag'?"),
+    (["-gitignore"], "Unknown option '-g'. Did you mean '--gitignore'?"),
+    (["-tag"], "'-t': not needed, all files are read as they are."),
     (["-zy"], "Unknown option '-y'"),
     (["-j"], "Missing value for '-j <n>'"),
     (["--stride"], "Missing value for '--stride <n>'"),
@@ -127,6 +128,33 @@ import Testing
     #expect(refusal("") == "Unknown command ''")
     #expect(refusal("help", "hsh") == "Unknown command 'hsh'. Did you mean 'hash'?")
     #expect(refusal("-j8", "hash", "x") == "Unknown option '-j'")
+  }
+
+  @Test func readsStandardInputWhereNoPathIsGiven() throws {
+    func operands(_ arguments: PathBytes..., hasInput: Bool = true) throws -> [PathBytes]? {
+      let parser = CommandLineParser(hasInput: { hasInput }) { _ in nil }
+      guard case .run(let command) = try parser.parse(arguments) else { return nil }
+      return command.operands
+    }
+    for command: PathBytes in ["compress", "decompress", "cat", "test", "hash", "check"] {
+      #expect(try operands(command) == ["-"])
+      #expect(try operands(command, "x") == ["x"])
+      #expect(try operands(command, "--files-from", "list") == [])
+      #expect(throws: UsageError.self) { try operands(command, hasInput: false) }
+    }
+    #expect(throws: UsageError.self) { try operands("archive", "-o", "x.tar") }
+    #expect(throws: UsageError.self) { try operands("list") }
+  }
+
+  @Test func takesThreadsAsConcurrency() throws {
+    let name = "BATCHPROC_MAX_CONCURRENCY"
+    func concurrency(_ arguments: PathBytes...) throws -> Int? {
+      try CommonOptions(parsed(["compress", "x"] + arguments, environment: [name: "7"])).concurrency
+    }
+    #expect(try concurrency("-T3") == 3)
+    #expect(try concurrency("-T0") == nil)
+    #expect(try concurrency("-T0", "-j2") == 2)
+    #expect(try concurrency() == 7)
   }
 
   @Test(arguments: [["--help"], ["-h"], ["help"], []])

@@ -46,7 +46,7 @@ import Testing
   @Test(arguments: commands)
   func hasADefaultThatItsSyntaxAccepts(command: CommandSpec) throws {
     for option in command.options {
-      guard case .choice(let values) = option.syntax, let text = option.defaultText else { continue }
+      guard case .choice(let values, _) = option.syntax, let text = option.defaultText else { continue }
       #expect(values.contains(text), "\(option.label)")
     }
   }
@@ -62,7 +62,8 @@ import Testing
     case .span: ("1y2d", "1d2y", .span(Retention.Span(years: 1, days: 2)))
     case .share: ("5%", "5", .decimal(0.05))
     case .decimal: ("1.5", "1,5", .decimal(1.5))
-    case .choice(let values): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
+    case .threads: ("12", "twelve", .count(12))
+    case .choice(let values, _): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
     case .file, .directory, .glob: (PathBytes([0xff]), "", .bytes(PathBytes([0xff])))
     case .policy: ("changed=retry:2", "changed", .policy(.changed, .retry(2)))
     }

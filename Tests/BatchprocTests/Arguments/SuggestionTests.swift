@@ -15,6 +15,7 @@ import Testing
     #expect(Suggestion.nearest(to: "--xyzzy".utf8, among: ["--zero", "--force"]) == nil)
     #expect(Suggestion.nearest(to: "--".utf8, among: ["--zero"]) == nil)
     #expect(Suggestion.nearest(to: "--zero".utf8, among: []) == nil)
+    #expect(Suggestion.nearest(to: "--keep".utf8, among: ["--help"]) == nil)
   }
 
   @Test func prefersWhatTheWordBegins() {

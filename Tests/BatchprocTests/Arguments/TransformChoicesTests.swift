@@ -21,7 +21,7 @@ import Testing
   @Test func hasTheDefaultsOfTheHelp() throws {
     let choices = try choices()
     #expect(choices.format == .gz && choices.level == nil && choices.suffix == ".gz")
-    #expect(!choices.force && !choices.removesSource && !choices.compressesAll)
+    #expect(choices.replacing == .older && !choices.removesSource && !choices.compressesAll)
     #expect(choices.outputDirectory == nil && choices.maximumOutput == nil)
   }
 
@@ -34,7 +34,7 @@ import Testing
       if let message {
         #expect(
           message
-            == "The level \(level) is not one of '\(format.rawValue)', which has \(format.levels.lowerBound) to \(format.levels.upperBound)."
+            == "'\(format.rawValue)' has no level \(level): it has \(format.levels.lowerBound) to \(format.levels.upperBound)."
         )
       }
     }
@@ -44,6 +44,49 @@ import Testing
     #expect(try choices("-l", "0", "--format", "xz").level == 0)
     #expect(try choices("-l0").level == 0)
     #expect(refusal("-l", "0", "--format", "zst") != nil)
+  }
+
+  @Test func takesTheSpellingsOfLevels() throws {
+    #expect(try choices("-9").level == 9)
+    #expect(try choices("--format", "zstd", "-19").level == 19)
+    #expect(try choices("-k6f").level == 6)
+    #expect(try choices("-9", "-l", "2").level == 2)
+    for (format, fastest, best) in [("gz", 1, 12), ("zst", 1, 19), ("xz", 0, 9), ("lz4", 1, 12)] {
+      #expect(try choices("--format", format, "--fast").level == fastest)
+      #expect(try choices("--format", format, "--fast", "--best").level == best)
+    }
+    #expect(refusal("-19") == "'gz' has no level 19: it has 0 to 12.")
+    #expect(refusal("-l", "99") == "'gz' has no level 99: it has 0 to 12.")
+  }
+
+  @Test func takesNamesInAnyCaseAndTheirAliases() throws {
+    for (name, format) in [("GZ", CompressionFormat.gz), ("gzip", .gz), ("Zstd", .zst), ("XZ", .xz)] {
+      #expect(try choices("--format", name).format == format)
+    }
+  }
+
+  @Test func keepsAndRemovesSourcesAsTheLastOptionSays() throws {
+    #expect(try choices("--rm").removesSource)
+    #expect(try !choices("--rm", "-k").removesSource)
+    #expect(try choices("--keep", "--remove-source").removesSource)
+  }
+
+  @Test func replacesAsTheCommandAndItsOptionsSay() throws {
+    #expect(try choices("-f").replacing == .always)
+    #expect(try choices("--no-replace").replacing == .never)
+    func decompressing(_ arguments: String...) throws -> TransformOptions.Replacing {
+      try TransformChoices(parsed(paths(["decompress", "x"] + arguments))).replacing
+    }
+    #expect(try decompressing() == .never)
+    #expect(try decompressing("--update") == .older)
+    #expect(try decompressing("--update", "--force") == .always)
+  }
+
+  @Test func refusesWhatDoesNotGoTogether() {
+    #expect(refusal("-c", "--rm") == "--stdout cannot be used with --remove-source: no file is written.")
+    #expect(
+      refusal("-c", "--output-dir", "o") == "--stdout cannot be used with --output-dir: no file is written.")
+    #expect(refusal("--copy-others") == "--copy-others needs --output-dir.")
   }
 
   @Test func takesSuffixesThatAreAPartOfAName() throws {

@@ -6,7 +6,7 @@ import Testing
   @Test func pointsToTheHelpOfTheCommand() {
     #expect(
       UsageError("Unknown option '--foo'", in: .hash).text == """
-        Error: Unknown option '--foo'
+        batchproc: unknown option '--foo'
         Usage: batchproc hash [<options>] <path> ...
           See 'batchproc hash --help' for more information.
 
@@ -16,7 +16,7 @@ import Testing
   @Test func pointsToTheOverviewWithoutACommand() {
     #expect(
       UsageError("Unknown command 'x'", in: nil).text == """
-        Error: Unknown command 'x'
+        batchproc: unknown command 'x'
         Usage: batchproc <subcommand>
           See 'batchproc --help' for more information.
 

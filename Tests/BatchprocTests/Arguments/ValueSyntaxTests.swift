@@ -103,6 +103,10 @@ import Testing
     #expect(value(.choice(["caf\u{e9}"]), "cafe\u{301}") == nil)
     #expect(value(.choice(["gnu", "bsd"]), PathBytes([0xff])) == nil)
     #expect(value(.choice(["gnu", "bsd"]), "bsd") == .choice("bsd"))
+    #expect(value(.choice(["sha3-256", "Z"], aliases: ["sha3": "sha3-256"]), "SHA3") == .choice("sha3-256"))
+    #expect(value(.choice(["sha3-256", "Z"]), "z") == .choice("Z"))
+    #expect(value(.threads, "0") == .count(nil))
+    #expect(value(.threads, "4") == .count(4))
   }
 
   @Test func acceptsEverySuggestion() {

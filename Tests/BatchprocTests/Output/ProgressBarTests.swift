@@ -14,13 +14,13 @@ import Testing
   @Test func showsFilesBytesRateAndTimeLeft() {
     #expect(
       line(halfway, width: 120)
-        == "[##############--------------]   50%  22,064 of 44,128 files  232.0 MiB of 464.0 MiB  116.0 MiB/s  2.00 s left"
+        == "[##############--------------]   50%  232.0 MiB of 464.0 MiB  22,064 of 44,128 files  116.0 MiB/s  2.00 s left"
     )
   }
 
   @Test func showsWhatIsKnownWithoutTotals() {
     let state = ProgressState(filesDone: 1, bytesDone: 2048, elapsed: 2)
-    #expect(line(state, width: 79) == "1 file  2.0 KiB  1.0 KiB/s  2.00 s elapsed")
+    #expect(line(state, width: 79) == "2.0 KiB  1 file  1.0 KiB/s  2.00 s elapsed")
   }
 
   @Test(arguments: [-1, 0, 1, 4, 5, 10, 16, 17, 20, 40, 60, 79, 100, 500])
@@ -53,7 +53,7 @@ import Testing
     #expect(String(decoding: bar.render(state, width: 4), as: UTF8.self) == " 99%")
     state.isFinished = true
     #expect(String(decoding: bar.render(state, width: 4), as: UTF8.self) == "100%")
-    #expect(line(state, width: 79).hasSuffix("4 of 4 files  0 B  1.00 s elapsed"))
+    #expect(line(state, width: 79).hasSuffix("0 B  4 of 4 files  1.00 s elapsed"))
   }
 
   @Test func survivesNumbersThatCannotBe() {

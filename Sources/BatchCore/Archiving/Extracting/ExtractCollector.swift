@@ -62,7 +62,7 @@ package final class ExtractCollector: BatchCollector {
       noteMade(file.place, isEmpty: file.size == 0)
       warn(of: file.losses, file.path)
       run.counters.addDone()
-      try report(ExtractionReport(path: file.path, outcome: .extracted))
+      try report(ExtractionReport(path: file.path, size: file.size, outcome: .extracted))
     case .file(let order, let file):
       let verdict = attempt(order) { () throws(BatchError) in try lane.publish(file, as: order) }
       if case .failed = verdict { isComplete = false }
@@ -79,6 +79,12 @@ package final class ExtractCollector: BatchCollector {
       isComplete = false
       if let place { noteUnmade(place) }
       try fail(error)
+    case .lost(let places, let count, let error):
+      isComplete = false
+      for place in places { noteUnmade(place) }
+      extraction.isDamaged = true
+      for _ in 0..<count { run.counters.addFailed() }
+      run.report(Problem(.unreadable, error), severity: .failure)
     case .skipped(let reason): run.counters.addSkipped(reason)
     case .begin(let order): try begin(order)
     case .piece(let bytes, let offset): try write(bytes, at: offset)
@@ -125,10 +131,10 @@ package final class ExtractCollector: BatchCollector {
     case .kept:
       noteUnmade(order.place)
       run.counters.addSkipped(.kept)
-      try report(ExtractionReport(path: path, outcome: .kept))
+      try report(ExtractionReport(order.entry, .kept))
     case .superseded:
       run.counters.addSkipped(.superseded)
-      try report(ExtractionReport(path: path, outcome: .superseded))
+      try report(ExtractionReport(order.entry, .superseded))
     case .deferred(let step, let losses):
       noteMade(order)
       steps.append(step)
@@ -137,7 +143,7 @@ package final class ExtractCollector: BatchCollector {
       noteMade(order)
       warn(of: losses, path)
       run.counters.addDone()
-      try report(ExtractionReport(path: path, outcome: .extracted))
+      try report(ExtractionReport(order.entry, .extracted))
     }
   }
 

@@ -35,6 +35,12 @@ package struct ExtractSource: BatchSource {
     }
   }
 
+  /// What there is to extract, where an index tells and all of it is meant.
+  package var total: Counters.Snapshot? {
+    guard case .segments(let segments) = way, planner.takesEverything else { return nil }
+    return segments.archive.index.total
+  }
+
   package mutating func next() throws(BatchError) -> ExtractionItem? {
     if !pending.isEmpty { return ExtractionItem(step: pending.removeFirst()) }
     guard !isAtEnd else { return nil }

@@ -175,7 +175,7 @@ package final class ExtractWorker: BatchWorker {
       if options.keepsGoing {
         try salvage(plan, choices, segment, tools, into: &output)
       } else {
-        for choice in choices { lose(choice, error.at(plan.members[choice.number].path), into: &output) }
+        loseTogether(choices, of: plan, error, into: &output)
         noteBytes(in: &output)
         output.rows.append(.note(.stop))
         isStopped = true
@@ -235,6 +235,43 @@ package final class ExtractWorker: BatchWorker {
       return lose(ExtractionOrder(entry: entry, place: place, turn: turn), error, into: &output)
     }
     try make(order, into: &output, fill)
+  }
+
+  /// The members of a damaged group: one report for all of them.
+  private func loseTogether(
+    _ choices: ArraySlice<SegmentPlan.Choice>, of plan: SegmentPlan, _ error: BatchError,
+    into output: inout Output
+  ) {
+    var places: [RelativePath] = []
+    var waiting: [ExtractionOrder] = []
+    var count = 0
+    for choice in choices {
+      guard case .make(let turn) = choice.disposition else {
+        lose(choice, error.at(plan.members[choice.number].path), into: &output)
+        continue
+      }
+      count += 1
+      let path = plan.members[choice.number].path
+      guard let place = selection.place(of: path) else { continue }
+      if turn == .any {
+        places.append(place)
+      } else {
+        waiting.append(
+          ExtractionOrder(entry: ArchiveEntry(path: path, kind: .file), place: place, turn: turn))
+      }
+    }
+    guard count > 0 else { return }
+    let index = plan.archive.index
+    let others = max(0, index.count - plan.group.members.count)
+    output.rows.append(
+      .lost(
+        places, count: count,
+        BatchError(
+          .malformed,
+          "\(index.place(of: plan.group)) are damaged and hold \(count == 1 ? "1 member" : "\(count) members"): "
+            + error.message,
+          path: plan.archive.file.path, remedy: .keepGoing(others: others))))
+    for order in waiting { output.rows.append(.waiting(order, .lost)) }
   }
 
   /// The same as for other members that cannot be made, for one of which only the index is known.

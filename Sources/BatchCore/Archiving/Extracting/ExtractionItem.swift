@@ -40,6 +40,8 @@ package struct ExtractedChunk: ChunkOutput, Sendable {
     case superseded(PathBytes)
     /// A member that cannot be made; nothing is under its name, where it has one.
     case failed(RelativePath?, BatchError)
+    /// So many members that cannot be made, for one reason that is reported once; nothing is under their names.
+    case lost([RelativePath], count: Int, BatchError)
     /// A member of which nothing is made or reported.
     case skipped(SkipReason)
     case begin(ExtractionOrder)

@@ -19,13 +19,15 @@ final class ExtractionPlanner {
   var unmatched: [PathBytes] { globs.indices.filter { !matched.contains($0) }.map { globs[$0] } }
 
   /// Whether no pattern chooses among the members.
-  var takesEverything: Bool { selection.count == 0 }
+  var takesEverything: Bool { selection.takesEverything }
 
   /// Whether a member is meant.
   func chooses(_ path: PathBytes, isDirectory: Bool) -> Bool {
-    guard selection.count > 0 else { return true }
+    guard !takesEverything else { return true }
     // What leads elsewhere is refused later, and only when it was meant.
-    guard let member = try? RelativePath(path) else { return false }
+    guard let member = try? RelativePath(path) else { return selection.count == 0 }
+    guard !selection.excludes(member, isDirectory: isDirectory) else { return false }
+    guard selection.count > 0 else { return true }
     let found = selection.matches(member, isDirectory: isDirectory)
     guard !found.isEmpty else { return false }
     matched.formUnion(found)

@@ -19,5 +19,19 @@ package struct ExtractionReport: Sendable {
 
   /// As it stands in the archive.
   package let path: PathBytes
+  package let kind: ArchiveEntry.Kind
+  /// Of the content, in bytes.
+  package let size: UInt64
   package let outcome: Outcome
+
+  init(_ entry: ArchiveEntry, _ outcome: Outcome) {
+    self.init(path: entry.path, kind: entry.kind, size: entry.size, outcome: outcome)
+  }
+
+  init(path: PathBytes, kind: ArchiveEntry.Kind = .file, size: UInt64 = 0, outcome: Outcome) {
+    self.path = path
+    self.kind = kind
+    self.size = size
+    self.outcome = outcome
+  }
 }

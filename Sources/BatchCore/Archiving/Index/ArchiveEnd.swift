@@ -3,7 +3,7 @@ import Synchronization
 
 /// How the reading of an archive ended.
 package final class ArchiveEnd: Sendable {
-  private let state = Mutex((isCutShort: false, remarks: [String]()))
+  private let state = Mutex((isCutShort: false, remarks: [String](), unmatched: [PathBytes]()))
 
   package init() {}
 
@@ -12,6 +12,11 @@ package final class ArchiveEnd: Sendable {
 
   /// What is odd about the archive, and did not keep a member from being read.
   package var remarks: [String] { state.withLock { $0.remarks } }
+
+  /// Patterns that no member matched; known when all members were looked at.
+  package var unmatched: [PathBytes] { state.withLock { $0.unmatched } }
+
+  func note(unmatched: [PathBytes]) { state.withLock { $0.unmatched = unmatched } }
 
   func cutShort() { state.withLock { $0.isCutShort = true } }
 

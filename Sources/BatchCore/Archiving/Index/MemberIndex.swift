@@ -103,3 +103,20 @@ extension ArchiveEntry.Kind {
     }
   }
 }
+
+extension MemberIndex {
+  /// All members and the bytes of their contents, as what a run has to do.
+  var total: Counters.Snapshot {
+    var total = Counters.Snapshot()
+    total.seen = count
+    total.byteCount = Int64(clamping: totalBytes)
+    return total
+  }
+
+  /// Where the frames of a group stand in the archive, for messages.
+  func place(of group: Group) -> String {
+    let first = frames[group.frames.lowerBound].compressed.lowerBound
+    let last = frames[group.frames.upperBound - 1].compressed.upperBound
+    return "bytes \(first) to \(last)"
+  }
+}

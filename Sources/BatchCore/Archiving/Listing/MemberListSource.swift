@@ -14,6 +14,9 @@ package struct MemberListSource: BatchSource {
   private static let sliceLength = 256
 
   private let archive: ArchiveFile
+  private let planner: ExtractionPlanner
+  /// Chosen members of an index that come before the next ones.
+  private var chosen: ArraySlice<ListedMember> = []
   /// The index, which the list is made of, or which tells what headers do not.
   private var cursor: IndexCursor?
   private let reader: ArchiveReader?
@@ -27,6 +30,7 @@ package struct MemberListSource: BatchSource {
   private var flagged = IndexSlice(numbers: 0..<0, pages: [], checks: nil)
 
   /// - Parameters:
+  ///   - selection: which members are listed; `globs` are its patterns, for messages.
   ///   - details: whether more is asked for than an index holds: modes, owners, what links lead to.
   ///   - digests: whether the SHA-256 of contents is asked for.
   ///   - usesIndex: whether an index is believed; without it the members are those that any reader finds.
@@ -35,11 +39,13 @@ package struct MemberListSource: BatchSource {
   ///   - end: told how the archive ended.
   /// - Throws: `malformed` when the file is no archive.
   package init(
-    _ archive: ArchiveFile, details: Bool, digests: Bool, usesIndex: Bool = true,
+    _ archive: ArchiveFile, selection: MemberSelection = .all, globs: [PathBytes] = [], details: Bool,
+    digests: Bool, usesIndex: Bool = true,
     limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, marks: Bool = false,
     end: ArchiveEnd
   ) throws(BatchError) {
     self.archive = archive
+    planner = ExtractionPlanner(selection, globs: globs)
     self.end = end
     let open = try OpenArchive(archive, checks: digests && !details, memory: memory)
     let index = usesIndex ? open.index?.index : nil
@@ -59,19 +65,29 @@ package struct MemberListSource: BatchSource {
   }
 
   package mutating func next() throws(BatchError) -> Item? {
-    let item = try nextItem()
-    switch item {
-    case .member(var member):
-      member.mark = marks?.mark(member.path) ?? SupersededMembers.Mark.none
-      return .member(member)
-    case .members(var slice):
-      if let marks { slice.marks = marks }
-      return .members(slice)
-    case .problem:
-      marks?.skip()
-      return item
-    case nil: return nil
+    while true {
+      if let member = chosen.popFirst() { return .member(member) }
+      let item = try nextItem()
+      switch item {
+      case .member(var member):
+        member.mark = marks?.mark(member.path) ?? SupersededMembers.Mark.none
+        if isChosen(member) { return .member(member) }
+      case .members(var slice):
+        if let marks { slice.marks = marks }
+        guard !planner.takesEverything else { return .members(slice) }
+        slice.forEach { if isChosen($0) { chosen.append($0) } }
+      case .problem:
+        marks?.skip()
+        return item
+      case nil:
+        if !end.isCutShort { end.note(unmatched: planner.unmatched) }
+        return nil
+      }
     }
+  }
+
+  private func isChosen(_ member: ListedMember) -> Bool {
+    planner.chooses(member.path, isDirectory: member.kind == .directory)
   }
 
   private mutating func nextItem() throws(BatchError) -> Item? {

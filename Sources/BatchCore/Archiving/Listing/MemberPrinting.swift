@@ -21,14 +21,14 @@ package final class MemberPrinting {
   /// - Parameter memory: what the index of the archive may take, in bytes.
   /// - Throws: `invalid` for a pattern that can never match.
   package init(
-    _ archive: ArchiveFile, globs: [PathBytes], limits: ArchiveLimits,
+    _ archive: ArchiveFile, globs: [PathBytes], filter: PathFilter? = nil, limits: ArchiveLimits,
     memory: Int = BatchOptions().memory, to stream: any ResultStream
   ) throws(BatchError) {
     self.archive = archive
     self.limits = limits
     self.memory = memory
     self.stream = stream
-    planner = ExtractionPlanner(try MemberSelection(globs: globs), globs: globs)
+    planner = ExtractionPlanner(try MemberSelection(globs: globs, filter: filter), globs: globs)
   }
 
   /// Patterns that no member matched.

@@ -18,7 +18,7 @@ package struct ArchiveFormat: Sendable, Hashable {
   /// Nil where nothing is compressed, or the container does it by itself.
   package let compression: CompressionFormat?
   /// Further suffixes, without their dot.
-  let shortSuffixes: [String]
+  package let shortSuffixes: [String]
 
   /// What backups are written in.
   static let tarZstandard = ArchiveFormat(

@@ -9,6 +9,8 @@ package struct ArchiveOptions: Sendable {
   package var isReproducible = false
   /// Later times are set back to this one; seconds since 1970.
   package var latestTime: Int64?
+  /// What all members are given in the place of their own.
+  package var changes = MemberChanges()
   /// Remembers what was written, so that the archive can be read back and compared.
   package var isRemembered = false
 

@@ -4,22 +4,31 @@ import BatchEngine
 package struct MemberSelection: Sendable {
   private let globs: [IgnorePattern]
   private let strip: Int
+  private let filter: PathFilter?
   /// The names that are meant, in the place of patterns.
   private let names: MemberNames?
 
+  /// All members, under their own names.
+  package static let all = MemberSelection()
+
+  private init() { (globs, strip, filter, names) = ([], 0, nil, nil) }
+
   /// - Parameter names: of the members that are meant, and no others.
   init(names: MemberNames) {
-    globs = []
-    strip = 0
+    (globs, strip, filter) = ([], 0, nil)
     self.names = names
   }
 
   /// - Parameters:
   ///   - globs: patterns of gitignore(5); a folder that matches stands for all that is in it. None means all.
   ///   - strip: how many leading names of each path are dropped.
+  ///   - filter: what is left out of that; a folder that is left out stands for all that is in it.
   /// - Throws: `invalid` for a pattern that can never match.
-  package init(globs: [PathBytes] = [], strip: Int = 0) throws(BatchError) {
+  package init(
+    globs: [PathBytes] = [], strip: Int = 0, filter: PathFilter? = nil
+  ) throws(BatchError) {
     self.strip = strip
+    self.filter = filter
     names = nil
     var compiled = [IgnorePattern]()
     for glob in globs {
@@ -40,6 +49,24 @@ package struct MemberSelection: Sendable {
     while rest.starts(with: [slash, dot, slash]) { rest = rest.dropFirst(2) }
     // The folder itself stands for all that is in it.
     return rest.allSatisfy { $0 == slash } ? [UInt8(ascii: "*")] : Array(rest)
+  }
+
+  /// Whether no pattern and no filter chooses among the members.
+  var takesEverything: Bool { count == 0 && filter == nil }
+
+  /// Whether the filter leaves a path out, or a folder that it is in.
+  func excludes(_ path: RelativePath, isDirectory: Bool) -> Bool {
+    guard let filter else { return false }
+    let span = path.bytes.span
+    var start = 0
+    for end in 0...span.count where end == span.count || span[end] == UInt8(ascii: "/") {
+      let isFolder = end < span.count || isDirectory
+      let decision = filter.decision(
+        relativePath: span.extracting(0..<end), nameStart: start, isDirectory: isFolder)
+      if end > start, decision == .skip { return true }
+      start = end + 1
+    }
+    return false
   }
 
   /// How many patterns there are.

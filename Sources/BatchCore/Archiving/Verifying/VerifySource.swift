@@ -10,8 +10,8 @@ package struct VerifySource: BatchSource {
       case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
       /// What lies between the members and the index.
       case end(IndexedArchive)
-      /// A member whose content was read to its end.
-      case read(PathBytes)
+      /// A member whose content was read to its end, so many bytes.
+      case read(PathBytes, size: Int)
       case unreadable(PathBytes?, BatchError)
       /// What no checksum vouches for in an archive that was just written.
       case stretch(ArchiveFile, WrittenArchive.Stretch)
@@ -102,6 +102,11 @@ package struct VerifySource: BatchSource {
     notes += Verification.Note.beginning(indexed)
   }
 
+  /// What there is to verify, where an index tells.
+  package var total: Counters.Snapshot? {
+    if case .segments(_, let indexed, _) = way { indexed.index.total } else { nil }
+  }
+
   package mutating func next() throws(BatchError) -> Item? {
     if let note = notes.popFirst() { return Item(step: .note(note)) }
     if isAtEnd { return try nextBehindMembers() }
@@ -180,12 +185,13 @@ package struct VerifySource: BatchSource {
         if live != nil, mark != .superseded {
           return Item(step: .compare(try compared(entry, reader)), mark: mark)
         }
-        try reader.readContent { _, _ in }
+        var size = 0
+        try reader.readContent { (piece, _) in size += piece.count }
+        return Item(step: .read(entry.path, size: size), mark: mark)
       } catch {
         try archive.cancellation.check()
         return Item(step: .unreadable(entry.path, error.at(entry.path)), mark: mark)
       }
-      return Item(step: .read(entry.path), mark: mark)
     }
   }
 

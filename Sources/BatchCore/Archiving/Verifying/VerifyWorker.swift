@@ -30,7 +30,8 @@ package final class VerifyWorker: BatchWorker {
       output.append(row: .finding(Finding(path: path, damage: nil, difference: Difference(.new))))
     case .problem(let problem): context.report(problem)
     case .note(let note): output.append(row: .note(note))
-    case .read(let path):
+    case .read(let path, let size):
+      context.count(bytes: size)
       context.finish()
       note(path, nil, to: &output)
       output.append(row: .finding(Finding(path: path, damage: nil, mark: item.mark)))
@@ -80,7 +81,7 @@ package final class VerifyWorker: BatchWorker {
     } catch {
       try context.checkCancellation()
       guard error.code == .malformed else { throw error }
-      output.append(row: .note(.damage(place(of: group, in: archive) + ": " + error.message)))
+      output.append(row: .note(.damage(archive.index.place(of: group) + ": " + error.message)))
       found = []
       try segment.salvage(group, members, digests: tools.digests) { (_, member, rest) throws(BatchError) in
         let damage = rest == nil ? BatchError(.malformed, "damaged", path: member.path) : nil
@@ -164,12 +165,6 @@ package final class VerifyWorker: BatchWorker {
       let what = isAll ? "its bytes" : "the bytes behind its members"
       output.append(row: .note(.damage("some of \(what) are others")))
     }
-  }
-
-  private func place(of group: MemberIndex.Group, in archive: IndexedArchive) -> String {
-    let first = archive.index.frames[group.frames.lowerBound].compressed.lowerBound
-    let last = archive.index.frames[group.frames.upperBound - 1].compressed.upperBound
-    return "bytes \(first) to \(last)"
   }
 
   /// Frames with a byte that is not what it was, and that nothing depends on.

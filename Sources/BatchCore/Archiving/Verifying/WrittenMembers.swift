@@ -60,7 +60,7 @@ final class WrittenMembers {
       try cancellation.check()
       return VerifySource.Item(step: .unreadable(expected.path, error.at(expected.path)))
     }
-    return VerifySource.Item(step: .read(expected.path))
+    return VerifySource.Item(step: .read(expected.path, size: Int(clamping: expected.size)))
   }
 
   private func member(_ number: Int) throws(BatchError) -> MemberIndex.Member {

@@ -27,7 +27,7 @@ package struct ArchiveJob: BatchJob {
 
   package func makeWorker(in run: RunContext) throws(BatchError) -> ArchiveWorker {
     let bench = try SegmentBench(options, buffers) { () throws(BatchError) in try run.checkCancellation() }
-    return ArchiveWorker(options, MemberMaker(options), bench)
+    return ArchiveWorker(options, try MemberMaker(options), bench)
   }
 
   package func makeCollector(in run: RunContext) throws(BatchError) -> sending ArchiveCollector {

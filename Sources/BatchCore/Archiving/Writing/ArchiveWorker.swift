@@ -208,14 +208,14 @@ package final class ArchiveWorker: BatchWorker {
   private func addLink(
     _ record: FileRecord, to first: PathBytes, _ context: ChunkContext
   ) throws(BatchError) {
-    let entry = maker.link(for: record, to: first)
     let status = record.status
-    guard !isSerial else {
-      members.append(
-        SerialMember(entry: entry, content: [], identity: status.identity, linkCount: status.linkCount))
-      return
-    }
     do throws(BatchError) {
+      let entry = try maker.link(for: record, to: first)
+      guard !isSerial else {
+        members.append(
+          SerialMember(entry: entry, content: [], identity: status.identity, linkCount: status.linkCount))
+        return
+      }
       try bench.add(entry, identity: status.identity)
     } catch {
       guard error.code == .invalid else { throw error }

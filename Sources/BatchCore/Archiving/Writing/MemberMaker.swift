@@ -4,9 +4,12 @@ import BatchEngine
 struct MemberMaker {
   let options: ArchiveOptions
   private let owners = OwnerNames()
+  private let names: NameTransformer
 
-  init(_ options: ArchiveOptions) {
+  /// - Throws: `invalid` for a transformation that cannot be compiled.
+  init(_ options: ArchiveOptions) throws(BatchError) {
     self.options = options
+    names = try NameTransformer(options.changes.names)
   }
 
   /// An entry with all that it takes a look at the file itself to know.
@@ -21,20 +24,21 @@ struct MemberMaker {
       }
       return (target: target, attributes: attributes)
     }
-    entry.linkTarget = details.target
+    if let target = details.target { entry.linkTarget = try names.name(target, as: .symbolicLink) }
     entry.attributes = details.attributes
     return entry
   }
 
   /// What the walk knows: no attributes, and no target of a link.
   ///
-  /// - Throws: `special` for what no archive has a place for.
+  /// - Throws: `special` for what no archive has a place for, and `invalid` where nothing is left of the name.
   func bareEntry(for record: FileRecord) throws(BatchError) -> ArchiveEntry {
     let status = record.status
     guard let kind = ArchiveEntry.Kind(status.kind) else {
       throw BatchError(.special, "is \(status.kind.text), passed over", path: record.path)
     }
-    var entry = ArchiveEntry(path: MemberNaming.name(of: record.path), kind: kind)
+    let name = try names.name(MemberNaming.name(of: record.path), as: .member)
+    var entry = ArchiveEntry(path: name, kind: kind)
     describe(status, in: &entry)
     if kind == .characterDevice || kind == .blockDevice {
       let number = DeviceNumber(status.device)
@@ -44,9 +48,12 @@ struct MemberMaker {
   }
 
   /// A further name of a file.
-  func link(for record: FileRecord, to first: PathBytes) -> ArchiveEntry {
+  ///
+  /// - Throws: `invalid` where nothing is left of a name.
+  func link(for record: FileRecord, to first: PathBytes) throws(BatchError) -> ArchiveEntry {
     var entry = ArchiveEntry(
-      path: MemberNaming.name(of: record.path), kind: .hardLink, linkTarget: MemberNaming.name(of: first))
+      path: try names.name(MemberNaming.name(of: record.path), as: .member), kind: .hardLink,
+      linkTarget: try names.name(MemberNaming.name(of: first), as: .hardLink))
     describe(record.status, in: &entry)
     entry.size = 0
     return entry
@@ -57,11 +64,13 @@ struct MemberMaker {
     entry.size = entry.kind == .file ? UInt64(clamping: status.size) : 0
     entry.mode = status.mode & 0o7777
     entry.modified = options.time(of: status)
-    guard !options.isReproducible else { return }
-    entry.owner = status.owner
-    entry.group = status.group
-    entry.ownerName = owners.user(status.owner)
-    entry.groupName = owners.group(status.group)
+    if !options.isReproducible {
+      entry.owner = status.owner
+      entry.group = status.group
+      entry.ownerName = owners.user(status.owner)
+      entry.groupName = owners.group(status.group)
+    }
+    options.changes.apply(to: &entry)
   }
 
   private static func target(of record: FileRecord, in folder: Int32) throws(BatchError) -> PathBytes {

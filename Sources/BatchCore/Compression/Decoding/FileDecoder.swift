@@ -11,12 +11,19 @@ final class FileDecoder {
 
   private let options: DecoderOptions
   private let budget: PartBudget
+  /// Parts that may be decoded at once; nil for the concurrency of the run.
+  private let width: Int?
+  /// Bytes of the stream that was decoded last.
+  private(set) var inputSize: Int64 = 0
   private var decoders: [CompressionFormat: StreamDecoder] = [:]
 
-  /// - Parameter budget: shared by the lanes of a run.
-  init(_ options: DecoderOptions, _ budget: PartBudget) {
+  /// - Parameters:
+  ///   - budget: shared by the lanes of a run.
+  ///   - width: parts that may be decoded at once; nil for the concurrency of the run.
+  init(_ options: DecoderOptions, _ budget: PartBudget, width: Int? = nil) {
     self.options = options
     self.budget = budget
+    self.width = width
   }
 
   /// What decoding a file came to.
@@ -72,8 +79,10 @@ final class FileDecoder {
   ) throws(BatchError) -> Outcome {
     var passage = Passage(path: "-")
     var start = [UInt8]()
+    inputSize = 0
     do throws(BatchError) {
       let isRead = try context.readStandardInput(isCounted: false) { (piece) throws(BatchError) in
+        inputSize += Int64(piece.count)
         if passage.hasBegun {
           try pass(piece, on: &passage, context, sink)
         } else {
@@ -181,13 +190,13 @@ final class FileDecoder {
         var window = [first]
         var plain = first.plainSize
         rest = rest.dropFirst()
-        let share = budget.share(concurrency: context.concurrency)
+        let share = budget.share(concurrency: width ?? context.concurrency)
         while window.count < share, let next = rest.first, plain + next.plainSize <= Self.windowSize {
           window.append(next)
           plain += next.plainSize
           rest = rest.dropFirst()
         }
-        let isWhole = try budget.with(window.count, concurrency: context.concurrency) {
+        let isWhole = try budget.with(window.count, concurrency: width ?? context.concurrency) {
           () throws(BatchError) in
           guard let contents = try decode(window, format, of: record, in: context) else { return false }
           for content in contents {
@@ -219,7 +228,7 @@ final class FileDecoder {
     }
     let options = options
     let results = Mutex([PartContent?](repeating: nil, count: window.count))
-    let width = min(max(1, context.concurrency), window.count)
+    let width = min(max(1, self.width ?? context.concurrency), window.count)
     DispatchQueue.concurrentPerform(iterations: width) { first in
       for index in stride(from: first, to: window.count, by: width) {
         // Taken out, so that it goes when its content is there.

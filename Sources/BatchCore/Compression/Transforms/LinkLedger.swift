@@ -13,6 +13,8 @@ final class LinkLedger {
     var outcome: TransformOutcome?
     /// The inode of its output.
     var output: FileIdentity?
+    /// Whether that is a plain copy.
+    var isCopy = false
     /// The names whose outputs are safe, when the file may be removed.
     var names: [FileRecord] = []
     /// The file as it was when it was read, when it may be removed.
@@ -41,7 +43,8 @@ final class LinkLedger {
 
   /// Notes what becomes of the first name of a file; nil when it failed, which was reported.
   func note(_ outcome: TransformOutcome?, of source: SharedSource) {
-    firsts[source.record.status.identity] = First(outcome: outcome, output: source.output)
+    firsts[source.record.status.identity] = First(
+      outcome: outcome, output: source.output, isCopy: source.isCopy)
   }
 
   /// Notes that the output of a first name is safe, or could not be made safe.
@@ -61,17 +64,26 @@ final class LinkLedger {
   /// - Parameter decision: about its output.
   func take(_ name: FurtherName, _ decision: OutputDecision) -> Answer {
     guard let first = firsts[name.record.status.identity] else { return .skip }
+    var name = name
     switch first.outcome {
-    case .written, .upToDate, .linked: break
+    case .written, .upToDate, .linked, .copied: break
     case .compressedAlready, .notSmaller: return first.outcome.map { .report($0) } ?? .skip
     case nil: return .skip
     }
     guard let output = first.output else { return .skip }
+    let naming = linker.options.naming
+    if first.isCopy, let target = naming.copyTarget(of: name.record.path),
+      let firstTarget = naming.copyTarget(of: name.first.record.path)
+    {
+      name = FurtherName(
+        name.record, target: target, first: FirstName(record: name.first.record, target: firstTarget))
+      if linker.isLinked(name, to: output) { return .report(.upToDate) }
+    }
     // To one that is going to be replaced it has to be linked again.
     if decision == .upToDate(output) { return .report(.upToDate) }
-    let linker = linker
+    let (linker, further) = (linker, name)
     return .link(
-      StagedLink(target: name.target) { () throws(BatchError) in try linker.link(name, to: output) })
+      StagedLink(target: further.target) { () throws(BatchError) in try linker.link(further, to: output) })
   }
 
   /// Whether the first name of a file has no output, so that the failure of a further one says nothing new.
@@ -117,7 +129,7 @@ final class LinkLedger {
     guard UInt64(Set(names).count) == read.linkCount else {
       kept(
         BatchError(
-          .invalid, "has further names that got no output, and stays beside its own", path: records[0].path))
+          .invalid, "kept: it has other hard links that were not compressed", path: records[0].path))
       return
     }
     var seen = read
@@ -168,6 +180,14 @@ struct OutputLinker: Sendable {
     guard let folder = prepared.target else { return nil }
     try make(name, to: file, output, in: folder)
     return folder
+  }
+
+  /// Whether the output of a further name is that of the first one already.
+  func isLinked(_ name: FurtherName, to output: FileIdentity) -> Bool {
+    var place: OutputPlace?
+    guard let folder = try? folders.place(of: name.record, after: &place).target else { return false }
+    let status = try? folder.look(at: PathBytes(name.target.lastComponent))
+    return status?.identity == output
   }
 
   /// Opens the output of a first name, if only as a place.

@@ -28,13 +28,20 @@ package enum OutputDecision: Sendable, Hashable {
     let number = -name.withCString { calls.status(of: $0, at: base, followingLinks: false, into: &raw) }
     guard number == 0 else {
       if number == ENOENT || number == ENOTDIR { return .write(isReplacing: false) }
+      guard number != ENAMETOOLONG else {
+        let suffix = target.bytes.dropFirst(source.path.bytes.count)
+        return .refused(
+          BatchError(
+            .invalid, "the name is too long once \(PathBytes(suffix)) is added", path: source.path,
+            errno: 0))
+      }
       return .refused(.syscall("look at the output", errno: number, path: target))
     }
     let output = FileStatus(raw)
     if output.identity == source.status.identity {
       return .refused(BatchError(.invalid, "is its own output", path: source.path))
     }
-    if options.force, output.kind == .regular || output.kind == .symbolicLink {
+    if options.replacing == .always, output.kind == .regular || output.kind == .symbolicLink {
       return .write(isReplacing: true)
     }
     guard output.kind == .regular else {
@@ -44,8 +51,14 @@ package enum OutputDecision: Sendable, Hashable {
     if output.modified == source.status.modified {
       return options.removesSource ? .rewrite : .upToDate(output.identity)
     }
+    guard options.replacing == .older else {
+      return .refused(
+        BatchError(.invalid, "exists already and is kept", path: target, remedy: .replaceOutput))
+    }
     if output.modified.isBefore(source.status.modified) {
-      if case .adding = options.naming.direction, !isCompressed(name, in: base, calls) {
+      // A plain copy has the name of its source.
+      let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
+      if case .adding = options.naming.direction, !isCopy, !isCompressed(name, in: base, calls) {
         return .refused(
           BatchError(
             .invalid, "is in the way of the output: it is not compressed", path: target,

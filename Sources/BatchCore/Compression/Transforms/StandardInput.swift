@@ -43,36 +43,55 @@ final class StreamBlocks {
   }
 }
 
-/// The compressed form of standard input, on standard output. Belongs to the collector.
+/// The compressed form of standard input and of files, one after the other. Belongs to the collector.
 final class StreamOutput {
   private let stream: any ResultStream
+  /// Of standard input.
   private let plan: BlockPlan
   private var joiner: BlockJoiner?
+  private var plainCount: Int64 = 0
+  private var compressedCount: Int64 = 0
 
-  init(_ stream: any ResultStream, plan: BlockPlan) {
+  init(_ stream: any ResultStream, _ plan: BlockPlan) {
     self.stream = stream
     self.plan = plan
   }
 
-  func append(_ block: CompressedBlock) throws(BatchError) {
+  /// Whether blocks were written whose end is not.
+  var isOpen: Bool { joiner != nil }
+
+  /// Writes a file that is whole.
+  func append(_ file: [UInt8]) throws(BatchError) {
+    try stream.write(file)
+  }
+
+  /// - Parameter plan: of the file that the block belongs to; nil for standard input.
+  func append(_ block: CompressedBlock, of plan: BlockPlan? = nil) throws(BatchError) {
     let current: BlockJoiner
     if let joiner {
       current = joiner
     } else {
-      current = try BlockJoiner(plan)
+      current = try BlockJoiner(plan ?? self.plan)
       joiner = current
-      try stream.write(current.header)
+      (plainCount, compressedCount) = (0, 0)
+      try write(current.header)
     }
     guard block.plainCount > 0 else { return }
     try current.append(block)
-    try stream.write(block.bytes)
+    plainCount += Int64(block.plainCount)
+    try write(block.bytes)
   }
 
-  /// - Returns: whether there was a stream.
-  func finish() throws(BatchError) -> Bool {
-    guard let joiner else { return false }
+  private func write(_ bytes: [UInt8]) throws(BatchError) {
+    compressedCount += Int64(bytes.count)
+    try stream.write(bytes)
+  }
+
+  /// - Returns: the sizes of the stream in bytes; nil when there was none.
+  func finish() throws(BatchError) -> (plain: Int64, compressed: Int64)? {
+    guard let joiner else { return nil }
     self.joiner = nil
-    try stream.write(try joiner.finish())
-    return true
+    try write(try joiner.finish())
+    return (plainCount, compressedCount)
   }
 }

@@ -2,9 +2,18 @@ import BatchEngine
 
 /// What a run that writes one output for each source is to do beside the work itself.
 package struct TransformOptions: Sendable {
+  /// What gives way to an output of the same name.
+  package enum Replacing: Sendable, Hashable {
+    /// Nothing; an output with the time of its source is up to date.
+    case never
+    /// An output that is older than its source.
+    case older
+    /// Every file, also one that is up to date or newer.
+    case always
+  }
+
   package var naming: OutputNaming
-  /// Writes also where an output is up to date, and over one that is newer than its source.
-  package var force = false
+  package var replacing = Replacing.older
   /// Removes a source after its output is verified and on the disk.
   package var removesSource = false
   /// Brings outputs to the disk before they get their names.
@@ -13,6 +22,10 @@ package struct TransformOptions: Sendable {
   package var staged = 256
   /// How many folders may be kept open from output to output; 0 or more.
   package var keptFolders = 16
+  /// Writes the outputs to a stream, one after the other, in the place of files.
+  package var writesToStream = false
+  /// Copies sources that get no compressed output to the folder that outputs are mirrored into.
+  package var copiesOthers = false
   /// Writes outputs also when they are not smaller, and of files that are compressed already.
   package var compressesAll = false
 

@@ -9,6 +9,8 @@ package enum TransformOutcome: Sendable, Hashable {
   /// The output would not have been smaller.
   case notSmaller
   case linked(target: PathBytes)
+  /// As it is, since no compressed output was made.
+  case copied(target: PathBytes, size: Int64)
 
   /// As what a source counts that got no output of its own.
   var skipReason: SkipReason {
@@ -16,7 +18,7 @@ package enum TransformOutcome: Sendable, Hashable {
     case .upToDate: .upToDate
     case .compressedAlready: .compressedAlready
     case .notSmaller: .notSmaller
-    case .written, .linked: .withoutFirst
+    case .written, .linked, .copied: .withoutFirst
     }
   }
 }
@@ -27,31 +29,48 @@ package struct TransformReport: Sendable {
   package let outcome: TransformOutcome
   /// Why decompressed content could not be compared with a check; nil where it was, or nothing was decompressed.
   package var checkGap: CheckGap?
+  /// Whether the output took the place of an older one.
+  package var hasReplaced = false
 }
 
 /// How many sources came to what, and their sizes.
 package struct TransformCounts: Sendable {
   package private(set) var written = 0
-  /// Bytes of those that were written.
+  /// Of those the ones that took the place of an older output.
+  package private(set) var replaced = 0
+  /// Bytes of those that were written, and of streams.
   package private(set) var plainBytes: Int64 = 0
   package private(set) var compressedBytes: Int64 = 0
   package private(set) var upToDate = 0
   package private(set) var compressedAlready = 0
   package private(set) var notSmaller = 0
   package private(set) var linked = 0
+  package private(set) var copied = 0
+  /// Bytes of those that were copied.
+  package private(set) var copiedBytes: Int64 = 0
 
   package init() {}
 
-  mutating func add(_ outcome: TransformOutcome) {
-    switch outcome {
+  /// Counts a stream that was no file.
+  mutating func addStream(plain: Int64, compressed: Int64) {
+    plainBytes += plain
+    compressedBytes += compressed
+  }
+
+  mutating func add(_ report: TransformReport) {
+    switch report.outcome {
     case .written(_, let plain, let compressed):
       written += 1
+      if report.hasReplaced { replaced += 1 }
       plainBytes += plain
       compressedBytes += compressed
     case .upToDate: upToDate += 1
     case .compressedAlready: compressedAlready += 1
     case .notSmaller: notSmaller += 1
     case .linked: linked += 1
+    case .copied(_, let size):
+      copied += 1
+      copiedBytes += size
     }
   }
 }
@@ -71,6 +90,10 @@ package struct TransformRow: Sendable {
     case block(LargeFile, CompressedBlock, LargeFileStart?)
     case failedBlock(LargeFile, Problem)
     case streamBlock(CompressedBlock)
+    /// Standard input that was decompressed; sizes in bytes.
+    case streamed(plain: Int64, compressed: Int64)
+    /// A whole compressed file, for the stream.
+    case streamFile(TransformReport, [UInt8])
   }
 
   let content: Content
@@ -87,24 +110,33 @@ final class SharedSource: Sendable {
   let output: FileIdentity?
   /// Whether the output was read back and compared.
   let isProved: Bool
+  /// Whether the output is a plain copy.
+  let isCopy: Bool
 
-  private init(_ record: FileRecord, _ read: FileStatus, output: FileIdentity?, isProved: Bool) {
+  private init(
+    _ record: FileRecord, _ read: FileStatus, output: FileIdentity?, isProved: Bool, isCopy: Bool
+  ) {
     self.record = record
     self.read = read
     self.output = output
     self.isProved = isProved
+    self.isCopy = isCopy
   }
 
   /// - Parameter output: the inode of one that is up to date.
   /// - Returns: nil for a file with one name.
-  static func of(_ record: FileRecord, output: FileIdentity? = nil) -> SharedSource? {
+  static func of(
+    _ record: FileRecord, output: FileIdentity? = nil, isCopy: Bool = false
+  ) -> SharedSource? {
     guard record.status.linkCount > 1 else { return nil }
-    return SharedSource(record, record.status, output: output, isProved: false)
+    return SharedSource(record, record.status, output: output, isProved: false, isCopy: isCopy)
   }
 
   /// The same for an output that is staged.
-  static func of(_ staged: StagedOutput) -> SharedSource? {
+  static func of(_ staged: StagedOutput, isCopy: Bool = false) -> SharedSource? {
     guard staged.source.status.linkCount > 1 else { return nil }
-    return SharedSource(staged.source, staged.read, output: staged.identity, isProved: staged.isProved)
+    return SharedSource(
+      staged.source, staged.read, output: staged.identity, isProved: staged.isProved,
+      isCopy: isCopy)
   }
 }

@@ -19,6 +19,13 @@ package enum StandardStreams {
   /// Whether a stream is a terminal.
   package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
+  /// Whether standard input is a pipe, a socket or a regular file: something that was given to be read.
+  package static var hasInput: Bool {
+    var raw = stat()
+    guard fstat(STDIN_FILENO, &raw) == 0 else { return false }
+    return [.regular, .fifo, .socket].contains(FileStatus(raw).kind)
+  }
+
   /// The width of the terminal behind standard error in columns; 80 when it does not say.
   package static var columns: Int {
     let columns = clinux_terminal_columns(STDERR_FILENO)

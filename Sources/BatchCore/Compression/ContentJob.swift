@@ -1,0 +1,169 @@
+import BatchEngine
+
+/// Decompresses files to one stream, one after the other; with a concurrency of 1, so that they come in tree order.
+package struct ContentJob: BatchJob {
+  package typealias Item = WalkItem
+
+  private let decoding: DecoderOptions
+  private let width: Int
+  private let output: any ResultStream
+
+  /// - Parameters:
+  ///   - width: parts of a large file that are decoded at once; 1 or more.
+  ///   - output: takes the contents.
+  package init(_ decoding: DecoderOptions, width: Int, output: any ResultStream) {
+    self.decoding = decoding
+    self.width = width
+    self.output = output
+  }
+
+  package func makeWorker(in run: RunContext) -> Worker {
+    Worker(ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output))
+  }
+
+  package func makeCollector(in run: RunContext) -> sending Collector { Collector() }
+
+  /// Sizes of what was decoded, in bytes.
+  package struct Sizes: Sendable {
+    package internal(set) var plain: Int64 = 0
+    package internal(set) var compressed: Int64 = 0
+
+    package init(plain: Int64 = 0, compressed: Int64 = 0) {
+      self.plain = plain
+      self.compressed = compressed
+    }
+  }
+
+  /// Adds sizes up: contents went to the stream as they were decoded.
+  package final class Collector: BatchCollector {
+    private var sizes = Sizes()
+
+    package func collect(_ output: [Sizes]) {
+      for one in output {
+        sizes.plain += one.plain
+        sizes.compressed += one.compressed
+      }
+    }
+
+    package func finish() -> Sizes { sizes }
+  }
+
+  /// Decodes files.
+  package final class Worker: BatchWorker {
+    private let content: ContentWriter
+
+    init(_ content: ContentWriter) {
+      self.content = content
+    }
+
+    package func process(
+      _ item: WalkItem, in context: ChunkContext, into output: inout [Sizes]
+    ) throws(BatchError) {
+      let sizes: Sizes?
+      switch item {
+      case .file(let record): sizes = try content.write(record, context)
+      case .standardInput: sizes = try content.writeStandardInput(context)
+      case .problem(let problem):
+        sizes = nil
+        context.report(problem)
+      }
+      if let sizes { output.append(sizes) }
+    }
+  }
+}
+
+/// Writes the contents of compressed files to a stream.
+final class ContentWriter {
+  private let decoder: FileDecoder
+  private let stream: any ResultStream
+
+  init(_ decoder: FileDecoder, to stream: any ResultStream) {
+    self.decoder = decoder
+    self.stream = stream
+  }
+
+  /// - Returns: nil when it is not whole, which has been reported, or not compressed.
+  func write(_ record: FileRecord, _ context: ChunkContext) throws(BatchError) -> ContentJob.Sizes? {
+    var hasBegun = false
+    var sizes = ContentJob.Sizes(plain: 0, compressed: max(0, record.status.size))
+    let outcome = try outcome(of: record.path, context) { () throws(BatchError) in
+      try decoder.decode(record, in: context) { (_, _) throws(BatchError) in
+        // What is out cannot be taken back.
+        guard !hasBegun else {
+          throw BatchError(.changed, "changed while it was written to standard output", path: record.path)
+        }
+      } sink: { (piece) throws(BatchError) in
+        hasBegun = true
+        sizes.plain += Int64(piece.count)
+        try stream.write(Array(piece))
+      }
+    }
+    guard !TestJob.isOther(record, outcome) else {
+      context.skip(.unknownFormat)
+      return nil
+    }
+    return finish(outcome, of: record.path, context) ? sizes : nil
+  }
+
+  /// - Returns: as ``write(_:_:)``.
+  func writeStandardInput(_ context: ChunkContext) throws(BatchError) -> ContentJob.Sizes? {
+    var sizes = ContentJob.Sizes()
+    let outcome = try outcome(of: "-", context) { () throws(BatchError) in
+      try decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
+        sizes.plain += Int64(piece.count)
+        try stream.write(Array(piece))
+      }
+    }
+    sizes.compressed = decoder.inputSize
+    return finish(outcome, of: "-", context) ? sizes : nil
+  }
+
+  /// What one file asks for that cannot be given, such as a window of gigabytes, concerns it alone; a stream that fails
+  /// ends the run.
+  private func outcome(
+    of path: PathBytes, _ context: ChunkContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
+  ) throws(BatchError) -> FileDecoder.Outcome {
+    do throws(BatchError) {
+      return try decode()
+    } catch {
+      guard [.invalid, .exhausted, .changed].contains(error.code) else { throw error }
+      context.report(Problem(.unreadable, error.at(path)))
+      return .unreadable
+    }
+  }
+
+  /// - Returns: whether the content is whole.
+  private func finish(
+    _ outcome: FileDecoder.Outcome, of path: PathBytes, _ context: ChunkContext
+  ) -> Bool {
+    switch outcome {
+    case .unreadable: break
+    case .unsupported(let format):
+      context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: path)))
+    case .decoded:
+      context.finish()
+      return true
+    case .damaged(let damage, _) where damage.kind == .notCompressed:
+      let name = path == "-" ? "standard input" : "the content"
+      context.report(
+        Problem(
+          .unreadable,
+          BatchError(.malformed, "\(name) is not gzip, zstd, xz, lz4 or bzip2 data", path: path)))
+    case .damaged(let damage, let format):
+      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: path))
+      guard Self.isPassedOver(damage, in: format) else {
+        context.report(problem)
+        return false
+      }
+      context.warn(problem)
+      context.finish()
+      return true
+    }
+    return false
+  }
+
+  /// Whether content is whole all the same, as the stock tool has it: the members are, and what follows is named.
+  static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
+    format?.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
+  }
+}

@@ -1,0 +1,50 @@
+import BatchEngine
+
+/// Copies a source that gets no compressed output to where its output would be, under its own name.
+struct PlainCopy {
+  /// Opens the source, tells of it each time that reading starts, and reads it to its end.
+  typealias Read = (
+    _ opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
+    _ consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome?
+
+  let outputs: TransformOutputs
+
+  /// Takes a place and writes the copy; the place is the committer's when this returns an output.
+  ///
+  /// - Returns: nil when the source cannot be used, which `read` has reported.
+  func stage(
+    _ record: FileRecord, _ plan: OutputPlan, read: Read
+  ) throws(BatchError) -> (output: StagedOutput, remark: BatchError?)? {
+    outputs.committer.reserve()
+    var file: AtomicFile?
+    do throws(BatchError) {
+      let place = try outputs.folders.prepare(plan.place)
+      var attributes: [ExtendedAttribute] = []
+      var size: Int64 = 0
+      let outcome = try read { (source, status) throws(BatchError) in
+        attributes = AttributeReader.attributes(of: source.raw)
+        file?.discard()
+        size = 0
+        file = try AtomicFile(
+          outputOf: status, at: plan.target, in: place.target ?? place.source,
+          replacing: plan.decision.isReplacing, isSynced: outputs.options.isSynced)
+      } _: { (piece) throws(BatchError) in
+        size += Int64(piece.count)
+        try file?.writeSparse(piece)
+      }
+      guard let outcome, let file else {
+        file?.discard()
+        outputs.committer.release()
+        return nil
+      }
+      try file.finishSparse(size: size)
+      let remark = try file.prepare(.init(of: outcome.status), attributes: attributes)
+      return (StagedOutput(file, of: record, outcome.status, at: place, isProved: false), remark)
+    } catch {
+      file?.discard()
+      outputs.committer.release()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import BatchCore
+import BatchEngine
+import Testing
+
+@testable import batchproc
+
+@Suite struct HabitTests {
+  @Test func answersNoSpellingThatTheCommandTakes() {
+    for habit in Habit.table {
+      for case let id? in habit.commands {
+        let taken = CommandTable.standard.commands.first { $0.id == id }?.options.flatMap(\.spellings) ?? []
+        #expect(Set(taken).isDisjoint(with: habit.spellings), "\(id) \(habit.spellings)")
+      }
+      #expect(!habit.commands.isEmpty, "\(habit.spellings)")
+    }
+  }
+
+  @Test func answersEachSpellingOncePerCommand() {
+    let answered = Habit.table.flatMap { habit in
+      habit.commands.flatMap { id in habit.spellings.map { "\(id?.rawValue ?? "") \($0)" } }
+    }
+    #expect(Set(answered).count == answered.count)
+  }
+
+  @Test func namesOnlyCommandsAndOptionsThatExist() throws {
+    for habit in Habit.table {
+      let words = habit.answer.split { " ',;".contains($0) }.map(String.init)
+      if let index = words.firstIndex(of: "batchproc") {
+        let name = words[index + 1]
+        #expect(CommandTable.standard.commands.contains { $0.name == name }, "\(habit.answer)")
+        continue
+      }
+      for case let id? in habit.commands {
+        let command = try #require(CommandTable.standard.commands.first { $0.id == id })
+        for word in words where word.hasPrefix("--") {
+          #expect(command.options.flatMap(\.spellings).contains(word), "\(id) \(habit.answer)")
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (["compress", "-d", "x"], "'-d': use 'batchproc decompress'."),
+    (["decompress", "--compress", "x"], "'--compress': use 'batchproc compress'."),
+    (["-xf", "a.tar"], "'-x': use 'batchproc extract FILE'."),
+    (["-czf", "a.tgz", "d"], "'-c': use 'batchproc archive -o FILE PATH...'."),
+    (["list", "-tzf", "a.tgz"], "'-t': not needed, list does that."),
+    (["archive", "-cf", "a.tar", "d"], "'-c': not needed, archive does that; -f FILE names the archive."),
+    (["tar", "x"], "'tar' is not a command: use 'batchproc archive -o FILE PATH...'."),
+    (["xzf", "a.tgz"], "'xzf' is not a command: use 'batchproc extract FILE'."),
+    (["gunzip", "x"], "'gunzip' is not a command: use 'batchproc decompress'."),
+    (["sha256sum"], "'sha256sum' is not a command: use 'batchproc hash', with -a for the algorithm."),
+    (["hash", "-c", "x"], "'-c': use 'batchproc check MANIFEST'."),
+    (
+      ["compress", "--long=27", "x"],
+      "'--long': not available; the stock tool has it, and reads and writes the same format."
+    ),
+  ])
+  func answersHabits(line: [String], message: String) {
+    #expect(refusal(paths(line)) == message)
+  }
+}

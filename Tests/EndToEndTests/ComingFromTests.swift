@@ -1,0 +1,67 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+/// Every row of docs/coming-from.md: the stock command and ours leave the same files and print the same.
+@Suite("docs/coming-from.md", .timeLimit(.minutes(2))) struct ComingFromTests {
+  /// Two commands between which a row of the page stands.
+  struct Pair: Sendable, CustomTestStringConvertible {
+    let theirs: String
+    let ours: String
+
+    var testDescription: String { "\(theirs) | \(ours)" }
+  }
+
+  static let pairs: [Pair] = {
+    let text = (try? DocumentationTests.document("docs/coming-from.md")) ?? ""
+    return text.split(separator: "\n").filter { $0.hasPrefix("| `") }.compactMap { row -> Pair? in
+      let cells = row.split(separator: "`").filter { !$0.allSatisfy { " |".contains($0) } }
+      guard cells.count == 2 else { return nil }
+      let plain = cells.map { $0.replacing("\\|", with: "|") }
+      return Pair(theirs: String(plain[0]), ours: String(plain[1]))
+    }
+  }()
+
+  /// Prints what a folder holds: names, modes and times, and contents behind their compression.
+  private static let state = #"""
+    state() {
+      find . -mindepth 1 -printf '%y %m %P\n' | sort
+      find . -type f | sort | while read -r f; do
+        case $f in
+        *.tar|*.tgz|*.txz|*.tar.zst) tar -tvf "$f" | sed 's/^\(.*\) [0-9-]* [0-9:]* /\1 /; s/  */ /g' | sort; tar -xOf "$f" | wc -c ;;
+        *.gz|*.z) gzip -dc <"$f" | sha256sum ;;
+        *.zst) zstd -qdc "$f" | sha256sum ;;
+        *.xz) xz -dc "$f" | sha256sum ;;
+        *) sha256sum <"$f" ;;
+        esac
+      done
+    }
+    """#
+
+  @Test("the page has its rows") func hasRows() {
+    #expect(Self.pairs.count > 55)
+  }
+
+  @Test("does the same", arguments: pairs) func row(_ pair: Pair) throws {
+    let t = try TreeFixture()
+    let run = try t.shell(
+      Self.state + "\n" + #"""
+        mkdir start; cd start
+        mkdir -p d/sub d/.git out; seq 3000 >a; seq 200 >b; seq 99 >d/one; seq 5 >d/x.log; seq 1000 >d/sub/two; seq 3 >d/.git/HEAD
+        ln -s one d/link; chmod 600 b; touch -d @1000000000 a d/one
+        seq 700 >p; seq 800 >q; gzip -k p q; zstd -q p; xz -k p; rm p q
+        tar -czf t.tgz d; sha256sum a b >sums
+        cd ..; cp -a start theirs; cp -a start ours
+        batchproc() { "$BP" "$@"; }
+        (cd theirs; eval "$THEIRS") >theirs.out 2>theirs.err; echo $? >theirs.status
+        (cd ours; eval "$OURS") >ours.out 2>ours.err; echo $? >ours.status
+        (cd theirs; state) >theirs.state; (cd ours; state) >ours.state
+        case $THEIRS in
+        tar*) for side in theirs ours; do sort $side.out -o $side.out; done ;;
+        esac
+        diff theirs.out ours.out && diff theirs.status ours.status && diff theirs.state ours.state && echo same
+        cat ours.err >&2
+        """#, environment: ["THEIRS": pair.theirs, "OURS": pair.ours])
+    #expect(run.text == "same\n", "\(run.text) \(run.errorText)")
+  }
+}
