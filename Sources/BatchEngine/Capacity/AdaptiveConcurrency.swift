@@ -14,20 +14,24 @@ package struct AdaptiveConcurrency: Sendable {
     package var files: Int
     /// Bytes that were read.
     package var bytes: Int64
-    /// What the threads of the process have computed, and waited for a processor.
+    /// What the threads of the process have computed.
     package var processorTime: Duration
+    /// What they have waited for a processor.
+    package var waitingTime: Duration
     /// Operations that run.
     package var running: Int
     /// Whether others would begin if they might: when not, and fewer run than may, the rate says nothing of their number.
     package var hasMore: Bool
 
     package init(
-      time: Duration, files: Int, bytes: Int64, processorTime: Duration, running: Int, hasMore: Bool
+      time: Duration, files: Int, bytes: Int64, processorTime: Duration, waitingTime: Duration = .zero,
+      running: Int, hasMore: Bool
     ) {
       self.time = time
       self.files = files
       self.bytes = bytes
       self.processorTime = processorTime
+      self.waitingTime = waitingTime
       self.running = running
       self.hasMore = hasMore
     }
@@ -55,6 +59,9 @@ package struct AdaptiveConcurrency: Sendable {
   private static let bytesOfItem = 256.0 * 1024
   /// The part of the processors from which on more operations would only wait for one another.
   private static let busyProcessors = 0.85
+  /// On a machine that others use too, threads that compute also wait for a processor. Those that wait for a device
+  /// wait for one as well when they wake, for much longer than they compute then.
+  private static let mostWaiting = 4.0
   /// The part of the ideal gain that a step has to bring.
   private static let growthGain = 0.25
   private static let climbGain = 0.35
@@ -92,6 +99,7 @@ package struct AdaptiveConcurrency: Sendable {
   private var settledAt = 0.0
   private var nextProbe = 0.0
   private var probesUp = false
+  private var hasGrown = false
   private var interval = AdaptiveConcurrency.probeInterval
   /// Windows in a row whose rate was out of bounds.
   private var deviations = 0
@@ -137,13 +145,15 @@ package struct AdaptiveConcurrency: Sendable {
     guard let rate = rate(of: current, at: reading) else { return nil }
     let elapsed = (reading.time - current.start.time) / .seconds(1)
     let computed = (reading.processorTime - current.start.processorTime) / .seconds(1)
+    let waited = (reading.waitingTime - current.start.waitingTime) / .seconds(1)
+    let demanded = computed + min(max(0, waited), Self.mostWaiting * computed)
     window = Window(start: reading, end: reading)
     let seconds = max(0.001, (current.end.time - current.start.time) / .seconds(1))
     measured = (
       Double(current.end.files - current.start.files) / seconds,
       Double(current.end.bytes - current.start.bytes) / seconds
     )
-    return decide(rate, usesProcessors: computed / elapsed >= Self.busyProcessors * processors, at: now)
+    return decide(rate, usesProcessors: demanded / elapsed >= Self.busyProcessors * processors, at: now)
   }
 
   /// At the end of a run fewer and fewer operations are left. The device may still become slower for them.
@@ -230,8 +240,12 @@ package struct AdaptiveConcurrency: Sendable {
       }
       // Of so many operations at once one may be best.
       interval = Self.probeInterval
-      return move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
+      let reason = move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
+      // The first rate is also that of a walk that has just begun: it is measured again.
+      if !hasGrown { reference = 0 }
+      return reason
     }
+    hasGrown = true
     accept(rate)
     guard !usesProcessors, level < ceiling else { return settle(now) }
     return move(to: level * (gain >= 0.8 * factor ? 4 : 2), .growing, .faster, now)

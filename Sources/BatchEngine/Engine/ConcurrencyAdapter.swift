@@ -71,7 +71,7 @@ final class ConcurrencyAdapter: Sendable {
     let concurrency = context.concurrency
     return AdaptiveConcurrency.Reading(
       time: ContinuousClock.now - start, files: progress.files, bytes: progress.bytes,
-      processorTime: ProcessorTime.demanded(),
+      processorTime: ProcessorTime.computed(), waitingTime: ProcessorTime.waited(),
       running: concurrency.isSuspended ? 0 : concurrency.runningCount, hasMore: concurrency.hasMore)
   }
 }

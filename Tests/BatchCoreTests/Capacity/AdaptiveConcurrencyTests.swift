@@ -123,6 +123,24 @@ private struct VirtualRun {
     #expect(controller.level == processors)
   }
 
+  @Test("Beside others, threads that compute get a part of a processor, and those that wait for a device wake late")
+  func sharesTheMachine() {
+    func last(_ computed: Int, _ waited: Int) -> Int {
+      var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
+      for turn in 0..<60 {
+        _ = controller.take(
+          AdaptiveConcurrency.Reading(
+            time: .milliseconds(10 * turn), files: 10 * turn, bytes: 0,
+            processorTime: .microseconds(computed * turn), waitingTime: .microseconds(waited * turn),
+            running: controller.level, hasMore: true))
+        if controller.level != 2 { break }
+      }
+      return controller.level
+    }
+    #expect(last(5000, 14_000) == 2)
+    #expect(last(300, 9_000) > 2)
+  }
+
   @Test func halfAProcessorIsUsedByHalfOfOne() {
     var controller = AdaptiveConcurrency(start: 1, ceiling: 64, processors: 0.5)
     for turn in 0..<500 {
@@ -153,7 +171,7 @@ private struct VirtualRun {
   }
 
   /// Recorded on the slow device of the test support, one reading a line: milliseconds, files, bytes, milliseconds of
-  /// processors, operations that run, whether there were more, and the number that was decided upon.
+  /// computing and of waiting for processors, operations that run, whether there were more, and the number that was decided upon.
   @Test(arguments: ["disk", "ssd", "network", "change", "memory"])
   func decidesAsInTheRecordedRun(name: String) throws {
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -163,12 +181,13 @@ private struct VirtualRun {
     #expect(lines.count > 10)
     for line in lines {
       let fields = line.split(separator: "\t").compactMap { Int($0) }
-      try #require(fields.count == 7)
+      try #require(fields.count == 8)
       _ = controller.take(
         AdaptiveConcurrency.Reading(
           time: .milliseconds(fields[0]), files: fields[1], bytes: Int64(fields[2]),
-          processorTime: .milliseconds(fields[3]), running: fields[4], hasMore: fields[5] == 1))
-      #expect(controller.level == fields[6], "at \(fields[0]) ms")
+          processorTime: .milliseconds(fields[3]), waitingTime: .milliseconds(fields[4]),
+          running: fields[5], hasMore: fields[6] == 1))
+      #expect(controller.level == fields[7], "at \(fields[0]) ms")
     }
   }
 }
