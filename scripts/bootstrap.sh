@@ -35,7 +35,7 @@ if ! command -v swift >/dev/null 2>&1; then
 fi
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
-  echo "bootstrap: not a Debian system; these Debian packages, or their equals, are needed:$packages" >&2
+  echo "bootstrap: not a Debian system; the BLAKE3 C library and these Debian packages, or their equals, are needed:$packages" >&2
   exit 0
 fi
 

@@ -25,6 +25,9 @@ package struct ConcurrencySweep: Sendable {
       return sorted.count % 2 == 1 ? middle : (middle + sorted[sorted.count / 2 - 1]) / 2
     }
 
+    /// The fastest run.
+    package var least: Double { seconds.min() ?? .infinity }
+
     /// How far the runs are apart, as a part of the median; nil before there are three.
     package var spread: Double? {
       guard seconds.count >= 3, let least = seconds.min(), let most = seconds.max(), median > 0 else {
@@ -158,7 +161,10 @@ package struct ConcurrencySweep: Sendable {
     let best = stridePoints.dropFirst().filter { $0.seconds.count >= Self.fewestRuns }.min {
       $0.median < $1.median
     }
-    guard let best, automatic.isFinite, best.median <= Self.worthStride * automatic else {
+    // By the fastest runs too: on a busy machine medians alone are chance.
+    guard let best, automatic.isFinite, best.median <= Self.worthStride * automatic,
+      best.least <= Self.worthStride * (stridePoints.first?.least ?? 0)
+    else {
       return Setting(concurrency: concurrency)
     }
     return best.setting

@@ -1,9 +1,9 @@
 import Glibc
 
 /// What the process has asked of the processors.
-enum ProcessorTime {
+package enum ProcessorTime {
   /// Time that its threads computed.
-  static func computed() -> Duration {
+  package static func computed() -> Duration {
     var used = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
     return .seconds(Int64(used.tv_sec)) + .nanoseconds(Int64(used.tv_nsec))

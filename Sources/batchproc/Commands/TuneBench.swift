@@ -4,12 +4,37 @@ import Foundation
 
 /// The files that each measurement of `tune` processes.
 struct TuneSample: Sendable {
+  /// For the most operations at once.
   let items: [WalkItem]
+  /// How many of them are for the fewest.
+  let fewest: Int
+  /// Operations at once for which the fewest are enough; with more of them files are more in proportion. Nil where
+  /// all runs process all files.
+  let operations: Int?
   /// Files of the tree that it was taken from.
   let total: Int
-  let byteCount: Int64
   /// Whether the kernel forgets the content before each run.
   let isCold: Bool
+
+  /// The part of the files for so many operations: on a device that serves many at once, each is to have several chunks.
+  func part(for concurrency: Int) -> ArraySlice<WalkItem> {
+    guard let operations else { return items[...] }
+    let (count, isTooMany) = fewest.multipliedReportingOverflow(by: max(1, concurrency / max(1, operations)))
+    return items.prefix(isTooMany ? items.count : count)
+  }
+
+  /// Files and bytes of the fewest, to which all times are brought.
+  var count: Int { min(fewest, items.count) }
+  var byteCount: Int64 { items.prefix(fewest).reduce(0) { $0 + $1.size } }
+
+  /// What a run over files takes, in bytes: each file costs something by itself.
+  static func work(_ items: some Sequence<WalkItem>) -> Double {
+    items.reduce(0) { $0 + Double($1.size) + 16_384 }
+  }
+}
+
+extension WalkItem {
+  fileprivate var size: Int64 { if case .file(let record) = self { record.status.size } else { 0 } }
 }
 
 /// Runs the job that `tune` measures, on one sample and with one setting after the other.
@@ -22,8 +47,9 @@ struct TuneBench: Sendable {
 
   /// Files that are looked at: more say no more.
   private static let mostFiles = 200_000
-  private static let trialFiles = 400
-  private static let trialBytes: Int64 = 64 << 20
+  private static let trialFiles = 64
+  /// In seconds.
+  private static let shortestTrial = 0.05
   /// Neighbours that stay together in a sample, since folders are opened once for several files.
   private static let groupSize = 64
   /// A run takes so much of the time, within bounds in seconds.
@@ -64,36 +90,52 @@ struct TuneBench: Sendable {
     }
     guard !items.isEmpty else { throw BatchError(.missing, "holds no files to measure with", path: folder) }
     let all = items
-    var trial: [WalkItem] = []
-    var trialBytes: Int64 = 0
-    for item in items.prefix(Self.trialFiles) where trialBytes < Self.trialBytes {
-      trial.append(item)
-      trialBytes += Self.size(of: item)
-    }
-    // Twice: the first run also loads what the later ones find in memory.
     let start = ConcurrencySweep.Setting(concurrency: options.concurrency)
-    let trialSample = TuneSample(items: trial, total: all.count, byteCount: trialBytes, isCold: false)
-    _ = try measure(start, trialSample)
-    let isCold = device.kind != .memory && trial.prefix(50).allSatisfy { Self.drop($0) }
-    let once = try measure(
-      start, TuneSample(items: trial, total: all.count, byteCount: trialBytes, isCold: isCold))
+    // Enough files to tell how long some take; twice, since the first run also loads what the later ones find in memory.
+    var (trial, once, computed) = (Array(all.prefix(Self.trialFiles)), 0.0, 0.0)
+    var isCold = false
+    while true {
+      let sample = TuneSample(
+        items: trial, fewest: trial.count, operations: nil, total: all.count, isCold: isCold)
+      _ = try measure(start, sample)
+      isCold = device.kind != .memory && trial.prefix(50).allSatisfy { Self.drop($0) }
+      let before = ProcessorTime.computed()
+      once = try measure(
+        start,
+        TuneSample(items: trial, fewest: trial.count, operations: nil, total: all.count, isCold: isCold))
+      computed = (ProcessorTime.computed() - before) / .seconds(1)
+      guard once < Self.shortestTrial, trial.count < all.count else { break }
+      trial = Array(all.prefix(trial.count * 4))
+    }
     let wanted = min(Self.longestRun, max(Self.shortestRun, seconds / Self.partOfTime))
-    let share = wanted / max(once, 1e-4) * Self.work(trial) / max(Self.work(all), 1)
-    let chosen = share >= 1 ? all : Self.part(of: all, share)
+    let share = wanted / max(once, 1e-4) * TuneSample.work(trial) / max(TuneSample.work(all), 1)
+    let isWaiting = computed < once * min(options.processors, Double(options.concurrency)) / 2
+    let scale = isWaiting ? Double(max(1, most / max(1, options.concurrency))) : 1
+    let fewest = max(1, min(all.count, Int((Double(all.count) * share).rounded(.up))))
     let sample = TuneSample(
-      items: chosen, total: all.count, byteCount: chosen.reduce(0) { $0 + Self.size(of: $1) }, isCold: isCold)
+      items: share * scale >= 1 ? all : Self.part(of: all, share * scale), fewest: fewest,
+      operations: isWaiting ? options.concurrency : nil, total: all.count, isCold: isCold)
     // What stays in memory is to be there before the first run that counts.
-    if !isCold { _ = try measure(start, sample) }
+    if !isCold, !isWaiting { _ = try measure(start, sample) }
     return sample
   }
 
   /// Processes the sample once.
   ///
-  /// - Returns: the seconds that it took.
+  /// - Returns: the seconds that it took, or that the fewest files of the sample would have taken.
   /// - Throws: why it was stopped.
   func measure(_ setting: ConcurrencySweep.Setting, _ sample: TuneSample) throws(BatchError) -> Double {
+    let items = Array(sample.part(for: setting.concurrency))
+    let taken = try run(setting, items, isCold: sample.isCold)
+    guard sample.operations != nil else { return taken }
+    return taken * TuneSample.work(items.prefix(sample.fewest)) / max(1, TuneSample.work(items))
+  }
+
+  private func run(
+    _ setting: ConcurrencySweep.Setting, _ items: [WalkItem], isCold: Bool
+  ) throws(BatchError) -> Double {
     try session.cancellation.check()
-    if sample.isCold { for item in sample.items { Self.drop(item) } }
+    if isCold { for item in items { Self.drop(item) } }
     var options = options
     options.concurrency = setting.concurrency
     options.mostConcurrency = nil
@@ -107,21 +149,21 @@ struct TuneBench: Sendable {
         try writer.append(row, to: &bytes)
       } output: { _ in
       }
-      return try seconds(of: BatchRunner(run).run(job, over: run.tree(of: sample.items)).summary)
+      return try seconds(of: BatchRunner(run).run(job, over: run.tree(of: items)).summary)
     case .archive:
       options.stride = format.stride(count: setting.stride)
       let run = RunContext(options: options, cancellation: session.cancellation)
       let archive = ArchiveOptions(format: format)
       let job = ArchiveJob(archive, output: Discarded()) { (_) throws(BatchError) in }
-      let source = try ArchiveSource(run.tree(of: sample.items), options: archive)
+      let source = try ArchiveSource(run.tree(of: items), options: archive)
       return try seconds(of: BatchRunner(run).run(job, over: source).summary)
     case .compress:
       options.stride = setting.stride.map { .fixed($0) } ?? .automatic
-      return try compress(sample, options)
+      return try compress(items, options)
     }
   }
 
-  private func compress(_ sample: TuneSample, _ given: BatchOptions) throws(BatchError) -> Double {
+  private func compress(_ items: [WalkItem], _ given: BatchOptions) throws(BatchError) -> Double {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
       "batchproc-tune-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -134,7 +176,7 @@ struct TuneBench: Sendable {
     _ = try transform.naming.makeDirectory()
     let run = RunContext(options: options, cancellation: session.cancellation)
     let source = try CompressSource(
-      run.tree(of: sample.items), operandCount: nil, format: .gz, level: nil, options: transform,
+      run.tree(of: items), operandCount: nil, format: .gz, level: nil, options: transform,
       cancellation: session.cancellation)
     let job = try CompressJob(.gz, level: nil, options: transform, output: Discarded()) {
       (_) throws(BatchError) in
@@ -149,20 +191,11 @@ struct TuneBench: Sendable {
 
   // MARK: Files
 
-  private static func size(of item: WalkItem) -> Int64 {
-    if case .file(let record) = item { record.status.size } else { 0 }
-  }
-
-  /// What a run over files takes, in bytes: each file costs something by itself.
-  private static func work(_ items: [WalkItem]) -> Double {
-    items.reduce(0) { $0 + Double(size(of: $1)) + 16_384 }
-  }
-
   /// Asks the kernel to forget a file; whether it did.
   @discardableResult
   private static func drop(_ item: WalkItem) -> Bool {
     guard case .file(let record) = item else { return true }
-    return record.status.size == 0 || PageCache.drop(record.path) == true
+    return item.size == 0 || PageCache.drop(record.path) == true
   }
 
   /// Groups of neighbours from all over the tree.

@@ -85,15 +85,15 @@ struct TuneCommand: Command {
     }
     let runs = (sweep.points + sweep.stridePoints).map(\.seconds.count).reduce(0, +)
     var counts = Counters.Snapshot()
-    counts.seen = sample.items.count
-    counts.done = sample.items.count
+    counts.seen = sample.count
+    counts.done = sample.count
     counts.byteCount = sample.byteCount
     let summary = RunSummary(counts: counts, stopped: nil, elapsed: .seconds(seconds))
     if let ending = session.endingBeforeSummary(summary) { return ending }
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "measured \(runs) runs over", files: sample.items.count, bytes: sample.byteCount,
+        verb: "measured \(runs) runs over", files: sample.count, bytes: sample.byteCount,
         showsRate: false, tallies: [(runs, "runs")]))
     return .exit(.success)
   }

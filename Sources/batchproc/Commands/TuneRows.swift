@@ -42,9 +42,9 @@ struct TuneRows: Sendable {
   var text: [UInt8] {
     var bytes = TerminalText.escape(folder.bytes)
     let part =
-      sample.items.count == sample.total
+      sample.count == sample.total
       ? ByteCount.files(sample.total)
-      : "\(ByteCount.grouped(sample.items.count)) of \(ByteCount.files(sample.total))"
+      : "\(ByteCount.grouped(sample.count)) of \(ByteCount.files(sample.total))"
     let state = sample.isCold ? "cold" : "warm (in memory)"
     bytes +=
       ": \(job.rawValue), \(part), \(ByteCount.text(sample.byteCount)), \(device.fileSystem), \(state)\n\n"
@@ -70,7 +70,7 @@ struct TuneRows: Sendable {
   private func cells(_ point: ConcurrencySweep.Point, _ name: String) -> String {
     let seconds = max(point.median, 1e-9)
     let tenths = Int(min(1e12, Double(sample.byteCount) / 1_048_576 / seconds * 10).rounded())
-    let files = Int(min(1e12, Double(sample.items.count) / seconds).rounded())
+    let files = Int(min(1e12, Double(sample.count) / seconds).rounded())
     let spread = point.spread.map { "\(Int(min(999, $0 * 100).rounded())) %" } ?? "?"
     let rate = "\(ByteCount.grouped(tenths / 10)).\(tenths % 10)"
     return [(name, 6), (rate, 9), (ByteCount.grouped(files), 9), (spread, 6)].map { text, width in
@@ -95,7 +95,7 @@ struct TuneRows: Sendable {
         line.add("seconds", point.median)
         if let spread = point.spread { line.add("spread", spread) }
         line.add("bytes_per_second", Double(sample.byteCount) / seconds)
-        line.add("files_per_second", Double(sample.items.count) / seconds)
+        line.add("files_per_second", Double(sample.count) / seconds)
       }
     }
     try events.write("recommendation") { line in

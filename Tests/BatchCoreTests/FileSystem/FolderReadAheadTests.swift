@@ -74,6 +74,21 @@ import Testing
     #expect(isEmpty)
   }
 
+  @Test func scansMoreAtOnceWhenMoreOperationsRun() async throws {
+    for number in 0..<6 { try fixture.folder(PathBytes("wide\(number)")) }
+    let everybody = Rendezvous(6)
+    for number in 0..<6 {
+      calls.on(.readEntries, PathBytes("wide\(number)"), turns: 1...1, .before { everybody.arrive() })
+    }
+    let concurrency = ConcurrencyLimit(1)
+    let readAhead = FolderReadAhead(following: concurrency)
+    concurrency.set(6)
+    let tasks = (0..<6).map { task(PathBytes("wide\($0)")) }
+    for task in tasks { #expect(readAhead.offer(task)) }
+    let isEmpty = try await onThread { tasks.allSatisfy { $0.value().items.isEmpty } }
+    #expect(isEmpty)
+  }
+
   @Test func holdsABoundedNumberOfFoldersWhileItIsBusy() async throws {
     let (busy, free) = (Gate(), Gate())
     calls.on(
