@@ -27,8 +27,11 @@ enum CLI {
       usesPriorities: StandardStreams.isJournal(environment("JOURNAL_STREAM")))
     do {
       return try obey(
-        CommandLineParser(hasInput: { StandardStreams.hasInput }, environment: environment).parse(arguments),
-        environment)
+        CommandLineParser(
+          hasInput: { StandardStreams.hasInput },
+          configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
+          environment: environment
+        ).parse(arguments), environment)
     } catch let error as UsageError {
       diagnostics.print(error.text)
       return .exit(.usage)
@@ -43,7 +46,7 @@ enum CLI {
   }
 
   private static func obey(
-    _ request: Request, _ environment: (String) -> PathBytes?
+    _ request: Request, _ environment: @escaping (String) -> PathBytes?
   ) throws -> Ending {
     let help = HelpText(table: .standard)
     switch request {
@@ -71,6 +74,7 @@ enum CLI {
       case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()
       case .doctor: return try DoctorCommand(parsed, environment: environment).obey()
       case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()
+      case .config: return try ConfigCommand(parsed, environment: environment).obey()
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)
     case .version: return try show(Version.text)

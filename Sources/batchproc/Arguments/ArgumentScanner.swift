@@ -86,14 +86,6 @@ struct ArgumentScanner {
     return try given(option, syntax, value, name: name)
   }
 
-  /// The value that the environment gives to an option; `name` is the variable's.
-  func fromEnvironment(
-    _ option: OptionSpec, _ value: PathBytes, name: String
-  ) throws(UsageError) -> ParsedCommand.GivenOption? {
-    guard let syntax = option.syntax else { return nil }
-    return try given(option, syntax, value, name: "the environment variable '\(name)'")
-  }
-
   private func given(
     _ option: OptionSpec, _ syntax: ValueSyntax, _ value: PathBytes, name: String
   ) throws(UsageError) -> ParsedCommand.GivenOption {

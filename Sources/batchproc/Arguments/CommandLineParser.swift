@@ -6,37 +6,48 @@ struct CommandLineParser {
   let table: CommandTable
   /// The value of an environment variable; nil when it is not set.
   let environment: (String) -> PathBytes?
+  /// Called when a command is run.
+  let configuration: () throws(UsageError) -> Configuration
 
   /// Whether standard input may be meant where no path is given: a pipe, a socket or a regular file.
   let hasInput: () -> Bool
 
   init(
     table: CommandTable = .standard, hasInput: @escaping () -> Bool = { false },
+    configuration: @escaping () throws(UsageError) -> Configuration = { .empty },
     environment: @escaping (String) -> PathBytes?
   ) {
     self.table = table
     self.hasInput = hasInput
+    self.configuration = configuration
     self.environment = environment
   }
 
   /// - Parameter arguments: without the name of the program.
   func parse(_ arguments: [PathBytes]) throws(UsageError) -> Request {
     var scanner = ArgumentScanner(arguments[...], options: table.rootOptions, command: nil)
+    var readsFiles = true
     while let element = try scanner.next() {
       switch element {
       case .option(let option):
         if let request = request(for: option, in: nil) { return request }
+        if option.id == .config { readsFiles = option.value == .flag(true) }
+        if option.id == .profile, case .bytes(let name) = option.value {
+          let profile = try (readsFiles ? configuration() : .empty).profile(named: name)
+          return try parse(scanner.rest, of: profile.command, readsFiles: readsFiles, profile)
+        }
       case .operand("help"):
         return .help(try scanner.rest.first.map { topic throws(UsageError) in try command(named: topic) })
       case .operand(let name):
-        return try parse(scanner.rest, of: try command(named: name))
+        return try parse(scanner.rest, of: try command(named: name), readsFiles: readsFiles)
       }
     }
     return .help(nil)
   }
 
   private func parse(
-    _ arguments: ArraySlice<PathBytes>, of command: CommandSpec
+    _ arguments: ArraySlice<PathBytes>, of command: CommandSpec, readsFiles: Bool,
+    _ profile: ConfigurationFile.Profile? = nil
   ) throws(UsageError) -> Request {
     var scanner = ArgumentScanner(arguments, options: command.options, command: command)
     var given: [ParsedCommand.GivenOption] = []
@@ -50,13 +61,12 @@ struct CommandLineParser {
         operands.append(path)
       }
     }
-    for option in command.options {
-      guard let name = option.environment, !given.contains(where: { $0.id == option.id }) else { continue }
-      if option.id == .maxConcurrency, given.contains(where: { $0.id == .threads }) { continue }
-      // A variable that is set to nothing counts as not set.
-      guard let value = environment(name), !value.isEmpty else { continue }
-      if let option = try scanner.fromEnvironment(option, value, name: name) { given.append(option) }
-    }
+    let named = Set(given.map(\.id))
+    // Only now: help is shown whatever the files hold.
+    let settings = try (readsFiles ? configuration() : .empty)
+      .settings(for: command, profile: profile, environment: environment) { named.contains($0) }
+    given = settings.map(\.option) + given
+    if operands.isEmpty, let profile { operands = profile.operands }
     if let archive = given.last(where: { $0.id == .archiveFile }), case .bytes(let path) = archive.value {
       operands.insert(path, at: 0)
     }

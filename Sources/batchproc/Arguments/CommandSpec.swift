@@ -2,7 +2,7 @@
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
   case audit, backup, snapshots, restore, prune, drill, schedule
-  case tune, doctor
+  case tune, doctor, config
 }
 
 /// The one declaration of a command.

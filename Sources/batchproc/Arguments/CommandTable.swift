@@ -9,9 +9,13 @@ struct CommandTable: Sendable {
     abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
     commands: [
       .hash, .check, .compress, .decompress, .cat, .test, .archive, .list, .extract, .verify, .audit, .backup,
-      .snapshots, .restore, .prune, .drill, .schedule, .tune, .doctor,
+      .snapshots, .restore, .prune, .drill, .schedule, .tune, .doctor, .config,
     ],
     rootOptions: [
+      .profile,
+      OptionSpec(
+        .config, "config", kind: .invertible(initially: true), default: "--config",
+        help: "Obey the configuration files; see 'batchproc help config'."),
       OptionSpec(
         .generateCompletionScript, "generate-completion-script",
         kind: .single(.choice(Shell.allCases.map(\.rawValue))), value: "shell",

@@ -1,6 +1,7 @@
 /// The identity of an option: what code asks for, whatever the option is called on the command line.
 enum OptionID: String, Sendable, Hashable, CaseIterable {
   // General
+  case config, profile
   case help, version, generateCompletionScript, generateManual, dumpHelp
   // Scheduling
   case maxConcurrency, threads, stride, maxOpenFiles, maxMemory, maxLoad, control, qos

@@ -9,7 +9,7 @@ struct ParsedCommand: Sendable {
   }
 
   let command: CommandSpec
-  /// In the order given; values from the environment come last.
+  /// What configuration and environment give, then the command line in its order.
   let given: [GivenOption]
   let operands: [PathBytes]
 

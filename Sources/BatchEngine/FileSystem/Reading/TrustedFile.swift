@@ -1,0 +1,76 @@
+import Glibc
+
+/// Files that say what a program does, and are obeyed only when nobody else can have written them.
+package struct TrustedFile {
+  /// The effective user of the process.
+  let user: UInt32
+  let calls: any FileSystemCalls
+
+  package init(user: UInt32 = geteuid(), calls: any FileSystemCalls = LinuxCalls()) {
+    self.user = user
+    self.calls = calls
+  }
+
+  /// Reads a file of at most 1 MiB; nil when there is none.
+  ///
+  /// - Parameter isPersonal: a folder that may not be searched holds no file for this user: it is that of
+  ///   another one, from before a change of users.
+  /// - Throws: the error of a system call; `.malformed` for what is no regular file, or is too large; `.unreadable`
+  ///   for a file that others can write or replace.
+  package func read(_ path: PathBytes, isPersonal: Bool) throws(BatchError) -> [UInt8]? {
+    let opened = path.withCString { calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOCTTY | O_NONBLOCK) }
+    if opened == -ENOENT || opened == -ENOTDIR || (opened == -EACCES && isPersonal) { return nil }
+    guard opened >= 0 else { throw .syscall("open", errno: -opened, path: path) }
+    let file = Descriptor(owning: opened)
+    let status: FileStatus
+    do { status = try calls.status(of: file) } catch { throw error.at(path) }
+    guard status.kind == .regular else { throw BatchError(.malformed, "is no regular file", path: path) }
+    if let reason = distrust(of: status) {
+      throw BatchError(.unreadable, "is refused, since \(reason)", path: path)
+    }
+    for folder in [path.parent, try target(of: path).parent] {
+      if let reason = distrust(of: try folderStatus(folder)) {
+        throw BatchError(.unreadable, "is refused, since \(reason)", path: folder)
+      }
+    }
+    do { return try content(of: file) } catch { throw error.at(path) }
+  }
+
+  /// Why what stands in a file or folder may be somebody else's; nil when it is that of the user or of root.
+  func distrust(of status: FileStatus) -> String? {
+    if status.owner != 0, status.owner != user { return "it belongs to another user" }
+    return status.mode & (S_IWGRP | S_IWOTH) == 0 ? nil : "other users may write to it"
+  }
+
+  private func folderStatus(_ path: PathBytes) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw) }
+    guard result == 0 else { throw .syscall("read the status", errno: -result, path: path) }
+    return FileStatus(raw)
+  }
+
+  /// Where links lead to.
+  private func target(of path: PathBytes) throws(BatchError) -> PathBytes {
+    guard let resolved = path.withCString({ realpath($0, nil) }) else {
+      throw .syscall("resolve", errno: errno, path: path)
+    }
+    defer { free(resolved) }
+    return PathBytes(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
+  }
+
+  private static let limit = 1 << 20
+
+  private func content(of file: borrowing Descriptor) throws(BatchError) -> [UInt8] {
+    var content: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 16_384)
+    while true {
+      let count = chunk.withUnsafeMutableBytes { calls.read(file.raw, into: $0) }
+      guard count >= 0 else { throw .syscall("read", errno: Int32(clamping: -count)) }
+      if count == 0 { return content }
+      content += chunk[..<count]
+      guard content.count <= Self.limit else {
+        throw BatchError(.malformed, "is larger than \(Self.limit) bytes")
+      }
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import BatchEngine
+
+/// What files and variables say of options.
+struct Configuration: Sendable {
+  /// The lowest first: what a later one says of an option takes the place of what earlier ones say.
+  let files: [ConfigurationFile]
+
+  static let empty = Configuration(files: [])
+
+  /// Reads the files that are there.
+  ///
+  /// - Parameters:
+  ///   - system: the file for all users.
+  ///   - environment: tells where the file of the user is: `$XDG_CONFIG_HOME/batchproc/config`, or below `~/.config`.
+  /// - Throws: when a file cannot be read, can be written by others, or holds what is not valid.
+  static func read(
+    system: PathBytes = "/etc/batchproc.conf", environment: (String) -> PathBytes?,
+    trust: TrustedFile = TrustedFile(), table: CommandTable = .standard
+  ) throws(UsageError) -> Configuration {
+    var files: [ConfigurationFile] = []
+    if let content = try content(of: system, isPersonal: false, trust) {
+      files.append(try ConfigurationFile(content, at: system, table: table))
+    }
+    if let path = personal(environment), let content = try content(of: path, isPersonal: true, trust) {
+      files.append(try ConfigurationFile(content, at: path, table: table))
+    }
+    return Configuration(files: files)
+  }
+
+  /// The profile of a name; that of the last file which has one.
+  func profile(named name: PathBytes) throws(UsageError) -> ConfigurationFile.Profile {
+    let profiles = files.reversed().flatMap(\.profiles)
+    if let profile = profiles.first(where: { $0.name.utf8.elementsEqual(name.bytes) }) { return profile }
+    let hint = Suggestion.nearest(to: name.bytes, among: profiles.map(\.name)).map {
+      ". Did you mean \(quote(PathBytes($0)))?"
+    }
+    throw UsageError("Unknown profile \(quote(name))\(hint ?? "")", in: nil)
+  }
+
+  /// What holds for a command where its command line says nothing, in order: general rows, those of the command,
+  /// file by file, then variables, then the profile.
+  ///
+  /// - Parameters:
+  ///   - isGiven: whether the command line has the option: what else is said of it is not looked at.
+  ///   - environment: the value of a variable; nil when it is not set. Set to nothing counts as not set.
+  func settings(
+    for command: CommandSpec, profile: ConfigurationFile.Profile? = nil,
+    environment: (String) -> PathBytes?, except isGiven: (OptionID) -> Bool = { _ in false }
+  ) throws(UsageError) -> [Setting] {
+    var settings = Layers()
+    for file in files {
+      for rows in [file.general, file.commands[command.id] ?? []] {
+        settings.put(try self.settings(rows, command, isGiven) { .file($0.place) })
+      }
+    }
+    settings.put(try variables(of: command, environment, isGiven))
+    if let profile {
+      settings.put(try self.settings(profile.rows, command, isGiven) { .profile(profile.name, $0.place) })
+    }
+    return settings.all
+  }
+
+  /// Each layer hides what those below it say of its options.
+  private struct Layers {
+    private(set) var all: [Setting] = []
+
+    mutating func put(_ layer: [Setting]) {
+      let hidden = Set(layer.map(\.option.id))
+      all.removeAll { hidden.contains($0.option.id) }
+      all += layer
+    }
+  }
+
+  private func settings(
+    _ rows: [ConfigurationFile.Row], _ command: CommandSpec, _ isGiven: (OptionID) -> Bool,
+    source: (ConfigurationFile.Row) -> Setting.Source
+  ) throws(UsageError) -> [Setting] {
+    var settings: [Setting] = []
+    for row in rows {
+      guard let option = command.settable(row.key), !isGiven(option.spec.id) else { continue }
+      if let setting = try row.setting(in: command, source: source(row)) { settings.append(setting) }
+    }
+    return settings
+  }
+
+  private func variables(
+    of command: CommandSpec, _ environment: (String) -> PathBytes?, _ isGiven: (OptionID) -> Bool
+  ) throws(UsageError) -> [Setting] {
+    var settings: [Setting] = []
+    for option in command.settableOptions where !isGiven(option.id) {
+      let name = option.variable
+      guard let value = environment(name), !value.isEmpty else { continue }
+      guard option.mayHoldForEveryRun else {
+        throw UsageError(
+          "The environment variable '\(name)' is not obeyed: please give '--\(option.long[0])', or use a profile.",
+          in: command)
+      }
+      do throws(ValueSyntax.Mismatch) {
+        settings.append(Setting(option: try option.given(value), text: value, source: .variable(name)))
+      } catch {
+        throw UsageError(
+          "The value \(quote(value)) is invalid for the environment variable '\(name)'. \(error.sentence)",
+          in: command)
+      }
+    }
+    return settings
+  }
+
+  private static func personal(_ environment: (String) -> PathBytes?) -> PathBytes? {
+    if let folder = environment("XDG_CONFIG_HOME"), folder.isAbsolute {
+      return folder.appending("batchproc/config".utf8)
+    }
+    guard let home = environment("HOME"), home.isAbsolute else { return nil }
+    return home.appending(".config/batchproc/config".utf8)
+  }
+
+  private static func content(
+    of path: PathBytes, isPersonal: Bool, _ trust: TrustedFile
+  ) throws(UsageError) -> [UInt8]? {
+    do throws(BatchError) {
+      return try trust.read(path, isPersonal: isPersonal)
+    } catch {
+      let place = TerminalText.string((error.path ?? path).bytes)
+      let reason = error.systemMessage.map { ": \($0)" } ?? ""
+      throw UsageError("\(place): \(error.message)\(reason) ('--no-config' reads no configuration)", in: nil)
+    }
+  }
+}
