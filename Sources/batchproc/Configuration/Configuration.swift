@@ -89,6 +89,7 @@ struct Configuration: Sendable {
     var settings: [Setting] = []
     for option in command.settableOptions where !isGiven(option.id) {
       let name = option.variable
+      guard !Self.variablesOfHooks.contains(name) else { continue }
       guard let value = environment(name), !value.isEmpty else { continue }
       guard option.mayHoldForEveryRun else {
         throw UsageError(
@@ -105,6 +106,10 @@ struct Configuration: Sendable {
     }
     return settings
   }
+
+  /// What hooks of backups get, and the commands that these start.
+  private static let variablesOfHooks: Set<String> = Set(
+    ["HOOK", "SET", "DIR", "STATUS", "OUTCOME", "SNAPSHOT"].map { "BATCHPROC_" + $0 })
 
   private static func personal(_ environment: (String) -> PathBytes?) -> PathBytes? {
     if let folder = environment("XDG_CONFIG_HOME"), folder.isAbsolute {

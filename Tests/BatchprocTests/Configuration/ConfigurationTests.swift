@@ -137,6 +137,10 @@ import Testing
     #expect(try parsed(["hash", "--force", "x"], .empty, ["BATCHPROC_FORCE": "true"]).flag(.force))
   }
 
+  @Test func leavesTheVariablesOfHooksAlone() throws {
+    #expect(try parsed(["check", "x"], .empty, ["BATCHPROC_STATUS": "3"]).given.isEmpty)
+  }
+
   /// No two options of a command share a variable or a key.
   @Test(arguments: CommandTable.standard.commands)
   func givesEachOptionItsVariable(command: CommandSpec) {
