@@ -13,7 +13,7 @@ RELEASE := .build/release/batchproc
 CAMPAIGNS := ^EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|CompressKill|IndexedArchive)Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
-.PHONY: help demo release test campaign faults tsan lint format bench install clean
+.PHONY: help demo release test campaign faults tsan lint format bench install uninstall deb dist clean
 
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
@@ -24,11 +24,13 @@ help:
 	@echo 'make lint     style of every Swift file; make format mends it'
 	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
 	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make uninstall  with the same PREFIX and DESTDIR'
+	@echo 'make deb      a Debian package in .build/packages; make dist a tarball with its manifest'
 	@echo 'make clean    remove what was built and the generated samples'
 
 release:
 	@scripts/bootstrap.sh build
-	swift build -c release --static-swift-stdlib --product batchproc \
+	swift build -c release --static-swift-stdlib --disable-local-rpath --product batchproc \
 	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static")
 
 demo: release
@@ -68,17 +70,31 @@ bench: release
 $(RELEASE):
 	$(MAKE) release
 
+MAN := $(DESTDIR)$(PREFIX)/share/man/man1
+DOC := $(DESTDIR)$(PREFIX)/share/doc/batchproc
+BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+
 install: $(RELEASE)
-	install -d $(DESTDIR)$(PREFIX)/{bin,share/man/man1,share/doc/batchproc} \
-	  $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+	install -d $(DESTDIR)$(PREFIX)/bin $(MAN) $(DOC) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
 	install -s -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/batchproc
-	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/batchproc/
-	$(RELEASE) --experimental-generate-man >$(DESTDIR)$(PREFIX)/share/man/man1/batchproc.1
-	$(RELEASE) --generate-completion-script bash \
-	  >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/batchproc
-	$(RELEASE) --generate-completion-script zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_batchproc
-	$(RELEASE) --generate-completion-script fish \
-	  >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/batchproc.fish
+	install -m 644 LICENSE README.md CHANGELOG.md $(DOC)/
+	$(RELEASE) --experimental-generate-man | install -m 644 /dev/stdin $(MAN)/batchproc.1
+	for command in $$($(RELEASE) --help | sed -n '/^SUBCOMMANDS/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
+	  $(RELEASE) --experimental-generate-man $$command | install -m 644 /dev/stdin $(MAN)/batchproc-$$command.1; \
+	done
+	$(RELEASE) --generate-completion-script bash | install -m 644 /dev/stdin $(BASH_COMPLETIONS)/batchproc
+	$(RELEASE) --generate-completion-script zsh | install -m 644 /dev/stdin $(ZSH_COMPLETIONS)/_batchproc
+	$(RELEASE) --generate-completion-script fish | install -m 644 /dev/stdin $(FISH_COMPLETIONS)/batchproc.fish
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/batchproc $(MAN)/batchproc.1 $(MAN)/batchproc-*.1 $(BASH_COMPLETIONS)/batchproc \
+	  $(ZSH_COMPLETIONS)/_batchproc $(FISH_COMPLETIONS)/batchproc.fish $(DOC)/{LICENSE,README.md,CHANGELOG.md}
+	[ ! -d $(DOC) ] || rmdir --ignore-fail-on-non-empty $(DOC)
+
+deb dist: $(RELEASE)
+	scripts/package.sh $@ $(RELEASE)
 
 clean:
 	rm -rf .build samples/odd samples/logs/access.log

@@ -78,7 +78,9 @@ enum CLI {
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)
     case .version: return try show(Version.text)
-    case .manual: return try show(ManPage(table: .standard, version: Version.number).roff)
+    case .manual(let command):
+      let manual = ManPage(table: .standard, version: Version.number, date: Version.date)
+      return try show(command.map(manual.roff(of:)) ?? manual.roff)
     case .completions(let shell): return try show(shell.completionScript(for: .standard))
     case .dumpHelp: return try show(String(decoding: ToolInfo(table: .standard).json, as: UTF8.self))
     }

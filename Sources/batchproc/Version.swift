@@ -4,6 +4,8 @@ import BatchEngine
 /// What `--version` prints.
 enum Version {
   static let number = "0.1.0"
+  /// When it was made.
+  static let date = "2026-11-22"
 
   /// The program's version, then those of the libraries that it found at run time.
   static var text: String {

@@ -52,6 +52,26 @@ import Testing
     #expect(run.text == "")
   }
 
+  @Test("each command has a manual page, and make install puts it beside the others and takes it away again")
+  func installation() throws {
+    let page = try t.batchproc("--experimental-generate-man", "hash")
+    #expect(page.text.hasPrefix(#".TH BATCHPROC\-HASH 1 "#))
+    #expect(try t.batchproc("--experimental-generate-man", "hsh").status == 64)
+    let make = "make -s -C '\(Self.root.path)' RELEASE='\(Host.binary)' PREFIX=/usr DESTDIR=$PWD/root"
+    let install = try t.shell(
+      "umask 077; \(make) install; cd root && find usr -type f ! -perm -044 && find usr -type f")
+    #expect(install.status == 0, "\(install.errorText)")
+    let files = Set(install.text.split(separator: "\n").map(String.init))
+    let commands = try t.shell("$BP --help").text.matches(of: /\n  ([a-z]+) +[A-Z]/).map {
+      String($0.output.1)
+    }
+    #expect(commands.count > 10)
+    for command in commands { #expect(files.contains("usr/share/man/man1/batchproc-\(command).1")) }
+    #expect(files.contains("usr/bin/batchproc") && files.contains("usr/share/man/man1/batchproc.1"))
+    let removal = try t.shell("\(make) uninstall; find root -type f")
+    #expect(removal.status == 0 && removal.text == "", "\(removal.errorText)")
+  }
+
   @Test(
     "long options that the documents mention of batchproc exist",
     arguments: [

@@ -31,6 +31,10 @@ struct CommandLineParser {
       switch element {
       case .option(let option):
         if let request = request(for: option, in: nil) { return request }
+        if option.id == .generateManual {
+          guard case .operand(let name)? = try scanner.next() else { return .manual(nil) }
+          return .manual(try command(named: name))
+        }
         if option.id == .config { readsFiles = option.value == .flag(true) }
         if option.id == .profile, case .bytes(let name) = option.value {
           let profile = try (readsFiles ? configuration() : .empty).profile(named: name)
@@ -98,7 +102,6 @@ struct CommandLineParser {
     switch (option.id, option.value) {
     case (.help, _): .help(command)
     case (.version, _): .version
-    case (.generateManual, _): .manual
     case (.dumpHelp, _): .dumpHelp
     case (.generateCompletionScript, .choice(let name)): Shell(rawValue: name).map(Request.completions)
     default: nil

@@ -20,7 +20,9 @@ struct CommandTable: Sendable {
         .generateCompletionScript, "generate-completion-script",
         kind: .single(.choice(Shell.allCases.map(\.rawValue))), value: "shell",
         help: "Print a completion script for a shell."),
-      OptionSpec(.generateManual, "experimental-generate-man", help: "Print the manual page as roff."),
+      OptionSpec(
+        .generateManual, "experimental-generate-man",
+        help: "Print the manual page as roff, or that of a command."),
       OptionSpec(
         .dumpHelp, "experimental-dump-help",
         help: "Print all commands and options as JSON, in the tool information format, version 0."),

@@ -1,12 +1,15 @@
-/// The manual page as roff (man(7)).
+/// The manual pages as roff (man(7)): one of everything, and one for each command.
 struct ManPage {
   let table: CommandTable
   /// Such as `1.2.0`.
   let version: String
+  /// When that version was made, as `2026-11-22`.
+  let date: String
 
+  /// batchproc(1).
   var roff: String {
     var lines = [
-      #".TH BATCHPROC 1 "" "batchproc \#(escaped(version))" "User Commands""#,
+      title("batchproc"),
       ".SH NAME", #"batchproc \- process directory trees in chunked parallel operations"#,
       ".SH SYNOPSIS",
     ]
@@ -21,15 +24,63 @@ struct ManPage {
       lines += [".SH \(group.title) OPTIONS"] + group.options.flatMap(option)
     }
     lines += [".SH ENVIRONMENT"] + environment.flatMap { item($0.name, $0.meaning) }
+    lines += [".SH FILES"] + ManPage.files.flatMap { item($0.name, $0.meaning) }
     lines += [".SH SIGNALS"] + ManPage.signals.flatMap { item($0.name, $0.meaning) }
-    lines += [".SH EXIT STATUS"]
-    lines += ExitStatus.allCases.flatMap { item(String($0.rawValue), $0.meaning) }
-    lines += [".SH EXAMPLES"]
-    for example in table.commands.flatMap(\.examples) {
-      lines += [".PP", escaped(example.meaning), ".PP", ".nf", ".RS", escaped(example.command), ".RE", ".fi"]
-    }
+    lines += exitStatus + examples(table.commands.flatMap(\.examples))
+    lines += [".SH SEE ALSO", references(table.commands.map { "batchproc-\($0.name)" })]
     return lines.joined(separator: "\n") + "\n"
   }
+
+  /// batchproc-hash(1) and so on.
+  func roff(of command: CommandSpec) -> String {
+    let name = "batchproc-\(command.name)"
+    var lines = [
+      title(name), ".SH NAME", #"\#(escaped(name)) \- \#(escaped(summary(of: command)))"#,
+      ".SH SYNOPSIS", synopsis(of: command), ".SH DESCRIPTION", escaped(command.abstract),
+    ]
+    for paragraph in command.discussion { lines += [".PP", escaped(paragraph)] }
+    lines += [".SH ARGUMENTS"]
+    for operand in command.operands {
+      lines += [".TP", #"\fI\#(escaped(operand.name))\fR"#, escaped(operand.help)]
+    }
+    for group in command.groups { lines += [".SH \(group.title)"] + group.options.flatMap(option) }
+    lines += [
+      ".SH ENVIRONMENT", escaped("Options may stand in variables and files too; see batchproc-config(1)."),
+    ]
+    lines += exitStatus + examples(command.examples)
+    return (lines + [".SH SEE ALSO", references(["batchproc", "batchproc-config"])]).joined(separator: "\n")
+      + "\n"
+  }
+
+  private func title(_ name: String) -> String {
+    #".TH \#(escaped(name.uppercased())) 1 "\#(date)" "batchproc \#(escaped(version))" "User Commands""#
+  }
+
+  private func references(_ names: [String]) -> String {
+    names.map { #"\fB\#(escaped($0))\fR(1)"# }.joined(separator: ",\n")
+  }
+
+  /// The abstract as the line of apropos(1): no capital at its start, no full stop.
+  private func summary(of command: CommandSpec) -> String {
+    command.abstract.prefix(1).lowercased() + command.abstract.dropFirst().dropLast()
+  }
+
+  private var exitStatus: [String] {
+    [".SH EXIT STATUS"] + ExitStatus.allCases.flatMap { item(String($0.rawValue), $0.meaning) }
+  }
+
+  private func examples(_ examples: [CommandSpec.Example]) -> [String] {
+    guard !examples.isEmpty else { return [] }
+    let blocks = examples.map { example in
+      [escaped(example.meaning), ".PP", ".nf", ".RS", escaped(example.command), ".RE", ".fi"]
+    }
+    return [".SH EXAMPLES"] + blocks.joined(separator: [".PP"])
+  }
+
+  private static let files: [(name: String, meaning: String)] = [
+    ("/etc/batchproc.conf", "The configuration of all users; see batchproc-config(1)."),
+    ("~/.config/batchproc/config", "The configuration of a user, or where XDG_CONFIG_HOME says."),
+  ]
 
   /// Groups that several commands share, each once, with all options that any of them has there.
   private var sharedGroups: [CommandSpec.Group] {
@@ -52,6 +103,7 @@ struct ManPage {
       variables.append((name, "Value of --\(option.long[0]) where that option is absent."))
     }
     return options + [
+      ("BATCHPROC_*", "Values of other options in the same way; see batchproc-config(1)."),
       ("NO_COLOR", "When not empty, messages have no colour unless --color always is given."),
       ("TERM", "When dumb or not set, there is neither colour nor a progress bar by default."),
     ]

@@ -4,7 +4,8 @@ enum Request: Sendable {
   /// Help about a command, or about all when nil.
   case help(CommandSpec?)
   case version
-  case manual
+  /// The manual page of a command, or of all when nil.
+  case manual(CommandSpec?)
   case completions(Shell)
   /// All commands and options as JSON.
   case dumpHelp

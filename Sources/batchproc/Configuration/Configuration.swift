@@ -15,7 +15,7 @@ struct Configuration: Sendable {
   /// - Throws: when a file cannot be read, can be written by others, or holds what is not valid.
   static func read(
     system: PathBytes = "/etc/batchproc.conf", environment: (String) -> PathBytes?,
-    trust: TrustedFile = TrustedFile(), table: CommandTable = .standard
+    trust: TrustedFile = TrustedFile(calls: LinuxCalls()), table: CommandTable = .standard
   ) throws(UsageError) -> Configuration {
     var files: [ConfigurationFile] = []
     if let content = try content(of: system, isPersonal: false, trust) {

@@ -14,7 +14,7 @@ import Testing
     try t.file("d/config", "text")
     try t.setMode("d/config", 0o600)
     try t.setMode("d", 0o755)
-    file = TrustedFile()
+    file = TrustedFile(calls: LinuxCalls())
   }
 
   private func refusal(_ name: PathBytes, by trust: TrustedFile? = nil) -> BatchError? {
@@ -43,13 +43,13 @@ import Testing
   }
 
   @Test func refusesWhatIsAnotherUsers() throws {
-    let other = TrustedFile(user: geteuid() &+ 1)
+    let other = TrustedFile(user: geteuid() &+ 1, calls: LinuxCalls())
     if geteuid() == 0 {
       // Of root, whom everybody trusts.
       #expect(refusal("d/config", by: other) == nil)
       _ = t.path("d/config").withCString { chown($0, 4321, 4321) }
       #expect(refusal("d/config")?.message == "is refused, since it belongs to another user")
-      #expect(refusal("d/config", by: TrustedFile(user: 4321)) == nil)
+      #expect(refusal("d/config", by: TrustedFile(user: 4321, calls: LinuxCalls())) == nil)
     } else {
       #expect(refusal("d/config", by: other)?.message == "is refused, since it belongs to another user")
     }

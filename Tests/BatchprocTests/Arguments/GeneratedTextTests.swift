@@ -10,7 +10,7 @@ import Testing
   static let table = CommandTable.standard
   static let commands = table.commands
   private let help = HelpText(table: table)
-  private let manual = ManPage(table: table, version: "1.2.3").roff
+  private let manual = ManPage(table: table, version: "1.2.3", date: "2026-01-31").roff
 
   @Test(arguments: commands)
   func helpHoldsEveryOption(command: CommandSpec) {
@@ -65,6 +65,27 @@ import Testing
     #expect(page.status == 0)
     #expect(page.errorText == "")
     #expect(page.text.contains("EXIT STATUS"))
+  }
+
+  @Test(arguments: commands)
+  func eachCommandHasItsPage(command: CommandSpec) throws {
+    let page = ManPage(table: GeneratedTextTests.table, version: "1.2.3", date: "2026-01-31").roff(
+      of: command)
+    for spelling in command.options.flatMap(\.spellings) {
+      #expect(page.contains("\\fB\(spelling.replacing("-", with: "\\-"))\\fR"), "\(spelling)")
+    }
+    #expect(page.hasPrefix(#".TH BATCHPROC\-\#(command.name.uppercased()) 1 "2026-01-31" "batchproc 1.2.3""#))
+    for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"] {
+      #expect(page.contains("\n.SH \(heading)\n"))
+    }
+  }
+
+  @Test(arguments: [nil] + commands.map(Optional.some))
+  func manualPassesTheLinter(command: CommandSpec?) throws {
+    let pages = ManPage(table: GeneratedTextTests.table, version: "1.2.3", date: "2026-01-31")
+    let roff = command.map(pages.roff(of:)) ?? pages.roff
+    let lint = try Outcome(of: ["mandoc", "-Tlint", "-Wwarning"], input: Array(roff.utf8))
+    #expect(lint.text == "" && lint.errorText == "" && lint.status == 0)
   }
 
   @Test(arguments: Shell.allCases)

@@ -6,7 +6,7 @@ package struct TrustedFile {
   let user: UInt32
   let calls: any FileSystemCalls
 
-  package init(user: UInt32 = geteuid(), calls: any FileSystemCalls = LinuxCalls()) {
+  package init(user: UInt32 = geteuid(), calls: any FileSystemCalls) {
     self.user = user
     self.calls = calls
   }

@@ -1,0 +1,83 @@
+#!/bin/bash
+# Makes a package of the built program in .build/packages, and prints its name.
+# usage: scripts/package.sh deb|dist BINARY
+set -euo pipefail
+umask 022
+cd "$(dirname "$0")/.."
+
+kind=$1 binary=$(realpath "$2")
+# The one place where the version stands.
+version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
+date=$(sed -n 's/.*static let date = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
+machine=$(uname -m)
+maintainer='The authors of batchproc <batchproc@localhost.localdomain>'
+out=$PWD/.build/packages
+mkdir -p "$out"
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+chmod 755 "$stage"
+
+make_dist() {
+  local name=batchproc-$version-linux-$machine
+  make -s install RELEASE="$binary" DESTDIR="$stage" PREFIX="/$name"
+  install -m 644 samples/batchproc.conf "$stage/$name/share/doc/batchproc/"
+  (cd "$stage/$name" && "$binary" --no-config hash -q -o SHA256SUMS bin share)
+  "$binary" --no-config archive -q --force --reproducible --mtime "$date" --verify -o "$out/$name.tar.gz" -C "$stage" "$name"
+  echo "$out/$name.tar.gz"
+}
+
+make_deb() {
+  local architecture root=$stage/root
+  architecture=$(dpkg --print-architecture)
+  make -s install RELEASE="$binary" DESTDIR="$root" PREFIX=/usr
+  local doc=$root/usr/share/doc/batchproc
+  # zsh looks elsewhere on Debian.
+  mkdir -p "$root/usr/share/zsh/vendor-completions"
+  mv "$root/usr/share/zsh/site-functions/_batchproc" "$root/usr/share/zsh/vendor-completions/"
+  rmdir "$root/usr/share/zsh/site-functions"
+  gzip -9n "$root"/usr/share/man/man1/*.1 "$doc/CHANGELOG.md"
+  printf 'batchproc (%s) stable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n -- %s  %s\n' \
+    "$version" "$maintainer" "$(date -uRd "$date")" | gzip -9n >"$doc/changelog.gz"
+  {
+    echo 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/'
+    echo 'Upstream-Name: batchproc'
+    echo
+    echo 'Files: *'
+    echo 'Copyright: 2026 the authors of batchproc'
+    echo 'License: Apache-2.0'
+    echo " On Debian systems the text is in /usr/share/common-licenses/Apache-2.0."
+  } >"$doc/copyright"
+  rm "$doc/LICENSE"
+  install -d "$root/lib/systemd/system" "$root/etc" "$root/DEBIAN"
+  install -m 644 samples/cron/batchproc@.{service,timer} "$root/lib/systemd/system/"
+  # The sample says how it is written; nothing of it holds before somebody takes the marks away.
+  sed 's/^\([^#]\)/# \1/' samples/batchproc.conf >"$root/etc/batchproc.conf"
+  echo /etc/batchproc.conf >"$root/DEBIAN/conffiles"
+  local depends
+  depends=$(mkdir -p "$stage/debian" && cd "$stage" && : >debian/control \
+    && dpkg-shlibdeps -O "root/usr/bin/batchproc" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+  cat >"$root/DEBIAN/control" <<CONTROL
+Package: batchproc
+Version: $version
+Architecture: $architecture
+Maintainer: $maintainer
+Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f1)
+Depends: $depends
+Section: utils
+Priority: optional
+Description: hash, compress, archive and back up directory trees in parallel
+ Walks directory trees and hashes, compresses, archives and backs up what it
+ finds, in chunked parallel operations. Everything that it writes is in the
+ standard formats of sha256sum, gzip, zstd, xz and tar.
+CONTROL
+  (cd "$root" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
+  SOURCE_DATE_EPOCH=$(date -ud "$date" +%s) dpkg-deb --root-owner-group -Zxz --build "$root" \
+    "$out/batchproc_${version}_$architecture.deb" >/dev/null
+  echo "$out/batchproc_${version}_$architecture.deb"
+}
+
+case $kind in
+  deb) make_deb ;;
+  dist) make_dist ;;
+  *) echo "package: unknown kind '$kind' (deb, dist)" >&2; exit 64 ;;
+esac
