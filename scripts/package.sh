@@ -10,7 +10,7 @@ kind=$1 binary=$(realpath "$2")
 version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
 date=$(sed -n 's/.*static let date = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
 machine=$(uname -m)
-maintainer='The authors of batchproc <batchproc@localhost.localdomain>'
+maintainer='The authors of batchproc <batchproc@example.org>'
 out=$PWD/.build/packages
 mkdir -p "$out"
 stage=$(mktemp -d)
