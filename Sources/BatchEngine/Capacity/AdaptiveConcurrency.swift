@@ -22,10 +22,12 @@ package struct AdaptiveConcurrency: Sendable {
     package var running: Int
     /// Whether others would begin if they might: when not, and fewer run than may, the rate says nothing of their number.
     package var hasMore: Bool
+    /// Operations that exist and have not begun.
+    package var waiting: Int
 
     package init(
       time: Duration, files: Int, bytes: Int64, processorTime: Duration, waitingTime: Duration = .zero,
-      running: Int, hasMore: Bool
+      running: Int, hasMore: Bool, waiting: Int = 0
     ) {
       self.time = time
       self.files = files
@@ -34,6 +36,7 @@ package struct AdaptiveConcurrency: Sendable {
       self.waitingTime = waitingTime
       self.running = running
       self.hasMore = hasMore
+      self.waiting = waiting
     }
   }
 
@@ -67,6 +70,8 @@ package struct AdaptiveConcurrency: Sendable {
   private static let climbGain = 0.35
   /// A step down that keeps this part of the rate is taken.
   private static let keptRate = 0.97
+  /// Rates that are so near to each other are taken for equal when nothing is to be lost.
+  private static let levelRate = 0.92
   /// Below this part of the best rate there is no use in going on downwards.
   private static let worthLess = 0.85
   /// A rate that leaves these bounds around the one before is that of another device.
@@ -100,6 +105,10 @@ package struct AdaptiveConcurrency: Sendable {
   private var nextProbe = 0.0
   private var probesUp = false
   private var hasGrown = false
+  /// Whether more operations were found to be as fast as those of the base.
+  private var isLevel = false
+  /// The smallest number that was found slower than fewer.
+  private var slower = Int.max
   private var interval = AdaptiveConcurrency.probeInterval
   /// Windows in a row whose rate was out of bounds.
   private var deviations = 0
@@ -146,6 +155,7 @@ package struct AdaptiveConcurrency: Sendable {
     let elapsed = (reading.time - current.start.time) / .seconds(1)
     let computed = (reading.processorTime - current.start.processorTime) / .seconds(1)
     let waited = (reading.waitingTime - current.start.waitingTime) / .seconds(1)
+    if let reason = finish(reading, now) { return reason }
     let demanded = computed + min(max(0, waited), Self.mostWaiting * computed)
     window = Window(start: reading, end: reading)
     let seconds = max(0.001, (current.end.time - current.start.time) / .seconds(1))
@@ -241,6 +251,8 @@ package struct AdaptiveConcurrency: Sendable {
       // Of so many operations at once one may be best.
       interval = Self.probeInterval
       let reason = move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
+      isLevel = gain >= Self.levelRate
+      if !isLevel { slower = min(slower, Int(factor * Double(base))) }
       // The first rate is also that of a walk that has just begun: it is measured again.
       if !hasGrown { reference = 0 }
       return reason
@@ -272,6 +284,8 @@ package struct AdaptiveConcurrency: Sendable {
     guard gain - 1 >= max(0.03, Self.climbGain * (factor - 1)) else {
       probed(gain, now)
       probesUp = false
+      isLevel = gain >= Self.levelRate
+      if !isLevel { slower = min(slower, Int(factor * Double(base))) }
       return move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
     }
     accept(rate)
@@ -290,6 +304,7 @@ package struct AdaptiveConcurrency: Sendable {
     }
     // The reference stays the better one, so that many small steps lose no more than one.
     let best = max(rate, reference)
+    isLevel = gain <= 1 / Self.levelRate
     accept(rate)
     reference = best
     interval = Self.probeInterval
@@ -308,6 +323,7 @@ package struct AdaptiveConcurrency: Sendable {
     deviations = ratio < Self.fallenRate || ratio > Self.risenRate ? deviations + 1 : 0
     if deviations >= 2 {
       deviations = 0
+      (isLevel, slower) = (false, .max)
       let isSoonAfterAnother = now < lastDeviation + Self.probeInterval / 2
       lastDeviation = now
       reference = rate
@@ -333,6 +349,19 @@ package struct AdaptiveConcurrency: Sendable {
     return move(to: up ? above : below, .probing(up: up), .probe, now)
   }
 
+  /// The last operations begin together where more are no slower: else the device has too few of them when the others have
+  /// ended.
+  private mutating func finish(_ reading: Reading, _ now: Double) -> ConcurrencyChange.Reason? {
+    guard phase == .holding, isLevel, !reading.hasMore, reading.waiting > 0, level < ceiling,
+      reading.waiting <= ceiling - level, level + reading.waiting < slower
+    else { return nil }
+    let reason = move(to: level + reading.waiting, .holding, .ending, now)
+    base = level
+    reference = 0
+    nextProbe = .infinity
+    return reason
+  }
+
   private var above: Int { max(level + 1, level + level / 3) }
   private var below: Int { max(1, min(level - 1, level * 3 / 4)) }
 
@@ -345,7 +374,8 @@ package struct AdaptiveConcurrency: Sendable {
   private mutating func probed(_ gain: Double, _ now: Double) {
     let lost = max(0, 1 - gain) * (Self.growthWindow + Self.holdWindow)
     interval = min(Self.longestProbeInterval, max(interval, Self.probeInterval, lost / Self.probeCost))
-    nextProbe = now + interval
+    // What a step down costs says nothing of one up.
+    nextProbe = now + (phase == .probing(up: false) && base < ceiling ? Self.probeInterval : interval)
   }
 
   private mutating func settle(_ now: Double) -> ConcurrencyChange.Reason? {

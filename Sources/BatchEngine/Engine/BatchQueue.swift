@@ -185,6 +185,7 @@ final class BatchQueue: Sendable {
         return
       }
       state.operations += 1
+      concurrency.note(unfinished: state.operations)
       state.items += operation.itemCount
       state.sinceCheckpoint += 1
     }
@@ -196,6 +197,7 @@ final class BatchQueue: Sendable {
     let concurrency = concurrency.current
     let isLow = state.withLock { state in
       state.operations -= 1
+      self.concurrency.note(unfinished: state.operations)
       state.items -= itemCount
       return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }

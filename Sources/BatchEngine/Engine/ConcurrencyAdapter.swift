@@ -72,6 +72,7 @@ final class ConcurrencyAdapter: Sendable {
     return AdaptiveConcurrency.Reading(
       time: ContinuousClock.now - start, files: progress.files, bytes: progress.bytes,
       processorTime: ProcessorTime.computed(), waitingTime: ProcessorTime.waited(),
-      running: concurrency.isSuspended ? 0 : concurrency.runningCount, hasMore: concurrency.hasMore)
+      running: concurrency.isSuspended ? 0 : concurrency.runningCount, hasMore: concurrency.hasMore,
+      waiting: max(0, concurrency.unfinishedCount - concurrency.runningCount))
   }
 }

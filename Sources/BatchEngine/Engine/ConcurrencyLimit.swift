@@ -28,6 +28,7 @@ public final class ConcurrencyLimit: Sendable {
   private let fixed = Atomic<Bool>(false)
   private let running = Atomic<Int>(0)
   private let more = Atomic<Bool>(true)
+  private let unfinished = Atomic<Int>(0)
   private let state: Mutex<State>
 
   /// - Parameter count: operations at once; less than 1 counts as 1.
@@ -53,6 +54,11 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether there are operations that would begin if they might, or the source may still have some: not so at its end, and
   /// while results wait for others.
   var hasMore: Bool { more.load(ordering: .relaxed) }
+
+  /// Operations that exist and have not ended.
+  var unfinishedCount: Int { unfinished.load(ordering: .relaxed) }
+
+  func note(unfinished count: Int) { unfinished.store(count, ordering: .relaxed) }
 
   func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
 

@@ -14,6 +14,8 @@ public struct ConcurrencyChange: Sendable, Hashable {
     case fewerSlower = "fewer_slower"
     case deviceSlower = "device_slower"
     case deviceFaster = "device_faster"
+    /// The last operations begin together, since more were no slower.
+    case ending
     /// The control file asks for it.
     case control
     /// The load of the machine is above the limit, or has fallen below it.

@@ -24,6 +24,7 @@ extension ConcurrencyChange.Reason {
     case .fewerSlower: "fewer operations were slower"
     case .deviceSlower: "the device became slower"
     case .deviceFaster: "the device became faster"
+    case .ending: "the last operations begin together"
     case .control: "the control file says so"
     case .load: "because of the load of the machine"
     }

@@ -123,7 +123,9 @@ private struct VirtualRun {
     #expect(controller.level == processors)
   }
 
-  @Test("Beside others, threads that compute get a part of a processor, and those that wait for a device wake late")
+  @Test(
+    "Beside others, threads that compute get a part of a processor, and those that wait for a device wake late"
+  )
   func sharesTheMachine() {
     func last(_ computed: Int, _ waited: Int) -> Int {
       var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
@@ -150,6 +152,22 @@ private struct VirtualRun {
           processorTime: .milliseconds(5 * turn), running: 1, hasMore: true))
     }
     #expect(controller.level == 1)
+  }
+
+  @Test("The last operations begin together where more are no slower, and only there", arguments: [1.0, 0.5])
+  func endsTogether(rateOfMore: Double) {
+    var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
+    var (files, reasons) = (0.0, [ConcurrencyChange.Reason]())
+    for turn in 0..<400 {
+      files += 10 * (controller.level > 2 ? rateOfMore : 1)
+      let reason = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(10 * turn), files: Int(files), bytes: 0, processorTime: .zero,
+          running: controller.level, hasMore: false, waiting: max(0, 22 - controller.level)))
+      if let reason { reasons.append(reason) }
+    }
+    #expect(reasons.contains(.ending) == (rateOfMore == 1))
+    #expect(controller.level == 22 || rateOfMore < 1, "\(reasons)")
   }
 
   @Test(arguments: [2, 3, 7, 20]) func isNeverAboveTheCeiling(ceiling: Int) {
