@@ -96,7 +96,8 @@ final class JSONReporter: Reporter {
         for (reason, count) in summary.counts.skippedByReason { line.add("skipped_" + reason.key, count) }
         line.add("changed", summary.counts.changed)
         line.add("bytes", summary.counts.byteCount)
-        for (count, word) in text.tallies { line.add(word, count) }
+        // The line has a type of its own.
+        for (count, word) in text.tallies { line.add(word == "type" ? "other_type" : word, count) }
         if let concurrency = summary.concurrency { line.add("concurrency", concurrency) }
         line.add("complete", summary.stopped == nil)
         line.add("seconds", stopwatch.seconds)
