@@ -10,7 +10,7 @@ ARGS ?=
 
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
-CAMPAIGNS := ^EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|CompressKill|IndexedArchive)Tests/
+CAMPAIGNS := ^(EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Retention)|BatchCoreTests\.BackupDays)Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
 .PHONY: help demo release test campaign faults tsan lint format bench install uninstall deb dist clean

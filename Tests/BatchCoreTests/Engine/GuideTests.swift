@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test func noTwoFoldersOfTheLibraryUseEachOther() throws {
-    let folders = ["Tuning", "Hashing", "Outputs", "Comparing", "Compression", "Archiving"]
+    let folders = ["Tuning", "Hashing", "Outputs", "Comparing", "Compression", "Archiving", "Backup"]
     var texts: [String: String] = [:]
     for folder in folders {
       texts[folder] = try Self.sources("Sources/BatchCore/\(folder)").map(\.text).joined(separator: "\n")
