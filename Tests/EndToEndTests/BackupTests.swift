@@ -257,6 +257,38 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
+  @Test("a clock that was set back changes no order", .enabled(if: Host.canPreload))
+  func clock() throws {
+    #expect(try backup(day: 5).status == 0)
+    try t.shell("echo new >src/new; rm src/a/1")
+    #expect(try backup(day: 2).status == 0)
+    // A second that has a name is counted up.
+    #expect(try backup(day: 2).status == 0)
+    try expectRestored()
+    let run = try t.shell(
+      "$BP snapshots --json set | grep -o '\"sequence\":[0-9]*' | tr '\n' ' '; $BP prune -q --keep-last 1 set; $BP snapshots --json set | grep -o '\"sequence\":[0-9]*'"
+    )
+    #expect(
+      run.text == "\"sequence\":1 \"sequence\":2 \"sequence\":3 \"sequence\":3\n",
+      "\(run.text)\(run.errorText)")
+    try expectRestored("", "again")
+  }
+
+  @Test(
+    "a signal ends the run by that signal, and leaves nothing",
+    arguments: [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGTERM)])
+  func signals(_ numbers: (sent: Int32, seen: Int32)) throws {
+    #expect(try backup().status == 0)
+    let before = t.names(in: "set")
+    try t.shell("seq 9000000 >src/huge")
+    let run = try t.start(["backup", "-q", "-l", "19", "--to", "set", "src"])
+    try #require(eventually { t.names(in: "set").count > before.count && run.handlesSignals })
+    run.signal(numbers.sent)
+    #expect(run.wait().ending == .signal(numbers.seen))
+    #expect(t.names(in: "set") == before)
+    #expect(t.content("set/.backup.lock") == [])
+  }
+
   @Test("killed at random moments, and then run again: the set is valid, and nothing is left over")
   func killed() throws {
     try t.shell("seq 300000 >src/a/big; head -c 3M /dev/urandom >src/z/noise")
