@@ -136,7 +136,13 @@ package final class BackupRun: Sendable {
   /// - Throws: `unwritable`; then there is no snapshot.
   package func complete() throws(BatchError) {
     try archive.finish()
-    try manifest.finish()
+    do throws(BatchError) {
+      try manifest.finish()
+    } catch {
+      // Without its manifest it is no part of a snapshot; the manifest is there when only its folder could not be synced.
+      if !exists(header.name.manifest) { _ = set.path(header.name.archive).withCString { unlink($0) } }
+      throw error
+    }
     try lock.note([])
   }
 
@@ -144,7 +150,13 @@ package final class BackupRun: Sendable {
   package func discard() {
     archive.discard()
     manifest.discard()
-    try? lock.note([])
+    // An archive that is there without a manifest is for the next run, which reads the note.
+    if !exists(header.name.archive) { try? lock.note([]) }
+  }
+
+  private func exists(_ file: PathBytes) -> Bool {
+    var raw = stat()
+    return set.path(file).withCString { lstat($0, &raw) } == 0
   }
 
   /// The first second from a moment on whose name nothing has: the clock may have been set back.

@@ -110,7 +110,7 @@ struct BackupCommand: Command {
   /// Reads the archive back, gives both files their names, and removes snapshots that are too old: operations of which
   /// each requires that the one before succeeded.
   private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> (
-    verified: Int?, Prune?
+    verified: Int?, Prune?, pruning: BatchError?
   ) {
     let naming = ResultOperation<Void> { _ in try backup.complete() }
     var readBack: ResultOperation<Int>?
@@ -134,7 +134,7 @@ struct BackupCommand: Command {
     queue.addOperations([readBack, naming, prune].compactMap { $0 }, waitUntilFinished: true)
     if naming.failure != nil { backup.discard() }
     try naming.value()
-    return (try readBack?.value(), try prune?.value())
+    return (try readBack?.value(), prune.flatMap { try? $0.value() }, prune?.failure)
   }
 
   private func finish(
@@ -148,15 +148,14 @@ struct BackupCommand: Command {
     }
     let verified: Int?
     let prune: Prune?
-    var failure: BatchError?
+    let failure: BatchError?
     do throws(BatchError) {
-      (verified, prune) = try complete(backup, content)
+      (verified, prune, failure) = try complete(backup, content)
     } catch {
-      guard error.code == .locked else { return session.endingBySignal ?? session.ending(after: error) }
-      // The snapshot is there; only old ones could not be removed.
-      (verified, prune, failure) = (nil, nil, error)
-      session.reporter.fatal(error)
+      return session.endingBySignal ?? session.ending(after: error)
     }
+    // The snapshot is there; only old ones could not be removed.
+    if let failure { session.reporter.fatal(failure) }
     report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
@@ -179,7 +178,10 @@ struct BackupCommand: Command {
     if session.cancellation.isCancelled {
       return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
     }
-    let status: ExitStatus = failure != nil ? .locked : counts.failed > 0 ? .someFailed : .success
+    let pruning: ExitStatus? = failure.map {
+      $0.code == .locked ? .locked : $0.code == .unwritable ? .outputIncomplete : .someFailed
+    }
+    let status: ExitStatus = pruning ?? (counts.failed > 0 ? .someFailed : .success)
     // The mail of cron says what there is all the same.
     if status != .success, common.quiet, !common.json {
       session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))
