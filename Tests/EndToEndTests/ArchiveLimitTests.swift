@@ -41,7 +41,7 @@ import Testing
       let run = try t.shell("ulimit -c 0; ulimit -n \(limit); $BP \(command)")
       #expect([0, 1, 3, 4, 5, 127].contains(run.status), "\(command): \(run.ending)")
       if run.status != 0 { #expect(!run.errors.isEmpty, "\(command)") }
-      if run.status == 1 { #expect(!t.exists("a.tar"), "\(command)") }
+      if run.status == 1, command.hasPrefix("archive") { #expect(!t.exists("a.tar"), "\(command)") }
     }
     if try t.shell("$BP extract -q --overwrite always -C o whole.tar.zst").status == 0 {
       #expect(try t.shell("diff -r t o/t").text == "")

@@ -128,6 +128,38 @@ import Testing
     }
   }
 
+  @Test("the examples of the README's first screen print what stands there, but for sizes and times")
+  func firstScreen() throws {
+    let root = Self.root.path
+    try t.shell(
+      "cp -r '\(root)/samples' s && cd s && ./make-odd-names.sh && ./make-log.sh && cp -r notes logs ..")
+    let page = try Self.document("README.md")
+    let block = page.split(separator: "Five examples, with what they print:")[1]
+      .split(separator: "There are also two Swift libraries")[0]
+    var commands: [String] = []
+    var expected: [[String]] = []
+    for line in block.split(separator: "\n") where line.hasPrefix("    ") {
+      if line.hasPrefix("    $ ") {
+        commands.append(String(line.dropFirst(6)))
+        expected.append([])
+      } else {
+        expected[expected.count - 1].append(Self.withoutNumbers(String(line.dropFirst(4))))
+      }
+    }
+    #expect(commands.count == 5)
+    for (command, rows) in zip(commands, expected) {
+      let run = try t.shell("batchproc() { \"$BP\" \"$@\"; }; \(command) 2>&1")
+      #expect(run.status == 0, "\(command): \(run.text)")
+      #expect(run.text.split(separator: "\n").map { Self.withoutNumbers(String($0)) } == rows, "\(command)")
+    }
+  }
+
+  /// Sizes and times depend on the machine; a rate is told of longer runs alone.
+  private static func withoutNumbers(_ line: String) -> String {
+    line.replacing(#/ \([0-9.]+ [KMG]?i?B/s\)/#, with: "")
+      .replacing(/[0-9.]+ ([KMG]iB|B|s|%)/, with: { "# \($0.output.1)" })
+  }
+
   @Test("help goes to standard output with 0; wrong usage to standard error with 64")
   func usage() throws {
     for arguments in [["--help"], ["-h"], ["help"], ["help", "hash"], ["hash", "--help"], ["check", "-h"]]

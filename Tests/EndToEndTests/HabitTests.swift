@@ -308,6 +308,62 @@ import Testing
     #expect(try t.shell("$BP hash --format json w/a w/b >m; $BP check m").status == 0)
   }
 
+  @Test("a name that is too long once the suffix is added says so")
+  func longName() throws {
+    let name = String(repeating: "n", count: 254)
+    try t.shell("seq 99 >w/\(name)")
+    let run = try t.batchproc("compress", "w")
+    #expect(run.status == 3)
+    #expect(run.errorText.contains("w/\(name): the name is too long once .gz is added\n"), "\(run.errorText)")
+  }
+
+  @Test(
+    "a reader that goes away ends a run quietly, also with events",
+    arguments: ["hash", "list", "extract", "verify"])
+  func closedOutput(command: String) throws {
+    try t.shell("for i in $(seq 3000); do echo $i >w/sub/$i; done; $BP archive -q -o x.tar.zst w")
+    let operands = command == "hash" ? "w" : command == "extract" ? "-C o x.tar.zst" : "x.tar.zst"
+    for _ in 0..<5 {
+      let run = try t.shell(
+        "rm -rf o; $BP \(command) --json \(operands) | head -n 2 | wc -l; echo ${PIPESTATUS[0]}")
+      #expect(run.text == "2\n141\n" && run.errors.isEmpty, "\(run.text) \(run.errorText)")
+    }
+  }
+
+  @Test(
+    "an interrupted run clears its line and says how far it came",
+    .enabled(if: Host.hasPython, "needs python3"))
+  func interrupted() throws {
+    try t.shell("mkfifo pipe")
+    // The run waits for the pipe when the signal comes, so that nothing depends on time.
+    let run = try t.shell(
+      #"""
+      python3 - <<'EOF'
+      import os, pty, select, signal, sys
+      pid, terminal = pty.fork()
+      if pid == 0:
+          os.environ["TERM"] = "xterm"
+          os.execvp("bash", ["bash", "-c", 'exec "$BP" hash -j1 --progress bar w - <>pipe >/dev/null'])
+      seen = b""
+      while b"KiB" not in seen:
+          seen += os.read(terminal, 4096)
+      os.kill(pid, signal.SIGINT)
+      try:
+          while True:
+              piece = os.read(terminal, 4096)
+              if not piece: break
+              seen += piece
+      except OSError: pass
+      _, status = os.waitpid(pid, 0)
+      lines = seen.replace(b"\r\n", b"\n").split(b"\n")
+      assert os.WTERMSIG(status) == signal.SIGINT, status
+      last = [line.rsplit(b"\x1b[K", 1)[-1] for line in lines if line]
+      print(last[-1].decode())
+      EOF
+      """#, seconds: 30)
+    #expect(run.text == "batchproc: interrupted: 6 files done\n", "\(run.text) \(run.errorText)")
+  }
+
   @Test("plain progress ends at 100 %")
   func plainProgress() throws {
     let run = try t.batchproc("hash", "--progress", "plain", "w")

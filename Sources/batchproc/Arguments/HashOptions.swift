@@ -12,7 +12,7 @@ struct HashOptions: Sendable, Equatable {
   /// Further names that people know them by, in small letters.
   static let algorithmAliases = [
     "sha-256": "sha256", "sha-512": "sha512", "sha-384": "sha384", "sha-224": "sha224", "sha-1": "sha1",
-    "sha2": "sha256", "md-5": "md5", "b2": "blake2b", "blake2": "blake2b", "sha3": "sha3-256",
+    "sha2": "sha256", "md-5": "md5", "b2": "blake2b", "b3": "blake3", "blake2": "blake2b", "sha3": "sha3-256",
     "sha3_256": "sha3-256", "sha3_512": "sha3-512", "xxh3-64": "xxh3", "xxh3-128": "xxh128",
   ]
 

@@ -171,7 +171,7 @@ struct TransformCommand: Command {
           (Int(clamping: outputs.plainBytes), "plain_bytes"),
           (Int(clamping: outputs.compressedBytes), "compressed_bytes"),
         ] + (compresses ? [] : gaps.tallies)))
-    advise(outputs)
+    if refusal == nil { advise(outputs) }
     if tally.current.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
