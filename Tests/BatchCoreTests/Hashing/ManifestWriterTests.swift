@@ -162,8 +162,8 @@ import Testing
     let lines = try manifest(of: folder, ["abc", PathBytes([0xff])], .json, [.crc32, .md5])
     #expect(
       String(decoding: lines, as: UTF8.self) == """
-        {"path":"abc","size":3,"mtime":1.000000002,"crc32":"352441c2","md5":"900150983cd24fb0d6963f7d28e17f72"}
-        {"path_b64":"/w==","size":1,"mtime":1.000000002,"crc32":"ff000000","md5":"00594fd4f42ba43fc1ca0427a0576295"}
+        {"path":"abc","size":3,"mtime":"1.000000002","crc32":"352441c2","md5":"900150983cd24fb0d6963f7d28e17f72"}
+        {"path_b64":"/w==","size":1,"mtime":"1.000000002","crc32":"ff000000","md5":"00594fd4f42ba43fc1ca0427a0576295"}
 
         """)
   }
