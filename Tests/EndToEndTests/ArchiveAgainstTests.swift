@@ -104,7 +104,8 @@ import Testing
         $0.contains(#""archived_mtime":"1000000000.000000000","live_mtime":"1000000007."#)
       })
     #expect(
-      all.last?.contains(#""missing":3,"new":3,"type":1,"modified":2,"metadata":3,"touched":1"#) == true)
+      all.last?.contains(#""missing":3,"new":3,"other_type":1,"modified":2,"metadata":3,"touched":1"#) == true
+    )
     #expect(run.status == 4)
   }
 

@@ -45,7 +45,7 @@ import Testing
 
   @Test(
     "killed at each step", .enabled(if: Host.canTrace, "needs strace"),
-    arguments: [("openat", 40), ("pread64", 1), ("fchmod", 1), ("fsync", 1), ("renameat2", 1), ("fsync", 2)])
+    arguments: [("openat", 25), ("pread64", 1), ("fchmod", 1), ("fsync", 1), ("renameat2", 1), ("fsync", 2)])
   func atCall(call: String, turn: Int) throws {
     let run = try t.shell(
       "strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn) $BP archive -q -o a.tar.zst src; echo $?"

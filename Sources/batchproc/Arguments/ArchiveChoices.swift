@@ -15,8 +15,6 @@ struct ArchiveChoices: Sendable {
     }
     return aliases
   }()
-  /// Any number: which ones are levels depends on the format.
-  static let levels = 0...999
 
   let format: ArchiveFormat
   /// nil for standard output.

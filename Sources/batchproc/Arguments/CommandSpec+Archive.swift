@@ -30,7 +30,7 @@ extension CommandSpec {
       OptionSpec(.zstd, "zstd", help: "The same as --format tar.zst."),
       OptionSpec(.xz, "xz", short: "J", help: "The same as --format tar.xz."),
       OptionSpec(
-        .level, "level", short: "l", kind: .single(.number(ArchiveChoices.levels)), takesDigits: true,
+        .level, "level", short: "l", kind: .single(.whole), takesDigits: true,
         value: "n",
         help:
           "How hard to compress: gz 0 to 12, zst 1 to 22, xz 0 to 9, lz4 1 to 12, bz2 1 to 9, zip and 7z 0 to 9."

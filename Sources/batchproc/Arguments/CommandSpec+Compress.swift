@@ -22,7 +22,7 @@ extension CommandSpec {
         value: "format", default: "gz",
         help: "Form of the outputs."),
       OptionSpec(
-        .level, "level", short: "l", kind: .single(.number(TransformChoices.levels)), takesDigits: true,
+        .level, "level", short: "l", kind: .single(.whole), takesDigits: true,
         value: "n",
         default: "gz 6, zst 3, xz 6, lz4 1",
         help: """

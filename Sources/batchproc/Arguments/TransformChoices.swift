@@ -7,8 +7,6 @@ struct TransformChoices: Sendable {
   /// Names of the stock tools.
   static let formatAliases = Dictionary(
     CompressionFormat.allCases.map { ($0.toolName, $0.rawValue) }, uniquingKeysWith: { first, _ in first })
-  /// Any number: which ones are levels depends on the format.
-  static let levels = 0...999
 
   let format: CompressionFormat
   /// nil for the format's default.

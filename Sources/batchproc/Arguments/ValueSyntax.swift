@@ -7,6 +7,8 @@ enum ValueSyntax: Sendable, Hashable {
   case count(allowsAuto: Bool)
   /// A whole number from 1 up; 0 stands for `auto`, as in `xz -T0`.
   case threads
+  /// A whole number from 0 up; which ones are right depends on another option.
+  case whole
   /// A whole number of a range.
   case number(ClosedRange<Int>)
   /// A number of bytes with an optional unit.
@@ -48,13 +50,15 @@ enum ValueSyntax: Sendable, Hashable {
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
-    case .number, .size, .decimal, .time, .duration, .span, .share, .file, .directory, .glob: []
+    case .whole, .number, .size, .decimal, .time, .duration, .span, .share, .file, .directory, .glob: []
     }
   }
 
   func parse(_ value: PathBytes) throws(Mismatch) -> OptionValue {
     switch self {
     case .count(let allowsAuto): .count(try ValueSyntax.count(value, allowsAuto: allowsAuto))
+    case .whole:
+      .count(try ValueSyntax.number(value, in: 0...Int(Int32.max), else: "Please provide a whole number."))
     case .number(let range): .count(try ValueSyntax.number(value, in: range))
     case .size(let minimum): .size(try ValueSyntax.size(value, minimum: minimum))
     case .decimal: .decimal(try ValueSyntax.decimal(value))
@@ -78,10 +82,14 @@ enum ValueSyntax: Sendable, Hashable {
     return count
   }
 
-  private static func number(_ value: PathBytes, in range: ClosedRange<Int>) throws(Mismatch) -> Int {
+  /// - Parameter sentence: said of another value; nil names the range.
+  private static func number(
+    _ value: PathBytes, in range: ClosedRange<Int>, else sentence: String? = nil
+  ) throws(Mismatch) -> Int {
     guard let number = wholeNumber(value.bytes).flatMap(Int.init(exactly:)), range.contains(number) else {
       throw Mismatch(
-        sentence: "Please provide a whole number from \(range.lowerBound) to \(range.upperBound).")
+        sentence: sentence
+          ?? "Please provide a whole number from \(range.lowerBound) to \(range.upperBound).")
     }
     return number
   }

@@ -5,6 +5,16 @@ import Foundation
 
 /// Counts what a run will have to do, beside it, so that the time that is left can be told.
 enum CountingWalk {
+  /// What is known without a walk.
+  static func known(_ items: Int, bytes: UInt64) -> ResultOperation<Counters.Snapshot> {
+    ResultOperation { _ in
+      var total = Counters.Snapshot()
+      total.seen = items
+      total.byteCount = Int64(clamping: bytes)
+      return total
+    }
+  }
+
   /// An operation that is not started yet; it stops early when it is cancelled or the run is.
   static func operation(
     _ operands: Operands, options: WalkOptions, run: RunContext

@@ -43,7 +43,7 @@ struct ExtractCommand: Command {
     let source = try ExtractSource(archive, selection: selection, globs: choices.globs, options: options)
     let total = source.total
     return finish(
-      session.run(job, over: source, total: total.map { total in ResultOperation { _ in total } }),
+      session.run(job, over: source, total: total.map { CountingWalk.known($0.members, bytes: $0.bytes) }),
       of: archive.path)
   }
 

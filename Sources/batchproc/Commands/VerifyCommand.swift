@@ -53,7 +53,8 @@ struct VerifyCommand: Command {
       session.advanced(findings.count)
     }
     let total = source.total
-    let outcome = session.run(job, over: source, total: total.map { total in ResultOperation { _ in total } })
+    let outcome = session.run(
+      job, over: source, total: total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     guard let verification = outcome.result else { return .exit(.fatal) }
     return finish(outcome.summary, verification)

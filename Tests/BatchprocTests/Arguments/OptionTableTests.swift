@@ -55,6 +55,7 @@ import Testing
   static func samples(_ syntax: ValueSyntax) -> (right: PathBytes, wrong: PathBytes, value: OptionValue)? {
     switch syntax {
     case .count: ("12", "twelve", .count(12))
+    case .whole: ("7", "-1", .count(7))
     case .number(let range): (PathBytes("\(range.upperBound)"), "-1", .count(range.upperBound))
     case .size: ("2K", "2X", .size(2048))
     case .time: ("@12", "noon", .time(12))

@@ -97,7 +97,7 @@ import Testing
     ("[hash]\nlevel = 2", "/0.conf:2: Unknown key 'level'"),
     (
       "level",
-      "/0.conf:1: The value 'true' is invalid for 'level'. Please provide a whole number from 0 to 22."
+      "/0.conf:1: The value 'true' is invalid for 'level'. Please provide a whole number."
     ),
     ("json = maybe", "/0.conf:1: The value 'maybe' is invalid for 'json'. Please provide 'true' or 'false'."),
     ("force = true", "/0.conf:1: The key 'force' may stand in a profile only."),

@@ -36,7 +36,7 @@ package struct ExtractSource: BatchSource {
   }
 
   /// What there is to extract, where an index tells and all of it is meant.
-  package var total: Counters.Snapshot? {
+  package var total: (members: Int, bytes: UInt64)? {
     guard case .segments(let segments) = way, planner.takesEverything else { return nil }
     return segments.archive.index.total
   }

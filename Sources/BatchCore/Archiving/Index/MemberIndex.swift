@@ -106,12 +106,7 @@ extension ArchiveEntry.Kind {
 
 extension MemberIndex {
   /// All members and the bytes of their contents, as what a run has to do.
-  var total: Counters.Snapshot {
-    var total = Counters.Snapshot()
-    total.seen = count
-    total.byteCount = Int64(clamping: totalBytes)
-    return total
-  }
+  var total: (members: Int, bytes: UInt64) { (count, totalBytes) }
 
   /// Where the frames of a group stand in the archive, for messages.
   func place(of group: Group) -> String {

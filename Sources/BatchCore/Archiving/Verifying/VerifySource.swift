@@ -103,7 +103,7 @@ package struct VerifySource: BatchSource {
   }
 
   /// What there is to verify, where an index tells.
-  package var total: Counters.Snapshot? {
+  package var total: (members: Int, bytes: UInt64)? {
     if case .segments(_, let indexed, _) = way { indexed.index.total } else { nil }
   }
 
