@@ -12,7 +12,9 @@ import Testing
     var testDescription: String { "\(theirs) | \(ours)" }
   }
 
-  static let pairs: [Pair] = {
+  static let pairs = page.filter { !$0.theirs.hasPrefix("restic") }
+
+  private static let page: [Pair] = {
     let text = (try? DocumentationTests.document("docs/coming-from.md")) ?? ""
     return text.split(separator: "\n").filter { $0.hasPrefix("| `") }.compactMap { row -> Pair? in
       let cells = row.split(separator: "`").filter { !$0.allSatisfy { " |".contains($0) } }
@@ -63,5 +65,36 @@ import Testing
         cat ours.err >&2
         """#, environment: ["THEIRS": pair.theirs, "OURS": pair.ours])
     #expect(run.text == "same\n", "\(run.text) \(run.errorText)")
+  }
+
+  @Test(
+    "restic's rows, one after the other, leave the same snapshots and the same files",
+    .enabled(if: Host.hasRestic, "needs restic"))
+  func restic() throws {
+    let t = try TreeFixture()
+    try t.shell(
+      "mkdir -p d/sub repo theirs ours; seq 3000 >d/one; seq 5 >d/x.log; ln -s one d/link; restic -q init",
+      environment: Self.repository(of: t))
+    let pairs = Self.page.filter { $0.theirs.hasPrefix("restic") }
+    #expect(pairs.count == 7)
+    for pair in pairs {
+      let theirs = pair.theirs.replacing(" out", with: " theirs")
+      let ours = pair.ours.replacing(" out", with: " ours").replacing("/mnt/backups", with: "set")
+      let run = try t.shell(
+        "batchproc() { \"$BP\" \"$@\"; }; \(theirs) >/dev/null && \(ours) >/dev/null",
+        environment: Self.repository(of: t))
+      #expect(run.status == 0, "\(pair): \(run.errorText)")
+    }
+    let state = try t.shell(
+      """
+      restic snapshots --json | tr '{' '\\n' | grep -c short_id; "$BP" snapshots set | wc -l
+      one=$(find theirs -type d -name d); other=$(find ours -type d -name d)
+      diff -r "$one" "$other" && ls "$other"
+      """, environment: Self.repository(of: t))
+    #expect(state.text.hasSuffix("link\none\nsub\n") && state.text.hasPrefix("1\n1\n"), "\(state.text) \(state.errorText)")
+  }
+
+  private static func repository(of t: TreeFixture) -> [String: String] {
+    ["RESTIC_REPOSITORY": "repo", "RESTIC_PASSWORD": "x", "HOME": "\(t.root)"]
   }
 }
