@@ -91,7 +91,9 @@ import Testing
       one=$(find theirs -type d -name d); other=$(find ours -type d -name d)
       diff -r "$one" "$other" && ls "$other"
       """, environment: Self.repository(of: t))
-    #expect(state.text.hasSuffix("link\none\nsub\n") && state.text.hasPrefix("1\n1\n"), "\(state.text) \(state.errorText)")
+    #expect(
+      state.text.hasSuffix("link\none\nsub\n") && state.text.hasPrefix("1\n1\n"),
+      "\(state.text) \(state.errorText)")
   }
 
   private static func repository(of t: TreeFixture) -> [String: String] {
