@@ -14,14 +14,14 @@ package enum SmallFile {
     guard opened >= 0 else { throw .syscall("open", errno: Int32(-opened), path: path) }
     let file = Descriptor(owning: Int32(opened))
     var content: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 16_384)
     while true {
-      let count = chunk.withUnsafeMutableBytes { buffer in
-        retrying { Glibc.read(file.raw, buffer.baseAddress, buffer.count) }
+      let count = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 16_384) { buffer in
+        let count = retrying { Glibc.read(file.raw, buffer.baseAddress, buffer.count) }
+        if count > 0 { content += buffer[..<count] }
+        return count
       }
       guard count >= 0 else { throw .syscall("read", errno: Int32(-count), path: path) }
       if count == 0 { return content }
-      content += chunk[..<count]
       guard content.count <= limit else {
         throw BatchError(.malformed, "larger than \(limit) bytes", path: path)
       }

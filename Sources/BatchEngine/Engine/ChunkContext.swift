@@ -28,7 +28,7 @@ public final class ChunkContext {
   ///
   /// - Throws: why the run is to stop, when it is.
   public func checkCancellation() throws(BatchError) {
-    bench.pool?.pass(bench)
+    if bench.gate.isCrowded { bench.pool?.pass(bench) }
     try cancellation.check()
   }
 

@@ -65,7 +65,8 @@ public final class ConcurrencyLimit: Sendable {
   /// Changes the number, before a run or while it goes on. Operations above a lower number wait where they are, after the
   /// file or the buffer that they are at.
   public func set(_ count: Int) {
-    change { $0.wanted = Self.bounded(count) }
+    state.withLock { $0.wanted = Self.bounded(count) }
+    apply()
   }
 
   /// Changes the number and keeps it; nil leaves it to be adapted again, where the run does that.
@@ -76,16 +77,18 @@ public final class ConcurrencyLimit: Sendable {
 
   /// Lowers the number for some time; nil ends that.
   package func setCap(_ cap: Int?) {
-    change { $0.cap = cap.map(Self.bounded) ?? Self.most }
+    state.withLock { $0.cap = cap.map(Self.bounded) ?? Self.most }
+    apply()
   }
 
   /// Holds operations back, or lets them go on again.
   public func setSuspended(_ isSuspended: Bool) { setSuspended(isSuspended, by: .caller) }
 
   package func setSuspended(_ isSuspended: Bool, by suspender: Suspender) {
-    change { state in
+    state.withLock { state in
       if isSuspended { state.suspenders.insert(suspender) } else { state.suspenders.remove(suspender) }
     }
+    apply()
   }
 
   /// Calls `listener` after each change, on the thread that makes it.
@@ -103,9 +106,9 @@ public final class ConcurrencyLimit: Sendable {
     state.withLock { $0.listeners[registration] = nil }
   }
 
-  private func change(_ body: (inout State) -> Void) {
+  /// Makes what the state says the number that holds.
+  private func apply() {
     let listeners = state.withLock { state in
-      body(&state)
       // Inside the lock, so that of two changes the later one holds.
       number.store(min(state.wanted, state.cap), ordering: .relaxed)
       suspended.store(!state.suspenders.isEmpty, ordering: .relaxed)

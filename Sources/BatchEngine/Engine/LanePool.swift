@@ -29,9 +29,6 @@ package final class LanePool: Sendable {
     var helpers: [DispatchSemaphore] = []
     /// Lanes that wait for something that another one holds.
     var blocked = 0
-
-    /// Lanes that make progress.
-    var running: Int { busy - held.count - blocked }
   }
 
   private struct Held {
@@ -42,8 +39,7 @@ package final class LanePool: Sendable {
   private let state = Mutex(State())
   private let concurrency: ConcurrencyLimit
   private let cancellation: Cancellation
-  /// Whether lanes have to look whether they may go on; asked for every file and every buffer.
-  private let isCrowded = Atomic<Bool>(false)
+  private let gate = LaneGate()
   private let makeBench: @Sendable () -> Workbench
 
   /// - Parameters:
@@ -77,14 +73,14 @@ package final class LanePool: Sendable {
 
   /// Puts lanes to work on what stands by, as many as the concurrency allows; to be called when that has changed.
   func startWaiting() {
-    let limit = self.limit
-    state.withLock { letGoOn(&$0, limit) }
+    letGoOn()
     while let (lane, operation) = next() {
       lane.queue.async { self.run(operation, on: lane) }
     }
   }
 
-  /// How many operations may run now.
+  /// How many operations may run now. Read inside the lock: whoever changes it comes for the lock afterwards, so that the
+  /// last change holds.
   private var limit: Int {
     concurrency.isSuspended && !cancellation.isCancelled ? 0 : concurrency.current
   }
@@ -93,11 +89,10 @@ package final class LanePool: Sendable {
   ///
   /// - Parameter lane: one that has just ended an operation: it goes on with the next one, or is free.
   private func next(on lane: Lane? = nil) -> (Lane, ChunkOperation)? {
-    let limit = self.limit
-    return state.withLock { state in
+    let next = state.withLock { state -> (Lane, ChunkOperation)? in
+      let limit = self.limit
       if lane != nil { state.busy -= 1 }
-      letGoOn(&state, limit)
-      defer { concurrency.note(running: state.running) }
+      defer { concurrency.note(running: state.busy - state.held.count - state.blocked) }
       guard state.held.isEmpty, state.busy < limit, !state.urgent.isEmpty || state.first < state.waiting.count
       else {
         if let lane { state.free.append(lane) }
@@ -121,71 +116,69 @@ package final class LanePool: Sendable {
       state.count += 1
       let bench = makeBench()
       bench.pool = self
+      bench.gate = gate
       return (Lane(number: state.count, bench: bench), operation)
     }
+    // What a lane leaves is for those that are held back.
+    if lane != nil, next == nil { letGoOn() }
+    return next
   }
 
   // MARK: Lanes that wait in the middle of an operation
 
-  /// Waits until the lane may go on; to be called before each file, buffer and slice of work.
+  /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
+  /// ``LaneGate/isCrowded``.
   ///
   /// - Parameter bench: of the lane, also when a thread that helps it calls.
   func pass(_ bench: Workbench) {
-    if isCrowded.load(ordering: .relaxed) { passWhenThereIsRoom(bench) }
-  }
-
-  private func passWhenThereIsRoom(_ bench: Workbench) {
     let isLane = Lane.workbench === bench
-    let limit = self.limit
+    let turn = bench.turn
+    letGoOn()
     let signal = state.withLock { state -> DispatchSemaphore? in
-      guard isLane else {
-        guard limit == 0 else { return nil }
-        let signal = DispatchSemaphore(value: 0)
+      let limit = self.limit
+      guard isLane ? state.busy - state.held.count - state.blocked > limit : limit == 0 else { return nil }
+      let signal = DispatchSemaphore(value: 0)
+      if isLane {
+        let place = state.held.firstIndex { $0.turn > turn } ?? state.held.count
+        state.held.insert(Held(turn: turn, signal: signal), at: place)
+      } else {
         state.helpers.append(signal)
-        return signal
       }
-      letGoOn(&state, limit)
-      guard state.running > limit else { return nil }
-      let held = Held(turn: bench.turn, signal: DispatchSemaphore(value: 0))
-      state.held.insert(held, at: state.held.firstIndex { $0.turn > held.turn } ?? state.held.count)
-      letGoOn(&state, limit)
-      return held.signal
+      return signal
     }
     guard let signal else { return }
-    // What has changed since the look at the limit is looked at by the one who changed it, if it comes after the lock.
-    if self.limit != limit { startWaiting() }
+    letGoOn()
     signal.wait()
   }
 
   /// Counts a lane as one that waits for others.
   func block() {
-    let limit = self.limit
-    state.withLock { state in
-      state.blocked += 1
-      letGoOn(&state, limit)
-    }
+    state.withLock { $0.blocked += 1 }
+    letGoOn()
   }
 
   func unblock() {
-    let limit = self.limit
-    state.withLock { state in
-      state.blocked -= 1
-      letGoOn(&state, limit)
-    }
+    state.withLock { $0.blocked -= 1 }
+    letGoOn()
   }
 
   /// Lets lanes go on that were held back, the oldest operations first, as many as may run.
-  private func letGoOn(_ state: inout State, _ limit: Int) {
-    while state.running < limit, let next = state.held.first {
-      state.held.removeFirst()
-      next.signal.signal()
+  private func letGoOn() {
+    state.withLock { state in
+      let limit = self.limit
+      var running = state.busy - state.held.count - state.blocked
+      while running < limit, let next = state.held.first {
+        state.held.removeFirst()
+        next.signal.signal()
+        running += 1
+      }
+      if limit > 0, !state.helpers.isEmpty {
+        for helper in state.helpers { helper.signal() }
+        state.helpers = []
+      }
+      concurrency.note(running: running)
+      gate.set(isCrowded: running > limit || limit == 0)
     }
-    if limit > 0, !state.helpers.isEmpty {
-      for helper in state.helpers { helper.signal() }
-      state.helpers = []
-    }
-    isCrowded.store(state.running > limit || limit == 0, ordering: .relaxed)
-    concurrency.note(running: state.running)
   }
 
   private func run(_ first: ChunkOperation, on lane: Lane) {
@@ -201,7 +194,7 @@ package final class LanePool: Sendable {
       if current == nil { bench.rest() }
       operation.finish()
     }
-    // A change of the concurrency between the look at it and the lock would leave what stands by to nobody.
+    // Where lanes were held back there may be room now for what stands by.
     startWaiting()
   }
 }

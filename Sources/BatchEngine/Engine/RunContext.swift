@@ -62,7 +62,7 @@ public final class RunContext: Sendable {
 
   /// As ``ChunkContext/checkCancellation()``, for code that has no context: it finds the lane that it runs on.
   package func checkCancellation() throws(BatchError) {
-    if let bench = Lane.workbench { bench.pool?.pass(bench) }
+    if let bench = Lane.workbench, bench.gate.isCrowded { bench.pool?.pass(bench) }
     try cancellation.check()
   }
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What a lane keeps from operation to operation: the reader with its buffers, the worker of the job, and the tokens
 /// for what both may open and fill.
 ///
@@ -7,6 +9,8 @@ package final class Workbench {
   package let reader: FileReader
   /// The lanes that this one belongs to, which outlive each operation; nil on the caller's thread.
   weak var pool: LanePool?
+  /// That of the lanes, at hand: a weak reference costs a lock each time.
+  var gate = LaneGate()
   /// When the operation of the lane began, among those of the run: the oldest ones go on first.
   var turn = 0
   /// Made when the lane first processes a chunk.
@@ -50,4 +54,14 @@ package final class Workbench {
   func restIfAwaited() {
     if descriptors.isAwaited || memory.isAwaited { rest() }
   }
+}
+
+/// What the lanes of a run are asked for every file and every buffer.
+final class LaneGate: Sendable {
+  private let crowded = Atomic<Bool>(false)
+
+  /// Whether a lane has to look whether it may go on: ``LanePool/pass(_:)``.
+  var isCrowded: Bool { crowded.load(ordering: .relaxed) }
+
+  func set(isCrowded: Bool) { crowded.store(isCrowded, ordering: .relaxed) }
 }

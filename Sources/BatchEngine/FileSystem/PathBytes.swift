@@ -54,10 +54,24 @@ public struct PathBytes: Hashable, Sendable, Comparable {
   ///
   /// A path that holds a NUL byte would be cut by the kernel: callers that take paths from files
   /// must refuse those first (``containsNUL``).
+  @inlinable
   public func withCString<Result, Failure: Error>(
     _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try withUnsafeTemporaryAllocationOfBytes(bytes, body)
+    // On the stack where the path is short.
+    let outcome: Swift.Result<Result, Failure> = withUnsafeTemporaryAllocation(
+      of: CChar.self, capacity: bytes.count + 1
+    ) { buffer in
+      UnsafeMutableRawBufferPointer(buffer).copyBytes(from: bytes)
+      buffer.initializeElement(at: bytes.count, to: 0)
+      guard let base = buffer.baseAddress else { preconditionFailure("a buffer of one byte or more") }
+      do throws(Failure) {
+        return .success(try body(UnsafePointer(base)))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try outcome.get()
   }
 
   public var containsNUL: Bool { bytes.contains(0) }
@@ -76,26 +90,6 @@ public struct PathBytes: Hashable, Sendable, Comparable {
 extension ArraySlice<UInt8> {
   /// Whether a name stands for a folder's own or the one above: `.` or `..`.
   package var isDots: Bool { (1...2).contains(count) && allSatisfy { $0 == UInt8(ascii: ".") } }
-}
-
-/// Copies the bytes behind a NUL, on the stack where they are few.
-private func withUnsafeTemporaryAllocationOfBytes<Result, Failure: Error>(
-  _ bytes: [UInt8],
-  _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
-) throws(Failure) -> Result {
-  let outcome: Swift.Result<Result, Failure> = withUnsafeTemporaryAllocation(
-    of: CChar.self, capacity: bytes.count + 1
-  ) { buffer in
-    UnsafeMutableRawBufferPointer(buffer).copyBytes(from: bytes)
-    buffer.initializeElement(at: bytes.count, to: 0)
-    guard let base = buffer.baseAddress else { preconditionFailure("a buffer of one byte or more") }
-    do throws(Failure) {
-      return .success(try body(UnsafePointer(base)))
-    } catch {
-      return .failure(error)
-    }
-  }
-  return try outcome.get()
 }
 
 extension PathBytes: CustomStringConvertible {

@@ -85,10 +85,10 @@ package enum JSONText {
     case .some(UInt8(ascii: "\r")): output.append(literal: "\\r")
     case .some(UInt8(ascii: "\t")): output.append(literal: "\\t")
     default:
+      let digits = String(character, radix: 16).utf8
       output.append(literal: "\\u")
-      for shift in [12, 8, 4, 0] {
-        output.append(Hexadecimal.digit(UInt8(character >> UInt16(shift) & 15)))
-      }
+      output += repeatElement(UInt8(ascii: "0"), count: 4 - digits.count)
+      output += digits
     }
   }
 }

@@ -1,8 +1,9 @@
 /// What a chunk has to say about its items, rendered, in their order.
 public struct ResultRows: ChunkOutput, Sendable {
   /// The rows, one behind the other.
-  public private(set) var bytes: [UInt8] = []
-  private var ends: [Int] = []
+  public var bytes: [UInt8] { stored }
+  @usableFromInline var stored: [UInt8] = []
+  @usableFromInline var ends: [Int] = []
 
   public init() {}
 
@@ -19,22 +20,25 @@ public struct ResultRows: ChunkOutput, Sendable {
     var part = ResultRows()
     let start = range.lowerBound > 0 ? ends[range.lowerBound - 1] : 0
     guard !range.isEmpty else { return part }
-    part.bytes = Array(bytes[start..<ends[range.upperBound - 1]])
+    part.stored = Array(bytes[start..<ends[range.upperBound - 1]])
     part.ends = ends[range].map { $0 - start }
     return part
   }
 
   /// Adds the row of one more item; what `render` appended before it threw is taken back.
-  package mutating func append<Failure: Error>(
+  ///
+  /// - Throws: what `render` throws.
+  @inlinable
+  public mutating func append<Failure: Error>(
     _ render: (inout [UInt8]) throws(Failure) -> Void
   ) throws(Failure) {
-    let start = bytes.count
+    let start = stored.count
     do throws(Failure) {
-      try render(&bytes)
+      try render(&stored)
     } catch {
-      bytes.removeSubrange(start...)
+      stored.removeSubrange(start...)
       throw error
     }
-    ends.append(bytes.count)
+    ends.append(stored.count)
   }
 }

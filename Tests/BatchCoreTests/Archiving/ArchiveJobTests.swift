@@ -94,8 +94,8 @@ import Testing
     let fixture = try TreeFixture()
     try fixture.file("large", size: 40 << 20)
     let calls = FaultyCalls()
-    // The header and the first blocks are made; then the file cannot be opened any more.
-    calls.on(.open, "large", turns: 4...Int.max, .fail(EIO))
+    // The header and the first blocks are made; what comes behind them cannot be read.
+    calls.on(.read, "large", .failBehind(20 << 20, EIO))
     let format = try #require(ArchiveFormat(named: "tar.zst"))
     let result = try await archive(fixture, format, concurrency: concurrency, calls: calls)
     #expect(result.failed == 1)

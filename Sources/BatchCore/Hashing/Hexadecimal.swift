@@ -1,13 +1,12 @@
 /// Digits of base 16 as bytes.
-package enum Hexadecimal {
+enum Hexadecimal {
   /// The lower-case digit of a value below 16.
-  @inlinable
-  package static func digit(_ value: UInt8) -> UInt8 {
+  static func digit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &+ (value &- 10)
   }
 
   /// The value of a digit in either case, nil for any other byte.
-  package static func value(of digit: UInt8) -> UInt8? {
+  static func value(of digit: UInt8) -> UInt8? {
     switch digit {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): digit &- UInt8(ascii: "0")
     case UInt8(ascii: "a")...UInt8(ascii: "f"): digit &- UInt8(ascii: "a") &+ 10
