@@ -34,8 +34,9 @@ import Testing
   }
 
   @Test func savesTheNumberForTheDevice() throws {
+    // Of one number alone it is known which is best, however busy the machine is.
     let run = try t.batchproc(
-      ["tune", "--seconds", "1", "--max", "2", "--save", "--plot", "curve.svg", "t"], environment: state)
+      ["tune", "--seconds", "1", "--max", "1", "--save", "--plot", "curve.svg", "t"], environment: state)
     #expect(run.status == 0, "\(run.errorText)")
     let id = try #require(DeviceFacts.fileSystemID(of: t.root.appending("t".utf8)))
     let saved = try t.shell("cat state/batchproc/devices; stat -c %a state/batchproc").text
@@ -44,6 +45,20 @@ import Testing
     #expect(
       try t.batchproc(["doctor", "t"], environment: state).text.contains("saved for this device by tune"))
     #expect(try t.shell("head -c 4 curve.svg").text == "<svg")
+  }
+
+  @Test func recommendsAutoForATinyTree() throws {
+    for number in 0..<5 { try t.file(PathBytes("tiny/f\(number)"), "\(number)\n") }
+    let run = try t.batchproc(["tune", "--seconds", "1", "--save", "tiny"], environment: state)
+    #expect(run.status == 0, "\(run.errorText)")
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.last == "batchproc hash -j auto tiny")
+    #expect(lines.dropLast().last?.hasSuffix("auto finds the number in each run.") ?? false, "\(run.text)")
+    #expect(run.errorText.contains("nothing is saved"))
+    #expect(!t.exists("state"))
+    let json = try t.batchproc(["tune", "--seconds", "1", "--json", "tiny"]).text
+    let line = try #require(json.split(separator: "\n").first { $0.contains("\"recommendation\"") })
+    #expect(line.contains("\"reason\":\"") && !line.contains("\"concurrency\""))
   }
 
   @Test func tellsPrograms() throws {

@@ -200,3 +200,13 @@ extension AuditSource {
     manifest != "-" && (try? SnapshotReader(manifest, in: run)) != nil
   }
 }
+
+extension AuditItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .record(let record, _): record.path
+    case .new(let path, _, _): path
+    case .problem: nil
+    }
+  }
+}

@@ -214,7 +214,7 @@ package final class BackupRun: Sendable {
   private static func compare(_ sources: [SnapshotSource], with last: Snapshot) throws(BatchError) {
     for source in sources {
       guard let before = last.footer.sources.first(where: { $0.path == source.path }) else { continue }
-      let remedy: Remedy = "mount it, or give --allow-empty if this is meant"
+      let remedy = Remedy.mountOrAllowEmpty
       guard before.fileSystem == source.fileSystem else {
         throw BatchError(
           .invalid, "the source is on another file system than when the snapshot before was made",

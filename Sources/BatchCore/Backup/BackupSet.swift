@@ -40,7 +40,7 @@ package struct BackupSet: Sendable {
       let list = names.map(\.description).joined(separator: ", ")
       throw BatchError(
         .invalid, "there are several sets in this folder (\(list))", path: directory,
-        remedy: "choose one by --name")
+        remedy: .chooseSet)
     }
     try self.init(in: directory, named: only)
   }

@@ -194,3 +194,12 @@ extension FileStatus.Time {
     (seconds, nanoseconds) > (other.seconds, other.nanoseconds)
   }
 }
+
+extension BackupItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .source, .kept: nil
+    case .archive(let item, _), .check(_, let item, _, _, _): item.path
+    }
+  }
+}

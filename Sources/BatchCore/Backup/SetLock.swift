@@ -70,7 +70,7 @@ package final class SetLock: Sendable {
           purpose == .removing
             ? "a restore, drill or verification reads the set, and nothing is removed meanwhile"
             : "another run holds the lock of the set", path: path,
-          remedy: "give --lock-wait, or run it later")
+          remedy: .waitForLock)
       }
       patience.pause(min(Self.interval, patience.limit - waited))
       waited += Self.interval

@@ -15,3 +15,12 @@ package enum CheckItem: Sendable {
   /// A manifest that could not be opened or read to its end.
   case unreadable(Problem)
 }
+
+extension CheckItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .file(let entry, _), .standardInput(let entry): entry.path
+    case .unavailable, .malformed, .text, .unreadable: nil
+    }
+  }
+}

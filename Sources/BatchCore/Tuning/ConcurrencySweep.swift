@@ -1,3 +1,5 @@
+import Glibc
+
 /// Which measurements a sweep makes, in which order, and what follows from them.
 ///
 /// It measures nothing itself: it is asked for the next setting, and told how long the same work took there. Settings are
@@ -37,6 +39,35 @@ package struct ConcurrencySweep: Sendable {
     }
   }
 
+  /// What to use.
+  package struct Recommendation: Sendable, Hashable {
+    /// Why it is not just the fastest setting.
+    package enum Reason: Sendable, Hashable {
+      /// The work has fewer parts than operations could be of use.
+      case fewParts
+      /// A run took so many seconds only.
+      case shortRuns(Double)
+      /// Runs of one setting are so far apart, as a part of their time, and the settings are not further apart.
+      case noise(Double)
+      /// All settings are as fast within this part of their time: the smallest number.
+      case flat(Double)
+      /// Several settings are as fast within this part of their time: the smallest number of them.
+      case nearest(Double)
+    }
+
+    /// Nil for `auto`.
+    package var concurrency: Int?
+    /// Nil for `auto`.
+    package var stride: Int?
+    package var reason: Reason?
+
+    package init(concurrency: Int?, stride: Int? = nil, reason: Reason? = nil) {
+      self.concurrency = concurrency
+      self.stride = stride
+      self.reason = reason
+    }
+  }
+
   private enum Phase {
     case concurrency, stride, ended
   }
@@ -47,8 +78,15 @@ package struct ConcurrencySweep: Sendable {
   private static let mostRuns = 9
   /// Settings that take so much longer than the best one are not measured again.
   private static let hopeless = 1.3
-  /// Settings that take so much longer are equal for the recommendation: the smaller number is cheaper.
-  private static let equal = 1.015
+  /// Settings that take so much longer are equal for the recommendation, also where runs of one setting are nearer to each
+  /// other: the smaller number is cheaper.
+  private static let equal = 0.015
+  /// From here on runs of one setting are so far apart that settings which seem equal may not be.
+  private static let muchNoise = 0.1
+  /// Above this ratio of variances settings differ, and not only their runs.
+  private static let clearRatio = 3.0
+  /// Shorter runs, in seconds, measure the start of the run and the machine.
+  private static let shortestRun = 0.02
   private static let contending = 1.05
   private static let knownSpread = 0.03
   /// A stride has to be so much faster than `auto` to be worth a line in a script.
@@ -60,6 +98,8 @@ package struct ConcurrencySweep: Sendable {
   /// Of the concurrency that is recommended, at strides of its own.
   package private(set) var stridePoints: [Point] = []
   private let budget: Double
+  /// Whether it is the work, and not the machine, that sets the largest number.
+  private let isLimitedByWork: Bool
   private var phase = Phase.concurrency
   private var turn = 0
   private var rounds = 0
@@ -67,8 +107,11 @@ package struct ConcurrencySweep: Sendable {
 
   /// - Parameters:
   ///   - most: operations at once at most.
+  ///   - parts: which different operations can process at the same time.
   ///   - seconds: that all measurements may take together.
-  package init(most: Int, seconds: Double) {
+  package init(most: Int, parts: Int = .max, seconds: Double) {
+    isLimitedByWork = parts < most
+    let most = min(most, max(1, parts))
     var levels = Self.levels.filter { $0 <= max(1, most) }
     if levels.last != most, most > 1 { levels.append(most) }
     points = levels.map { Point(setting: Setting(concurrency: $0)) }
@@ -147,26 +190,72 @@ package struct ConcurrencySweep: Sendable {
     }
   }
 
-  private var recommendedConcurrency: Int? {
-    let measured = points.filter { !$0.seconds.isEmpty }
-    guard let best = measured.map(\.median).min() else { return nil }
-    return measured.first { $0.median <= Self.equal * best }?.setting.concurrency
+  private var measured: [Point] { points.filter { !$0.seconds.isEmpty } }
+
+  /// The part by which the time of a setting may be longer than that of the fastest one, and count as equal.
+  private var tolerance: Double { max(Self.equal, noise) }
+
+  /// The variances of the logarithms of the times, by a one-way analysis (Fisher, 1925): between the settings, and between runs
+  /// of one setting. Nil where no setting was measured twice.
+  private var variances: (between: Double, within: Double)? {
+    let groups = measured.map { $0.seconds.map { log(max($0, 1e-9)) } }
+    let count = groups.reduce(0) { $0 + $1.count }
+    guard count > groups.count else { return nil }
+    func mean(_ values: [Double]) -> Double { values.reduce(0, +) / Double(values.count) }
+    func deviation(_ values: [Double], from middle: Double) -> Double {
+      values.reduce(0) { $0 + ($1 - middle) * ($1 - middle) }
+    }
+    let all = mean(groups.flatMap(\.self))
+    let between = groups.reduce(0) { $0 + Double($1.count) * deviation([mean($1)], from: all) }
+    let within = groups.reduce(0) { $0 + deviation($1, from: mean($1)) }
+    return (between / Double(max(1, groups.count - 1)), within / Double(count - groups.count))
   }
 
-  /// The smallest number that is as fast as any, with a stride where one is clearly faster than `auto`; nil before
-  /// anything is measured.
-  package var recommendation: Setting? {
-    guard let concurrency = recommendedConcurrency else { return nil }
+  /// How far runs of one setting are apart, as a part of their time: two standard deviations.
+  private var noise: Double { 2 * (variances?.within ?? 0).squareRoot() }
+
+  /// Whether the settings differ no more than runs of one setting do.
+  private var isIndistinct: Bool {
+    variances.map { $0.between <= Self.clearRatio * $0.within } ?? false
+  }
+
+  private var recommendedConcurrency: Int? {
+    guard let best = measured.map(\.median).min() else { return nil }
+    return measured.first { $0.median <= (1 + tolerance) * best }?.setting.concurrency
+  }
+
+  /// The smallest number that is as fast as any, with a stride where one is clearly faster than `auto`; `auto` where the
+  /// measurements do not tell. Nil before anything is measured.
+  package var recommendation: Recommendation? {
+    guard let concurrency = recommendedConcurrency, let best = measured.map(\.median).min() else {
+      return nil
+    }
+    guard !isLimitedByWork || concurrency < points.last?.setting.concurrency ?? 1 else {
+      return Recommendation(concurrency: nil, reason: .fewParts)
+    }
+    guard points.count > 1 else { return Recommendation(concurrency: concurrency, stride: worthyStride) }
+    guard best >= Self.shortestRun else {
+      return Recommendation(concurrency: nil, reason: .shortRuns(best))
+    }
+    if noise > Self.muchNoise, isIndistinct { return Recommendation(concurrency: nil, reason: .noise(noise)) }
+    let isFlat = measured.count > 1 && measured.allSatisfy { $0.median <= (1 + tolerance) * best }
+    let isClear = tolerance == Self.equal
+    return Recommendation(
+      concurrency: concurrency, stride: worthyStride,
+      reason: isFlat ? .flat(tolerance) : isClear ? nil : .nearest(tolerance))
+  }
+
+  /// A stride that is clearly faster than `auto`.
+  private var worthyStride: Int? {
     let automatic = stridePoints.first?.median ?? .infinity
     let best = stridePoints.dropFirst().filter { $0.seconds.count >= Self.fewestRuns }.min {
       $0.median < $1.median
     }
     // By the fastest runs too: on a busy machine medians alone are chance.
-    guard let best, automatic.isFinite, best.median <= Self.worthStride * automatic,
+    guard let best, automatic.isFinite, automatic >= Self.shortestRun,
+      best.median <= min(Self.worthStride, 1 - tolerance) * automatic,
       best.least <= Self.worthStride * (stridePoints.first?.least ?? 0)
-    else {
-      return Setting(concurrency: concurrency)
-    }
-    return best.setting
+    else { return nil }
+    return best.setting.stride
   }
 }

@@ -5,7 +5,8 @@ import Glibc
 ///
 /// A text file, one device a line: 16 hexadecimal digits, a blank, the number. What is no such line is left out.
 package struct SavedDevices: Sendable, Hashable {
-  private static let header = "# Operations at once by file system, as batchproc tune --save found them.\n"
+  private static let header =
+    "# Operations at once by file system, the fastest that batchproc tune measured.\n"
   private static let most = 4096
 
   package private(set) var numbers: [String: Int] = [:]

@@ -211,8 +211,11 @@ public struct BatchRunner: Sendable {
       var output = Job.Worker.Output()
       do throws(BatchError) {
         let worker = try worker(of: bench)
+        bench.position.begin(chunk)
+        defer { bench.position.end() }
         try worker.begin(chunk, in: chunkContext, into: &output)
-        for item in chunk.items {
+        for (index, item) in chunk.items.enumerated() {
+          bench.position.advance(to: index)
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
         }

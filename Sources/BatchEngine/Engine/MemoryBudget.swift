@@ -10,14 +10,6 @@ package struct MemoryBudget: Sendable {
     budget = TokenBudget(capacity: capacity / Self.pageSize)
   }
 
-  /// Waits until `byteCount` bytes are free, runs `body`, and frees them.
-  package func withMemory<Result, Failure: Error>(
-    _ byteCount: Int, _ body: () throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    TokenOrder.memory.take()
-    return try budget.withTokens(Self.pages(byteCount), body)
-  }
-
   /// Whether somebody may be waiting for memory.
   var isAwaited: Bool { budget.isAwaited }
 

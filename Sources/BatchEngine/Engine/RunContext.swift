@@ -11,6 +11,8 @@ public final class RunContext: Sendable {
   public let concurrency: ConcurrencyLimit
   package let descriptors: DescriptorBudget
   package let memory: MemoryBudget
+  /// What the lanes are at.
+  package let filesInProgress: FilesInProgress
   /// The system calls by which everything in the run reads.
   package let calls: any FileSystemCalls
   private let observer: (any RunObserver)?
@@ -40,6 +42,7 @@ public final class RunContext: Sendable {
     self.cancellation = cancellation
     self.observer = observer
     self.calls = calls
+    filesInProgress = FilesInProgress()
     concurrency = ConcurrencyLimit(options.concurrency)
     descriptors = DescriptorBudget(capacity: options.descriptors)
     // More than the lanes can use takes a token for each page all the same, and time to count them.
@@ -56,6 +59,7 @@ public final class RunContext: Sendable {
     concurrency = run.concurrency
     descriptors = run.descriptors
     memory = run.memory
+    filesInProgress = run.filesInProgress
     calls = run.calls
     self.observer = observer
   }

@@ -7,6 +7,8 @@ import Synchronization
 /// with them the folder that was read last: the next operation mostly reads on in it.
 package final class Workbench {
   package let reader: FileReader
+  /// Which item the lane is at.
+  let position: LanePosition
   /// The lanes that this one belongs to, which outlive each operation; nil on the caller's thread.
   weak var pool: LanePool?
   /// That of the lanes, at hand: a weak reference costs a lock each time.
@@ -22,6 +24,7 @@ package final class Workbench {
 
   init(run: RunContext) {
     reader = FileReader(calls: run.calls)
+    position = run.filesInProgress.addLane()
     descriptors = run.descriptors
     memory = run.memory
   }

@@ -34,6 +34,12 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case readStandardInput
   /// A list whose paths end in NUL.
   case readListWithNUL
+  /// To wait for whoever holds a lock.
+  case waitForLock
+  /// To say which of several sets of snapshots is meant.
+  case chooseSet
+  /// To mount a source, or to say that it may be empty.
+  case mountOrAllowEmpty
 
   public init(stringLiteral value: String) {
     self = .advice(value)

@@ -114,7 +114,7 @@ struct ManPage {
       "INT, TERM, HUP",
       "The first one stops admitting work, removes temporary files and ends the process; a second one aborts at once."
     ),
-    ("USR1", "Prints the state of the run on standard error."),
+    ("USR1", "Prints the state of the run and the files in progress, the oldest first, on standard error."),
   ]
 
   private func synopsis(of command: CommandSpec) -> String {

@@ -170,7 +170,7 @@ final class Session: Sendable {
 
   private func received(_ number: Int32) {
     if number == SIGUSR1 {
-      progress.withLock { $0 }?.printNow(context.concurrency.text)
+      progress.withLock { $0 }?.printNow(context.concurrency.text, context.filesInProgress.files)
       return
     }
     let isFirst = signal.withLock { signal in

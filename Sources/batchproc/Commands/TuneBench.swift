@@ -4,6 +4,9 @@ import Foundation
 
 /// The files that each measurement of `tune` processes.
 struct TuneSample: Sendable {
+  /// Large files are cut into blocks of this size or more, in bytes.
+  private static let smallestBlock: Int64 = 1 << 20
+
   /// For the most operations at once.
   let items: [WalkItem]
   /// How many of them are for the fewest.
@@ -26,6 +29,11 @@ struct TuneSample: Sendable {
   /// Files and bytes of the fewest, to which all times are brought.
   var count: Int { min(fewest, items.count) }
   var byteCount: Int64 { items.prefix(fewest).reduce(0) { $0 + $1.size } }
+
+  /// Parts that different operations can process: the files, and blocks of large ones.
+  var parts: Int {
+    items.reduce(0) { $0 + 1 + Int(clamping: $1.size / Self.smallestBlock) }
+  }
 
   /// What a run over files takes, in bytes: each file costs something by itself.
   static func work(_ items: some Sequence<WalkItem>) -> Double {

@@ -42,7 +42,8 @@ struct TuneCommand: Command {
     do throws(BatchError) {
       let sample = try bench.sample(of: folder, seconds: seconds, device)
       var sweep = ConcurrencySweep(
-        most: min(most ?? bench.most, session.context.affordable(most ?? bench.most)), seconds: seconds)
+        most: min(most ?? bench.most, session.context.affordable(most ?? bench.most)),
+        parts: sample.parts, seconds: seconds)
       while let setting = sweep.next(elapsed: elapsed()) {
         show("measuring \(setting.text), \(Int(elapsed())) of about \(Int(seconds)) s")
         sweep.measured(seconds: try bench.measure(setting, sample))
@@ -73,11 +74,14 @@ struct TuneCommand: Command {
       try file.write(Array(rows.svg.utf8))
       try file.finish()
     }
-    if isSaved, let devices { try save(best.concurrency, device, at: devices) }
+    if isSaved, let devices, let number = best.concurrency { try save(number, device, at: devices) }
     if let events = session.reporter as? JSONReporter {
       try rows.write(to: events)
     } else {
       try session.output.write(rows.text)
+      if isSaved, best.concurrency == nil {
+        session.diagnostics.report("nothing is saved: these measurements do not tell a number", as: .note)
+      }
       if best.stride != nil, job == .archive {
         session.diagnostics.report(
           "--stride decides how archives are cut: another one makes other bytes of the same tree", as: .note)
@@ -117,4 +121,28 @@ struct TuneCommand: Command {
 extension ConcurrencySweep.Setting {
   /// As options: `-j 12 --stride 64`.
   var text: String { "-j \(concurrency)" + (stride.map { " --stride \($0)" } ?? "") }
+}
+
+extension ConcurrencySweep.Recommendation {
+  /// As options: `-j 12 --stride 64`, `-j auto`.
+  var text: String {
+    "-j \(concurrency.map(String.init) ?? "auto")" + (stride.map { " --stride \($0)" } ?? "")
+  }
+
+  /// One sentence that says why it is not just the fastest setting; nil when it is.
+  var reasonText: String? {
+    func percent(_ part: Double) -> String { "\(Int(min(999, part * 100).rounded(.up))) %" }
+    return switch reason {
+    case nil: nil
+    case .fewParts:
+      "There is too little to process for more operations at once: auto finds the number in each run."
+    case .shortRuns(let seconds):
+      "A run takes \(DurationText.text(seconds: seconds)), too short to tell settings apart: auto finds the number in each run."
+    case .noise(let noise):
+      "Runs with one setting differ by \(percent(noise)), and so do the settings: auto finds the number in each run."
+    case .flat(let part): "All numbers are as fast within \(percent(part)): the smallest one is enough."
+    case .nearest(let part):
+      "Larger numbers are not faster by more than the \(percent(part)) that runs differ by."
+    }
+  }
 }

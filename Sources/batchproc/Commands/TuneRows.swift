@@ -10,11 +10,11 @@ struct TuneRows: Sendable {
   private let device: DeviceFacts
   private let job: TuneJob
   private let folder: PathBytes
-  private let recommended: ConcurrencySweep.Setting
+  private let recommended: ConcurrencySweep.Recommendation
 
   init(
     _ sweep: ConcurrencySweep, _ sample: TuneSample, _ device: DeviceFacts, job: TuneJob, folder: PathBytes,
-    recommended: ConcurrencySweep.Setting
+    recommended: ConcurrencySweep.Recommendation
   ) {
     self.sweep = sweep
     self.sample = sample
@@ -63,6 +63,7 @@ struct TuneRows: Sendable {
         bytes += "\(cells(point, point.setting.stride.map(String.init) ?? "auto"))\n".utf8
       }
     }
+    if let reason = recommended.reasonText { bytes += "\n\(reason)\n".utf8 }
     return bytes + "\n".utf8 + command + "\n".utf8
   }
 
@@ -100,8 +101,9 @@ struct TuneRows: Sendable {
     }
     try events.write("recommendation") { line in
       line.add("job", job.rawValue)
-      line.add("concurrency", recommended.concurrency)
+      if let number = recommended.concurrency { line.add("concurrency", number) }
       if let stride = recommended.stride { line.add("stride", stride) }
+      if let reason = recommended.reasonText { line.add("reason", reason) }
       line.add("cold", sample.isCold)
       line.add("file_system", device.fileSystem)
       line.add("file_system_id", device.fileSystemID)

@@ -43,10 +43,11 @@ final class ProgressDisplay: Sendable {
     sampler.withLock { $0 }?.add(count)
   }
 
-  /// Prints the state at once, whatever the mode.
-  func printNow(_ concurrency: String) {
+  /// Prints the state at once, whatever the mode, and below it the files in progress.
+  func printNow(_ concurrency: String, _ files: [FileInProgress]) {
     let now = current()
     diagnostics.print((now.parts(at: now.fraction) + [concurrency]).joined(separator: ", "))
+    for line in FilesInProgressText.lines(files) { diagnostics.print(line) }
   }
 
   /// Removes the line; nothing is shown afterwards.

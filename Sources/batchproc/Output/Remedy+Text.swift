@@ -22,6 +22,9 @@ extension Remedy {
     case .readAllFormats: "--all-formats reads ar, cab, iso, lha, rar and warc"
     case .readStandardInput: "give - to read a stream from standard input"
     case .readListWithNUL: "lists with NUL ends are read by --files0-from"
+    case .waitForLock: "give --lock-wait, or run it later"
+    case .chooseSet: "choose one by --name"
+    case .mountOrAllowEmpty: "mount it, or give --allow-empty if this is meant"
     }
   }
 }

@@ -92,6 +92,14 @@ import Testing
     #expect(users == ["Engine/RunContext.swift"])
   }
 
+  @Test func theLibraryNamesNoOptionOfTheCommand() throws {
+    for source in try ["Sources/BatchEngine", "Sources/BatchCore"].flatMap({ try Self.sources($0) }) {
+      for line in source.text.split(separator: "\n") {
+        #expect(line.firstMatch(of: /"(?:[^"]*[ `(])?--[a-z]/) == nil, "\(source.path): \(line)")
+      }
+    }
+  }
+
   @Test func workersAndCollectorsHaveNoLocks() throws {
     for source in try ["Sources/BatchEngine", "Sources/BatchCore"].flatMap({ try Self.sources($0) }) {
       guard source.text.contains(": BatchWorker") || source.text.contains(": BatchCollector") else {

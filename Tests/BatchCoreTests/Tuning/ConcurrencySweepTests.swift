@@ -7,11 +7,11 @@ import Testing
 @Suite struct ConcurrencySweepTests {
   /// Runs a sweep in which each setting takes what `seconds` says, with some noise.
   private func sweep(
-    most: Int = 64, budget: Double = 30, noise: Double = 0.01,
+    most: Int = 64, parts: Int = .max, budget: Double = 30, noise: Double = 0.01, seed: UInt64 = 1,
     seconds: (ConcurrencySweep.Setting) -> Double
   ) -> (sweep: ConcurrencySweep, elapsed: Double) {
-    var sweep = ConcurrencySweep(most: most, seconds: budget)
-    var numbers = SeededNumbers(seed: 1)
+    var sweep = ConcurrencySweep(most: most, parts: parts, seconds: budget)
+    var numbers = SeededNumbers(seed: seed)
     var elapsed = 0.0
     while let setting = sweep.next(elapsed: elapsed) {
       let taken = seconds(setting) * (1 + noise * Double.random(in: -1...1, using: &numbers))
@@ -45,9 +45,72 @@ import Testing
 
   @Test func aStrideIsRecommendedWhereItIsClearlyFaster() {
     let faster = sweep { $0.stride == 64 ? 0.3 : 0.4 }
-    #expect(faster.sweep.recommendation == .init(concurrency: 1, stride: 64))
+    #expect(faster.sweep.recommendation?.stride == 64)
+    #expect(faster.sweep.recommendation?.concurrency == 1)
     let hardly = sweep { $0.stride == 64 ? 0.395 : 0.4 }
-    #expect(hardly.sweep.recommendation == .init(concurrency: 1))
+    #expect(hardly.sweep.recommendation?.stride == nil)
+    #expect(hardly.sweep.recommendation?.concurrency == 1)
+  }
+
+  @Test("Where all numbers are as fast, the smallest is recommended, and the reason is that")
+  func aFlatCurve() {
+    let found = sweep { 0.3 + 0.00001 * Double($0.concurrency) }.sweep.recommendation
+    #expect(found?.concurrency == 1)
+    guard case .flat(let part) = found?.reason else {
+      Issue.record("\(String(describing: found))")
+      return
+    }
+    #expect(part <= 0.02)
+  }
+
+  @Test("Where runs of one setting differ as much as the settings, auto is recommended", arguments: 1...20)
+  func noise(seed: UInt64) {
+    let found = sweep(noise: 0.3, seed: seed) { 0.3 * (1 + 0.001 * Double($0.concurrency)) }.sweep
+    let recommendation = found.recommendation
+    guard recommendation?.concurrency != nil else {
+      guard case .noise(let part) = recommendation?.reason else {
+        Issue.record("\(String(describing: recommendation))")
+        return
+      }
+      #expect(part > 0.1)
+      return
+    }
+    // By chance one setting seems slower: then it is the smallest number within the noise, and not a large one.
+    #expect(recommendation?.concurrency ?? 0 <= 3, "\(found.points)")
+    #expect(recommendation?.reason != nil)
+  }
+
+  @Test(
+    "With noise, the smallest number within it is recommended where the curve is not flat", arguments: 1...20)
+  func noisyProcessors(seed: UInt64) {
+    let found = sweep(noise: 0.15, seed: seed) { 0.5 * max(1, 4 / Double($0.concurrency)) }.sweep
+    #expect(
+      [4, 6, 8].contains(found.recommendation?.concurrency), "\(found.points.map { ($0.setting, $0.median) })"
+    )
+    if case .nearest = found.recommendation?.reason {} else { Issue.record("no reason") }
+  }
+
+  @Test("What takes too little time says nothing", arguments: [0.0004, 0.01])
+  func shortRuns(seconds: Double) {
+    let found = sweep(noise: 0.4) { seconds / Double(min($0.concurrency, 40)) }.sweep
+    guard case .shortRuns(let taken) = found.recommendation?.reason else {
+      Issue.record("\(String(describing: found.recommendation))")
+      return
+    }
+    #expect(taken <= seconds)
+    #expect(found.recommendation?.concurrency == nil)
+    #expect(found.recommendation?.stride == nil)
+  }
+
+  @Test("As many operations as there are parts are no measurement of the device")
+  func fewParts() {
+    let few = sweep(parts: 5) { 0.5 / Double(min($0.concurrency, 5)) }.sweep
+    #expect(few.points.last?.setting.concurrency == 5)
+    #expect(few.recommendation == .init(concurrency: nil, reason: .fewParts))
+    #expect(sweep(parts: 1) { _ in 1 }.sweep.recommendation == .init(concurrency: nil, reason: .fewParts))
+    // Two of five are a finding all the same.
+    let two = sweep(parts: 5) { 0.5 / Double(min($0.concurrency, 2)) }.sweep
+    #expect(two.recommendation?.concurrency == 2)
   }
 
   @Test func whatContendsIsMeasuredUntilItsSpreadIsKnown() {
@@ -68,7 +131,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 5, 7, 64, 100]) func measuresNoMoreThanTheMost(most: Int) {
-    let found = sweep(most: most, budget: 60) { 1 / Double($0.concurrency) }
+    let found = sweep(most: most, budget: 60) { 3 / Double($0.concurrency) }
     #expect(found.sweep.points.last?.setting.concurrency == most)
     #expect(found.sweep.recommendation?.concurrency == most)
   }

@@ -97,3 +97,13 @@ struct MadeFile: Sendable {
       && (status.modified == modified || losses.contains(.time) || losses.contains(.timeRange))
   }
 }
+
+extension ExtractionItem: FileItem {
+  package var path: PathBytes? {
+    switch step {
+    case .member(let order, _), .begin(let order), .lost(let order, _): order.entry.path
+    case .segment(let plan): plan.archive.file.path
+    case .piece, .end, .problem, .passed, .note: nil
+    }
+  }
+}

@@ -234,3 +234,14 @@ package struct VerifySource: BatchSource {
     if case .segment(_, _, let members) = item.step { Int64(members.memory) + 512 } else { 512 }
   }
 }
+
+extension VerifySource.Item: FileItem {
+  package var path: PathBytes? {
+    switch step {
+    case .segment(let archive, _, _), .end(let archive): archive.file.path
+    case .stretch(let file, _): file.path
+    case .compare(let member): member.path
+    case .read, .unreadable, .new, .problem, .note: nil
+    }
+  }
+}

@@ -39,3 +39,13 @@ extension ArchiveItem {
   /// Of an entry in a map of data, as text.
   private static let rangeSize = 24
 }
+
+extension ArchiveItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .member(let record, _), .link(let record, _): record.path
+    case .header(let member), .block(let member, _): member.record.path
+    case .problem: nil
+    }
+  }
+}

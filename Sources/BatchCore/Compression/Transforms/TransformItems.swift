@@ -47,3 +47,26 @@ struct FirstName: Sendable {
   let record: FileRecord
   let target: PathBytes
 }
+
+extension CompressItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .file(let record, _, _), .compressed(let record), .repeated(let record): record.path
+    case .block(let file, _): file.record.path
+    case .link(let name): name.record.path
+    case .streamBlock: "-"
+    case .problem: nil
+    }
+  }
+}
+
+extension DecompressItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .file(let record, _, _), .other(let record): record.path
+    case .link(let name, _): name.record.path
+    case .standardInput: "-"
+    case .problem: nil
+    }
+  }
+}

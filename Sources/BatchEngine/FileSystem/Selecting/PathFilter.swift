@@ -52,14 +52,14 @@ public struct PathFilter: Sendable {
     for rule in rules {
       switch rule {
       case .exclude(let glob):
-        let pattern = try Self.pattern(glob, option: "--exclude")
+        let pattern = try Self.pattern(glob)
         compiled.append(CompiledRule(pattern: pattern, decision: pattern.isNegated ? .take : .skip))
         hasExclude = true
       case .include(let glob):
-        let pattern = try Self.pattern(glob, option: "--include")
+        let pattern = try Self.pattern(glob)
         compiled.append(CompiledRule(pattern: pattern, decision: pattern.isNegated ? .skip : .take))
         if !pattern.isNegated, glob.last == UInt8(ascii: "/") {
-          let content = try Self.pattern(Self.contentGlob(ofFolder: glob), option: "--include")
+          let content = try Self.pattern(Self.contentGlob(ofFolder: glob))
           compiled.append(CompiledRule(pattern: content, decision: .take))
         }
         hasInclude = hasInclude || !pattern.isNegated
@@ -101,10 +101,10 @@ public struct PathFilter: Sendable {
       && path[start + 2] == UInt8(ascii: "i") && path[start + 3] == UInt8(ascii: "t")
   }
 
-  private static func pattern(_ glob: [UInt8], option: String) throws(BatchError) -> IgnorePattern {
+  private static func pattern(_ glob: [UInt8]) throws(BatchError) -> IgnorePattern {
     guard let pattern = IgnorePattern(glob) else {
       throw BatchError(
-        .invalid, "\(option) has a pattern that can never match", path: PathBytes(glob),
+        .invalid, "the pattern can never match", path: PathBytes(glob),
         remedy: "close every `[`, and write a backslash as `\\\\`")
     }
     return pattern

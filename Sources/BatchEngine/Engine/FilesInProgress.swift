@@ -1,0 +1,119 @@
+import Glibc
+import Synchronization
+
+/// A file that a lane is at.
+package struct FileInProgress: Sendable, Hashable {
+  package let path: PathBytes
+  /// How long the lane has been at it, in milliseconds.
+  package let age: Int
+
+  package init(path: PathBytes, age: Int) {
+    self.path = path
+    self.age = age
+  }
+}
+
+/// An item that can be named while it is processed.
+package protocol FileItem {
+  /// The file that is read or made for it; nil where there is none.
+  var path: PathBytes? { get }
+}
+
+/// Which files the lanes of a run are at, and since when: so a file system that does not answer has a name.
+///
+/// For each item a lane stores one number. What that stands for is found out when somebody asks.
+package final class FilesInProgress: Sendable {
+  private let lanes = Mutex<[LanePosition]>([])
+  private let clock: @Sendable () -> UInt64
+
+  /// - Parameter clock: milliseconds since any fixed moment.
+  init(clock: @escaping @Sendable () -> UInt64 = FilesInProgress.milliseconds) {
+    self.clock = clock
+  }
+
+  /// Makes the position of one more lane.
+  func addLane() -> LanePosition {
+    let lane = LanePosition(clock: clock)
+    lanes.withLock { $0.append(lane) }
+    return lane
+  }
+
+  /// The files that lanes are at, the oldest first. Of a file that several lanes work on, the oldest part counts.
+  package var files: [FileInProgress] {
+    let now = clock()
+    var oldest: [PathBytes: Int] = [:]
+    for lane in lanes.withLock({ $0 }) {
+      guard let (path, since) = lane.current else { continue }
+      oldest[path] = max(oldest[path] ?? 0, Int(clamping: now) - Int(clamping: since))
+    }
+    return oldest.map { FileInProgress(path: $0.key, age: $0.value) }
+      .sorted { ($1.age, $0.path) < ($0.age, $1.path) }
+  }
+
+  /// The clock that costs least, which is renewed every few milliseconds.
+  static func milliseconds() -> UInt64 {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
+    return UInt64(clamping: now.tv_sec) &* 1000 &+ UInt64(clamping: now.tv_nsec / 1_000_000)
+  }
+}
+
+/// Where in its chunk a lane is. Only the lane moves it.
+final class LanePosition: Sendable {
+  private static let indexBits: UInt64 = 24
+
+  /// The items of the chunk; nil while the lane has none.
+  private let items = Mutex<(any FileItems)?>(nil)
+  /// Milliseconds, and in the lower bits which item it is.
+  private let position = Atomic<UInt64>(0)
+  private let clock: @Sendable () -> UInt64
+
+  init(clock: @escaping @Sendable () -> UInt64) {
+    self.clock = clock
+  }
+
+  func begin(_ chunk: any FileItems) {
+    advance(to: 0)
+    items.withLock { $0 = chunk }
+  }
+
+  /// To be called before each item.
+  func advance(to index: Int) {
+    let index = UInt64(truncatingIfNeeded: index) & (1 << Self.indexBits - 1)
+    position.store(clock() << Self.indexBits | index, ordering: .relaxed)
+  }
+
+  func end() {
+    items.withLock { $0 = nil }
+  }
+
+  /// The file that the lane is at, and the moment at which it came there.
+  var current: (path: PathBytes, since: UInt64)? {
+    items.withLock { items in
+      let position = position.load(ordering: .relaxed)
+      let index = Int(position & (1 << Self.indexBits - 1))
+      return items?.path(at: index).map { ($0, position >> Self.indexBits) }
+    }
+  }
+}
+
+/// Items of which each may stand for a file.
+protocol FileItems: Sendable {
+  func path(at index: Int) -> PathBytes?
+}
+
+extension Chunk: FileItems {
+  func path(at index: Int) -> PathBytes? {
+    items.indices.contains(index) ? (items[index] as? any FileItem)?.path : nil
+  }
+}
+
+extension WalkItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .file(let record): record.path
+    case .standardInput: "-"
+    case .problem: nil
+    }
+  }
+}
