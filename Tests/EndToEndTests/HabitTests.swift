@@ -51,7 +51,7 @@ import Testing
 
   @Test("several files go to standard output in their order, at every concurrency", arguments: [1, 2, 7, 32])
   func toStdout(concurrency: Int) throws {
-    try t.shell("seq 1500000 >w/large; for i in $(seq 40); do seq $i >w/sub/f$i; done")
+    try t.shell("seq 700000 >w/large; for i in $(seq 40); do seq $i >w/sub/f$i; done")
     for format in ["gz", "zst", "xz", "lz4"] {
       let run = try t.shell(
         """

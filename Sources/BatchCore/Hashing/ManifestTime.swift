@@ -43,31 +43,16 @@ public struct ManifestTime: Sendable, Hashable {
 
   /// The time of mtree's `seconds.nanoseconds`, two whole numbers of which the second may be absent.
   init?(fields text: ArraySlice<UInt8>) {
-    let isNegative = text.first == UInt8(ascii: "-")
-    let unsigned = isNegative ? text.dropFirst() : text
-    let dot = unsigned.firstIndex(of: UInt8(ascii: "."))
-    guard let whole = DecimalDigits.value(of: unsigned[..<(dot ?? unsigned.endIndex)]),
-      let seconds = Self.signed(whole, isNegative: isNegative)
+    guard let (seconds, _, rest) = Self.whole(text),
+      let nanoseconds = rest.map({ DecimalDigits.value(of: $0) }) ?? 0, nanoseconds < Self.billion
     else { return nil }
-    var nanoseconds: UInt64 = 0
-    if let dot {
-      guard let value = DecimalDigits.value(of: unsigned[(dot + 1)...]), value < Self.billion else {
-        return nil
-      }
-      nanoseconds = value
-    }
     self.init(seconds: seconds, nanoseconds: UInt32(nanoseconds))
   }
 
   /// The time of a decimal number without an exponent; digits beyond nanoseconds are dropped.
   init?(number text: ArraySlice<UInt8>) {
-    let isNegative = text.first == UInt8(ascii: "-")
-    let unsigned = isNegative ? text.dropFirst() : text
-    let dot = unsigned.firstIndex(of: UInt8(ascii: "."))
-    guard let whole = DecimalDigits.value(of: unsigned[..<(dot ?? unsigned.endIndex)]),
-      let seconds = Self.signed(whole, isNegative: isNegative)
-    else { return nil }
-    var digits = dot.map { Array(unsigned[($0 + 1)...].prefix(9)) } ?? [UInt8(ascii: "0")]
+    guard let (seconds, isNegative, rest) = Self.whole(text) else { return nil }
+    var digits = rest.map { Array($0.prefix(9)) } ?? [UInt8(ascii: "0")]
     digits += repeatElement(UInt8(ascii: "0"), count: digits.isEmpty ? 0 : 9 - digits.count)
     guard let fraction = DecimalDigits.value(of: digits[...]) else { return nil }
     guard isNegative, fraction > 0 else {
@@ -77,6 +62,18 @@ public struct ManifestTime: Sendable, Hashable {
     let (floor, overflow) = seconds.subtractingReportingOverflow(1)
     guard !overflow else { return nil }
     self.init(seconds: floor, nanoseconds: Self.billion - UInt32(fraction))
+  }
+
+  /// The seconds in front of the dot, whether the number is negative, and what is behind the dot, if there is one.
+  private static func whole(_ text: ArraySlice<UInt8>) -> (Int64, isNegative: Bool, rest: ArraySlice<UInt8>?)?
+  {
+    let isNegative = text.first == UInt8(ascii: "-")
+    let unsigned = isNegative ? text.dropFirst() : text
+    let dot = unsigned.firstIndex(of: UInt8(ascii: "."))
+    guard let whole = DecimalDigits.value(of: unsigned[..<(dot ?? unsigned.endIndex)]),
+      let seconds = signed(whole, isNegative: isNegative)
+    else { return nil }
+    return (seconds, isNegative, dot.map { unsigned[($0 + 1)...] })
   }
 
   private static func signed(_ magnitude: UInt64, isNegative: Bool) -> Int64? {

@@ -84,9 +84,7 @@ extension CommandSpec {
       .outputDirectory, .toStdout, .keep, .removeSource,
       OptionSpec(.force, "force", short: "f", help: "Replace files that exist."),
       OptionSpec(.update, "update", help: "Replace files that are older than their sources."),
-      OptionSpec(
-        .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Refuse a file whose content is larger."),
+      .maxOutput,
       .followSymlinks,
     ],
     shared: Group.withThreads,
@@ -108,9 +106,7 @@ extension CommandSpec {
         name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
     ],
     own: [
-      OptionSpec(
-        .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Refuse a file whose content is larger."),
+      .maxOutput,
       .followSymlinks,
     ],
     shared: Group.withThreads,
@@ -151,6 +147,10 @@ extension OptionSpec {
   fileprivate static let removeSource = OptionSpec(
     .removeSource, "remove-source", "rm",
     help: "Remove each source after its output was read back, compared and brought to the disk.")
+
+  fileprivate static let maxOutput = OptionSpec(
+    .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
+    help: "Refuse a file whose content is larger.")
 
   fileprivate static let followSymlinks = OptionSpec(
     .followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to.")

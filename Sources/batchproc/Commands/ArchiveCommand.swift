@@ -107,21 +107,8 @@ struct ArchiveCommand: Command {
   }
 
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {
-    session.advanced(members.count)
     for member in members where !member.flags.contains(.incomplete) { tally.add(member.kind, member.size) }
-    if let events = session.reporter as? JSONReporter {
-      for member in members {
-        try events.write("file") { line in
-          line.add(path: member.path)
-          line.add("kind", member.kind.word)
-          line.add("size", Int64(clamping: member.size))
-          line.add(member.flags)
-          if let digest = member.digest { line.add("sha256", digest.hex) }
-        }
-      }
-    } else if common.verbose {
-      for member in members { session.diagnostics.print(TerminalText.string(member.path.bytes)) }
-    }
+    try session.tell(members, isVerbose: common.verbose)
   }
 
   /// Whether there is nothing to put into an archive, and not because there was nothing.

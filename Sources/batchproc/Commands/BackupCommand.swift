@@ -67,7 +67,7 @@ struct BackupCommand: Command {
     walk.skipsTemporaries = true
     let set = try BackupSet(in: choices.directory, named: choices.name ?? "backup")
     let backup = try BackupRun(operands, to: set, options: options, in: session.context) {
-      (members) throws(BatchError) in try tell(members)
+      (members) throws(BatchError) in try session.tell(members, isVerbose: common.verbose)
     }
     for remark in backup.remarks { session.warn(remark) }
     walk.excluded = Set([backup.excluded, StandardStreams.outputFile].compactMap { $0 })
@@ -88,23 +88,6 @@ struct BackupCommand: Command {
     }
     StandardStreams.notify(manager, status: "completing \(backup.header.name.archive)")
     return finish(backup, content, outcome.summary, &report)
-  }
-
-  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
-    session.advanced(members.count)
-    if let events = session.reporter as? JSONReporter {
-      for member in members {
-        try events.write("file") { line in
-          line.add(path: member.path)
-          line.add("kind", member.kind.word)
-          line.add("size", Int64(clamping: member.size))
-          line.add(member.flags)
-          if let digest = member.digest { line.add("sha256", digest.hex) }
-        }
-      }
-    } else if common.verbose {
-      for member in members { session.diagnostics.print(TerminalText.string(member.path.bytes)) }
-    }
   }
 
   /// Reads the archive back, gives both files their names, and removes snapshots that are too old: operations of which

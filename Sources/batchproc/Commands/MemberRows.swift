@@ -163,3 +163,23 @@ extension ArchiveEntry.Kind {
     }
   }
 }
+
+extension Session {
+  /// Reports the members that were written to an archive.
+  func tell(_ members: [ArchivedMember], isVerbose: Bool) throws(BatchError) {
+    advanced(members.count)
+    if let events = reporter as? JSONReporter {
+      for member in members {
+        try events.write("file") { line in
+          line.add(path: member.path)
+          line.add("kind", member.kind.word)
+          line.add("size", Int64(clamping: member.size))
+          line.add(member.flags)
+          if let digest = member.digest { line.add("sha256", digest.hex) }
+        }
+      }
+    } else if isVerbose {
+      for member in members { diagnostics.print(TerminalText.string(member.path.bytes)) }
+    }
+  }
+}
