@@ -62,7 +62,7 @@ struct BackupCommand: Command {
   }
 
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
     let set = try BackupSet(in: choices.directory, named: choices.name ?? "backup")
@@ -70,7 +70,8 @@ struct BackupCommand: Command {
       (members) throws(BatchError) in try session.tell(members, isVerbose: common.verbose)
     }
     for remark in backup.remarks { session.warn(remark) }
-    walk.excluded = Set([backup.excluded, StandardStreams.outputFile].compactMap { $0 })
+    walk.excluded.formUnion(
+      [backup.excluded, StandardStreams.outputFile].compactMap { $0 })
     let source: BackupSource
     do throws(BatchError) {
       source = try backup.source(walk, in: session.context)

@@ -16,9 +16,10 @@ extension Command {
   func obey() throws(BatchError) -> Ending {
     defer { session.reporter.tellFolded() }
     do throws(BatchError) {
-      return try run()
+      return session.report(try run())
     } catch {
-      if error.code == .cancelled, let ending = session.endingBySignal { return ending }
+      if error.code == .cancelled, let ending = session.endingBySignal { return session.report(ending) }
+      session.report(endedBy: error)
       throw error
     }
   }

@@ -45,6 +45,8 @@ enum Host {
 
   static let hasRestic = succeeds("command -v restic")
 
+  static let hasBrowser = succeeds("command -v chromium")
+
   static let hasPython = succeeds("python3 -c 'import json, pty'")
 
   /// Long runs that are not made every time.
