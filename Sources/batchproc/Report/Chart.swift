@@ -40,8 +40,15 @@ struct Chart: Sendable {
   /// Unique in the page.
   let id: String
 
-  private static let (width, height) = (480.0, 216.0)
-  private static let (left, right, top, bottom) = (56.0, 14.0, 10.0, 42.0)
+  private static let width = 480.0
+  /// Where the lowest mark is.
+  private static let floor = 174.0
+  private static let (left, right, top) = (56.0, 14.0, 10.0)
+
+  /// Time has its unit below the labels.
+  private var height: Double {
+    if case .time = axis { Self.floor + 42 } else { Self.floor + 26 }
+  }
 
   private var scale: ChartScale {
     ChartScale(to: series.flatMap(\.values).compactMap { $0 }.max() ?? 0, unit)
@@ -64,7 +71,7 @@ struct Chart: Sendable {
       page.element(
         "svg",
         [
-          "viewBox": "0 0 \(Decimals.place(Self.width)) \(Decimals.place(Self.height))", "role": "img",
+          "viewBox": "0 0 \(Decimals.place(Self.width)) \(Decimals.place(height))", "role": "img",
           "aria-labelledby": "\(id)-title \(id)-desc",
         ]
       ) { page in
@@ -81,11 +88,10 @@ struct Chart: Sendable {
   // MARK: Places
 
   private var plotWidth: Double { Self.width - Self.left - Self.right }
-  private var floor: Double { Self.height - Self.bottom }
 
   private func y(_ value: Double, _ scale: ChartScale) -> Double {
     let part = scale.top > 0 ? min(max(0, value / scale.top), 1) : 0
-    return floor - (floor - Self.top) * part
+    return Self.floor - (Self.floor - Self.top) * part
   }
 
   /// The left and the right end of a value.
@@ -145,7 +151,8 @@ struct Chart: Sendable {
     _ text: String, at place: Double, _ anchor: String, _ below: Double, on page: inout HTMLWriter
   ) {
     page.element(
-      "text", ["x": Decimals.place(place), "y": Decimals.place(floor + below), "text-anchor": anchor], text)
+      "text", ["x": Decimals.place(place), "y": Decimals.place(Self.floor + below), "text-anchor": anchor],
+      text)
   }
 
   private func draw(_ series: Series, _ scale: ChartScale, on page: inout HTMLWriter) {
@@ -179,7 +186,7 @@ struct Chart: Sendable {
 
   private func closed(_ outline: String, _ count: Int) -> String {
     let (start, _) = span(0)
-    return outline + "V\(Decimals.place(floor))H\(Decimals.place(start))Z"
+    return outline + "V\(Decimals.place(Self.floor))H\(Decimals.place(start))Z"
   }
 
   private func bars(_ values: [Double?], _ scale: ChartScale) -> String {
@@ -191,9 +198,9 @@ struct Chart: Sendable {
       let width = min(end - start - gap, 48)
       let left = (start + end - width) / 2
       // What is little is seen all the same.
-      let height = min(y(value, scale), value > 0 ? floor - 1 : floor)
-      path += "M\(Decimals.place(left)) \(Decimals.place(floor))V\(Decimals.place(height))"
-      path += "H\(Decimals.place(left + width))V\(Decimals.place(floor))Z"
+      let height = min(y(value, scale), value > 0 ? Self.floor - 1 : Self.floor)
+      path += "M\(Decimals.place(left)) \(Decimals.place(Self.floor))V\(Decimals.place(height))"
+      path += "H\(Decimals.place(left + width))V\(Decimals.place(Self.floor))Z"
     }
     return path
   }

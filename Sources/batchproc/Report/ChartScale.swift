@@ -39,9 +39,11 @@ struct ChartScale: Sendable, Equatable {
       suffix = ""
     case .seconds:
       let size: (Double, String) =
-        most < 180
-        ? (1, "seconds")
-        : most < 10_800 ? (60, "minutes") : most < 259_200 ? (3600, "hours") : (86_400, "days")
+        most < 0.5
+        ? (0.001, "milliseconds")
+        : most < 180
+          ? (1, "seconds")
+          : most < 10_800 ? (60, "minutes") : most < 259_200 ? (3600, "hours") : (86_400, "days")
       (divisor, suffix) = size
     }
     let least = unit == .count || (unit == .bytes && divisor == 1) ? 1.0 : 0

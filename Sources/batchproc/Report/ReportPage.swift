@@ -48,8 +48,12 @@ enum ReportPage {
 extension HTMLWriter {
   /// A part of the page under a heading.
   mutating func section(_ heading: String, _ content: (inout HTMLWriter) -> Void) {
+    section({ $0.text(heading) }, content)
+  }
+
+  mutating func section(_ heading: (inout HTMLWriter) -> Void, _ content: (inout HTMLWriter) -> Void) {
     element("section") { writer in
-      writer.element("h2", heading)
+      writer.element("h2", [:], heading)
       writer.markup("\n")
       content(&writer)
     }

@@ -50,7 +50,7 @@ extension ReportPage {
     .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;min-width:0}
     .fixed{white-space:nowrap;font-variant-numeric:tabular-nums}
     footer{margin-top:3rem;border-top:1px solid var(--line);color:var(--muted);font-size:.82rem}
-    @media (max-width:40rem){main{padding:1.25rem .8rem 2rem}.tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:.5rem}\
+    @media (max-width:40rem){svg text{font-size:14.5px}main{padding:1.25rem .8rem 2rem}.tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:.5rem}\
     .value{font-size:1.05rem}h1{font-size:1.3rem}th,td{padding:.3rem .55rem}}
     @media print{body{background:none}figure,.tiles div,.scroll{break-inside:avoid}}
 

@@ -15,9 +15,10 @@ struct SetPage: Sendable {
       page.text(", \(CalendarTime(now).text)")
     } body: { page in
       for (number, set) in sets.enumerated() {
-        page.section(
-          sets.count == 1 ? "Set \(TerminalText.string(set.name.bytes))" : TerminalText.string(set.name.bytes)
-        ) {
+        page.section { heading in
+          if sets.count == 1 { heading.text("Set ") }
+          heading.name(set.name)
+        } _: {
           append(set, "s\(number)", to: &$0)
         }
       }
