@@ -77,8 +77,7 @@ struct HTMLWriter {
       case "'": bytes.append(literal: "&#39;")
       case _ where scalar.properties.isNoncharacterCodePoint:
         for byte in String(scalar).utf8 {
-          bytes += [UInt8(ascii: "\\"), UInt8(ascii: "x")]
-          bytes += [Hexadecimal.digit(byte >> 4), Hexadecimal.digit(byte & 15)]
+          bytes += "\\x\(String(byte, radix: 16))".utf8
         }
       default: bytes += String(scalar).utf8
       }
