@@ -9,7 +9,7 @@ struct BashCompletion {
     # bash completion for batchproc
     _batchproc() {
       local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-      local command='' word
+      local command='' index
       COMPREPLY=()
       # Bash makes three words of --name=value.
       if [[ $current == '=' ]]; then
@@ -17,10 +17,15 @@ struct BashCompletion {
       elif [[ $previous == '=' && COMP_CWORD -gt 2 ]]; then
         previous=${COMP_WORDS[COMP_CWORD-2]}
       fi
-      for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-        case $word in
+      for ((index = 1; index < COMP_CWORD; index++)); do
+        case ${COMP_WORDS[index]} in
+        \(valued.joined(separator: "|")))
+          # Nothing is known of what follows the value: a profile has its command.
+          [[ ${COMP_WORDS[index+1]} != '=' ]] || ((++index))
+          ((++index < COMP_CWORD)) && return
+          ;;
         -*) ;;
-        *) command=$word; break ;;
+        *) command=${COMP_WORDS[index]}; break ;;
         esac
       done
       case $command in
@@ -44,6 +49,9 @@ struct BashCompletion {
 
     """
   }
+
+  /// Spellings before the command that take a value.
+  private var valued: [String] { table.rootOptions.filter { $0.syntax != nil }.flatMap(\.spellings) }
 
   private var commandNames: [String] { table.commands.map(\.name) }
 

@@ -3,22 +3,34 @@ struct FishCompletion {
   let table: CommandTable
 
   var script: String {
-    var lines = ["# fish completion for batchproc"]
+    // The value of an option before the command is no command, whatever it is called.
+    var lines = [
+      "# fish completion for batchproc", "function __batchproc_command",
+      "  not string match -qr -- '^(\(valued.joined(separator: "|")))(=|$)' (commandline -opc)",
+      "  and $argv", "end",
+    ]
     lines += table.rootOptions.map { row(of: $0, when: "__fish_use_subcommand") }
     for command in table.commands {
       lines.append(subcommand(command.name, command.abstract))
     }
     lines.append(subcommand("help", "Show help information."))
     let names = table.commands.map(\.name).joined(separator: " ")
-    lines.append("complete -c batchproc -n '__fish_seen_subcommand_from help' -f -a \(quoted(names))")
+    lines.append(
+      "complete -c batchproc -n '__batchproc_command __fish_seen_subcommand_from help' -f -a \(quoted(names))"
+    )
     for command in table.commands {
-      lines += command.options.map { row(of: $0, when: "__fish_seen_subcommand_from \(command.name)") }
+      lines += command.options.map {
+        row(of: $0, when: "__batchproc_command __fish_seen_subcommand_from \(command.name)")
+      }
     }
     return lines.joined(separator: "\n") + "\n"
   }
 
+  /// Spellings before the command that take a value.
+  private var valued: [String] { table.rootOptions.filter { $0.syntax != nil }.flatMap(\.spellings) }
+
   private func subcommand(_ name: String, _ meaning: String) -> String {
-    "complete -c batchproc -n __fish_use_subcommand -f -a \(name) -d \(quoted(meaning))"
+    "complete -c batchproc -n '__batchproc_command __fish_use_subcommand' -f -a \(name) -d \(quoted(meaning))"
   }
 
   private func row(of option: OptionSpec, when condition: String) -> String {

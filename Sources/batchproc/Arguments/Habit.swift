@@ -9,6 +9,10 @@ struct Habit {
   let answer: String
 
   private init(_ spellings: String..., in commands: CommandID?..., answer: String) {
+    self.init(spellings, in: commands, answer: answer)
+  }
+
+  private init(_ spellings: [String], in commands: [CommandID?], answer: String) {
     self.spellings = spellings
     self.commands = commands
     self.answer = answer
@@ -45,6 +49,12 @@ struct Habit {
   private static let decompress = "use 'batchproc decompress'"
 
   static let table: [Habit] = [
+    Habit(
+      ["--profile"], in: CommandID.allCases.filter { $0 != .config },
+      answer: "a profile has its command, use 'batchproc --profile NAME'"),
+    Habit(
+      ["--no-config"], in: CommandID.allCases,
+      answer: "it stands before the command, as in 'batchproc --no-config hash'"),
     Habit("-x", "--extract", "--get", in: nil, .list, answer: extract),
     Habit("--extract", "--get", in: .archive, .verify, answer: extract),
     Habit("-x", "--extract", "--get", in: .extract, answer: "not needed, extract does that"),
@@ -109,10 +119,6 @@ struct Habit {
     Habit(
       "-b", "--binary", "-t", "--text", in: .hash, .check,
       answer: "not needed, all files are read as they are"),
-    Habit(
-      "--html", "--stats", "--log-file", in: .hash, .check, .compress, .decompress, .cat, .test, .archive,
-      .extract,
-      .verify, .audit, .backup, .restore, .drill, answer: "use --report FILE, which writes an HTML page"),
     Habit("-l", "--length", in: .hash, answer: "use -a with the whole name, such as -a sha512"),
   ]
 
@@ -123,7 +129,6 @@ struct Habit {
     (["tar", "bsdtar", "create", "c"], create),
     (["untar", "unzip", "x"], extract),
     (["ls", "t"], list),
-    (["stats", "stat", "history"], "use 'batchproc report DIR' or 'batchproc snapshots DIR'"),
     (
       [
         "sha256sum", "sha512sum", "sha1sum", "md5sum", "b2sum", "b3sum", "xxhsum", "sum", "hashdeep",

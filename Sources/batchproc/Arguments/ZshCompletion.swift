@@ -14,7 +14,7 @@ struct ZshCompletion {
       \((commands + ["    'help:Show help information.'"]).joined(separator: "\n"))
         )
         _arguments -C \\
-      \(table.rootOptions.flatMap(rows).joined(separator: "\n"))
+      \(table.rootOptions.flatMap { rows(of: $0, excluding: $0.syntax == nil ? "" : "(1 *)") }.joined(separator: "\n"))
           '1:command:->command' \\
           '*::argument:->argument'
         case $state in
@@ -48,18 +48,19 @@ struct ZshCompletion {
     return """
           \(command.name))
             _arguments -s -S \\
-      \((command.options.flatMap(rows) + [operands.joined(separator: " \\\n")]).joined(separator: "\n"))
+      \((command.options.flatMap { rows(of: $0) } + [operands.joined(separator: " \\\n")]).joined(separator: "\n"))
             ;;
       """
   }
 
-  private func rows(of option: OptionSpec) -> [String] {
+  /// - Parameter exclusion: what is not offered beside the option: a profile has its command.
+  private func rows(of option: OptionSpec, excluding exclusion: String = "") -> [String] {
     let repeats = option.isRepeatable ? "*" : ""
     let meaning = "[" + bracketed(option.help) + "]"
     let value = option.syntax.map { ":\(option.valueName ?? "value"):\(action($0))" } ?? ""
     return option.spellings.map { spelling in
       let attachment = option.syntax == nil ? "" : (spelling.hasPrefix("--") ? "=" : "+")
-      return "      " + quoted(repeats + spelling + attachment + meaning + value) + " \\"
+      return "      " + quoted(exclusion + repeats + spelling + attachment + meaning + value) + " \\"
     }
   }
 

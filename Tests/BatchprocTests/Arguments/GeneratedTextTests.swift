@@ -117,7 +117,10 @@ import Testing
     (["hash", "--format", "="], "gnu bsd hashdeep mtree json"), (["hash", "--format", "=", "bs"], "bsd"),
     (["hash", "-q", "--color", "al"], "always"), (["check", "--on", "special", "=", "f"], "fail"),
     (["check", "--on", "special=w"], "special=warn"), (["help", "ch"], "check"), (["hash", "name"], ""),
-    (["check", "x", "--no-f"], "--no-fsync"),
+    (["check", "x", "--no-f"], "--no-fsync"), (["--no-config", "ha"], "hash"),
+    (["--profile", "ba"], ""), (["--profile", "=", "ba"], ""), (["--profile", "backup", "re"], ""),
+    (["--profile", "=", "backup", "--fu"], ""), (["--generate-completion-script", "z"], "zsh"),
+    (["--no-config", "--generate-completion-script", "=", "f"], "fish"),
   ])
   func bashOffersWhatFits(words: [String], offers: String) throws {
     let quoted = (["batchproc"] + words).map { "'\($0)'" }.joined(separator: " ")

@@ -27,7 +27,10 @@ import Testing
       let words = habit.answer.split { " ',;".contains($0) }.map(String.init)
       if let index = words.firstIndex(of: "batchproc") {
         let name = words[index + 1]
-        #expect(CommandTable.standard.commands.contains { $0.name == name }, "\(habit.answer)")
+        let root = CommandTable.standard.rootOptions.flatMap(\.spellings)
+        #expect(
+          CommandTable.standard.commands.contains { $0.name == name } || root.contains(name),
+          "\(habit.answer)")
         continue
       }
       for case let id? in habit.commands {
@@ -50,6 +53,13 @@ import Testing
     (["xzf", "a.tgz"], "'xzf' is not a command: use 'batchproc extract FILE'."),
     (["gunzip", "x"], "'gunzip' is not a command: use 'batchproc decompress'."),
     (["sha256sum"], "'sha256sum' is not a command: use 'batchproc hash', with -a for the algorithm."),
+    (
+      ["backup", "--profile", "x"], "'--profile': a profile has its command, use 'batchproc --profile NAME'."
+    ),
+    (
+      ["list", "--no-config", "x"],
+      "'--no-config': it stands before the command, as in 'batchproc --no-config hash'."
+    ),
     (["hash", "-c", "x"], "'-c': use 'batchproc check MANIFEST'."),
     (
       ["compress", "--long=27", "x"],
