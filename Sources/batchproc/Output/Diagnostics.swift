@@ -15,12 +15,19 @@ final class Diagnostics: Sendable {
   private let descriptor: Int32
   private let usesColor: Bool
   private let usesPriorities: Bool
+  private let columns: @Sendable () -> Int
   /// The line that stands at the bottom of the terminal now; empty when there is none.
   private let status = Mutex<[UInt8]>([])
 
-  /// - Parameter descriptor: stays open as long as the object lives; not closed by it.
-  /// - Parameter usesPriorities: whether each line begins with its priority, as the journal reads it.
-  init(descriptor: Int32, usesColor: Bool, usesPriorities: Bool = false) {
+  /// - Parameters:
+  ///   - descriptor: stays open as long as the object lives; not closed by it.
+  ///   - usesPriorities: whether each line begins with its priority, as the journal reads it.
+  ///   - columns: the width of the terminal, which may change at any time.
+  init(
+    descriptor: Int32, usesColor: Bool, usesPriorities: Bool = false,
+    columns: @escaping @Sendable () -> Int = { StandardStreams.columns }
+  ) {
+    self.columns = columns
     self.descriptor = descriptor
     self.usesColor = usesColor
     self.usesPriorities = usesPriorities
@@ -55,12 +62,13 @@ final class Diagnostics: Sendable {
 
   /// Draws or replaces the status line; an empty line removes it.
   ///
-  /// - Parameter line: printable bytes, narrower than the terminal.
+  /// - Parameter line: printable ASCII; what would fill the last column of the terminal is left out.
   func show(status line: [UInt8]) {
     status.withLock { status in
       guard !line.isEmpty || !status.isEmpty else { return }
-      status = line
-      writeAll(Diagnostics.eraseLine + line)
+      let erasure = erase(status)
+      status = Array(line.prefix(max(1, columns() - 1)))
+      writeAll(erasure + status)
     }
   }
 
@@ -94,11 +102,20 @@ final class Diagnostics: Sendable {
 
   private func writeAboveStatus(_ line: [UInt8]) {
     status.withLock { status in
-      writeAll(status.isEmpty ? line : Diagnostics.eraseLine + line + status)
+      guard !status.isEmpty else { return writeAll(line) }
+      let erasure = erase(status)
+      status = Array(status.prefix(max(1, columns() - 1)))
+      writeAll(erasure + line + status)
     }
   }
 
-  private static let eraseLine = Array("\r\u{1b}[K".utf8)
+  /// Removes a status line, also one that a window which became narrower has broken into several rows.
+  ///
+  /// Row by row: some terminals keep a screen that is erased as a whole among the lines above it.
+  private func erase(_ status: [UInt8]) -> [UInt8] {
+    let above = max(0, status.count - 1) / max(1, columns())
+    return Array(("\r\u{1b}[K" + String(repeating: "\u{1b}[A\u{1b}[K", count: above)).utf8)
+  }
 
   private func writeAll(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { buffer in

@@ -2,6 +2,7 @@ import BatchCore
 import BatchEngine
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @testable import batchproc
@@ -66,6 +67,27 @@ import Testing
     }
     let erase = "\r\u{1b}[K"
     #expect(text == "\(erase)10%\(erase)batchproc: m\n10%\(erase)done\n")
+  }
+
+  @Test func removesWhatANarrowerWindowHasBrokenIntoRows() throws {
+    let columns = Mutex(20)
+    let pipe = Pipe()
+    let diagnostics = Diagnostics(
+      descriptor: pipe.fileHandleForWriting.fileDescriptor, usesColor: false,
+      columns: { columns.withLock { $0 } })
+    let line = Array("0123456789012345678901234".utf8)
+    diagnostics.show(status: line)
+    columns.withLock { $0 = 7 }
+    diagnostics.show(status: line)
+    columns.withLock { $0 = 3 }
+    diagnostics.report("m")
+    columns.withLock { $0 = 80 }
+    diagnostics.show(status: [])
+    try pipe.fileHandleForWriting.close()
+    let text = String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    #expect(
+      text == "\r\u{1b}[K0123456789012345678\r\u{1b}[K\u{1b}[A\u{1b}[K\u{1b}[A\u{1b}[K012345"
+        + "\r\u{1b}[K\u{1b}[A\u{1b}[Kbatchproc: m\n01\r\u{1b}[K")
   }
 
   @Test func writesLongMessagesInFull() async throws {

@@ -45,7 +45,7 @@ enum Host {
 
   static let hasRestic = succeeds("command -v restic")
 
-  static let hasBrowser = succeeds("command -v chromium")
+  static let hasTmux = succeeds("command -v tmux")
 
   static let hasPython = succeeds("python3 -c 'import json, pty'")
 
