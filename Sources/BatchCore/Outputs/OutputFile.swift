@@ -18,12 +18,13 @@ public final class OutputFile: ResultStream {
   /// Removes what dead runs left in the target's folder, and opens the temporary file.
   ///
   /// - Parameters:
+  ///   - path: of the output; a character device or an open pipe is written as it is.
   ///   - isReplacing: whether a file that has the name gives way.
   ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
   ///   - isPrivate: whether only its owner may read it, whatever the umask says.
   ///   - run: whose calls open the folder, and whose cancellation ends the wait for a reader that is slow.
-  ///   - filter: changes what is written to a terminal, as in ``StandardOutput``.
-  /// - Throws: as ``AtomicFile/init(at:replacing:in:registry:)``.
+  ///   - filter: changes what is written to a terminal.
+  /// - Throws: when the name is taken and `isReplacing` is false, or the folder takes no file.
   public init(
     _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
@@ -49,7 +50,7 @@ public final class OutputFile: ResultStream {
   /// What was written so far, in bytes; nil for a pipe or a device.
   public var size: Int64? { file?.size }
 
-  /// The temporary file's inode, for ``WalkOptions/excluded``.
+  /// The temporary file's inode, for `WalkOptions/excluded`.
   public var identity: FileIdentity? { file?.identity }
 
   private var file: AtomicFile? {

@@ -41,7 +41,7 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     run(work)
   }
 
-  /// The work. An override calls ``finish()`` once, at any later time, on any thread.
+  /// The work. An override calls `finish()` once, at any later time, on any thread.
   open func execute() {
     finish()
   }

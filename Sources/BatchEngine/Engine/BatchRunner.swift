@@ -50,6 +50,8 @@ public struct BatchRunner: Sendable {
   /// Runs a job and returns at once, for a program whose main thread must not wait.
   ///
   /// - Parameters:
+  ///   - job: makes the workers and the collector.
+  ///   - source: given away to the run.
   ///   - queue: where `handler` is called, once, when the run has ended.
   ///   - handler: gets what ``run(_:over:)`` returns.
   public func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
@@ -218,12 +220,10 @@ public struct BatchRunner: Sendable {
           bench.position.advance(to: index)
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
-          if chunkContext.stopwatch != nil { chunkContext.endTime(of: item) }
         }
         chunkContext.resultCount = output.count
         try worker.end(in: chunkContext, into: &output)
-        return ChunkReport(
-          output: output, problems: chunkContext.problems, times: chunkContext.stopwatch?.times ?? [])
+        return ChunkReport(output: output, problems: chunkContext.problems)
       } catch {
         // What it holds open goes now, and not when Dispatch lets go of the lane.
         bench.worker = nil
@@ -253,7 +253,6 @@ public struct BatchRunner: Sendable {
             context.report(met.problem, severity: met.severity)
           }
         }
-        if !report.times.isEmpty { context.fileTimes?.took(report.times) }
       } catch {
         cancellation.cancel(error)
       }

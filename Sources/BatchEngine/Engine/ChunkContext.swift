@@ -8,28 +8,12 @@ public final class ChunkContext {
   public let run: RunContext
   private let bench: Workbench
   private(set) var problems: [MetProblem] = []
-  /// Nil where nobody asks for them.
-  private(set) var stopwatch: FileStopwatch?
   /// How many results the chunk has so far; kept by the runner, so that a problem has its place among them.
   var resultCount = 0
 
   init(bench: Workbench, run: RunContext) {
     self.bench = bench
     self.run = run
-    if run.fileTimes != nil { stopwatch = FileStopwatch() }
-  }
-
-  /// Begins the time of what follows: for workers of items that are several files. Cheap where nobody asks for times.
-  package func startTime() { stopwatch?.start() }
-
-  /// Ends the time of an item, where it is one file or a part of one.
-  func endTime(of item: some Any) {
-    stopwatch?.endItem((item as? any FileItem)?.path)
-  }
-
-  /// Ends it.
-  package func endTime(of path: @autoclosure () -> PathBytes) {
-    if stopwatch != nil { stopwatch?.end(path()) }
   }
 
   private var policy: EventPolicy { run.options.policy }
@@ -51,7 +35,8 @@ public final class ChunkContext {
   /// Reads a file to its end, again where the policies say so, and counts it.
   ///
   /// - Parameters:
-  ///   - isCounted: whether the file counts as done when it is read; otherwise ``finish()``, ``skip()`` or
+  ///   - record: the file, as the walk found it.
+  ///   - isCounted: whether the file counts as done when it is read; otherwise ``finish()``, ``skip(_:)`` or
   ///     ``report(_:)`` follows.
   ///   - restart: called before the content comes, and again when reading starts over.
   ///   - consume: called with each piece of the content, in order.
@@ -141,6 +126,7 @@ public final class ChunkContext {
   /// Reads a part of a file that has not changed since the walk saw it.
   ///
   /// - Parameters:
+  ///   - record: the file, as the walk found it.
   ///   - range: within the size that the walk saw.
   ///   - buffer: as many bytes as the range.
   ///   - isCounted: whether the bytes are counted now; otherwise the collector counts those that are used.

@@ -26,7 +26,9 @@ public struct ChunkStride: Sendable, Hashable {
 
   /// For the segments of an archive: as many files as make a frame of `byteCount` bytes.
   ///
-  /// - Parameter count: files in a segment at most; nil for a bound that small files alone reach.
+  /// - Parameters:
+  ///   - count: files in a segment at most; nil for a bound that small files alone reach.
+  ///   - byteCount: a segment ends with the file that reaches this.
   public static func segments(count: Int?, byteCount: Int64) -> ChunkStride {
     ChunkStride(count: max(1, count ?? 1024), byteCount: byteCount)
   }

@@ -16,29 +16,20 @@ public final class RunContext: Sendable {
   /// The system calls by which everything in the run reads.
   package let calls: any FileSystemCalls
   private let observer: (any RunObserver)?
-  /// Nil where nobody asks how long files take.
-  let fileTimes: (any FileTimeObserver)?
   private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
 
   /// - Parameters:
+  ///   - options: concurrency, budgets and policy.
   ///   - cancellation: stops the run from outside, as a signal does.
   ///   - observer: told of every problem, in order.
   public convenience init(
     options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
     observer: (any RunObserver)? = nil
   ) {
-    self.init(options: options, cancellation: cancellation, observer: observer, fileTimes: nil)
-  }
-
-  /// - Parameter fileTimes: told how long each file took.
-  package convenience init(
-    options: BatchOptions, cancellation: Cancellation, observer: (any RunObserver)?,
-    fileTimes: (any FileTimeObserver)?
-  ) {
     let calls: any FileSystemCalls = LinuxCalls()
     self.init(
-      options: options, cancellation: cancellation, observer: observer, fileTimes: fileTimes,
+      options: options, cancellation: cancellation, observer: observer,
       calls: options.bytesPerSecond.map {
         PacedCalls(calls, bytesPerSecond: $0, cancellation: cancellation)
       } ?? calls)
@@ -46,10 +37,9 @@ public final class RunContext: Sendable {
 
   package init(
     options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
-    observer: (any RunObserver)? = nil, fileTimes: (any FileTimeObserver)? = nil, calls: any FileSystemCalls
+    observer: (any RunObserver)? = nil, calls: any FileSystemCalls
   ) {
     self.options = options
-    self.fileTimes = fileTimes
     self.cancellation = cancellation
     self.observer = observer
     self.calls = calls
@@ -62,16 +52,7 @@ public final class RunContext: Sendable {
   }
 
   /// A further run with the same concurrency, budgets and cancellation, and counts and an observer of its own.
-  public convenience init(sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?) {
-    self.init(sharing: run, stride: stride, observer: observer, fileTimes: nil)
-  }
-
-  /// - Parameter fileTimes: told how long each file took.
-  package init(
-    sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?,
-    fileTimes: (any FileTimeObserver)?
-  ) {
-    self.fileTimes = fileTimes
+  public init(sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?) {
     var options = run.options
     options.stride = stride
     self.options = options
@@ -130,7 +111,9 @@ public final class RunContext: Sendable {
 
   /// The files below some operands as a source.
   ///
-  /// - Parameter operands: asked for one at a time, as the walk gets there; `-` is standard input.
+  /// - Parameters:
+  ///   - operands: asked for one at a time, as the walk gets there; `-` is standard input.
+  ///   - walk: which files the walk takes.
   public func tree(
     _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
   ) -> TreeSource {

@@ -6,6 +6,7 @@ extension BatchError {
   /// - Parameters:
   ///   - action: what was tried, for people: "open", "read", "rename".
   ///   - number: the value of `errno` right after the call.
+  ///   - path: what the call was about.
   public static func syscall(_ action: String, errno number: Int32, path: PathBytes? = nil) -> BatchError {
     let (code, remedy) = classify(number)
     return BatchError(code, "cannot \(action)", path: path, errno: number, remedy: remedy)

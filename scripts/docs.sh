@@ -1,0 +1,24 @@
+#!/bin/bash
+# Makes the documentation of the two libraries, and ends with 1 when there is a warning: a link to a symbol that is not
+# there, a parameter that is not described.
+# usage: scripts/docs.sh OUT      an archive for each library below OUT
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=$1
+modules=$(swift build --show-bin-path)/Modules
+graphs=$(mktemp -d)
+trap 'rm -rf "$graphs"' EXIT
+tool() { local compiler; compiler=$(dirname "$(realpath "$(command -v swift)")"); "$compiler/$@"; }
+
+includes=()
+for folder in Sources/C*/; do includes+=(-I "$folder"); done
+includes+=(-Xcc -fmodule-map-file="$(dirname "$modules")/CLinux.build/module.modulemap")
+for library in BatchEngine BatchCore; do
+  mkdir -p "$graphs/$library" "$out"
+  tool swift-symbolgraph-extract -module-name "$library" -I "$modules" "${includes[@]}" -target "$(uname -m)-unknown-linux-gnu" \
+    -minimum-access-level public -skip-synthesized-members -output-dir "$graphs/$library"
+  tool docc convert "Sources/$library/$library.docc" --additional-symbol-graph-dir "$graphs/$library" \
+    --fallback-display-name "$library" --fallback-bundle-identifier "batchproc.$library" \
+    --warnings-as-errors --output-path "$out/$library.doccarchive"
+done
