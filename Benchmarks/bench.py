@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import sys
 
+import readme
 import report
 import trees
 from jobs import JOBS, SWEEPS
@@ -83,6 +84,8 @@ def main() -> int:
     shutil.rmtree(disk)
     report.write(results, machine, races, curves, options.quick)
     print(f"written: {results / 'results.md'}")
+    if results == HERE / "results" and options.only is None:
+        readme.main()
     failed = [ours for _, ours, _ in races if ours.failure] + [
         timing for _, points in curves for _, timing in points if timing.failure]
     return 1 if failed else 0

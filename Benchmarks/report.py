@@ -58,6 +58,7 @@ def best(peers: list[tuple[Peer, Timing]]) -> Timing | None:
 
 
 def row(timing: Timing, ours: Timing, name: str) -> str:
+    name = name.replace("|", "\\|")
     if timing.failure is not None:
         return f"| {name} | failed: {timing.failure.replace('|', chr(92) + '|')} | | | | |"
     ratio = f"{ours.median / timing.median:.2f}" if ours.failure is None and timing is not ours else ""

@@ -12,6 +12,8 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
+  static let folder = root.path
+
   static func document(_ name: String) throws -> String {
     try String(contentsOf: root.appendingPathComponent(name), encoding: .utf8)
   }
@@ -21,13 +23,12 @@ import Testing
   }
 
   /// Of programs that the documents name on the same line.
-  private static let others: Set<String> = ["--work", "--quick", "--allow-empty"]
+  private static let others: Set<String> = ["--work", "--quick", "--allow-empty", "--adapt", "--rsyncable"]
 
   private func allHelp() throws -> String {
     let pages = [
-      "", "hash", "check", "compress", "decompress", "test", "archive", "list", "extract", "verify",
-      "audit", "backup", "snapshots", "restore", "prune", "drill", "report", "schedule", "tune", "doctor",
-      "config",
+      "", "hash", "check", "compress", "decompress", "cat", "test", "archive", "list", "extract", "verify",
+      "audit", "backup", "snapshots", "restore", "prune", "drill", "schedule", "tune", "doctor", "config",
     ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
@@ -76,8 +77,9 @@ import Testing
   @Test(
     "long options that the documents mention of batchproc exist",
     arguments: [
-      "README.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md", "docs/concurrency.md",
-      "docs/security.md", "docs/backup.md", "docs/configuration.md", "docs/reports.md",
+      "README.md", "docs/commands.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md",
+      "docs/concurrency.md",
+      "docs/security.md", "docs/backup.md", "docs/configuration.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
       "samples/cron/backup.cron", "samples/cron/backup.service",
@@ -113,52 +115,10 @@ import Testing
     }
   }
 
-  @Test("commands in blocks of the README parse")
-  func examples() throws {
-    try t.writeTree("photos")
-    try t.writeTree("samples/notes")
-    let lines = try Self.document("README.md").split(separator: "\n").filter {
-      $0.hasPrefix("    $ batchproc ")
-    }
-    #expect(lines.count > 5)
-    for line in lines {
-      let command = line.dropFirst(6).prefix { $0 != "#" }.replacing("batchproc ", with: "$BP ").replacing(
-        "/srv", with: "photos")
-      let run = try t.shell(String(command), environment: ["BP": Host.binary])
-      #expect(run.status != 64, "\(line): \(run.errorText)")
-    }
-  }
-
-  @Test("the examples of the README's first screen print what stands there, but for sizes and times")
-  func firstScreen() throws {
-    let root = Self.root.path
-    try t.shell(
-      "cp -r '\(root)/samples' s && cd s && ./make-odd-names.sh && ./make-log.sh && cp -r notes logs ..")
-    let page = try Self.document("README.md")
-    let block = page.split(separator: "Five examples, with what they print:")[1]
-      .split(separator: "There are also two Swift libraries")[0]
-    var commands: [String] = []
-    var expected: [[String]] = []
-    for line in block.split(separator: "\n") where line.hasPrefix("    ") {
-      if line.hasPrefix("    $ ") {
-        commands.append(String(line.dropFirst(6)))
-        expected.append([])
-      } else {
-        expected[expected.count - 1].append(Self.withoutNumbers(String(line.dropFirst(4))))
-      }
-    }
-    #expect(commands.count == 5)
-    for (command, rows) in zip(commands, expected) {
-      let run = try t.shell("batchproc() { \"$BP\" \"$@\"; }; \(command) 2>&1")
-      #expect(run.status == 0, "\(command): \(run.text)")
-      #expect(run.text.split(separator: "\n").map { Self.withoutNumbers(String($0)) } == rows, "\(command)")
-    }
-  }
-
-  /// Sizes and times depend on the machine; a rate is told of longer runs alone.
-  private static func withoutNumbers(_ line: String) -> String {
-    line.replacing(#/ \([0-9.]+ [KMG]?i?B/s\)/#, with: "")
-      .replacing(/[0-9.]+ ([KMG]iB|B|s|%)/, with: { "# \($0.output.1)" })
+  @Test("the table of the README is that of the results", .enabled(if: Host.hasPython))
+  func ratios() throws {
+    let run = try t.shell("python3 '\(Self.root.path)/Benchmarks/readme.py' --check")
+    #expect(run.status == 0, "\(run.errorText)")
   }
 
   @Test("help goes to standard output with 0; wrong usage to standard error with 64")

@@ -12,6 +12,7 @@ struct BackupCommand: Command {
   /// The socket of the service manager, if one started the program.
   private let manager: PathBytes?
   let session: Session
+  private let tally = MemberTally()
 
   /// - Throws: `UsageError` without a target.
   init(
@@ -62,16 +63,15 @@ struct BackupCommand: Command {
   }
 
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
-    var walk = try session.walkOptions()
+    var walk = try common.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
     let set = try BackupSet(in: choices.directory, named: choices.name ?? "backup")
     let backup = try BackupRun(operands, to: set, options: options, in: session.context) {
-      (members) throws(BatchError) in try session.tell(members, isVerbose: common.verbose)
+      (members) throws(BatchError) in try tell(members)
     }
     for remark in backup.remarks { session.warn(remark) }
-    walk.excluded.formUnion(
-      [backup.excluded, StandardStreams.outputFile].compactMap { $0 })
+    walk.excluded = Set([backup.excluded, StandardStreams.outputFile].compactMap { $0 })
     let source: BackupSource
     do throws(BatchError) {
       source = try backup.source(walk, in: session.context)
@@ -89,6 +89,11 @@ struct BackupCommand: Command {
     }
     StandardStreams.notify(manager, status: "completing \(backup.header.name.archive)")
     return finish(backup, content, outcome.summary, &report)
+  }
+
+  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
+    for member in members where !member.flags.contains(.incomplete) { tally.add(member.kind, member.size) }
+    try session.tell(members, isVerbose: common.verbose)
   }
 
   /// Reads the archive back, gives both files their names, and removes snapshots that are too old: operations of which
@@ -147,7 +152,7 @@ struct BackupCommand: Command {
       "\(content.header.name.stamp), \(kind), of \(ByteCount.files(Int(clamping: content.footer.files)))"
     let text = SummaryText(
       verb: "snapshot \(tree), \(ByteCount.text(Int64(clamping: content.footer.bytes))): archived",
-      files: counts.done, bytes: counts.byteCount,
+      files: tally.files, bytes: tally.bytes, kinds: tally.kinds,
       others: [
         (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
         (counts.failed, "failed"),

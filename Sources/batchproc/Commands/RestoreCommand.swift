@@ -10,6 +10,7 @@ struct RestoreCommand: Command {
   private let common: CommonOptions
   let session: Session
   private let tally: TransformTally
+  private let made = MemberTally()
 
   /// - Throws: `UsageError` without a target.
   init(
@@ -69,6 +70,7 @@ struct RestoreCommand: Command {
   private func show(_ report: ExtractionReport) throws(BatchError) {
     session.advanced(1)
     tally.madeOutput()
+    if report.outcome == .extracted { made.add(report.kind, report.size) }
     if let events = session.reporter as? JSONReporter {
       try events.write("member") { line in
         line.add(path: report.path)
@@ -99,7 +101,7 @@ struct RestoreCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "restored \(snapshot.name.stamp):", files: counts.done, bytes: counts.byteCount,
+        verb: "restored \(snapshot.name.stamp):", files: made.files, bytes: made.bytes, kinds: made.kinds,
         others: [(counts.failed, "failed")]))
     let hasBadOutput = refusal != nil || tally.current.spoilt > 0
     if extraction.failure != nil || hasBadOutput || extraction.isDamaged || extraction.isCutShort {

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Puts the ratios of results/results.md into the table of the README.
+
+usage: Benchmarks/readme.py [--check]      --check changes nothing, and ends with 1 where the table is another one
+"""
+
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "results.md"
+README = HERE.parent / "README.md"
+START, END = "<!-- ratios -->\n", "<!-- end -->\n"
+
+
+def table(results: str) -> str:
+    lines = ["| work | batchproc, s | the best other tool | s | ratio |", "|---|--:|---|--:|--:|"]
+    for section in results.split("\n## ")[1:]:
+        verdict = re.search(r"^Against the best peer, (.*): \*\*([0-9.]+)\*\*", section, re.M)
+        if not verdict:
+            continue
+        peer, ratio = verdict.groups()
+        rows = section.replace("\\|", "|").splitlines()
+        ours, theirs = (
+            next(row.removeprefix(f"| {name} | ").split(" | ")[0] for row in rows if row.startswith(f"| {name} | "))
+            for name in ("**batchproc**", peer))
+        name = peer.replace("|", "\\|")
+        lines.append(f"| {section.splitlines()[0]} | {ours} | `{name}` | {theirs} | **{ratio}** |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    readme = README.read_text()
+    before, rest = readme.split(START)
+    after = rest.split(END)[1]
+    new = before + START + table(RESULTS.read_text()) + END + after
+    if "--check" in sys.argv[1:]:
+        sys.exit(0 if new == readme else "README.md has another table than results.md: run Benchmarks/readme.py")
+    README.write_text(new)
+
+
+if __name__ == "__main__":
+    main()
