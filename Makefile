@@ -10,10 +10,10 @@ ARGS ?=
 
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
-CAMPAIGNS := ^(EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Retention)|BatchCoreTests\.BackupDays)Tests/
+CAMPAIGNS := ^(EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Retention|SampleProgram)|BatchCoreTests\.BackupDays)Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
-.PHONY: help demo release test campaign faults tsan lint format bench install uninstall deb dist clean
+.PHONY: help demo release test campaign faults tsan lint format docs bench install uninstall deb dist test-packages clean
 
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
@@ -26,6 +26,8 @@ help:
 	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make uninstall  with the same PREFIX and DESTDIR'
 	@echo 'make deb      a Debian package in .build/packages; make dist a tarball with its manifest'
+	@echo 'make test-packages  as root: both packages, installed, run and removed in an empty Debian'
+	@echo 'make docs     the pages of the two libraries in .build/docs; fails where there is a warning'
 	@echo 'make clean    remove what was built and the generated samples'
 
 release:
@@ -46,7 +48,7 @@ faults: release
 	@scripts/bootstrap.sh test
 	scripts/fault-campaign.sh $(RELEASE) $(ARGS)
 
-campaign: release
+campaign: release docs
 	@scripts/bootstrap.sh build test
 	swift build --build-tests
 	BATCHPROC_CAMPAIGN=1 BATCHPROC_BIN="$(CURDIR)/$(RELEASE)" scripts/run-tests.py --filter '$(CAMPAIGNS)' $(ARGS)
@@ -61,6 +63,11 @@ lint:
 
 format:
 	swift format --in-place --parallel --recursive $(SWIFT_SOURCES)
+
+docs:
+	@scripts/bootstrap.sh build
+	swift build --target BatchCore
+	scripts/docs.sh .build/docs
 
 bench: release
 	@scripts/bootstrap.sh bench
@@ -95,6 +102,10 @@ uninstall:
 
 deb dist: $(RELEASE)
 	scripts/package.sh $@ $(RELEASE)
+
+test-packages: $(RELEASE)
+	@scripts/bootstrap.sh package
+	scripts/test-packages.sh $(RELEASE)
 
 clean:
 	rm -rf .build samples/odd samples/logs/access.log

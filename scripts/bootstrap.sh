@@ -1,15 +1,17 @@
 #!/bin/sh
 # Installs the Debian packages that a task needs, and only those that are missing.
-# usage: scripts/bootstrap.sh GROUP...      groups: build, test, bench
+# usage: scripts/bootstrap.sh GROUP...      groups: build, test, bench, package
 set -eu
 
 # What the Swift linker needs of the system, then the C libraries.
 build="binutils gcc libc6-dev libstdc++-12-dev libarchive-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libsqlite3-dev libssl-dev \
 libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
 # Stock tools that the tests hold our output against, and what they make faults and odd trees with.
-test="acl attr b3sum bzip2 chromium cpio e2fsprogs gcc git hashdeep libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
-mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema restic rhash strace time unzip xxhash xz-utils zip zstd"
+test="acl attr b3sum bzip2 cpio e2fsprogs gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
+mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema restic rhash strace time tmux unzip xxhash xz-utils zip zstd"
 bench="b3sum borgbackup hashdeep hyperfine libdeflate-tools openssl pigz python3 restic rhash time xxhash zstd"
+# What makes an empty Debian to install in, and looks at the package.
+package="dpkg-dev lintian mmdebstrap"
 
 root=$(dirname "$0")
 case " $* " in *" build "*) builds_library=yes ;; *) builds_library= ;; esac
@@ -25,7 +27,8 @@ for group in "$@"; do
     build) packages="$packages $build" ;;
     test) packages="$packages $test" ;;
     bench) packages="$packages $bench" ;;
-    *) echo "bootstrap: unknown group '$group' (build, test, bench)" >&2; exit 64 ;;
+    package) packages="$packages $package" ;;
+    *) echo "bootstrap: unknown group '$group' (build, test, bench, package)" >&2; exit 64 ;;
   esac
 done
 

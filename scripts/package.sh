@@ -16,6 +16,8 @@ mkdir -p "$out"
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 chmod 755 "$stage"
+# Nothing that is called from here has to leave anything in a home, nor to guess where one is.
+export HOME=$stage
 
 make_dist() {
   local name=batchproc-$version-linux-$machine

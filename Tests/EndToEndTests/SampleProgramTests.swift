@@ -15,8 +15,9 @@ struct SampleProgramTests {
     let t = try TreeFixture()
     try t.shell("mkdir d; printf 'a\\r\\nb\\r\\n' >d/x; printf 'c\\n' >d/y")
     for name in ["LineCount", "LineEnds"] {
+      // Without HOME, swift makes its folders in one that it guesses.
       let run = try t.shell(
-        "swift build -q --package-path \(Self.samples)/\(name) --scratch-path b && b/debug/\(name) d && rm -r b"
+        "HOME=$PWD swift build -q --package-path \(Self.samples)/\(name) --scratch-path b && b/debug/\(name) d && rm -r b"
       )
       #expect(run.status == 0, "\(run.errorText)")
       #expect(run.text.hasSuffix(name == "LineCount" ? "2 files, 0 failed\n" : "2 files written, 0 failed\n"))
