@@ -51,31 +51,10 @@ enum CLI {
     let help = HelpText(table: .standard)
     switch request {
     case .run(let parsed):
-      let common = try CommonOptions(parsed)
-      switch parsed.command.id {
-      case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
-      case .compress, .decompress, .cat:
-        let choices = try TransformChoices(parsed)
-        return try TransformCommand(parsed, choices: choices, common: common, environment: environment).obey()
-      case .archive:
-        let choices = try ArchiveChoices(parsed, environment: environment)
-        return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).obey()
-      case .test: return try TestCommand(parsed, common: common, environment: environment).obey()
-      case .list: return try ListCommand(parsed, common: common, environment: environment).obey()
-      case .verify: return try VerifyCommand(parsed, common: common, environment: environment).obey()
-      case .extract: return try ExtractCommand(parsed, common: common, environment: environment).obey()
-      case .backup: return try BackupCommand(parsed, common: common, environment: environment).obey()
-      case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).obey()
-      case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
-      case .audit: return try AuditCommand(parsed, common: common, environment: environment).obey()
-      case .drill: return try DrillCommand(parsed, common: common, environment: environment).obey()
-      case .report: return try ReportCommand(parsed, common: common, environment: environment).obey()
-      case .schedule: return try ScheduleCommand(parsed, common: common, environment: environment).obey()
-      case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
-      case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()
-      case .doctor: return try DoctorCommand(parsed, environment: environment).obey()
-      case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()
-      case .config: return try ConfigCommand(parsed, environment: environment).obey()
+      do {
+        return try run(parsed, environment)
+      } catch let error as BatchError where parsed.flag(.json) && error.code != .closedOutput {
+        return end(JSONReporter.onStandardOutput(), error)
       }
     case .help(let command): return try show(command.map { help.text(of: $0) } ?? help.overview)
     case .version: return try show(Version.text)
@@ -85,6 +64,43 @@ enum CLI {
     case .completions(let shell): return try show(shell.completionScript(for: .standard))
     case .dumpHelp: return try show(String(decoding: ToolInfo(table: .standard).json, as: UTF8.self))
     }
+  }
+
+  private static func run(
+    _ parsed: ParsedCommand, _ environment: @escaping (String) -> PathBytes?
+  ) throws -> Ending {
+    let common = try CommonOptions(parsed)
+    switch parsed.command.id {
+    case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
+    case .compress, .decompress, .cat:
+      let choices = try TransformChoices(parsed)
+      return try TransformCommand(parsed, choices: choices, common: common, environment: environment).obey()
+    case .archive:
+      let choices = try ArchiveChoices(parsed, environment: environment)
+      return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).obey()
+    case .test: return try TestCommand(parsed, common: common, environment: environment).obey()
+    case .list: return try ListCommand(parsed, common: common, environment: environment).obey()
+    case .verify: return try VerifyCommand(parsed, common: common, environment: environment).obey()
+    case .extract: return try ExtractCommand(parsed, common: common, environment: environment).obey()
+    case .backup: return try BackupCommand(parsed, common: common, environment: environment).obey()
+    case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).obey()
+    case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
+    case .audit: return try AuditCommand(parsed, common: common, environment: environment).obey()
+    case .drill: return try DrillCommand(parsed, common: common, environment: environment).obey()
+    case .schedule: return try ScheduleCommand(parsed, common: common, environment: environment).obey()
+    case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
+    case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()
+    case .doctor: return try DoctorCommand(parsed, environment: environment).obey()
+    case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()
+    case .config: return try ConfigCommand(parsed, environment: environment).obey()
+    }
+  }
+
+  /// Ends a run that an error ended before the command could say anything.
+  private static func end(_ events: JSONReporter, _ error: BatchError) -> Ending {
+    events.fatal(error)
+    events.end(Counters.Snapshot())
+    return .exit(ExitStatus(error))
   }
 
   private static func show(_ text: String) throws -> Ending {

@@ -81,7 +81,7 @@ import Testing
     #expect(try t.batchproc("cat", "w/no").status == 3)
     let json = try t.batchproc("cat", "--json", "w/z.bz2")
     #expect(
-      json.status == 1
+      json.status == 64
         && json.errorText.contains("--json cannot be used with --stdout: standard output carries the data"))
   }
 

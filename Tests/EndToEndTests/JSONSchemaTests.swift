@@ -23,10 +23,10 @@ struct JSONSchemaTests {
   private static let runs = #"""
     mkdir t; echo one >t/a; seq 20000 >t/b; ln t/b t/c; ln -s a t/link; mkfifo t/pipe; touch "$(printf 't/\377')"
     j() { name=$1; shift; "$BP" "$@" --json >"out.$name" 2>>errors; }
-    j hash hash -v -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
+    j hash hash -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
     "$BP" hash -q t >m; j check check m; j audit audit m .; echo two >t/a; j different check m; j moved audit m t
     j compress compress --on special=warn t; j again compress t; j test test t
-    j decompress decompress --output-directory d t
+    j decompress decompress --output-dir d t
     cp t/b.gz bad.gz; printf x | dd of=bad.gz bs=1 seek=90 conv=notrunc status=none
     j damaged test bad.gz; j refused decompress bad.gz t/a; rm -f t/*.gz
     j archive archive --verify -o a.tar.zst t; j exists archive -o a.tar.zst t
@@ -34,7 +34,15 @@ struct JSONSchemaTests {
     mkdir x; j extract extract -C x a.tar.zst; j kept extract -C x a.tar.zst; j none list bad.gz
     j backup backup --to s t; echo 4 >t/a; j increment backup --to s t; j snapshots snapshots s
     mkdir r; j restore restore s -C r; j drill drill s; j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
-    j tune tune t; j doctor doctor t; j config config
+    j digests snapshots --digests s; j tune tune t; j doctor doctor t; j config config
+    # What ends before its job begins.
+    for c in "list no.tar" "verify no.tar" "extract no.tar" "snapshots no" "prune --keep-last 1 no" "drill no" "doctor no" \
+      "restore no -C x" "audit no t" "hash -o m t" "hash --files-from no" "backup --to s no" "tune no"; do
+      j "ended.$c" $c
+    done
+    (ulimit -n 12; j few archive -o few.tar t)
+    mv s/*.manifest cut; head -c 300 cut >"s/$(basename "$(ls s/*.tar.zst | head -n 1)" .tar.zst).manifest"
+    j damaged_set snapshots s; j damaged_drill drill s; j damaged_prune prune --keep-last 1 s
     BATCHPROC_QOS=utility XDG_CONFIG_HOME=$PWD/home j settings config hash
     """#
 
@@ -46,7 +54,10 @@ struct JSONSchemaTests {
     validator = jsonschema.Draft202012Validator(json.load(open(sys.argv[1])))
     types = set()
     for name in sorted(glob.glob("out.*")):
-        for number, line in enumerate(open(name, "rb")):
+        lines = open(name, "rb").read().splitlines(True)
+        if [json.loads(line)["type"] == "summary" for line in lines] != [False] * (len(lines) - 1) + [True]:
+            print(name, "one summary, at the end:", lines[-2:])
+        for number, line in enumerate(lines):
             row = json.loads(line, object_pairs_hook=members)
             types.add(row["type"])
             for error in validator.iter_errors(row):
@@ -67,9 +78,10 @@ struct JSONSchemaTests {
     let result = try t.shell("python3 validate.py '\(Self.schema)'")
     #expect(result.status == 0, "\(result.errorText)")
     let expected = [
-      "default", "device", "difference", "file", "index", "limit", "member", "note", "operations",
+      "archive", "default", "device", "difference", "error", "file", "index", "limit", "member", "note",
+      "operations",
       "point",
-      "problem", "program", "recommendation", "setting", "slowest", "snapshot", "summary",
+      "problem", "program", "recommendation", "setting", "snapshot", "summary",
     ]
     // Valid lines leave the types alone on the output.
     #expect(result.text.split(separator: "\n").count == 1, "\(result.text.prefix(3000))")
@@ -86,6 +98,8 @@ struct JSONSchemaTests {
       #"{"type":"file","schema":1,"seq":0,"path":"x"}"#, #"{"type":"what","schema":2,"seq":0}"#,
       #"{"type":"note","schema":2,"seq":0,"message":"x","more":1}"#,
       #"{"type":"note","schema":2,"seq":0,"message":"x","message":"y"}"#,
+      #"{"type":"summary","schema":2,"seq":0,"seconds":1}"#,
+      #"{"type":"note","schema":2,"seq":0,"message":"x"}"#,
     ] {
       try t.file("out.1", line + "\n")
       let result = try t.shell("python3 validate.py '\(Self.schema)'")

@@ -17,13 +17,13 @@ import Testing
     try t.shell("chmod +x bin/mail")
   }
 
-  /// The indented lines of a document from one that begins with `first` to one that is `last`.
+  /// The commands of a document from one that begins with `first` to one that is `last`.
   private static func recipe(from first: String, to last: String) throws -> String {
     let text = try String(contentsOf: root.appendingPathComponent("docs/scripting.md"), encoding: .utf8)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    let start = try #require(lines.firstIndex { $0.hasPrefix("    " + first) })
-    let end = try #require(lines[start...].firstIndex { $0 == "    " + last })
-    return lines[start...end].map { String($0.dropFirst(4)) }.joined(separator: "\n")
+    let start = try #require(lines.firstIndex { $0.hasPrefix("    $ " + first) })
+    let end = try #require(lines[start...].firstIndex { $0 == "    > " + last })
+    return lines[start...end].map { String($0.dropFirst(6)) }.joined(separator: "\n")
   }
 
   @Test("the mail about files that differ holds no control byte, whatever the files are called")

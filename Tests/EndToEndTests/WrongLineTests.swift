@@ -60,6 +60,8 @@ import Testing
     ["archive", "-o", "a.tar", "--level", "3", "t"], ["archive", "-o", "a.tar.gz", "--level", "20", "t"],
     ["compress", "--suffix", "a/b", "t"], ["compress", "--format", "xz", "--level", "12", "t"],
     ["list", "--long", "--digests", "a"], ["extract", "--to-stdout", "--json", "a"],
+    ["cat", "--json", "a"], ["compress", "--json", "-"],
+    ["archive", "--json", "-o", "-", "--format", "tar", "t"],
     ["verify", "a", "b"], ["config", "--profile", "p", "hash"], ["config", "hsh"],
     ["restore", "d", "--at", "no time"],
   ]

@@ -56,7 +56,7 @@ package struct BackupSet: Sendable {
   // MARK: What is there
 
   /// The names of sets that have a snapshot in a folder, in their order.
-  package static func names(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
+  private static func names(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
     let suffix = SnapshotName.manifestSuffix.utf8
     let names = try files(in: directory).compactMap { file -> PathBytes? in
       guard file.bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }
@@ -191,22 +191,25 @@ extension BackupSet {
   ///
   /// - Throws: `malformed` for a manifest that is damaged, and what `write` throws.
   package func digests(
-    of snapshot: Snapshot, in run: RunContext, write: ([UInt8]) throws(BatchError) -> Void
+    of snapshot: Snapshot, as format: ManifestFormat, in run: RunContext,
+    write: (ResultRows) throws(BatchError) -> Void
   ) throws(BatchError) {
     let path = path(snapshot.name.manifest)
     try SnapshotReader.check(path, in: run)
     let reader = try SnapshotReader(path, in: run)
-    let writer = try ManifestWriter(.gnu, algorithms: [.sha256], zero: false)
-    var rows = [UInt8]()
+    let writer = try ManifestWriter(format, algorithms: [.sha256], zero: false)
+    var rows = ResultRows()
     while let item = try reader.next() {
       guard case .entry(let entry, _) = item, let digest = entry.digest else { continue }
-      try writer.append(
-        ManifestRow(path: entry.path, digests: [digest], size: entry.size, modified: nil), to: &rows)
-      if rows.count > 1 << 16 {
+      try rows.append { (bytes) throws(BatchError) in
+        try writer.append(
+          ManifestRow(path: entry.path, digests: [digest], size: entry.size, modified: nil), to: &bytes)
+      }
+      if rows.bytes.count > 1 << 16 {
         try write(rows)
-        rows.removeAll(keepingCapacity: true)
+        rows = ResultRows()
       }
     }
-    if !rows.isEmpty { try write(rows) }
+    if rows.count > 0 { try write(rows) }
   }
 }

@@ -65,7 +65,7 @@ extension CommandSpec {
         .metrics, "metrics", kind: .single(.file), value: "file",
         help: "Write the outcome for the text file collector of Prometheus."),
     ],
-    shared: [Group.scheduling, Group.choosing, Group.writing, Group.runReporting, Group.general],
+    shared: [Group.scheduling, Group.choosing, Group.writing, Group.reporting, Group.general],
     examples: [
       Example(
         command: "batchproc backup --to /mnt/backups --name home /home", meaning: "Take a snapshot of /home."),
@@ -130,7 +130,7 @@ extension CommandSpec {
       OptionSpec(
         .keepGoing, "keep-going", help: "Restore what is undamaged behind damage too."),
     ],
-    shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
+    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
     examples: [
       Example(
         command: "batchproc restore /mnt/backups -C /", meaning: "Restore the newest snapshot in its place."),
@@ -193,7 +193,7 @@ extension CommandSpec {
           bytes (4).
           """),
     ],
-    shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
+    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
     examples: [
       Example(
         command: "batchproc drill --sample 5% --time-budget 2h /mnt/backups",
@@ -212,7 +212,7 @@ extension CommandSpec {
         .target, "to", kind: .single(.directory), value: "dir", help: "Where the snapshots are to be."),
       .setName(default: "backup", help: "The name of the set."),
     ],
-    shared: [Group.reporting, Group.general],
+    shared: [Group.general],
     examples: [
       Example(
         command: "batchproc schedule --cron --to /mnt/backups --name home /home",
@@ -250,7 +250,7 @@ extension CommandSpec {
           something could not be read.
           """)
     ],
-    shared: [Group.scheduling, Group.choosing, Group.writing, Group.runReporting, Group.general],
+    shared: [Group.scheduling, Group.choosing, Group.writing, Group.reporting, Group.general],
     examples: [
       Example(command: "batchproc audit photos.sha256 .", meaning: "Compare with what 'hash' wrote here."),
       Example(

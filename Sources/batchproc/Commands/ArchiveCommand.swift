@@ -13,7 +13,11 @@ struct ArchiveCommand: Command {
   init(
     _ parsed: ParsedCommand, choices: ArchiveChoices, common: CommonOptions,
     environment: (String) -> PathBytes?
-  ) throws(BatchError) {
+  ) throws {
+    if common.json, !common.dryRun, choices.output == nil {
+      throw UsageError(
+        "--json cannot be used with -o -: standard output carries the archive.", in: parsed.command)
+    }
     self.choices = choices
     self.common = common
     operands = parsed.operands
@@ -25,12 +29,11 @@ struct ArchiveCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try session.walkOptions()
+    var walk = try common.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
     // What the output replaces is known before the folder is changed, and where the lists are too.
-    walk.excluded.formUnion(
-      [try replaced(), StandardStreams.outputFile].compactMap { $0 })
+    walk.excluded = Set([try replaced(), StandardStreams.outputFile].compactMap { $0 })
     let lists = common.fileLists.map { list in
       CommonOptions.FileList(path: WorkingFolder.absolute(list.path), isNULEnded: list.isNULEnded)
     }
@@ -69,12 +72,9 @@ struct ArchiveCommand: Command {
     return finish(outcome.summary, file, failure, size: size, verified: verified, operands)
   }
 
-  /// - Throws: `invalid` when standard output is asked for things that do not go together.
+  /// - Throws: `invalid` when the archive would go to a terminal.
   private func checkStreams() throws(BatchError) {
     guard choices.output == nil, !common.dryRun else { return }
-    if common.json {
-      throw BatchError(.invalid, "--json cannot be used with -o -: standard output carries the archive")
-    }
     guard !choices.replacesOutput, StandardStreams.isTerminal(.output) else { return }
     throw BatchError(
       .invalid, "an archive is not written to a terminal", remedy: "redirect standard output, or give --force"

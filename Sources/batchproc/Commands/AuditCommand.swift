@@ -41,12 +41,14 @@ struct AuditCommand: Command {
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     guard let tally = outcome.result else { return .exit(.fatal) }
     let counts = outcome.summary.counts
+    // Before the summary, which comes last.
+    let updated = updates ? try update(form, tally, failed: counts.failed) : nil
     session.reporter.summary(
       outcome.summary,
       text: SummaryText(
         verb: "audited", files: counts.done, bytes: counts.byteCount,
         others: tally.words + [(counts.failed, "failed")], tallies: tally.words + [(tally.same, "same")]))
-    if updates { return try update(form, tally, failed: counts.failed) }
+    if let updated { return updated }
     if tally.isDifferent { return .exit(.differences) }
     if tally.same == 0, counts.failed > 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
@@ -54,10 +56,10 @@ struct AuditCommand: Command {
 
   /// What counts as new: files alone where the manifest has no others.
   private func walkOptions(of manifest: PathBytes) throws(BatchError) -> WalkOptions {
-    var walk = try session.walkOptions()
+    var walk = try common.walkOptions()
     walk.takesEverything = AuditSource.isOfSnapshot(manifest, in: session.context)
     walk.skipsTemporaries = true
-    walk.excluded.formUnion(
+    walk.excluded = Set(
       [StandardStreams.outputFile, StandardStreams.identity(of: manifest)].compactMap { $0 })
     return walk
   }

@@ -11,16 +11,13 @@ protocol Command {
 
 extension Command {
   /// Runs the command; a signal that comes before the run begins ends it as one that comes later.
-  ///
-  /// - Throws: as ``run()``.
-  func obey() throws(BatchError) -> Ending {
-    defer { session.reporter.tellFolded() }
+  func obey() -> Ending {
+    defer { session.reporter.end(session.context.counters.snapshot) }
     do throws(BatchError) {
-      return session.report(try run())
+      return try run()
     } catch {
-      if error.code == .cancelled, let ending = session.endingBySignal { return session.report(ending) }
-      session.report(endedBy: error)
-      throw error
+      if error.code == .cancelled, let ending = session.endingBySignal { return ending }
+      return session.ending(after: error)
     }
   }
 }

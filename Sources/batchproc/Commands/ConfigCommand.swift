@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Glibc
 
 /// `batchproc config`.
 struct ConfigCommand {
@@ -12,24 +11,16 @@ struct ConfigCommand {
   init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) {
     self.parsed = parsed
     self.environment = environment
-    let cancellation = Cancellation()
     let filter = StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil
-    output = StandardOutput(cancellation: cancellation, filter: filter)
-    events =
-      parsed.flag(.json)
-      ? JSONReporter(
-        stream: output, cancellation: cancellation,
-        diagnostics: Diagnostics(descriptor: STDERR_FILENO, usesColor: false)) : nil
+    output = StandardOutput(cancellation: Cancellation(), filter: filter)
+    events = parsed.flag(.json) ? JSONReporter.onStandardOutput() : nil
   }
 
   func obey() throws -> Ending {
     let rows = try rows()
     if let events {
       for row in rows { try events.write("setting") { row.fill(&$0) } }
-      try events.write("summary") { line in
-        line.add("done", rows.count)
-        line.add("complete", true)
-      }
+      try events.writeSummary { $0.add("done", rows.count) }
     } else {
       var bytes: [UInt8] = []
       for row in rows { row.append(to: &bytes) }

@@ -13,14 +13,22 @@ struct DoctorCommand {
     devices = SavedDevices.path(environment: environment)
   }
 
-  /// - Throws: when standard output cannot be written, or the directory cannot be looked at.
+  /// - Throws: when standard output cannot be written, and without --json when the directory cannot be looked at.
   func obey() throws(BatchError) -> Ending {
     let report = MachineReport.gather(folder, devices: devices, descriptors: DescriptorLimit.current())
     let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.defuse)
-    let rows = DoctorRows(report, folder: folder)
-    try output.write(isJSON ? rows.json : rows.text)
+    let rows = DoctorRows(report)
+    guard isJSON else {
+      try output.write(rows.text)
+      try output.finish()
+      if let error = report.deviceError { throw error }
+      return .exit(.success)
+    }
+    let events = JSONReporter.onStandardOutput()
+    try rows.write(to: events)
+    if let error = report.deviceError { events.fatal(error) }
+    try events.writeSummary(isComplete: report.deviceError == nil) { $0.add(path: folder) }
     try output.finish()
-    if let error = report.deviceError { throw error }
-    return .exit(.success)
+    return .exit(report.deviceError.map { ExitStatus($0) } ?? .success)
   }
 }

@@ -22,10 +22,8 @@ struct DoctorRows: Sendable {
   }
 
   private let sections: [Section]
-  private let folder: PathBytes
 
-  init(_ report: MachineReport, folder: PathBytes) {
-    self.folder = folder
+  init(_ report: MachineReport) {
     var sections = [
       Section(
         type: "limit", title: "PROCESSORS", rows: Self.limits(report, .processors) { Self.plain($0.exact) }),
@@ -64,18 +62,10 @@ struct DoctorRows: Sendable {
     return Array((lines.joined(separator: "\n") + "\n").utf8)
   }
 
-  var json: [UInt8] {
-    var bytes: [UInt8] = []
-    var sequence = 0
-    func append(_ type: String, _ fill: (inout JSONLine) -> Void) {
-      var line = JSONLine(type, sequence: sequence)
-      fill(&line)
-      sequence += 1
-      bytes += line.finished()
-    }
+  func write(to events: JSONReporter) throws(BatchError) {
     for section in sections {
       for row in section.rows {
-        append(section.type) { line in
+        try events.write(section.type) { line in
           line.add("name", row.key)
           switch row.number {
           case let number? where number == number.rounded(): line.add("value", UInt64(number))
@@ -87,8 +77,6 @@ struct DoctorRows: Sendable {
         }
       }
     }
-    append("summary") { $0.add(path: folder) }
-    return bytes
   }
 
   // MARK: Sections

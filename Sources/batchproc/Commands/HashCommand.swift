@@ -26,9 +26,9 @@ struct HashCommand: Command {
   func run() throws(BatchError) -> Ending {
     let writer = try ManifestWriter(
       options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
-    var walk = try session.walkOptions()
+    var walk = try common.walkOptions()
     let file = try openFile()
-    walk.excluded.formUnion(
+    walk.excluded = Set(
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
         .compactMap { $0 })
     let operands = Operands(operands, lists: common.fileLists, run: session.context)

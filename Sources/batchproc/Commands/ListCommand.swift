@@ -39,17 +39,17 @@ struct ListCommand: Command {
     let summary = session.run(job, over: source).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     for remark in end.remarks { session.warn(BatchError(.malformed, remark, path: archive.path)) }
+    for glob in end.unmatched {
+      session.reporter.met(
+        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
+        severity: .failure)
+    }
     let counts = summary.counts
     session.reporter.summary(
       summary,
       text: SummaryText(
         verb: "listed", files: counts.done, noun: "member", bytes: nil,
         others: [(counts.failed, "failed")]))
-    for glob in end.unmatched {
-      session.reporter.met(
-        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
-        severity: .failure)
-    }
     if end.isCutShort { return .exit(counts.done == 0 ? .fatal : .outputIncomplete) }
     return .exit(counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
   }

@@ -27,12 +27,20 @@ struct PruneCommand: Command {
     let prune = try Self.prune(
       set, choices, lock, isSynced: common.fsync, removes: !common.dryRun, in: context)
     if common.dryRun || common.verbose || common.json { try show(prune) }
+    if let events = session.reporter as? JSONReporter {
+      try events.writeSummary { line in
+        line.add("seen", prune.decisions.count)
+        line.add("kept", prune.decisions.count - prune.removed.count)
+        line.add("removed", prune.removed.count)
+        line.add("archives_removed", prune.archives.count)
+      }
+    }
     try session.output.finish()
     if !common.json, !common.quiet {
       let verb = common.dryRun ? "would remove" : "removed"
       let kept = prune.decisions.count - prune.removed.count
       session.diagnostics.print(
-        "\(verb) \(Self.count(prune.removed.count, "snapshot")) and \(Self.count(prune.archives.count, "archive")); \(Self.count(kept, "snapshot")) stay"
+        "\(verb) \(Self.count(prune.removed.count, "snapshot")) and \(Self.count(prune.archives.count, "archive")); \(Self.count(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
       )
     }
     return .exit(.success)

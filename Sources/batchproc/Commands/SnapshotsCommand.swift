@@ -22,13 +22,7 @@ struct SnapshotsCommand: Command {
     let context = session.context
     let set = try BackupSet(in: choices.directory, named: choices.name, context)
     let content = try set.content(in: context)
-    if showsDigests {
-      let snapshot = try content.snapshot(at: choices.place)
-      try set.digests(of: snapshot, in: context) { (rows) throws(BatchError) in try session.output.write(rows)
-      }
-      try session.output.finish()
-      return .exit(.success)
-    }
+    if showsDigests { return try showDigests(of: content.snapshot(at: choices.place), in: set) }
     let snapshots = choices.place == nil ? content.snapshots : [try content.snapshot(at: choices.place)]
     var hasFaults = !content.damaged.isEmpty
     for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
@@ -52,9 +46,30 @@ struct SnapshotsCommand: Command {
           severity: .failure)
       }
     }
+    if let events = session.reporter as? JSONReporter {
+      let faulty = snapshots.count { !content.faults(of: $0).isEmpty }
+      try events.writeSummary { line in
+        line.add("seen", snapshots.count + content.damaged.count)
+        line.add("done", snapshots.count - faulty)
+        line.add("failed", faulty + content.damaged.count)
+      }
+    }
     if !rows.isEmpty { try session.output.write(rows) }
     try session.output.finish()
     return .exit(hasFaults ? .differences : .success)
+  }
+
+  private func showDigests(of snapshot: Snapshot, in set: BackupSet) throws(BatchError) -> Ending {
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    var count = 0
+    try set.digests(of: snapshot, as: results.writesEvents ? .json : .gnu, in: session.context) {
+      (rows) throws(BatchError) in
+      count += rows.count
+      try results.write(rows)
+    }
+    if let events = session.reporter as? JSONReporter { try events.writeSummary { $0.add("done", count) } }
+    try session.output.finish()
+    return .exit(.success)
   }
 
   private func append(_ snapshot: Snapshot, to rows: inout [UInt8]) {

@@ -16,7 +16,12 @@ struct TransformCommand: Command {
   init(
     _ parsed: ParsedCommand, choices: TransformChoices, common: CommonOptions,
     environment: (String) -> PathBytes?
-  ) throws(BatchError) {
+  ) throws {
+    if common.json, !common.dryRun, choices.writesToStdout || parsed.operands.contains("-") {
+      let option = choices.writesToStdout ? "--stdout" : "-"
+      throw UsageError(
+        "--json cannot be used with \(option): standard output carries the data.", in: parsed.command)
+    }
     self.choices = choices
     self.common = common
     compresses = parsed.command.id == .compress
@@ -48,7 +53,7 @@ struct TransformCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try session.walkOptions()
+    var walk = try common.walkOptions()
     walk.skipsTemporaries = true
     if !common.dryRun, let directory = try naming.makeDirectory() { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil
@@ -89,15 +94,9 @@ struct TransformCommand: Command {
     return finish(outcome, operandCount: operands.count)
   }
 
-  /// - Throws: `invalid` when standard output is asked for things that do not go together.
+  /// - Throws: `invalid` when compressed data would go to a terminal.
   private func checkStreams() throws(BatchError) {
     guard operands.contains("-") || choices.writesToStdout, !common.dryRun else { return }
-    if common.json {
-      throw BatchError(
-        .invalid,
-        "--json cannot be used with \(choices.writesToStdout ? "--stdout" : "-"): standard output carries the data"
-      )
-    }
     guard compresses, choices.replacing != .always, StandardStreams.isTerminal(.output) else { return }
     throw BatchError(
       .invalid, "compressed data is not written to a terminal",

@@ -15,7 +15,7 @@ extension ConcurrencyChange {
 }
 
 extension ConcurrencyChange.Reason {
-  var text: String {
+  fileprivate var text: String {
     switch self {
     case .probe: "measuring another number"
     case .faster: "more operations were faster"

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import Glibc
 import Synchronization
 
 /// Events for programs: JSON lines on standard output, numbered from 0 without a gap.
@@ -11,6 +12,7 @@ final class JSONReporter: Reporter {
 
   private struct State {
     var sequence = 0
+    var hasSummary = false
 
     mutating func append(_ type: String, to bytes: inout [UInt8], _ fill: (inout JSONLine) -> Void) {
       var line = JSONLine(type, sequence: sequence)
@@ -18,27 +20,40 @@ final class JSONReporter: Reporter {
       sequence += 1
       bytes += line.finished()
     }
+
+    mutating func appendSummary(
+      isComplete: Bool, seconds: Double, to bytes: inout [UInt8], _ fill: (inout JSONLine) -> Void
+    ) {
+      hasSummary = true
+      append("summary", to: &bytes) { line in
+        fill(&line)
+        line.add("complete", isComplete)
+        line.add("seconds", seconds)
+      }
+    }
   }
 
+  /// - Parameter diagnostics: told what ends the run when the stream cannot be told.
   private let stopwatch: Stopwatch
 
-  private let recorder: RunRecorder?
-  private let slowest: FileTimes?
-
-  /// - Parameters:
-  ///   - diagnostics: told what ends the run when the stream cannot be told.
-  ///   - recorder: told all of it too.
-  ///   - slowest: named before the summary.
   init(
     stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics,
-    stopwatch: Stopwatch = Stopwatch(), recorder: RunRecorder? = nil, slowest: FileTimes? = nil
+    stopwatch: Stopwatch = Stopwatch()
   ) {
-    self.recorder = recorder
-    self.slowest = slowest
     self.diagnostics = diagnostics
     self.stopwatch = stopwatch
     self.stream = stream
     self.cancellation = cancellation
+  }
+
+  /// Of commands that process no files.
+  static func onStandardOutput() -> JSONReporter {
+    let cancellation = Cancellation()
+    return JSONReporter(
+      stream: StandardOutput(
+        cancellation: cancellation,
+        filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil),
+      cancellation: cancellation, diagnostics: Diagnostics(descriptor: STDERR_FILENO, usesColor: false))
   }
 
   /// Writes results whose members, from the first comma on, are given.
@@ -61,8 +76,16 @@ final class JSONReporter: Reporter {
     }
   }
 
+  /// Writes the last line of a run that has other counts than those of files.
+  ///
+  /// - Throws: what the stream throws.
+  func writeSummary(isComplete: Bool = true, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
+    try write { state, bytes in
+      state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes, fill)
+    }
+  }
+
   func met(_ problem: Problem, severity: Severity) {
-    recorder?.met(problem, severity: severity)
     writeOrStop { state, bytes in
       state.append("problem", to: &bytes) { line in
         line.add("event", problem.event.rawValue)
@@ -73,7 +96,6 @@ final class JSONReporter: Reporter {
   }
 
   func changed(_ change: ConcurrencyChange) {
-    recorder?.changed(change)
     writeOrStop { state, bytes in
       state.append("concurrency", to: &bytes) { line in
         line.add("from", change.old)
@@ -86,7 +108,6 @@ final class JSONReporter: Reporter {
   }
 
   func fatal(_ error: BatchError) {
-    recorder?.fatal(error)
     do throws(BatchError) {
       try write { state, bytes in
         state.append("error", to: &bytes) { $0.add(error: error) }
@@ -98,39 +119,23 @@ final class JSONReporter: Reporter {
   }
 
   func summary(_ summary: RunSummary, text: SummaryText) {
-    recorder?.summary(summary, text: text)
-    if let slowest {
-      write(slowest.slowestFiles, as: "file")
-      write(slowest.slowestFolders, as: "folder")
-    }
     writeOrStop { state, bytes in
-      state.append("summary", to: &bytes) { line in
-        line.add("seen", summary.counts.seen)
-        line.add("done", summary.counts.done)
-        line.add("failed", summary.counts.failed)
-        line.add("skipped", summary.counts.skipped)
-        for (reason, count) in summary.counts.skippedByReason { line.add("skipped_" + reason.key, count) }
-        line.add("changed", summary.counts.changed)
-        line.add("bytes", summary.counts.byteCount)
+      let isComplete = summary.stopped == nil
+      state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes) { line in
+        summary.counts.fill(&line)
         // The line has a type of its own.
         for (count, word) in text.tallies { line.add(word == "type" ? "other_type" : word, count) }
         if let concurrency = summary.concurrency { line.add("concurrency", concurrency) }
-        line.add("complete", summary.stopped == nil)
-        line.add("seconds", stopwatch.seconds)
       }
     }
   }
 
-  private func write(_ slowest: [SlowestTimes.Entry], as kind: String) {
+  func end(_ counts: Counters.Snapshot) {
     writeOrStop { state, bytes in
-      for entry in slowest {
-        state.append("slowest", to: &bytes) { line in
-          line.add(path: entry.path)
-          line.add("kind", kind)
-          line.add("files", entry.files)
-          line.add("seconds", entry.seconds)
-        }
-      }
+      guard !state.hasSummary else { return }
+      state.appendSummary(
+        isComplete: false, seconds: stopwatch.seconds, to: &bytes
+      ) { counts.fill(&$0) }
     }
   }
 
@@ -148,5 +153,18 @@ final class JSONReporter: Reporter {
     } catch {
       cancellation.cancel(error)
     }
+  }
+}
+
+extension Counters.Snapshot {
+  /// Adds the counts that every summary of files has.
+  fileprivate func fill(_ line: inout JSONLine) {
+    line.add("seen", seen)
+    line.add("done", done)
+    line.add("failed", failed)
+    line.add("skipped", skipped)
+    for (reason, count) in skippedByReason { line.add("skipped_" + reason.key, count) }
+    line.add("changed", changed)
+    line.add("bytes", byteCount)
   }
 }

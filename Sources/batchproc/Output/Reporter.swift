@@ -5,12 +5,10 @@ import BatchEngine
 protocol Reporter: RunObserver {
   /// An error that ends the run or spoils an output.
   func fatal(_ error: BatchError)
-  /// Tells how many problems were counted in place of a message each; to be called before the process ends.
-  func tellFolded()
-  /// The end of the run.
+  /// The result of a run that came to its end.
   func summary(_ summary: RunSummary, text: SummaryText)
-}
-
-extension Reporter {
-  func tellFolded() {}
+  /// Writes what is still to be said; to be called once, before the process ends.
+  ///
+  /// - Parameter counts: of the run, for a summary that was not written.
+  func end(_ counts: Counters.Snapshot)
 }
