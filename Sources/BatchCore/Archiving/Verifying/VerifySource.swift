@@ -8,6 +8,8 @@ package struct VerifySource: BatchSource {
   package struct Item: Sendable {
     enum Step: Sendable {
       case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
+      /// The same of an archive that was just written, with the index that was made in memory.
+      case written(IndexedArchive, MemberIndex.Group, IndexSlice)
       /// What lies between the members and the index.
       case end(IndexedArchive)
       /// A member whose content was read to its end, so many bytes.
@@ -43,6 +45,8 @@ package struct VerifySource: BatchSource {
   private var places = RecordedPlaces()
   private let digests: DigestStream?
   private var stretch: WrittenArchive.Stretch?
+  /// Whether the index is what the archive was made of, and not read from it.
+  private let isWritten: Bool
   private var newPaths: NewPaths?
   private var marks = SupersededMembers()
   private var isAtEnd = false
@@ -57,6 +61,7 @@ package struct VerifySource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     self.live = live
+    isWritten = false
     digests = live == nil ? nil : try DigestStream(.sha256)
     let open = try OpenArchive(archive, checks: true, memory: memory)
     if let indexed = open.index {
@@ -86,6 +91,7 @@ package struct VerifySource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     live = nil
+    isWritten = true
     digests = nil
     stretch = written.stretch
     if archive.size != written.stretch.bytes.upperBound {
@@ -119,7 +125,7 @@ package struct VerifySource: BatchSource {
           members.marks = marks
           way = .segments(cursor, indexed, groups)
           if live != nil { add(members) }
-          return Item(step: .segment(indexed, group, members))
+          return Item(step: isWritten ? .written(indexed, group, members) : .segment(indexed, group, members))
         }
         isAtEnd = true
         newPaths = live.map { NewPaths($0, places) }
@@ -216,7 +222,8 @@ package struct VerifySource: BatchSource {
 
   package func weight(of item: Item) -> Int64 {
     switch item.step {
-    case .segment(let indexed, let group, _): indexed.index.weight(of: group)
+    case .segment(let indexed, let group, _), .written(let indexed, let group, _):
+      indexed.index.weight(of: group)
     case .compare(let member): Int64(clamping: member.size ?? 0)
     case .end, .stretch, .read, .unreadable, .new, .problem, .note: 0
     }
@@ -224,14 +231,17 @@ package struct VerifySource: BatchSource {
 
   package func count(of item: Item) -> Int {
     switch item.step {
-    case .segment(_, let group, _): group.members.count
+    case .segment(_, let group, _), .written(_, let group, _): group.members.count
     case .end, .stretch, .new, .unreadable(nil, _), .note: 0
     case .read, .unreadable, .compare, .problem: 1
     }
   }
 
   package func retained(by item: Item) -> Int64 {
-    if case .segment(_, _, let members) = item.step { Int64(members.memory) + 512 } else { 512 }
+    switch item.step {
+    case .segment(_, _, let members), .written(_, _, let members): Int64(members.memory) + 512
+    default: 512
+    }
   }
 }
 

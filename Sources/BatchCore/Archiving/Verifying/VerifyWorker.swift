@@ -22,6 +22,9 @@ package final class VerifyWorker: BatchWorker {
     switch item.step {
     case .segment(let archive, let group, let members):
       try verify(group, members, of: archive, try tools(for: archive), in: context, into: &output)
+    case .written(let archive, let group, let members):
+      try verify(
+        group, members, of: archive, try tools(for: archive), isWritten: true, in: context, into: &output)
     case .end(let archive): try verifyEnd(of: archive, try tools(for: archive), into: &output)
     case .stretch(let archive, let stretch): try verify(stretch, of: archive, in: context, into: &output)
     case .compare(let member):
@@ -64,19 +67,26 @@ package final class VerifyWorker: BatchWorker {
 
   private func verify(
     _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentTools,
-    in context: ChunkContext,
-    into output: inout Output
+    isWritten: Bool = false, in context: ChunkContext, into output: inout Output
   ) throws(BatchError) {
     var segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [(finding: Finding, member: RecordedPath)]()
     defer { reportAltered(tools, to: &output) }
     do throws(BatchError) {
-      try segment.read(group, members, limits: ArchiveLimits()) {
-        (_, member, entry, reader) throws(BatchError) in
-        found.append(
-          (
-            try finding(of: member, entry, reader, tools, archive, in: context), RecordedPath(member, entry)
-          ))
+      if isWritten, var written = WrittenSegment(group, members, of: archive, tools) {
+        try written.read { (member, damage) throws(BatchError) in
+          context.count(bytes: Int(clamping: member.digest == nil ? 0 : member.size))
+          let error = damage.map { BatchError(.malformed, $0, path: member.path) }
+          found.append((Finding(path: member.path, damage: error), RecordedPath(member, nil)))
+        }
+      } else {
+        try segment.read(group, members, limits: ArchiveLimits()) {
+          (_, member, entry, reader) throws(BatchError) in
+          found.append(
+            (
+              try finding(of: member, entry, reader, tools, archive, in: context), RecordedPath(member, entry)
+            ))
+        }
       }
     } catch {
       try context.checkCancellation()
@@ -141,7 +151,7 @@ package final class VerifyWorker: BatchWorker {
     let isRight = try digest.finish(size: entry.size) == recorded
     return Finding(
       path: member.path,
-      damage: isRight ? nil : BatchError(.malformed, "its SHA-256 is another", path: member.path))
+      damage: isRight ? nil : BatchError(.malformed, WrittenSegment.content, path: member.path))
   }
 
   private func verify(
