@@ -28,7 +28,7 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var linkTarget: PathBytes?
   /// The name under which the archive holds the content, where that is another one of the same file.
   package var firstName: PathBytes?
-  /// SHA-256 of the content of files.
+  /// SHA-256 of the content of files; nil for those whose holes are too large to be hashed.
   package var digest: Digest?
   /// The stamp of the snapshot whose archive has it.
   package var archive: String
@@ -86,18 +86,21 @@ extension SnapshotEntry {
     line.append(literal: "\",")
     JSONText.append(path: path, to: &line)
     line.append(literal: ",\"size\":")
-    line += String(size).utf8
+    JSONText.append(size, to: &line)
     line.append(literal: ",\"mtime\":")
     Self.append(modified, to: &line)
     line.append(literal: ",\"ctime\":")
     Self.append(statusChanged, to: &line)
-    for (key, value) in [
-      (",\"inode\":" as StaticString, inode), (",\"links\":", linkCount), (",\"mode\":", UInt64(mode)),
-      (",\"uid\":", UInt64(owner)), (",\"gid\":", UInt64(group)),
-    ] {
-      line.append(literal: key)
-      line += String(value).utf8
-    }
+    line.append(literal: ",\"inode\":")
+    JSONText.append(inode, to: &line)
+    line.append(literal: ",\"links\":")
+    JSONText.append(linkCount, to: &line)
+    line.append(literal: ",\"mode\":")
+    JSONText.append(UInt64(mode), to: &line)
+    line.append(literal: ",\"uid\":")
+    JSONText.append(UInt64(owner), to: &line)
+    line.append(literal: ",\"gid\":")
+    JSONText.append(UInt64(group), to: &line)
     if let linkTarget {
       line.append(UInt8(ascii: ","))
       JSONText.append(bytes: linkTarget.bytes, key: "target", to: &line)
@@ -127,12 +130,22 @@ extension SnapshotEntry {
       seconds = -(seconds + 1)
       nanoseconds = 1_000_000_000 - nanoseconds
     }
-    line += String(seconds).utf8
-    line.append(UInt8(ascii: "."))
-    let digits = String(nanoseconds).utf8
-    for _ in digits.count..<9 { line.append(UInt8(ascii: "0")) }
-    line += digits
+    if seconds < 0 { line.append(UInt8(ascii: "-")) }
+    JSONText.append(seconds.magnitude, to: &line)
+    let point = line.count
+    // Nine digits, with those of a billion before them.
+    JSONText.append(1_000_000_000 + UInt64(nanoseconds.magnitude), to: &line)
+    line[point] = UInt8(ascii: ".")
     line.append(UInt8(ascii: "\""))
+  }
+
+  init(kind: Kind, path: PathBytes, archive: String) {
+    self.kind = kind
+    self.path = path
+    self.archive = archive
+    (size, inode, linkCount, mode, owner, group) = (0, 0, 0, 0, 0, 0)
+    modified = FileStatus.Time(seconds: 0, nanoseconds: 0)
+    statusChanged = modified
   }
 
   /// - Throws: `malformed` for what is no row.
@@ -156,7 +169,7 @@ extension SnapshotEntry {
     self.archive = archive
     isUnsettled = line.isTrue("unsettled")
     guard !path.isEmpty, !path.containsNUL, LocalTime.seconds(ofStamp: archive.utf8) != nil,
-      (kind == .file) == (digest != nil)
+      kind == .file || digest == nil
     else { throw SnapshotLine.malformed }
   }
 }

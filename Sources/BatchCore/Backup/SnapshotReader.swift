@@ -23,6 +23,7 @@ final class SnapshotReader {
   private var splitter = LineSplitter(terminator: UInt8(ascii: "\n"), limit: longestLine)
   private var line: [UInt8] = []
   private var isAtEnd = false
+  private var rows = SnapshotRowParser()
 
   /// - Throws: the error of opening it; `malformed` when it does not begin as a backup manifest.
   init(_ path: PathBytes, in run: RunContext) throws(BatchError) {
@@ -50,6 +51,7 @@ final class SnapshotReader {
       guard try Self.fill(&line, &splitter, descriptor.raw, calls, path) else {
         throw BatchError(.malformed, "the backup manifest is cut short", path: path)
       }
+      if let entry = rows.entry(line) { return .entry(entry, line: line) }
       do throws(BatchError) {
         let members = try SnapshotLine(line)
         switch members.text("type") {

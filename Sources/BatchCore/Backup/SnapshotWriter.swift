@@ -90,7 +90,8 @@ package struct KeptRows: Sendable {
   var lines: [UInt8] = []
   var count = 0
   var files: UInt64 = 0
-  var needs: [String: SnapshotFooter.Need] = [:]
+  /// Few: mostly one.
+  var needs: [(archive: String, need: SnapshotFooter.Need)] = []
 
   mutating func append(_ entry: SnapshotEntry, line: [UInt8]) {
     lines += line
@@ -98,7 +99,14 @@ package struct KeptRows: Sendable {
     count += 1
     let isFile = entry.kind != .directory
     if isFile { files += 1 }
-    needs[entry.archive, default: .init()].files += isFile ? 1 : 0
-    needs[entry.archive, default: .init()].bytes += entry.firstName == nil ? entry.size : 0
+    let place: Int
+    if let known = needs.lastIndex(where: { $0.archive == entry.archive }) {
+      place = known
+    } else {
+      place = needs.count
+      needs.append((entry.archive, SnapshotFooter.Need()))
+    }
+    needs[place].need.files += isFile ? 1 : 0
+    needs[place].need.bytes += entry.firstName == nil ? entry.size : 0
   }
 }

@@ -30,13 +30,45 @@ package enum JSONText {
     output.append(quote)
   }
 
+  /// Appends a number in decimal digits.
+  package static func append(_ number: UInt64, to output: inout [UInt8]) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+      var start = digits.count
+      var rest = number
+      repeat {
+        start -= 1
+        digits.initializeElement(at: start, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+        rest /= 10
+      } while rest > 0
+      output.append(contentsOf: UnsafeBufferPointer(rebasing: digits[start...]))
+    }
+  }
+
   /// Appends a string literal with its quotes; appends nothing and says no when the bytes are not UTF-8.
   package static func append(_ bytes: [UInt8], to output: inout [UInt8]) -> Bool {
+    // Most names need no look at each character.
+    if isPlain(bytes) {
+      output.append(quote)
+      output += bytes
+      output.append(quote)
+      return true
+    }
     guard (try? UTF8Span(validating: bytes.span)) != nil else { return false }
     output.append(quote)
     bytes.withUnsafeBufferPointer { appendEscaped($0, to: &output) }
     output.append(quote)
     return true
+  }
+
+  /// Whether bytes are ASCII that stands for itself.
+  private static func isPlain(_ bytes: [UInt8]) -> Bool {
+    bytes.withUnsafeBufferPointer { bytes in
+      var isPlain = true
+      for byte in bytes {
+        isPlain = isPlain && byte >= 0x20 && byte < 0x7f && byte != quote && byte != backslash
+      }
+      return isPlain
+    }
   }
 
   private static let quote = UInt8(ascii: "\"")

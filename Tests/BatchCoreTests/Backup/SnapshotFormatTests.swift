@@ -62,6 +62,35 @@ import Testing
     }
   }
 
+  @Test("what is read the fast way is what is read the other way")
+  func parser() throws {
+    var generator = SeededNumbers(seed: 9)
+    var parser = SnapshotRowParser()
+    var found = 0
+    for turn in 0..<3000 {
+      let path = PathBytes(generator.bytes(1...40, of: Array(turn % 2 == 0 ? 0x61...0x7a : 1...255)))
+      var line = [UInt8]()
+      var entry = try entry(path, &generator)
+      if turn % 4 > 0 {
+        entry.inode >>= 10
+        (entry.modified, entry.statusChanged) = (
+          FileStatus.Time(seconds: abs(entry.modified.seconds), nanoseconds: entry.modified.nanoseconds),
+          FileStatus.Time(seconds: Int64(turn), nanoseconds: Int32(turn))
+        )
+        if turn % 8 == 2 { (entry.kind, entry.digest, entry.linkTarget) = (.symbolicLink, nil, path) }
+      }
+      entry.appendLine(to: &line)
+      line.removeLast()
+      if turn % 3 == 0 {
+        line[Int.random(in: line.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+      }
+      guard let fast = parser.entry(line) else { continue }
+      found += 1
+      #expect(try SnapshotEntry(SnapshotLine(line)) == fast, "\(PathBytes(line))")
+    }
+    #expect(found > 200)
+  }
+
   @Test("what is no row is refused, and ends no process")
   func damagedRows() throws {
     var generator = SeededNumbers(seed: 8)
