@@ -71,9 +71,8 @@ public struct HashJob: BatchJob {
     private func hash(
       _ record: FileRecord, in context: ChunkContext, into output: inout ResultRows
     ) throws(BatchError) {
-      let keys = cached?.keys(of: record)
-      let known = keys.flatMap { cached?.known(of: record, $0) }
-      if let cached, let known, known.isCertain, !cached.cache.isSampled(known.keys[0]) {
+      let known = cached?.known(of: record)
+      if let cached, let known, known.isCertain, !cached.cache.isSampled(record.status.identity.inode) {
         cached.cache.countKnown()
         context.finish()
         return try finish(
@@ -85,7 +84,7 @@ public struct HashJob: BatchJob {
         let digest = try Blake3File.digest(of: record, in: context)
       {
         context.finish()
-        note([digest], of: record, record.status, keys, known, now: now, context)
+        note([digest], of: record, record.status, known, now: now, context)
         return try finish(
           record, [digest], size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
@@ -100,16 +99,16 @@ public struct HashJob: BatchJob {
       }
       guard let outcome else { return }
       let found = try digests.finish()
-      if outcome.isStable { note(found, of: record, outcome.status, keys, known, now: now, context) }
+      if outcome.isStable { note(found, of: record, outcome.status, known, now: now, context) }
       try finish(record, found, size: size, outcome.status, in: context, into: &output)
     }
 
     /// Tells the cache what was read, unless the bytes are others than those that it knows.
     private func note(
-      _ digests: [Digest], of record: FileRecord, _ status: FileStatus, _ keys: [DigestCache.Key]?,
+      _ digests: [Digest], of record: FileRecord, _ status: FileStatus,
       _ known: CachedDigests.Known?, now: Int64, _ context: ChunkContext
     ) {
-      guard let cached, let keys else { return }
+      guard let cached else { return }
       if let known, known.digests != digests, status.hasSameContent(as: record.status) {
         cached.cache.countRotten()
         context.warn(
@@ -121,7 +120,9 @@ public struct HashJob: BatchJob {
               path: record.path)))
         return
       }
-      for (key, digest) in zip(keys, digests) { cached.cache.add(key, status, digest, now: now) }
+      for (table, digest) in zip(cached.tables(of: record) ?? [], digests) {
+        cached.cache.add(table, status, digest, now: now)
+      }
     }
 
     private func finish(

@@ -3,12 +3,27 @@ import Glibc
 
 /// What one lane asks the cache.
 final class CachedDigests {
+  /// From here on the rows of a table are wanted all at once.
+  private static let few = 256
+
+  /// What is known of one table.
+  private struct Table {
+    let name: String
+    let algorithm: DigestAlgorithm
+    /// Nil where it is not there yet, or nothing was asked.
+    var statement: SQLiteStatement?
+    var isLookedFor = false
+    var rows: CachedRows?
+    /// How many rows were asked for one by one.
+    var asked = 0
+  }
+
   let cache: DigestCache
   private let algorithms: [DigestAlgorithm]
   private var file: SQLiteFile?
-  private var statements: [String: SQLiteStatement] = [:]
-  /// Tables that are not there yet.
-  private var missing: Set<String> = []
+  /// Those of the device that was asked for last, in the order of the algorithms.
+  private var tables: [Table] = []
+  private var device: UInt64?
   private var isUsable = true
 
   init(_ cache: DigestCache, _ algorithms: [DigestAlgorithm]) {
@@ -18,53 +33,72 @@ final class CachedDigests {
 
   /// What is known of a file.
   struct Known {
-    let keys: [DigestCache.Key]
     /// In the order of the algorithms; of the size and time of modification that the file has now.
     let digests: [Digest]
     /// Whether the time of its status is that of before, too.
     let isCertain: Bool
   }
 
-  func keys(of record: FileRecord) -> [DigestCache.Key]? {
-    var keys = [DigestCache.Key]()
-    for algorithm in algorithms {
-      guard let key = cache.key(of: record, algorithm) else { return nil }
-      keys.append(key)
-    }
-    return keys
+  /// The names of the tables that a file belongs into; nil where its file system cannot be told.
+  func tables(of record: FileRecord) -> [String]? {
+    use(record) ? tables.map(\.name) : nil
   }
 
   /// Nil when a digest is missing, or of another content.
-  func known(of record: FileRecord, _ keys: [DigestCache.Key]) -> Known? {
-    guard isUsable else { return nil }
+  func known(of record: FileRecord) -> Known? {
+    guard isUsable, use(record) else { return nil }
     var digests = [Digest]()
     var isCertain = true
     do throws(SQLiteFile.Failure) {
-      for (key, algorithm) in zip(keys, algorithms) {
-        guard let value = try value(of: key), value.hasContent(of: record.status),
-          let digest = Digest(algorithm, bytes: value.digest)
+      for index in tables.indices {
+        guard let value = try value(of: record.status.identity.inode, in: &tables[index]),
+          value.hasContent(of: record.status)
         else { return nil }
         isCertain = isCertain && value.changed == record.status.statusChanged
-        digests.append(digest)
+        digests.append(value.digest)
       }
     } catch {
       isUsable = false
       cache.damaged(error)
       return nil
     }
-    return Known(keys: keys, digests: digests, isCertain: isCertain)
+    return Known(digests: digests, isCertain: isCertain)
   }
 
-  private func value(of key: DigestCache.Key) throws(SQLiteFile.Failure) -> CachedDigest? {
-    guard let statement = try statement(for: key.table) else { return nil }
+  /// Has the tables of the file system of a file at hand.
+  private func use(_ record: FileRecord) -> Bool {
+    guard record.status.identity.device != device else { return !tables.isEmpty }
+    device = record.status.identity.device
+    tables = []
+    guard let fileSystem = cache.fileSystem(of: record) else { return false }
+    tables = algorithms.map {
+      Table(name: DigestCache.table(of: $0, on: fileSystem), algorithm: $0)
+    }
+    return true
+  }
+
+  private func value(
+    of inode: UInt64, in table: inout Table
+  ) throws(SQLiteFile.Failure) -> CachedDigest? {
+    let inode = Int64(bitPattern: inode)
+    if let rows = table.rows { return rows[inode] }
+    guard let statement = try statement(for: &table) else { return nil }
+    table.asked += 1
+    if table.asked >= Self.few, table.asked % Self.few == 0,
+      let rows = try cache.rows(of: table.name, table.algorithm)
+    {
+      table.rows = rows
+      return rows[inode]
+    }
     defer { statement.reset() }
-    statement.bind(Int64(bitPattern: key.inode), at: 1)
-    return try statement.step() ? statement.withBlob(0) { CachedDigest($0) } : nil
+    statement.bind(inode, at: 1)
+    let algorithm = table.algorithm
+    return try statement.step() ? statement.withBlob(0) { CachedDigest($0, algorithm) } : nil
   }
 
-  private func statement(for table: String) throws(SQLiteFile.Failure) -> SQLiteStatement? {
-    if let made = statements[table] { return made }
-    guard !missing.contains(table) else { return nil }
+  private func statement(for table: inout Table) throws(SQLiteFile.Failure) -> SQLiteStatement? {
+    guard !table.isLookedFor else { return table.statement }
+    table.isLookedFor = true
     let file: SQLiteFile
     if let open = self.file {
       file = open
@@ -74,12 +108,9 @@ final class CachedDigests {
       try file.execute("PRAGMA query_only=1; BEGIN")
       self.file = file
     }
-    guard try file.number("SELECT 1 FROM sqlite_master WHERE name='\(table)'") == 1 else {
-      missing.insert(table)
-      return nil
+    if try file.hasTable(table.name) {
+      table.statement = try SQLiteStatement(file, "SELECT value FROM \(table.name) WHERE inode=?1")
     }
-    let statement = try SQLiteStatement(file, "SELECT value FROM \(table) WHERE inode=?1")
-    statements[table] = statement
-    return statement
+    return table.statement
   }
 }

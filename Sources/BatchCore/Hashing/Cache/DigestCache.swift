@@ -8,12 +8,6 @@ import Synchronization
 /// A digest holds while size, times of modification and of status are the same. What changed its status less than two
 /// seconds before it was read is not stored: it could change once more in the same tick of the clock.
 package final class DigestCache: Sendable {
-  /// A file of one file system.
-  struct Key: Sendable, Hashable {
-    let table: String
-    let inode: UInt64
-  }
-
   /// Grows when tables or values change their form.
   private static let version: Int64 = 1
   private static let settling: Int64 = 2
@@ -21,13 +15,22 @@ package final class DigestCache: Sendable {
   private static let batchSize = 8192
 
   private struct Entry: Sendable {
-    let key: Key
+    let table: String
+    let inode: UInt64
     let value: [UInt8]
+  }
+
+  private enum Rows {
+    case loading
+    /// Nil where there are too many.
+    case loaded(CachedRows?)
   }
 
   private struct State {
     var entries: [Entry] = []
     var fileSystems: [UInt64: String] = [:]
+    /// By the names of their tables.
+    var rows: [String: Rows] = [:]
     var failure: String?
     var isDamaged = false
   }
@@ -83,6 +86,8 @@ package final class DigestCache: Sendable {
     guard found == version || (found == 0 && tables == 0) else {
       throw SQLiteFile.Failure(code: 0, message: "")
     }
+    // Nothing is written where all is as it has to be.
+    guard found != version else { return }
     try file.execute("PRAGMA journal_mode=WAL; PRAGMA user_version=\(version)")
   }
 
@@ -106,22 +111,56 @@ package final class DigestCache: Sendable {
   func countKnown() { known.add(1, ordering: .relaxed) }
   func countRotten() { rotten.add(1, ordering: .relaxed) }
 
-  /// The key of a file; nil where its file system cannot be told.
-  func key(of record: FileRecord, _ algorithm: DigestAlgorithm) -> Key? {
+  /// The word for the file system of a file in the names of tables; nil where it cannot be told.
+  func fileSystem(of record: FileRecord) -> String? {
     let device = record.status.identity.device
-    let known = state.withLock { $0.fileSystems[device] }
-    if let known { return Key(table: "\(known)_\(algorithm.tableName)", inode: record.status.identity.inode) }
+    if let known = state.withLock({ $0.fileSystems[device] }) { return known }
     var identity: UInt64 = 0
     guard record.path.withCString({ clinux_file_system_id($0, &identity) }) == 0 else { return nil }
     let name = identity == 0 ? "d\(device)" : "f" + String(identity, radix: 16)
     state.withLock { $0.fileSystems[device] = name }
-    return Key(table: "\(name)_\(algorithm.tableName)", inode: record.status.identity.inode)
+    return name
+  }
+
+  static func table(of algorithm: DigestAlgorithm, on fileSystem: String) -> String {
+    "\(fileSystem)_\(algorithm.tableName)"
+  }
+
+  /// All rows of a table; nil while another lane reads them, and where there are too many.
+  func rows(of table: String, _ algorithm: DigestAlgorithm) throws(SQLiteFile.Failure) -> CachedRows? {
+    let known = state.withLock { state in
+      let known = state.rows[table]
+      if known == nil { state.rows[table] = .loading }
+      return known
+    }
+    switch known {
+    case .loaded(let rows): return rows
+    case .loading: return nil
+    case nil: break
+    }
+    let rows = try load(table, algorithm)
+    state.withLock { $0.rows[table] = .loaded(rows) }
+    return rows
+  }
+
+  private func load(_ table: String, _ algorithm: DigestAlgorithm) throws(SQLiteFile.Failure) -> CachedRows? {
+    let file = try SQLiteFile(path)
+    try file.execute("PRAGMA query_only=1; BEGIN")
+    let count = try file.number("SELECT count(*) FROM \(table)") ?? 0
+    guard count <= CachedRows.most else { return nil }
+    let statement = try SQLiteStatement(file, "SELECT inode, value FROM \(table)")
+    return try CachedRows(algorithm, count: Int(count)) { (take) throws(SQLiteFile.Failure) in
+      guard try statement.step() else { return false }
+      let inode = statement.number(0)
+      statement.withBlob(1) { take(inode, $0) }
+      return true
+    }
   }
 
   /// Whether a file that is known is to be read all the same.
-  func isSampled(_ key: Key) -> Bool {
+  func isSampled(_ inode: UInt64) -> Bool {
     guard verifiedShare > 0 else { return false }
-    var mixed = (key.inode ^ seed) &* 0x9e37_79b9_7f4a_7c15
+    var mixed = (inode ^ seed) &* 0x9e37_79b9_7f4a_7c15
     mixed = (mixed ^ (mixed >> 32)) &* 0xbf58_476d_1ce4_e5b9
     return Double(mixed >> 11) / Double(UInt64(1) << 53) < verifiedShare
   }
@@ -129,9 +168,10 @@ package final class DigestCache: Sendable {
   /// Notes what was read.
   ///
   /// - Parameter now: by the clock of the file systems, before the file was read.
-  func add(_ key: Key, _ status: FileStatus, _ digest: Digest, now: Int64) {
+  func add(_ table: String, _ status: FileStatus, _ digest: Digest, now: Int64) {
     guard status.statusChanged.seconds < now - Self.settling else { return }
-    let entry = Entry(key: key, value: CachedDigest(status, digest).bytes)
+    let entry = Entry(
+      table: table, inode: status.identity.inode, value: CachedDigest(status, digest).bytes)
     let full = state.withLock { state -> [Entry]? in
       state.entries.append(entry)
       guard state.entries.count >= Self.batchSize else { return nil }
@@ -172,15 +212,15 @@ package final class DigestCache: Sendable {
       var statements: [String: SQLiteStatement] = [:]
       for entry in entries {
         let statement: SQLiteStatement
-        if let made = statements[entry.key.table] {
+        if let made = statements[entry.table] {
           statement = made
         } else {
           try file.execute(
-            "CREATE TABLE IF NOT EXISTS \(entry.key.table) (inode INTEGER PRIMARY KEY, value BLOB NOT NULL)")
-          statement = try SQLiteStatement(file, "INSERT OR REPLACE INTO \(entry.key.table) VALUES (?1, ?2)")
-          statements[entry.key.table] = statement
+            "CREATE TABLE IF NOT EXISTS \(entry.table) (inode INTEGER PRIMARY KEY, value BLOB NOT NULL)")
+          statement = try SQLiteStatement(file, "INSERT OR REPLACE INTO \(entry.table) VALUES (?1, ?2)")
+          statements[entry.table] = statement
         }
-        statement.bind(Int64(bitPattern: entry.key.inode), at: 1)
+        statement.bind(Int64(bitPattern: entry.inode), at: 1)
         try statement.run(entry.value, at: 2)
       }
       statements.removeAll()
@@ -200,18 +240,26 @@ struct CachedDigest {
   let size: Int64
   let modified: FileStatus.Time
   let changed: FileStatus.Time
-  let digest: [UInt8]
+  let digest: Digest
+
+  private static let headSize = 32
+
+  /// In bytes, as it is stored.
+  static func size(of algorithm: DigestAlgorithm) -> Int { headSize + algorithm.byteCount }
 
   init(_ status: FileStatus, _ digest: Digest) {
     size = status.size
     modified = status.modified
     changed = status.statusChanged
-    self.digest = digest.bytes
+    self.digest = digest
   }
 
   /// Nil for what is no value.
-  init?(_ bytes: UnsafeRawBufferPointer) {
-    guard bytes.count > 32 else { return nil }
+  init?(_ bytes: UnsafeRawBufferPointer, _ algorithm: DigestAlgorithm) {
+    guard bytes.count == Self.size(of: algorithm),
+      let digest = Digest(algorithm, bytes: bytes[Self.headSize...])
+    else { return nil }
+    self.digest = digest
     func number(_ offset: Int) -> Int64 {
       Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self))
     }
@@ -221,7 +269,6 @@ struct CachedDigest {
     }
     modified = FileStatus.Time(seconds: number(8), nanoseconds: nanoseconds(24))
     changed = FileStatus.Time(seconds: number(16), nanoseconds: nanoseconds(28))
-    digest = Array(bytes[32...])
   }
 
   var bytes: [UInt8] {
@@ -232,7 +279,7 @@ struct CachedDigest {
     for number in [modified.nanoseconds, changed.nanoseconds] {
       withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
     }
-    return bytes + digest
+    return bytes + digest.bytes
   }
 
   /// Whether a file has the size and the time of modification of before.

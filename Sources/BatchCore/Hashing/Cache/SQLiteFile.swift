@@ -42,6 +42,10 @@ final class SQLiteFile {
     return try statement.step() ? statement.number(0) : nil
   }
 
+  func hasTable(_ name: String) throws(Failure) -> Bool {
+    try number("SELECT 1 FROM sqlite_master WHERE name='\(name)'") == 1
+  }
+
   fileprivate func prepare(_ sql: String) throws(Failure) -> OpaquePointer {
     var statement: OpaquePointer?
     try check(sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))

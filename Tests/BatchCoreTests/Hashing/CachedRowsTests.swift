@@ -1,0 +1,46 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+@Suite struct CachedRowsTests {
+  private func value(_ number: UInt64) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: 48) { room, count in
+      for index in 0..<48 { room[index] = UInt8(truncatingIfNeeded: number &* 31 &+ UInt64(index)) }
+      count = 48
+    }
+  }
+
+  @Test("each row is found by its inode, and nothing else is", arguments: [0, 1, 7, 8, 5000])
+  func rows(count: Int) throws {
+    var numbers = SeededNumbers(seed: 3)
+    // Of some file systems they follow each other, of others they are hashes.
+    let inodes = (0..<count).map { $0 % 2 == 0 ? Int64($0) : Int64(bitPattern: numbers.next()) }
+    var rest = inodes[...]
+    let rows = CachedRows(.xxh128, count: count) { take in
+      guard let inode = rest.popFirst() else { return false }
+      value(UInt64(bitPattern: inode)).withUnsafeBytes { take(inode, $0) }
+      return true
+    }
+    for inode in inodes {
+      let expected = value(UInt64(bitPattern: inode)).withUnsafeBytes { CachedDigest($0, .xxh128) }
+      #expect(rows[inode]?.digest == expected?.digest && rows[inode]?.size == expected?.size)
+    }
+    for _ in 0..<100 {
+      let other = Int64(bitPattern: numbers.next())
+      #expect(inodes.contains(other) || rows[other] == nil)
+    }
+  }
+
+  @Test("a value of another size is no row")
+  func otherSize() {
+    var rest = [Int64(1), 2][...]
+    let rows = CachedRows(.xxh128, count: 2) { take in
+      guard let inode = rest.popFirst() else { return false }
+      (value(1) + (inode == 1 ? [0] : [])).withUnsafeBytes { take(inode, $0) }
+      return true
+    }
+    #expect(rows[1] == nil && rows[2] != nil)
+  }
+}
