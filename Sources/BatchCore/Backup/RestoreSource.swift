@@ -17,11 +17,13 @@ package struct RestoreSource: BatchSource {
 
   /// - Parameters:
   ///   - globs: patterns as of ``MemberSelection``; none means all.
+  ///   - comparesDigests: whether each file has to have the SHA-256 that the manifest has of it; other files are not made.
   ///   - chooses: chooses among the rows of the manifest that the patterns take.
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
     _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], options: ExtractionOptions,
-    in run: RunContext, choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
+    comparesDigests: Bool = true, in run: RunContext,
+    choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
   ) throws(BatchError) {
     self.options = options
     self.run = run
@@ -40,9 +42,11 @@ package struct RestoreSource: BatchSource {
         matched.formUnion(found)
       }
       guard chooses(entry) else { continue }
-      names[entry.archive, default: MemberNames()].insert(place.bytes)
+      let digest = comparesDigests ? entry.digest : nil
       // A further name needs the one that has the content.
-      if let first = entry.firstName { names[entry.archive, default: MemberNames()].insert(first.bytes) }
+      let first = entry.firstName.flatMap { try? RelativePath($0) }
+      names[entry.archive, default: MemberNames()].insert(place.bytes, digest)
+      if let first { names[entry.archive, default: MemberNames()].insert(first.bytes, digest) }
     }
     unmatched = globs.indices.filter { !matched.contains($0) }.map { globs[$0] }
     parts =

@@ -36,7 +36,7 @@ final class ExtractCollectorTests {
     let folder = try ExtractionFolder(temporary.root)
     let reports = reports
     let collector = ExtractCollector(folder, options, run) { reports.record($0.path.description) }
-    return (collector, ExtractionLane(folder, options), folder)
+    return (collector, ExtractionLane(folder, options, run.cancellation), folder)
   }
 
   /// A chunk of files as a worker makes them.

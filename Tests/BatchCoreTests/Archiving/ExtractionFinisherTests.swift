@@ -18,7 +18,7 @@ struct ExtractionFinisherTests {
   }
 
   private func status(_ name: PathBytes) throws -> FileStatus {
-    let lane = ExtractionLane(folder, ExtractionOptions())
+    let lane = ExtractionLane(folder, ExtractionOptions(), Cancellation())
     return try #require(lane.status(of: temporary.path(name), in: AT_FDCWD))
   }
 
@@ -31,7 +31,7 @@ struct ExtractionFinisherTests {
   }
 
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
-    let lane = ExtractionLane(folder, options)
+    let lane = ExtractionLane(folder, options, Cancellation())
     let finisher = ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: { _ in true })
     func check(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) {
       guard case .made(let losses) = verdict, losses.isEmpty else {
@@ -54,7 +54,7 @@ struct ExtractionFinisherTests {
     let arrived = Atomic(0)
     // One thread makes the folders as members, the other on its way to files in them.
     DispatchQueue.concurrentPerform(iterations: 2) { thread in
-      let lane = ExtractionLane(folder, options)
+      let lane = ExtractionLane(folder, options, Cancellation())
       for number in 0..<count {
         let order = thread == 0 ? folders[number] : files[number]
         arrived.add(1, ordering: .acquiringAndReleasing)

@@ -33,7 +33,7 @@ package final class ExtractCollector: BatchCollector {
     self.options = options
     self.run = run
     self.report = report
-    lane = ExtractionLane(folder, options)
+    lane = ExtractionLane(folder, options, run.cancellation)
   }
 
   package func collect(_ output: ExtractedChunk) throws(BatchError) {

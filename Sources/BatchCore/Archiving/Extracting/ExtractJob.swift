@@ -30,7 +30,7 @@ package struct ExtractJob: BatchJob {
   }
 
   package func makeWorker(in run: RunContext) -> ExtractWorker {
-    ExtractWorker(folder, selection, options)
+    ExtractWorker(folder, selection, options, run.cancellation)
   }
 
   package func makeCollector(in run: RunContext) -> sending ExtractCollector {

@@ -19,11 +19,14 @@ package final class ExtractWorker: BatchWorker {
   /// Whether the rest of the chunk lies behind damage at which the extraction ends.
   private var isStopped = false
 
-  init(_ folder: ExtractionFolder, _ selection: MemberSelection, _ options: ExtractionOptions) {
+  init(
+    _ folder: ExtractionFolder, _ selection: MemberSelection, _ options: ExtractionOptions,
+    _ cancellation: Cancellation
+  ) {
     self.folder = folder
     self.selection = selection
     self.options = options
-    lane = ExtractionLane(folder, options)
+    lane = ExtractionLane(folder, options, cancellation)
   }
 
   package func begin(
@@ -158,7 +161,7 @@ package final class ExtractWorker: BatchWorker {
         (number, _, entry, reader) throws(BatchError) in
         guard let choice = choices.first, choice.number == number else { return }
         choices = choices.dropFirst()
-        try make(entry, choice, into: &output) { write throws(BatchError) in
+        try make(entry, choice, of: plan, into: &output) { write throws(BatchError) in
           try reader.readContent { (piece, offset) throws(BatchError) in
             count(piece.count, in: context)
             try write(piece, offset)
@@ -203,7 +206,7 @@ package final class ExtractWorker: BatchWorker {
         let error = BatchError(.malformed, "lost: the archive is damaged here", path: member.path)
         return lose(choice, error, into: &output)
       }
-      try make(found.entry, choice, into: &output) { write throws(BatchError) in
+      try make(found.entry, choice, of: plan, into: &output) { write throws(BatchError) in
         for (offset, bytes) in found.pieces {
           try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, offset) }
         }
@@ -212,7 +215,7 @@ package final class ExtractWorker: BatchWorker {
   }
 
   private func make(
-    _ entry: ArchiveEntry, _ choice: SegmentPlan.Choice, into output: inout Output,
+    _ entry: ArchiveEntry, _ choice: SegmentPlan.Choice, of plan: SegmentPlan, into output: inout Output,
     _ fill: ExtractionLane.Fill
   ) throws(BatchError) {
     let turn: MemberClaims.Turn
@@ -221,12 +224,13 @@ package final class ExtractWorker: BatchWorker {
     case .superseded: return output.rows.append(.superseded(entry.path))
     case .make(let claimed): turn = claimed
     }
-    let order: ExtractionOrder
+    var order: ExtractionOrder
     do throws(BatchError) {
       guard let found = try selection.order(for: entry, turn: turn) else {
         return output.rows.append(.skipped(.notChosen))
       }
       order = found
+      order.digest = try plan.names?.digest(for: entry)
     } catch {
       // Where the last member of a name is refused, nothing of an earlier one stays.
       guard let place = selection.place(of: entry.path) else {

@@ -12,15 +12,19 @@ final class ExtractionLane {
 
   private let folder: ExtractionFolder
   private let options: ExtractionOptions
+  private let cancellation: Cancellation
+  /// Made for the first file whose digest is known before.
+  private var digests: DigestStream?
   private let owners = OwnerNumbers()
   // Members of one folder mostly come together.
   private var current: (path: ArraySlice<UInt8>, descriptor: Int32)?
   /// What a new file in that folder gets that is asked for with these permissions.
   private var given: (permissions: UInt32, status: FileStatus)?
 
-  init(_ folder: ExtractionFolder, _ options: ExtractionOptions) {
+  init(_ folder: ExtractionFolder, _ options: ExtractionOptions, _ cancellation: Cancellation) {
     self.folder = folder
     self.options = options
+    self.cancellation = cancellation
   }
 
   deinit { closeFolder() }
@@ -146,7 +150,7 @@ final class ExtractionLane {
     _ file: borrowing ExtractedFile, _ order: ExtractionOrder, _ metadata: EntryMetadata,
     _ permissions: UInt32, _ fill: Fill
   ) throws(BatchError) -> EntryMetadata.Losses {
-    let end = try self.fill(file, fill)
+    let end = try self.fill(file, order, fill)
     try checkSize(of: file, order, end: end)
     return metadata.apply(to: file.descriptor, having: given(file.descriptor, permissions))
   }
@@ -167,13 +171,29 @@ final class ExtractionLane {
     }
   }
 
-  private func fill(_ file: borrowing ExtractedFile, _ fill: Fill) throws(BatchError) -> UInt64 {
+  private func fill(
+    _ file: borrowing ExtractedFile, _ order: ExtractionOrder, _ fill: Fill
+  ) throws(BatchError) -> UInt64 {
     var end: UInt64 = 0
+    let content = try expectedContent(of: order, reusing: true)
     try fill { (bytes, offset) throws(BatchError) in
+      try content?.add(bytes, at: offset)
       try file.write(bytes, at: offset)
       end = offset + UInt64(bytes.count)
     }
+    try content?.check(size: order.entry.size)
     return end
+  }
+
+  /// Nil where the archive alone says what the content is.
+  private func expectedContent(
+    of order: ExtractionOrder, reusing isReused: Bool
+  ) throws(BatchError) -> ExpectedContent? {
+    guard let digest = order.digest else { return nil }
+    if isReused, let digests { return ExpectedContent(digest, digests, cancellation) }
+    let stream = try DigestStream(.sha256)
+    if isReused { digests = stream }
+    return ExpectedContent(digest, stream, cancellation)
   }
 
   /// Makes a file that waits for members before it.
@@ -193,27 +213,29 @@ final class ExtractionLane {
   func begin(_ order: ExtractionOrder, among files: StagedFiles) throws(BatchError) -> GrowingFile? {
     guard order.turn == .any else { return try beginWaiting(order, among: files) }
     guard try mayTake(order, in: try parent(of: order.place)) else { return nil }
-    return try begin(in: order.place.parent, among: files)
+    return try begin(order, in: order.place.parent, among: files)
   }
 
   private func beginWaiting(
     _ order: ExtractionOrder, among files: StagedFiles
   ) throws(BatchError) -> GrowingFile {
     // One of the members before it may have the name of a folder above; a file gets from its folder what new files get.
-    try begin(in: folder.isFolder(order.place.parent) ? order.place.parent : [], among: files)
+    try begin(order, in: folder.isFolder(order.place.parent) ? order.place.parent : [], among: files)
   }
 
   private func begin(
-    in path: ArraySlice<UInt8>, among files: StagedFiles
+    _ order: ExtractionOrder, in path: ArraySlice<UInt8>, among files: StagedFiles
   ) throws(BatchError) -> GrowingFile {
     let parent = try folder.open(path, creating: false)
     let file = try ExtractedFile(in: parent.raw, path, among: files)
-    return GrowingFile(file: file, folder: parent, path: path)
+    return GrowingFile(
+      file: file, folder: parent, path: path, content: try expectedContent(of: order, reusing: false))
   }
 
   /// Ends a file whose content is complete.
   func end(_ file: consuming GrowingFile, _ order: ExtractionOrder) throws(BatchError) -> StagedFile {
     try checkSize(of: file.file, order, end: file.end)
+    try file.content?.check(size: order.entry.size)
     let losses = metadata(of: order).apply(to: file.file.descriptor)
     return try file.stage(losses: losses)
   }
@@ -348,12 +370,17 @@ struct GrowingFile: ~Copyable {
   fileprivate let file: ExtractedFile
   private let folder: Descriptor
   fileprivate let path: ArraySlice<UInt8>
+  fileprivate let content: ExpectedContent?
   fileprivate private(set) var end: UInt64 = 0
 
-  fileprivate init(file: consuming ExtractedFile, folder: consuming Descriptor, path: ArraySlice<UInt8>) {
+  fileprivate init(
+    file: consuming ExtractedFile, folder: consuming Descriptor, path: ArraySlice<UInt8>,
+    content: ExpectedContent?
+  ) {
     self.file = file
     self.folder = folder
     self.path = path
+    self.content = content
   }
 
   fileprivate consuming func stage(losses: EntryMetadata.Losses) throws(BatchError) -> StagedFile {
@@ -361,7 +388,30 @@ struct GrowingFile: ~Copyable {
   }
 
   mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    try content?.add(bytes, at: offset)
     try file.write(bytes, at: offset)
     end = offset + UInt64(bytes.count)
+  }
+}
+
+/// The digest of a content that is written, held against the one that it has to have.
+private final class ExpectedContent {
+  private let expected: Digest
+  private let content: ContentDigest
+
+  init(_ expected: Digest, _ stream: DigestStream, _ cancellation: Cancellation) {
+    self.expected = expected
+    content = ContentDigest(stream, cancellation: cancellation)
+  }
+
+  func add(_ piece: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    try content.add(piece, at: offset)
+  }
+
+  /// - Throws: `malformed` when it is another one.
+  func check(size: UInt64) throws(BatchError) {
+    guard try content.finish(size: size) == expected else {
+      throw BatchError(.malformed, "not restored: its SHA-256 is not the one that the manifest has")
+    }
   }
 }

@@ -6,6 +6,8 @@ struct ExtractionOrder: Sendable {
   let place: RelativePath
   /// Where the first name of a hard link goes.
   var linkPlace: RelativePath?
+  /// The SHA-256 that its content has to have; nil where the archive alone says what it is.
+  var digest: Digest?
   /// What it has to wait for.
   var turn = MemberClaims.Turn.any
 

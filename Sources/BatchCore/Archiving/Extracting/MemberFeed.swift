@@ -63,10 +63,11 @@ final class MemberFeed {
     } catch {
       return .problem(error)
     }
-    let order: ExtractionOrder
+    var order: ExtractionOrder
     do throws(BatchError) {
       guard let found = try planner.selection.order(for: entry, turn: turn) else { return .passed }
       order = found
+      order.digest = try planner.selection.names?.digest(for: entry)
     } catch {
       // Where the last member of a name is refused, nothing of an earlier one stays.
       guard let place = planner.selection.place(of: entry.path) else { return .problem(error) }

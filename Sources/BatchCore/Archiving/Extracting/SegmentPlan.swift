@@ -21,4 +21,6 @@ struct SegmentPlan: Sendable {
   let members: IndexSlice
   /// In the order of the archive.
   let choices: [Choice]
+  /// What the contents have to be; nil where the archive alone says that.
+  let names: MemberNames?
 }

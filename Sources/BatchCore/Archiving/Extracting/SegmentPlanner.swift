@@ -52,7 +52,8 @@ struct SegmentPlanner {
       }
       // Without patterns all of the archive is held against its index.
       if !choices.isEmpty || planner.takesEverything {
-        return SegmentPlan(archive: archive, group: group, members: members, choices: choices)
+        return SegmentPlan(
+          archive: archive, group: group, members: members, choices: choices, names: planner.selection.names)
       }
     }
     return nil

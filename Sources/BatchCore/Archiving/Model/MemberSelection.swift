@@ -6,7 +6,7 @@ package struct MemberSelection: Sendable {
   private let strip: Int
   private let filter: PathFilter?
   /// The names that are meant, in the place of patterns.
-  private let names: MemberNames?
+  let names: MemberNames?
 
   /// All members, under their own names.
   package static let all = MemberSelection()
@@ -97,17 +97,60 @@ package struct MemberSelection: Sendable {
   func place(of path: RelativePath) -> RelativePath? { path.dropping(strip) }
 }
 
-/// Names of members, of which only hashes of 128 bits are kept; their keys are this process's own.
+/// Names of members, of which only hashes of 128 bits are kept, and the SHA-256 that their contents have to have. The keys
+/// of the hashes are this process's own.
 struct MemberNames: Sendable {
-  private var hashes: Set<UInt128> = []
+  /// Where the digests of names begin among all; negative for those that have none.
+  private var places: [UInt128: Int32] = [:]
+  private var digests: [UInt8] = []
 
   init() {}
 
-  var count: Int { hashes.count }
+  var count: Int { places.count }
 
-  mutating func insert(_ name: [UInt8]) { hashes.insert(Self.hash(of: name)) }
+  /// - Parameter digest: of its content; nil where that is not compared.
+  mutating func insert(_ name: [UInt8], _ digest: Digest? = nil) {
+    let hash = Self.hash(of: name)
+    guard let digest, places[hash] ?? -1 < 0,
+      let place = Int32(exactly: digests.count / digest.algorithm.byteCount)
+    else {
+      if places[hash] == nil { places[hash] = -1 }
+      return
+    }
+    places[hash] = place
+    digests += digest.bytes
+  }
 
-  func contains(_ name: [UInt8]) -> Bool { hashes.contains(Self.hash(of: name)) }
+  func contains(_ name: [UInt8]) -> Bool { places[Self.hash(of: name)] != nil }
+
+  /// What the content of a member has to have; nil where it is not compared.
+  ///
+  /// - Throws: `malformed` for something else in the place of a file.
+  func digest(for entry: ArchiveEntry) throws(BatchError) -> Digest? {
+    guard let path = try? RelativePath(entry.path), let digest = digest(of: path.bytes) else { return nil }
+    switch entry.kind {
+    case .file: return digest
+    case .hardLink where entry.size > 0: return digest
+    case .hardLink:
+      // It has the content of a file that is compared.
+      if let target = entry.linkTarget.flatMap({ try? RelativePath($0) }),
+        self.digest(of: target.bytes) == digest
+      {
+        return nil
+      }
+    case .directory, .symbolicLink, .fifo, .characterDevice, .blockDevice: break
+    }
+    throw BatchError(
+      .malformed, "not restored: the manifest has a file of this name, and the archive has not",
+      path: entry.path)
+  }
+
+  private func digest(of name: [UInt8]) -> Digest? {
+    guard !digests.isEmpty, let place = places[Self.hash(of: name)], place >= 0 else { return nil }
+    let size = DigestAlgorithm.sha256.byteCount
+    let start = Int(place) * size
+    return Digest(.sha256, bytes: digests[start..<(start + size)])
+  }
 
   private static func hash(of name: [UInt8]) -> UInt128 {
     var (first, second) = (Hasher(), Hasher())
