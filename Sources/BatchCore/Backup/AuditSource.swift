@@ -138,7 +138,8 @@ package struct AuditSource: BatchSource {
 }
 
 extension RecordedPath {
-  /// A row of a backup manifest. Each name of a file is held against the content, whether they are one file or not.
+  /// A row of a backup manifest. Each name of a file is held against the content, and then whether it still is a name of
+  /// that file.
   init(_ entry: SnapshotEntry) {
     self.init(entry.path, entry.kind.fileKind)
     if entry.kind == .file { size = entry.size }
@@ -147,6 +148,7 @@ extension RecordedPath {
     owner = Owner(number: entry.owner)
     group = Owner(number: entry.group)
     linkTarget = entry.linkTarget
+    firstName = entry.firstName
     digest = entry.digest
   }
 

@@ -61,6 +61,9 @@ final class LiveComparison {
       }
     }
     var others = metadata(of: record, status, found)
+    if let first = record.firstName, !isLink(found, of: first) {
+      others.append(Difference.Aspect(.target, .text(first.bytes), .text([])))
+    }
     let hasTime = record.hasTime(status.modified)
     if let modified = record.modified, !hasTime {
       others.append(Difference.Aspect(.mtime, .time(modified), .time(status.modified)))
@@ -73,6 +76,12 @@ final class LiveComparison {
     guard !others.isEmpty else { return .compared(nil) }
     let isTouched = record.kind == .regular && others.count == 1 && !hasTime
     return .compared(Difference(isTouched ? .touched : .metadata, others))
+  }
+
+  /// Whether a file is still the one of another name; true where nothing has that name, which is told of it.
+  private func isLink(_ found: LiveTree.Found, of name: PathBytes) -> Bool {
+    guard let place = try? RelativePath(name), let first = try? live.look(at: place) else { return true }
+    return first.status.identity == found.status.identity
   }
 
   /// - Returns: nil when it could not be read, which has been reported.

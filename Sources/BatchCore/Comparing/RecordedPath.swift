@@ -21,6 +21,8 @@ package struct RecordedPath: Sendable {
   package let kind: FileStatus.Kind
   /// Whether it is a further name of a file that was recorded before; ``linkTarget`` is then the name it has there.
   package var isHardLink = false
+  /// Another name of the same file, where one was recorded before and both are compared with their content.
+  package var firstName: PathBytes?
   /// In bytes; compared for regular files alone.
   package var size: UInt64?
   package var modified: FileStatus.Time?
