@@ -21,7 +21,7 @@ package final class BackupCollector: BatchCollector {
   private var waiting: [BackupRow] = []
   private var first = 0
   /// Of files with several names, by their first name, so that the rows of the others can have them.
-  private var digests: [PathBytes: (digest: Digest, size: UInt64)] = [:]
+  private var digests: [PathBytes: (digest: Digest?, size: UInt64)] = [:]
 
   init(
     _ plan: BackupPlan, _ run: RunContext, _ job: ArchiveJob, archive: OutputFile, manifest: OutputFile,
@@ -86,11 +86,11 @@ package final class BackupCollector: BatchCollector {
       guard let known = digests[firstName] else { return false }
       (entry.digest, entry.size) = (known.digest, known.size)
     } else if entry.kind == .file {
-      guard let digest = member.digest else { return false }
-      entry.digest = digest
+      // Nil for a file of very large holes.
+      entry.digest = member.digest
       entry.size = member.size
       entry.modified = member.modified
-      if entry.linkCount > 1 { digests[entry.path] = (digest, member.size) }
+      if entry.linkCount > 1 { digests[entry.path] = (member.digest, member.size) }
     } else if entry.kind == .symbolicLink {
       entry.linkTarget = member.linkTarget
     }

@@ -104,7 +104,7 @@ package final class BackupWorker: BatchWorker {
       }
       try worker.process(item, in: context, into: &rows)
     case .check(let record, let item, let entry, let before, let line):
-      guard let digest = try digest(of: record, context) else { return }
+      guard let digest = try digests.digest(of: record, in: context) else { return }
       guard digest != before.digest else {
         var kept = KeptRows()
         kept.append(before, line: line)
@@ -115,15 +115,6 @@ package final class BackupWorker: BatchWorker {
       output.append(.planned(entry, isLarge: false))
       try worker.process(item, in: context, into: &rows)
     }
-  }
-
-  private func digest(of record: FileRecord, _ context: ChunkContext) throws(BatchError) -> Digest? {
-    let outcome = try context.read(record, isCounted: false) {
-      digests.reset()
-    } consume: { (piece) throws(BatchError) in
-      try digests.update(piece)
-    }
-    return outcome == nil ? nil : try digests.finish()
   }
 
   package func end(in context: ChunkContext, into output: inout [BackupRow]) throws(BatchError) {

@@ -39,22 +39,13 @@ package enum Clock {
 /// The archive gets its name first, and the snapshot exists when its manifest has one. Before that the lock notes the
 /// name of the archive, so that the next run removes it when this one is interrupted in between.
 package final class BackupRun: Sendable {
-  /// How much earlier than the run a change must be to be told from later ones, in seconds: file systems note times in
-  /// steps of up to two.
-  private static let settling: Int64 = 2
-
   package let set: BackupSet
-  package let header: SnapshotHeader
   package let job: BackupJob
   /// The file that is read back.
   package let archive: OutputFile
-  /// What made this snapshot a full one, or is odd about the set.
-  package let remarks: [BatchError]
   package let lock: SetLock
   private let manifest: OutputFile
-  private let plan: BackupPlan
-  private let sources: [SnapshotSource]
-  private let previous: PathBytes?
+  private let outset: BackupOutset
 
   /// Takes the lock of the set, looks at what is there, and opens the files.
   ///
@@ -71,64 +62,26 @@ package final class BackupRun: Sendable {
     try FolderMaker.make(set.directory)
     lock = try set.lockForWriting(options.patience, in: run)
     set.removeStaleFiles()
-    let content = try set.content(in: run)
-    var remarks = content.damaged
-    let last = content.snapshots.last
-    sources = try Self.sources(paths)
-    if let last, !options.allowsEmpty { try Self.compare(sources, with: last) }
-    var base = options.isFull ? nil : last
-    if let snapshot = base {
-      if snapshot.header.increment + 1 >= max(1, options.fullEvery) {
-        base = nil
-      } else if let fault = content.faults(of: snapshot).first {
-        base = nil
-        remarks.append(
-          BatchError(
-            .malformed, "an archive is missing or has another size: this snapshot is a full one",
-            path: set.path(SnapshotName(set: set.name, stamp: fault).archive)))
-      } else {
-        do throws(BatchError) {
-          try SnapshotReader.check(set.path(snapshot.name.manifest), in: run)
-        } catch {
-          try run.cancellation.check()
-          base = nil
-          remarks.append(error)
-        }
-      }
-    }
-    self.remarks = remarks
-    let started = options.now()
-    header = SnapshotHeader(
-      name: Self.freeName(set, content, from: started.seconds), sequence: (last?.header.sequence ?? 0) + 1,
-      started: started, increment: base.map { $0.header.increment + 1 } ?? 0)
-    let fileTime = options.fileClock()
-    plan = BackupPlan(
-      header: header, archive: options.archive,
-      settled: FileStatus.Time(seconds: fileTime.seconds - Self.settling, nanoseconds: fileTime.nanoseconds),
-      selection: options.selection,
-      hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
-      readsEverything: options.readsEverything)
-    previous = base.map { set.path($0.name.manifest) }
+    outset = try BackupOutset(paths, to: set, options: options, content: try set.content(in: run), in: run)
+    let header = outset.header
     try lock.note([header.name.archive])
     archive = try OutputFile(
       set.path(header.name.archive), isReplacing: false, isSynced: options.isSynced, isPrivate: true, in: run)
     manifest = try OutputFile(
       set.path(header.name.manifest), isReplacing: false, isSynced: options.isSynced, isPrivate: true, in: run
     )
-    job = BackupJob(plan, archive: archive, manifest: manifest, report: report)
+    job = BackupJob(outset.plan, archive: archive, manifest: manifest, report: report)
   }
 
+  package var header: SnapshotHeader { outset.header }
+  /// What made this snapshot a full one, or is odd about the set.
+  package var remarks: [BatchError] { outset.remarks }
   /// The paths of the sources, from the root.
-  package var paths: [PathBytes] { sources.map(\.path) }
-
-  /// What is left out of the walk: the folder of the set.
-  package var excluded: FileIdentity? { StandardStreams.identity(of: set.directory) }
+  package var paths: [PathBytes] { outset.paths }
 
   /// - Parameter walk: takes everything.
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
-    try BackupSource(
-      run.tree(paths, options: walk), sources: sources, plan: plan,
-      previous: previous.map { (path) throws(BatchError) in try SnapshotReader(path, in: run) })
+    try outset.source(walk, in: run)
   }
 
   /// Gives both files their names.
@@ -157,80 +110,6 @@ package final class BackupRun: Sendable {
   private func exists(_ file: PathBytes) -> Bool {
     var raw = stat()
     return set.path(file).withCString { lstat($0, &raw) } == 0
-  }
-
-  /// The first second from a moment on whose name nothing has: the clock may have been set back.
-  private static func freeName(_ set: BackupSet, _ content: BackupSet.Content, from seconds: Int64)
-    -> SnapshotName
-  {
-    let taken = Set(content.snapshots.map(\.name.stamp)).union(content.archives.keys)
-      .union(content.snapshots.flatMap(\.footer.needs.keys))
-    var seconds = seconds
-    while taken.contains(LocalTime.stamp(of: seconds)) { seconds += 1 }
-    return SnapshotName(set: set.name, seconds: seconds)
-  }
-
-  // MARK: Sources
-
-  private static func sources(_ paths: [PathBytes]) throws(BatchError) -> [SnapshotSource] {
-    var sources = [SnapshotSource]()
-    for path in paths {
-      let place = try resolved(path)
-      guard !sources.contains(where: { $0.path == place }) else { continue }
-      var raw = stat()
-      guard place.withCString({ lstat($0, &raw) }) == 0 else {
-        throw .syscall("look at the source", errno: errno, path: path)
-      }
-      var identity: UInt64 = 0
-      let failed = place.withCString { clinux_file_system_id($0, &identity) }
-      guard failed == 0 else {
-        throw .syscall("look at the file system of the source", errno: failed, path: path)
-      }
-      sources.append(SnapshotSource(path: place, fileSystem: String(identity, radix: 16)))
-    }
-    return sources.sorted { $0.path < $1.path }
-  }
-
-  /// The path from the root, with no dots in it.
-  private static func resolved(_ path: PathBytes) throws(BatchError) -> PathBytes {
-    let absolute = WorkingFolder.absolute(path)
-    let names = absolute.bytes.split(separator: UInt8(ascii: "/")).filter {
-      !$0.elementsEqual([UInt8(ascii: ".")])
-    }
-    guard !path.isEmpty, !path.containsNUL, absolute.isAbsolute else {
-      throw BatchError(.missing, "the source is no path of a folder or file", path: path)
-    }
-    guard !names.contains(where: { $0.elementsEqual("..".utf8) }) else {
-      guard let real = absolute.withCString({ realpath($0, nil) }) else {
-        throw .syscall("look at the source", errno: errno, path: path)
-      }
-      defer { free(real) }
-      return PathBytes(UnsafeRawBufferPointer(start: real, count: strlen(real)))
-    }
-    return PathBytes([UInt8(ascii: "/")] + names.joined(separator: [UInt8(ascii: "/")]))
-  }
-
-  /// - Throws: `invalid` when a source seems not to be mounted.
-  private static func compare(_ sources: [SnapshotSource], with last: Snapshot) throws(BatchError) {
-    for source in sources {
-      guard let before = last.footer.sources.first(where: { $0.path == source.path }) else { continue }
-      let remedy = Remedy.mountOrAllowEmpty
-      guard before.fileSystem == source.fileSystem else {
-        throw BatchError(
-          .invalid, "the source is on another file system than when the snapshot before was made",
-          path: source.path,
-          remedy: remedy)
-      }
-      guard before.files > 0, let names = try? BackupSet.files(in: source.path) else { continue }
-      // A new file system has no more than that.
-      let none: Swift.Set<PathBytes> = [".", "..", "lost+found"]
-      guard names.contains(where: { !none.contains($0) }) else {
-        throw BatchError(
-          .invalid, "the source is empty, and the snapshot before has \(before.files) files of it",
-          path: source.path,
-          remedy: remedy)
-      }
-    }
   }
 }
 

@@ -71,7 +71,7 @@ package struct BackupSource: BatchSource {
     if let (entry, line) = try previous?.find(path.bytes, isFolder: record.status.kind == .directory),
       entry.isUnchanged(record.status), !plan.isDoubtful(entry)
     {
-      guard plan.readsEverything, entry.kind == .file else {
+      guard plan.readsEverything, entry.digest != nil else {
         keep(entry, line)
         return
       }

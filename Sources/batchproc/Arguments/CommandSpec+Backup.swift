@@ -18,6 +18,10 @@ extension CommandSpec {
       archived again by the next one.
       """,
       """
+      Each path of --files-from is a source of its own, and a snapshot is of all that they are: what a list does not name \
+      any more is not in the next snapshot. --dry-run names what would be archived.
+      """,
+      """
       A source that is missing, that is empty while the snapshot before had files of it, or that is on another file \
       system, ends the run before anything is written. One run at a time may write to a set; another one ends with 11.
       """,
@@ -65,7 +69,7 @@ extension CommandSpec {
         .metrics, "metrics", kind: .single(.file), value: "file",
         help: "Write the outcome for the text file collector of Prometheus."),
     ],
-    shared: [Group.scheduling, Group.choosing, Group.writing, Group.reporting, Group.general],
+    shared: Group.common,
     examples: [
       Example(
         command: "batchproc backup --to /mnt/backups --name home /home", meaning: "Take a snapshot of /home."),

@@ -47,6 +47,7 @@ struct BackupCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
+    if common.dryRun { return try list() }
     var report = BackupHooks.Report()
     let ending: Ending
     do throws(BatchError) {
@@ -62,16 +63,59 @@ struct BackupCommand: Command {
     return ending
   }
 
-  private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
+  /// Names what would be archived; runs no hook, takes no lock, and writes nothing.
+  private func list() throws(BatchError) -> Ending {
+    let set = try self.set()
+    let outset = try BackupOutset(try sources(), to: set, options: options, in: session.context)
+    for remark in outset.remarks { session.warn(remark) }
+    let source = try outset.source(try self.walk(of: set), in: session.context)
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let rows = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let job = BackupListJob { (path, bytes) in
+      rows.append(path, to: &bytes)
+    } output: { (rows) throws(BatchError) in
+      try results.write(rows)
+    }
+    let summary = session.run(job, over: source).summary
+    if let ending = session.endingBeforeSummary(summary) { return ending }
+    let counts = summary.counts
+    let kind = outset.header.isFull ? "full" : "increment \(outset.header.increment)"
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "would take a snapshot, \(kind), and archive", files: counts.done, bytes: counts.byteCount,
+        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+    return .exit(counts.failed > 0 ? .someFailed : .success)
+  }
+
+  private func set() throws(BatchError) -> BackupSet {
+    try BackupSet(in: choices.directory, named: choices.name ?? "backup")
+  }
+
+  /// The paths of the command line and of the lists.
+  private func sources() throws(BatchError) -> [PathBytes] {
+    let paths = Array(Operands(operands, lists: common.fileLists, run: session.context).uncounted)
+    try session.cancellation.check()
+    guard !paths.isEmpty else { throw BatchError(.missing, "there is no path in the lists: no snapshot") }
+    return paths
+  }
+
+  private func walk(of set: BackupSet) throws(BatchError) -> WalkOptions {
     var walk = try common.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
-    let set = try BackupSet(in: choices.directory, named: choices.name ?? "backup")
-    let backup = try BackupRun(operands, to: set, options: options, in: session.context) {
+    walk.excluded = Set(
+      [StandardStreams.identity(of: set.directory), StandardStreams.outputFile].compactMap { $0 })
+    return walk
+  }
+
+  private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
+    let set = try self.set()
+    let backup = try BackupRun(try sources(), to: set, options: options, in: session.context) {
       (members) throws(BatchError) in try tell(members)
     }
     for remark in backup.remarks { session.warn(remark) }
-    walk.excluded = Set([backup.excluded, StandardStreams.outputFile].compactMap { $0 })
+    let walk = try self.walk(of: set)
     let source: BackupSource
     do throws(BatchError) {
       source = try backup.source(walk, in: session.context)

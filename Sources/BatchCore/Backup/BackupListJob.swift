@@ -1,0 +1,72 @@
+import BatchEngine
+
+/// Names what a backup would archive, and writes nothing. Files are read only where all are to be.
+package struct BackupListJob: BatchJob {
+  package typealias Item = BackupItem
+
+  private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
+  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+
+  /// - Parameters:
+  ///   - render: appends what is to be shown of a path; on many threads at once.
+  ///   - output: takes rows; one call at a time, in tree order.
+  package init(
+    render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
+    output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
+  ) {
+    self.render = render
+    self.output = output
+  }
+
+  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+    Worker(try DigestStream(.sha256), render)
+  }
+
+  package func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+
+  /// Names what would be archived.
+  package final class Worker: BatchWorker {
+    private let digests: DigestStream
+    private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
+
+    init(_ digests: DigestStream, _ render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void) {
+      self.digests = digests
+      self.render = render
+    }
+
+    package func process(
+      _ item: BackupItem, in context: ChunkContext, into output: inout ResultRows
+    ) throws(BatchError) {
+      try context.checkCancellation()
+      switch item {
+      case .source, .archive(.block, _): break
+      case .kept(let rows): for _ in 0..<rows.count { context.skip(.upToDate) }
+      case .archive(.problem(let problem), _): context.report(problem)
+      case .archive(_, let entry):
+        guard let entry else { return }
+        add(entry, context, &output)
+      case .check(let record, _, let entry, let before, _):
+        guard let digest = try digests.digest(of: record, in: context) else { return }
+        if digest == before.digest { context.skip(.upToDate) } else { add(entry, context, &output) }
+      }
+    }
+
+    private func add(_ entry: SnapshotEntry, _ context: ChunkContext, _ output: inout ResultRows) {
+      output.append { render(entry.path, &$0) }
+      context.finish()
+      context.count(bytes: entry.firstName == nil ? Int(clamping: entry.size) : 0)
+    }
+  }
+}
+
+extension DigestStream {
+  /// The digest of a file that is not counted; nil when it cannot be read, which has been reported.
+  func digest(of record: FileRecord, in context: ChunkContext) throws(BatchError) -> Digest? {
+    let outcome = try context.read(record, isCounted: false) {
+      reset()
+    } consume: { (piece) throws(BatchError) in
+      try update(piece)
+    }
+    return outcome == nil ? nil : try finish()
+  }
+}
