@@ -18,7 +18,7 @@ SWIFT_SOURCES := Package.swift Sources Tests samples
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
 	@echo 'make test     install what is missing, build, run every test (ARGS="--filter REGEX" for some)'
-	@echo 'make faults   as root: a hundred faults and bad inputs, one line each (ARGS="N01 R12" for some)'
+	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some)'
 	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make lint     style of every Swift file; make format mends it'

@@ -38,6 +38,14 @@ def tree_peers(tree: str) -> tuple[Peer, ...]:
     )
 
 
+RESTIC = "env RESTIC_PASSWORD=x RESTIC_REPOSITORY={work}/restic RESTIC_CACHE_DIR={work}/restic-cache restic"
+BORG = "env BORG_REPO={work}/borg BORG_BASE_DIR={work}/borg-base BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes borg"
+BORG_CREATE = BORG + " create --compression zstd,3 \"::$(date +%s%N)\" {small}"
+# Both have a repository before they are measured.
+NEW_SETS = ("rm -rf {work}/set {work}/restic {work}/restic-cache {work}/borg {work}/borg-base;"
+            f" {RESTIC} init -q; {BORG} init -e none")
+CACHE = "env XDG_CACHE_HOME={work}/cache {batchproc} hash --cache {small}"
+
 OWN_ARCHIVE = "{batchproc} archive -q --no-fsync --force -o {work}/in.tar.zst -C {small} ."
 
 
@@ -211,6 +219,32 @@ JOBS = (
         ),
         target=0.7,
         setup=OWN_ARCHIVE,
+    ),
+    Job(
+        "first backup",
+        "{batchproc} backup -q --to {work}/set {small}",
+        (
+            Peer("restic backup", f"{RESTIC} backup -q {{small}}"),
+            Peer("borg create (zstd,3)", BORG_CREATE),
+            Peer("batchproc backup --no-verify", "{batchproc} backup -q --no-verify --to {work}/unverified {small}",
+                 same_work=False),
+        ),
+        target=0.25,
+        prepare=f"{NEW_SETS}; rm -rf {{work}}/unverified",
+    ),
+    Job(
+        "second backup, nothing changed",
+        "{batchproc} backup -q --full-every 1000000 --to {work}/set {small}",
+        (Peer("restic backup", f"{RESTIC} backup -q {{small}}"), Peer("borg create (zstd,3)", BORG_CREATE)),
+        target=0.60,
+        setup=f"{NEW_SETS}; {{batchproc}} backup -q --to {{work}}/set {{small}}; {RESTIC} backup -q {{small}}; {BORG_CREATE}",
+    ),
+    Job(
+        "digests of an unchanged tree, from the cache",
+        CACHE,
+        (Peer("batchproc hash", "{batchproc} hash {small}"),),
+        target=0.35,
+        setup=f"rm -rf {{work}}/cache; mkdir {{work}}/cache; {CACHE} >{{work}}/digests",
     ),
     Job(
         "start: --version",

@@ -44,6 +44,10 @@ count() { find "$@" -type f -printf x | wc -c; }
 manifest() { $BP hash -q t >m && [ "$(tr -cd '\n' <m | wc -c)" = "$(count t)" ] && $BP check -q m && sha256sum --quiet -c m; }
 # Archives t, compares the archive with it by stock tar, and unpacks it into o.
 archived() { $BP archive -q -o o.tar t && tar -df o.tar && mkdir -p o && $BP extract -q -C o o.tar && diff -r --no-dereference t o/t; }
+# same TREE [SET]: the newest snapshot of the set s is that tree, which was backed up as t.
+same() { rm -rf r; $BP restore -q --no-fsync -C r "${2:-s}" && diff -r --no-dereference "$1" "r$PWD/t"; }
+# flip FILE OFFSET: changes a byte of a file, and puts its time back.
+flip() { python3 -c 'import os,sys;p,o=sys.argv[1],int(sys.argv[2]);b=os.stat(p);f=open(p,"r+b");f.seek(o);c=f.read(1);f.seek(o);f.write(bytes([c[0]^4]));f.close();os.utime(p,ns=(b.st_atime_ns,b.st_mtime_ns))' "$1" "$2"; }
 # Lets system calls fail or wait, as strace -e inject has it.
 inject() { local calls=$1 what=$2; shift 2; strace -qq -f -o trace -e "trace=$calls" -e "inject=$calls:$what" "$@"; }
 # Waits until one of those calls is over.
