@@ -248,7 +248,7 @@ package struct VerifySource: BatchSource {
 extension VerifySource.Item: FileItem {
   package var path: PathBytes? {
     switch step {
-    case .segment(let archive, _, _), .end(let archive): archive.file.path
+    case .segment(let archive, _, _), .written(let archive, _, _), .end(let archive): archive.file.path
     case .stretch(let file, _): file.path
     case .compare(let member): member.path
     case .read, .unreadable, .new, .problem, .note: nil
