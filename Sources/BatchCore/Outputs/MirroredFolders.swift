@@ -20,10 +20,14 @@ final class MirroredFolders: Sendable {
   private struct State {
     /// By the path below the root.
     var folders: [PathBytes: Known] = [:]
+    var handles = Handles()
+  }
+
+  /// What is kept open where that is allowed.
+  private struct Handles {
     var rootIdentity: FileIdentity?
-    /// Kept open where that is allowed.
     var root: OutputFolder?
-    /// Likewise; the next one mostly lies in it or is the same.
+    /// The next one mostly lies in it or is the same.
     var latest: (path: PathBytes, folder: OutputFolder)?
   }
 
@@ -53,7 +57,9 @@ final class MirroredFolders: Sendable {
     try state.withLock { state throws(BatchError) in
       let path = Self.path(of: Self.names(of: source))
       do throws(BatchError) {
-        return try open(path, state.folders[path], &state)
+        let (folder, handles) = try open(path, state.folders[path], state.handles)
+        state.handles = handles
+        return folder
       } catch {
         guard error.errno == ENOENT else { throw error }
         return nil
@@ -71,7 +77,8 @@ final class MirroredFolders: Sendable {
     let path = Self.path(of: names)
     return try state.withLock { state throws(BatchError) in
       if let known = state.folders[path] {
-        let folder = try open(path, known, &state)
+        let (folder, handles) = try open(path, known, state.handles)
+        state.handles = handles
         if let last = names.indices.last, known.source != place.source.identity {
           // Two folders are mirrored by one path, which gives no more than either.
           for access in try FolderAccess.of(names[last...], place, opener) where access.isInTree {
@@ -84,9 +91,9 @@ final class MirroredFolders: Sendable {
       // The longest part of the way that is known; mostly only the last name is not.
       var count = names.count
       repeat { count -= 1 } while count > 0 && state.folders[Self.path(of: names[..<count])] == nil
-      guard count >= 0 else { return try open(path, nil, &state) }
+      count = max(0, count)
       let start = Self.path(of: names[..<count])
-      var folder = try open(start, state.folders[start], &state)
+      var (folder, handles) = try open(start, state.folders[start], state.handles)
       let accesses = try FolderAccess.of(names[count...], place, opener)
       for (index, access) in zip(count..., accesses) {
         let isSynced = try syncs(folder)
@@ -96,7 +103,8 @@ final class MirroredFolders: Sendable {
           identity: next.identity, made: next.isNew ? access.metadata : nil, source: access.identity)
         folder = next
       }
-      if isKept { state.latest = (path, folder) }
+      if isKept, !names.isEmpty { handles.latest = (path, folder) }
+      state.handles = handles
       return folder
     }
   }
@@ -104,12 +112,13 @@ final class MirroredFolders: Sendable {
   /// Gives the folders that were made their owners and permissions, those below others first.
   func finish() -> [BatchError] {
     state.withLock { state in
-      state.latest = nil
+      state.handles.latest = nil
       let made = state.folders.filter { $0.value.made != nil }
       var failures: [BatchError] = []
       for (path, known) in made.sorted(by: { $0.key.bytes.count > $1.key.bytes.count }) {
         do throws(BatchError) {
-          let folder = try open(path, known, &state)
+          let (folder, handles) = try open(path, known, state.handles)
+          state.handles = handles
           guard let metadata = known.made else { continue }
           let failed = metadata.apply(to: folder.raw).failed
           guard failed == 0 else {
@@ -120,8 +129,8 @@ final class MirroredFolders: Sendable {
         }
         state.folders[path]?.made = nil
       }
-      state.root = nil
-      state.latest = nil
+      state.handles.root = nil
+      state.handles.latest = nil
       return failures
     }
   }
@@ -143,14 +152,18 @@ final class MirroredFolders: Sendable {
   // MARK: The target
 
   /// - Parameter known: what was there before, which has to be there still.
-  private func open(_ path: PathBytes, _ known: Known?, _ state: inout State) throws(BatchError)
-    -> OutputFolder
+  /// - Returns: the folder, and what is kept open now.
+  private func open(_ path: PathBytes, _ known: Known?, _ kept: Handles) throws(BatchError)
+    -> (OutputFolder, Handles)
   {
-    if let latest = state.latest, latest.path == path { return latest.folder }
-    var base = try root(&state)
-    if path.isEmpty { return base }
+    if let latest = kept.latest, latest.path == path { return (latest.folder, kept) }
+    var handles = kept
+    var base = try root(kept)
+    handles.rootIdentity = base.identity
+    if isKept { handles.root = base }
+    if path.isEmpty { return (base, handles) }
     var names = path.bytes[...]
-    if let latest = state.latest, names.starts(with: latest.path.bytes + [Self.slash]) {
+    if let latest = kept.latest, names.starts(with: latest.path.bytes + [Self.slash]) {
       base = latest.folder
       names = names.dropFirst(latest.path.bytes.count + 1)
     }
@@ -160,8 +173,8 @@ final class MirroredFolders: Sendable {
       guard known == nil || known?.identity == folder.identity else {
         throw BatchError(.unwritable, "was replaced by another folder during the run")
       }
-      if isKept { state.latest = (path, folder) }
-      return folder
+      if isKept { handles.latest = (path, folder) }
+      return (folder, handles)
     } catch {
       throw failure(error, path)
     }
@@ -178,19 +191,17 @@ final class MirroredFolders: Sendable {
     }
   }
 
-  private func root(_ state: inout State) throws(BatchError) -> OutputFolder {
-    if let root = state.root { return root }
+  private func root(_ kept: Handles) throws(BatchError) -> OutputFolder {
+    if let root = kept.root { return root }
     let root: OutputFolder
     do throws(BatchError) {
       root = try opened(opener.open(directory, followingLast: true), at: directory)
     } catch {
       throw failure(error, "")
     }
-    guard state.rootIdentity == nil || state.rootIdentity == root.identity else {
+    guard kept.rootIdentity == nil || kept.rootIdentity == root.identity else {
       throw BatchError(.unwritable, "was replaced by another folder during the run", path: directory)
     }
-    state.rootIdentity = root.identity
-    if isKept { state.root = root }
     return root
   }
 
