@@ -3,7 +3,8 @@
 /// A gradient limit as in Netflix's concurrency-limits (`Gradient2Limit`), on the rate in the place of the latency: by Little's law
 /// each follows from the other while the number of operations is held. It begins with the multiplicative growth of TCP's
 /// slow start (RFC 5681), then climbs in small steps with hysteresis, and decreases multiplicatively, as AIMD does (Chiu and Jain,
-/// 1989), when a device becomes slower.
+/// 1989), where more operations are slower. When the rate of a device falls, nothing that was found holds any more: it begins again
+/// from one operation, as TCP does after a timeout.
 ///
 /// It has no clock and makes no calls: readings tell the time, so that a recorded run can be played again.
 package struct AdaptiveConcurrency: Sendable {
@@ -43,8 +44,6 @@ package struct AdaptiveConcurrency: Sendable {
   private enum Phase: Hashable {
     /// Multiplies while that makes the run faster in proportion.
     case growing
-    /// Divides while that does not make the run slower.
-    case shrinking
     /// One step away from the base, to see whether it is better there.
     case probing(up: Bool)
     case holding
@@ -72,16 +71,18 @@ package struct AdaptiveConcurrency: Sendable {
   private static let keptRate = 0.97
   /// Rates that are so near to each other are taken for equal when nothing is to be lost.
   private static let levelRate = 0.92
-  /// Below this part of the best rate there is no use in going on downwards.
-  private static let worthLess = 0.85
   /// A rate that leaves these bounds around the one before is that of another device.
   private static let fallenRate = 0.67
   private static let risenRate = 1.5
+  /// In standard deviations.
+  private static let clearDeviation = 2.0
   /// Seconds.
   private static let growthWindow = 0.04
   private static let holdWindow = 0.1
   private static let longestWindow = 1.0
+  private static let longDeviation = 0.4
   private static let longestSettling = 0.4
+  private static let longestDraining = 1.0
   private static let probeInterval = 1.2
   private static let longestProbeInterval = 8.0
   /// The part of the work that probes may cost.
@@ -102,14 +103,21 @@ package struct AdaptiveConcurrency: Sendable {
   private var window: Window?
   private var last: Reading?
   private var settledAt = 0.0
+  /// Until when operations above a lower number may still be at what they had begun, and the reading at which they were not
+  /// any more.
+  private var drain: (end: Double, start: Reading?)?
   private var nextProbe = 0.0
   private var probesUp = false
   private var hasGrown = false
+  /// The rate of a step of growth that did not seem to be worth it, while it is measured again.
+  private var doubted: Double?
   /// Whether more operations were found to be as fast as those of the base.
   private var isLevel = false
   /// The smallest number that was found slower than fewer.
   private var slower = Int.max
-  private var interval = AdaptiveConcurrency.probeInterval
+  /// The earliest moments of the next step up and the next step down, by what the last ones cost.
+  private var nextUp = 0.0
+  private var nextDown = 0.0
   /// Windows in a row whose rate was out of bounds.
   private var deviations = 0
   private var lastDeviation = -1.0
@@ -141,6 +149,15 @@ package struct AdaptiveConcurrency: Sendable {
     }
     let now = reading.time / .seconds(1)
     guard now >= settledAt, let last else { return nil }
+    if let drain {
+      // What has begun among more operations ends first, and what has begun beside that.
+      let isDrained = reading.running <= level || now >= drain.end
+      if isDrained, drain.start == nil { self.drain?.start = reading }
+      guard let start = drain.start, now >= drain.end || Self.items(start, reading) >= Double(level) else {
+        return nil
+      }
+      self.drain = nil
+    }
     let hasAdvanced = Self.work(last, reading) > 0
     guard var current = window else {
       // From one completion to another, since operations that began together end together.
@@ -163,7 +180,8 @@ package struct AdaptiveConcurrency: Sendable {
       Double(current.end.files - current.start.files) / seconds,
       Double(current.end.bytes - current.start.bytes) / seconds
     )
-    return decide(rate, usesProcessors: demanded / elapsed >= Self.busyProcessors * processors, at: now)
+    return decide(
+      rate, over: elapsed, usesProcessors: demanded / elapsed >= Self.busyProcessors * processors, at: now)
   }
 
   /// At the end of a run fewer and fewer operations are left. The device may still become slower for them.
@@ -200,9 +218,8 @@ package struct AdaptiveConcurrency: Sendable {
       switch phase {
       // Of a device that takes long, growth costs more than the rate before it is worth.
       case .growing: reference > 0 || span >= Self.holdWindow ? max(4, level) : max(8, 2 * level)
-      case .shrinking: max(8, 2 * level)
       case .probing: max(20, 2 * level)
-      case .holding: max(24, 4 * level)
+      case .holding: max(16, 4 * level)
       }
     if span >= (isGrowing ? Self.growthWindow : Self.holdWindow), items >= Double(needed) {
       return work / span
@@ -214,19 +231,25 @@ package struct AdaptiveConcurrency: Sendable {
     {
       return work / elapsed
     }
+    if phase != .growing, elapsed >= Self.holdWindow, reference > 0 {
+      // Nor where the rate is clearly another one, by the deviation of counts that follow Poisson's law.
+      let usual = expected / (items > 0 ? work / items : Self.bytesOfItem)
+      let (few, many) = (usual * Self.fallenRate, usual * Self.risenRate)
+      if items < few - Self.clearDeviation * few.squareRoot() { return work / elapsed }
+      if items > many + Self.clearDeviation * many.squareRoot() { return work / span }
+    }
     return elapsed >= Self.longestWindow ? work / elapsed : nil
   }
 
   // MARK: Decisions
 
   private mutating func decide(
-    _ rate: Double, usesProcessors: Bool, at now: Double
+    _ rate: Double, over elapsed: Double, usesProcessors: Bool, at now: Double
   ) -> ConcurrencyChange.Reason? {
     switch phase {
     case .growing: grow(rate, usesProcessors, now)
-    case .shrinking: shrink(rate, now)
     case .probing(let up): up ? endProbeUp(rate, usesProcessors, now) : endProbeDown(rate, now)
-    case .holding: hold(rate, usesProcessors, now)
+    case .holding: hold(rate, elapsed, usesProcessors, now)
     }
   }
 
@@ -239,8 +262,16 @@ package struct AdaptiveConcurrency: Sendable {
       guard !usesProcessors, level < ceiling else { return settle(now) }
       return move(to: level * 4, .growing, .probe, now)
     }
+    // Where others use the machine too, a moment in which nothing ran is no finding: what seems no faster is measured twice.
+    let rate = max(rate, doubted ?? 0)
     let (gain, factor) = (rate / reference, Double(level) / Double(base))
-    guard gain - 1 >= Self.growthGain * (factor - 1) else {
+    let isFaster = gain - 1 >= Self.growthGain * (factor - 1)
+    if !isFaster, doubted == nil {
+      doubted = rate
+      return nil
+    }
+    doubted = nil
+    guard isFaster else {
       // In between it may be better still: steps find out.
       probesUp = false
       nextProbe = now
@@ -249,7 +280,7 @@ package struct AdaptiveConcurrency: Sendable {
         return settle(now)
       }
       // Of so many operations at once one may be best.
-      interval = Self.probeInterval
+      (nextUp, nextDown) = (0, 0)
       let reason = move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
       isLevel = gain >= Self.levelRate
       if !isLevel { slower = min(slower, Int(factor * Double(base))) }
@@ -261,20 +292,6 @@ package struct AdaptiveConcurrency: Sendable {
     accept(rate)
     guard !usesProcessors, level < ceiling else { return settle(now) }
     return move(to: level * (gain >= 0.8 * factor ? 4 : 2), .growing, .faster, now)
-  }
-
-  private mutating func shrink(_ rate: Double, _ now: Double) -> ConcurrencyChange.Reason? {
-    if rate >= reference * Self.keptRate {
-      let best = max(rate, reference)
-      accept(rate)
-      reference = best
-    } else if rate < reference * Self.worthLess || level == 1 {
-      probesUp = true
-      nextProbe = now
-      return move(to: base, .holding, .fewerSlower, now)
-    }
-    guard level > 1 else { return settle(now) }
-    return move(to: level / 2, .shrinking, .slower, now)
   }
 
   private mutating func endProbeUp(
@@ -289,7 +306,7 @@ package struct AdaptiveConcurrency: Sendable {
       return move(to: base, .holding, gain < Self.keptRate ? .slower : .noGain, now)
     }
     accept(rate)
-    interval = Self.probeInterval
+    (nextUp, nextDown) = (0, 0)
     guard !usesProcessors, level < ceiling else { return settle(now) }
     return gain >= 1 + 0.7 * (factor - 1)
       ? move(to: level * 2, .growing, .faster, now) : move(to: above, .probing(up: true), .faster, now)
@@ -307,7 +324,7 @@ package struct AdaptiveConcurrency: Sendable {
     isLevel = gain <= 1 / Self.levelRate
     accept(rate)
     reference = best
-    interval = Self.probeInterval
+    (nextUp, nextDown) = (0, 0)
     guard level > 1 else {
       probesUp = true
       return settle(now)
@@ -316,11 +333,13 @@ package struct AdaptiveConcurrency: Sendable {
   }
 
   private mutating func hold(
-    _ rate: Double, _ usesProcessors: Bool, _ now: Double
+    _ rate: Double, _ elapsed: Double, _ usesProcessors: Bool, _ now: Double
   ) -> ConcurrencyChange.Reason? {
     if reference <= 0 { reference = rate }
     let ratio = rate / reference
-    deviations = ratio < Self.fallenRate || ratio > Self.risenRate ? deviations + 1 : 0
+    // A long window is no moment in which nothing ran.
+    let weight = elapsed >= Self.longDeviation ? 2 : 1
+    deviations = ratio < Self.fallenRate || ratio > Self.risenRate ? deviations + weight : 0
     if deviations >= 2 {
       deviations = 0
       (isLevel, slower) = (false, .max)
@@ -328,24 +347,22 @@ package struct AdaptiveConcurrency: Sendable {
       lastDeviation = now
       reference = rate
       base = rest ?? level
-      interval = Self.probeInterval
-      nextProbe = now + interval
+      nextProbe = now + Self.probeInterval
+      (nextUp, nextDown) = (0, 0)
       guard !usesProcessors, !isSoonAfterAnother else { return nil }
       if ratio < 1, base > 1 {
-        let reason = move(to: Int(Double(base) * max(0.125, min(0.5, ratio))), .shrinking, .deviceSlower, now)
-        // The rate of a device that is crowded says nothing of what fewer operations come to.
+        // As TCP after a timeout: what was found holds no more, and too few operations soon become more.
+        base = 1
         reference = 0
-        return reason
+        return move(to: 1, .growing, .deviceSlower, now)
       }
       return rest == nil && level < ceiling ? move(to: level * 2, .growing, .deviceFaster, now) : nil
     }
     if deviations == 0 { reference += (rate - reference) * 0.25 }
     guard deviations == 0, now >= nextProbe, !usesProcessors, rest == nil else { return nil }
-    let up = probesUp && level < ceiling || level == 1
-    guard up ? level < ceiling : level > 1 else {
-      nextProbe = now + interval
-      return nil
-    }
+    let (mayGoUp, mayGoDown) = (level < ceiling && now >= nextUp, level > 1 && now >= nextDown)
+    guard mayGoUp || mayGoDown else { return nil }
+    let up = mayGoUp && (probesUp || !mayGoDown)
     return move(to: up ? above : below, .probing(up: up), .probe, now)
   }
 
@@ -370,12 +387,12 @@ package struct AdaptiveConcurrency: Sendable {
     reference = rate
   }
 
-  /// Puts the next probe so far away that all of them cost a bounded part of the work.
+  /// Puts the next step of this direction so far away that all of them cost a bounded part of the work.
   private mutating func probed(_ gain: Double, _ now: Double) {
     let lost = max(0, 1 - gain) * (Self.growthWindow + Self.holdWindow)
-    interval = min(Self.longestProbeInterval, max(interval, Self.probeInterval, lost / Self.probeCost))
-    // What a step down costs says nothing of one up.
-    nextProbe = now + (phase == .probing(up: false) && base < ceiling ? Self.probeInterval : interval)
+    let next = now + min(Self.longestProbeInterval, lost / Self.probeCost)
+    if phase == .probing(up: true) { nextUp = next } else { nextDown = next }
+    nextProbe = now + Self.probeInterval
   }
 
   private mutating func settle(_ now: Double) -> ConcurrencyChange.Reason? {
@@ -391,11 +408,13 @@ package struct AdaptiveConcurrency: Sendable {
     phase = next
     level = min(max(1, target), ceiling)
     deviations = 0
+    doubted = nil
     window = nil
     rest = nil
     // What is under way ends first, and is not of the new number.
     let latency = reference > 0 ? Double(old) * Self.bytesOfFile / reference : 0
     settledAt = now + min(Self.longestSettling, max(0.01, latency))
+    drain = level < old ? (now + Self.longestDraining, nil) : nil
     guard level != old else {
       phase = .holding
       return nil

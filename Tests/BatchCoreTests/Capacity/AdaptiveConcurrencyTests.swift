@@ -15,6 +15,15 @@ private struct VirtualDevice: Sendable {
   var jitter = 0.0
 }
 
+/// A machine that others use too: threads that were woken wait for a processor, and now and then nothing runs at all.
+private struct Bustle: Sendable {
+  /// Mean seconds from the end of a request to the moment at which its thread runs, and by which a reading is late.
+  var wake = 0.0
+  /// How often in a second nothing runs, and for how many seconds.
+  var stalls = 0.0
+  var stall = 0.0
+}
+
 /// A run over files on a device, in virtual time, at a fixed or an adaptive concurrency.
 private struct VirtualRun {
   private(set) var seconds = 0.0
@@ -28,13 +37,18 @@ private struct VirtualRun {
   ///   - device: that of a moment.
   init(
     files total: Int, fixed: Int?, seed: UInt64 = 1, processor: Double = 0.0001, processors: Double = 2,
-    ceiling: Int = 64, device: (Double) -> VirtualDevice
+    ceiling: Int = 64, bustle: Bustle = Bustle(), device: (Double) -> VirtualDevice
   ) {
     var numbers = SeededNumbers(seed: seed)
     var controller = AdaptiveConcurrency(start: 2, ceiling: ceiling, processors: processors)
     var level = fixed ?? controller.level
     var (time, nextReading, half) = (0.0, 0.01, 0.0)
+    func wait(_ mean: Double) -> Double {
+      mean > 0 ? -mean * log(1 - Double.random(in: 0..<1, using: &numbers)) : 0
+    }
+    var nextStall = bustle.stalls > 0 ? wait(1 / bustle.stalls) : .infinity
     var serving: [Double] = []
+    var waking: [Double] = []
     var (waiting, running, begun, done) = (0, 0, 0, 0)
     levels = [(0, level)]
     while done < total {
@@ -50,15 +64,26 @@ private struct VirtualRun {
         serving.append(
           time + latency * (1 + device.jitter * Double.random(in: -1...1, using: &numbers)))
       }
-      let next = serving.min() ?? .infinity
-      time = min(next, nextReading)
-      if next <= nextReading {
-        serving.remove(at: serving.firstIndex(of: next) ?? 0)
+      let (served, next) = (serving.min() ?? .infinity, waking.min() ?? .infinity)
+      time = max(time, min(served, next, nextReading))
+      if time > nextStall {
+        // What was to happen meanwhile happens at its end; the device goes on.
+        let end = nextStall + wait(bustle.stall)
+        for index in waking.indices { waking[index] = max(waking[index], end) }
+        nextReading = max(nextReading, end)
+        nextStall = end + wait(1 / bustle.stalls)
+        time = max(time, min(served, waking.min() ?? .infinity, nextReading))
+      }
+      if served <= min(next, nextReading) {
+        serving.remove(at: serving.firstIndex(of: served) ?? 0)
+        waking.append(served + wait(bustle.wake))
+      } else if next <= nextReading {
+        waking.remove(at: waking.firstIndex(of: next) ?? 0)
         running -= 1
         done += 1
         if done == total / 2 { half = time }
       } else {
-        nextReading += 0.01
+        nextReading = time + 0.01 + wait(bustle.wake)
         guard fixed == nil else { continue }
         let reading = AdaptiveConcurrency.Reading(
           time: .seconds(time), files: done, bytes: Int64(done) * 4096,
@@ -107,6 +132,21 @@ private struct VirtualRun {
     #expect(run.level(at: 8) <= 2, "\(run.levels)")
     #expect(run.level(at: 11.9) <= 2, "\(run.levels)")
     #expect(run.level(at: 14) >= 48, "\(run.levels)")
+  }
+
+  @Test("It is followed within 2 s on a machine that others use too", arguments: 1...20)
+  private func followsChangesOnABusyMachine(seed: UInt64) {
+    for bustle in [Bustle(wake: 0.002), Bustle(wake: 0.001, stalls: 1, stall: 0.03)] {
+      let run = VirtualRun(files: 12_000, fixed: nil, seed: seed, bustle: bustle) { time in
+        (4..<8).contains(time)
+          ? VirtualDevice(latency: 0.006, penalty: 2.5, jitter: 0.1)
+          : VirtualDevice(latency: 0.040, width: 64, jitter: 0.1)
+      }
+      // At least seven tenths of what the device can do.
+      #expect(run.level(at: 3.9) >= 45, "\(run.levels)")
+      #expect(run.level(at: 6) <= 3, "\(run.levels)")
+      #expect(run.level(at: 10) >= 45, "\(run.levels)")
+    }
   }
 
   @Test("Where the processors are busy nothing is tried", arguments: [1, 2, 4, 8])
@@ -190,7 +230,7 @@ private struct VirtualRun {
 
   /// Recorded on the slow device of the test support, one reading a line: milliseconds, files, bytes, milliseconds of
   /// computing and of waiting for processors, operations that run, whether there were more, and the number that was decided upon.
-  @Test(arguments: ["disk", "ssd", "network", "change", "memory"])
+  @Test(arguments: ["disk", "ssd", "network", "change", "busy", "memory"])
   func decidesAsInTheRecordedRun(name: String) throws {
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appendingPathComponent("SlowDevice/traces/\(name).tsv")
@@ -207,5 +247,19 @@ private struct VirtualRun {
           running: fields[5], hasMore: fields[6] == 1))
       #expect(controller.level == fields[7], "at \(fields[0]) ms")
     }
+  }
+
+  /// Recorded beside four programs that computed on two processors. The device is a network mount of 64 ways that is a disk
+  /// from 3 s to 8 s after the first request, which came 0.1 s after the start.
+  @Test func followsInTheTraceOfABusyMachine() throws {
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("SlowDevice/traces/busy.tsv")
+    let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+    let levels = lines.map { $0.split(separator: "\t").compactMap { Int($0) } }.map { ($0[0], $0[7]) }
+    func level(at moment: Int) -> Int { levels.last { $0.0 <= moment }?.1 ?? 0 }
+    #expect(level(at: 3000) >= 32)
+    #expect(level(at: 5100) <= 2)
+    #expect(level(at: 10_100) >= 45)
+    #expect((5100..<8000).allSatisfy { level(at: $0) <= 2 })
   }
 }
