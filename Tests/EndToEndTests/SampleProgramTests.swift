@@ -25,3 +25,22 @@ struct SampleProgramTests {
     #expect(try t.shell("od -c d/x.unix | head -n 1").text.contains("a  \\n   b  \\n"))
   }
 }
+
+/// The same programs against the modules that were built for the tests: a moment in place of a build.
+@Suite struct SampleSourceTests {
+  @Test("the samples, which are the listings of the articles, compile", arguments: ["LineCount", "LineEnds"])
+  func compile(name: String) throws {
+    let t = try TreeFixture()
+    let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+      .path
+    let checkout = DocumentationTests.folder
+    let run = try t.shell(
+      """
+      [ -e '\(tests)/Modules/BatchCore.swiftmodule' ] && command -v swiftc >/dev/null || exit 0
+      export HOME=$PWD; for f in '\(checkout)'/Sources/C*/; do set -- "$@" -I "$f"; done
+      swiftc -typecheck -swift-version 6 -I '\(tests)/Modules' "$@" \
+        -Xcc -fmodule-map-file='\(tests)/CLinux.build/module.modulemap' '\(checkout)/samples/\(name)/Sources/\(name)/main.swift'
+      """)
+    #expect(run.status == 0, "\(run.errorText)")
+  }
+}

@@ -131,6 +131,23 @@ import Testing
     #expect(try Outcome(of: ["bash", "--norc"], input: Array(script.utf8)).text == offers + "\n")
   }
 
+  @Test(
+    .enabled(if: Self.isInstalled("fish")),
+    arguments: [
+      ("ha", "hash"), ("--no-config ha", "hash"), ("hash --form", "--format"), ("--profile backup re", ""),
+      ("--profile backup --fu", ""), ("--profile=x ha", ""), ("help ch", "check"),
+    ])
+  func fishOffersWhatFits(words: String, offers: String) throws {
+    let folder = try TreeFixture()
+    try folder.file("script", Shell.fish.completionScript(for: GeneratedTextTests.table))
+    let run = try Outcome(
+      of: [
+        "fish", "-c", PathBytes("source script; complete -C 'batchproc \(words)' | cut -f 1 | head -n 1"),
+      ],
+      environment: ["HOME": folder.root.description, "TERM": "dumb"], in: folder)
+    #expect(run.text == (offers.isEmpty ? "" : offers + "\n"), "\(run.errorText)")
+  }
+
   @Test func descriptionIsToolInfoOfVersionZero() throws {
     let json = Data(ToolInfo(table: GeneratedTextTests.table).json)
     let info = try JSONDecoder().decode(Info.self, from: json)

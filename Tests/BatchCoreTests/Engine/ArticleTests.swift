@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+/// The articles of the two libraries, held against sources and samples; `make docs` compiles them.
+@Suite struct ArticleTests {
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+  }
+
+  private static func files(_ folder: String, _ suffix: String) throws -> [String] {
+    try FileManager.default.subpathsOfDirectory(atPath: root.appendingPathComponent(folder).path)
+      .filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }
+  }
+
+  @Test(arguments: ["BatchEngine", "BatchCore"])
+  func linksNameWhatIsThere(library: String) throws {
+    let folder = "Sources/\(library)/\(library).docc"
+    let articles = try Self.files(folder, ".md")
+    let sources = try Self.files("Sources/\(library)", ".swift").map(Self.text).joined(separator: "\n")
+    // Names of public types and members; labels are docc's to compare.
+    let declared = Set(
+      sources.matches(
+        of: /\b(?:class|struct|enum|protocol|func|var|let|case|typealias|associatedtype) +(\w+)/
+      ).map { String($0.output.1) } + [library])
+    var links = 0
+    for article in articles {
+      let text = try Self.text(article)
+      for match in text.matches(of: /``([A-Za-z][\w\/():]*)``/) {
+        links += 1
+        for part in match.output.1.split(separator: "/") {
+          let isDeclared = declared.contains(String(part.prefix { $0 != "(" }))
+          #expect(isDeclared, "\(article): \(match.output.1)")
+        }
+      }
+      for match in text.matches(of: /<doc:(\w+)>/) {
+        #expect(articles.contains("\(folder)/\(match.output.1).md"), "\(article): \(match.output.1)")
+      }
+      let name = article.split(separator: "/").last?.dropLast(3) ?? ""
+      let landing = try Self.text("\(folder)/\(library).md")
+      #expect(name == library || landing.contains("<doc:\(name)>"), "\(article) is not on the first page")
+    }
+    #expect(links > 5)
+  }
+
+  @Test(arguments: [
+    (
+      "Sources/BatchEngine/BatchEngine.docc/WriteYourOwnJob.md",
+      "samples/LineCount/Sources/LineCount/main.swift"
+    ),
+    ("Sources/BatchCore/BatchCore.docc/WriteOutputs.md", "samples/LineEnds/Sources/LineEnds/main.swift"),
+  ])
+  func listingsAreTheSamples(article: String, sample: String) throws {
+    let listing = try Self.text(article).split(separator: "```swift\n").last?.split(separator: "```").first
+    #expect(listing.map(String.init) == (try Self.text(sample)))
+  }
+
+  @Test func eachIdeaOfTheGuideHasItsArticle() throws {
+    let guide = try Self.text("docs/concurrency.md")
+    let landing = try Self.text("Sources/BatchEngine/BatchEngine.docc/BatchEngine.md")
+    for (heading, group) in [
+      ("## Operations", "operations"), ("## Operation queues", "operation queues"),
+      ("## Dispatch", "dispatch"),
+    ] {
+      let rows = guide.split(separator: heading + "\n").last?.split(separator: "\n## ").first?
+        .split(separator: "\n").count { $0.hasPrefix("| ") && !$0.hasPrefix("| the guide") }
+      let articles = landing.split(separator: "### The guide: \(group)\n").last?.split(separator: "\n### ")
+        .first?
+        .split(separator: "\n").count { $0.hasPrefix("- <doc:") }
+      #expect(rows == articles, "\(heading)")
+    }
+  }
+}
