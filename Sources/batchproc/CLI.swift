@@ -87,6 +87,7 @@ enum CLI {
     case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
     case .audit: return try AuditCommand(parsed, common: common, environment: environment).obey()
     case .drill: return try DrillCommand(parsed, common: common, environment: environment).obey()
+    case .report: return try ReportCommand(parsed, common: common, environment: environment).obey()
     case .schedule: return try ScheduleCommand(parsed, common: common, environment: environment).obey()
     case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
     case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()

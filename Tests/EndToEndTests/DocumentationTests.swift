@@ -28,7 +28,8 @@ import Testing
   private func allHelp() throws -> String {
     let pages = [
       "", "hash", "check", "compress", "decompress", "cat", "test", "archive", "list", "extract", "verify",
-      "audit", "backup", "snapshots", "restore", "prune", "drill", "schedule", "tune", "doctor", "config",
+      "audit", "backup", "snapshots", "restore", "prune", "drill", "report", "schedule", "tune", "doctor",
+      "config",
     ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
@@ -79,7 +80,7 @@ import Testing
     arguments: [
       "README.md", "docs/commands.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md",
       "docs/concurrency.md",
-      "docs/security.md", "docs/backup.md", "docs/configuration.md",
+      "docs/security.md", "docs/backup.md", "docs/configuration.md", "docs/reports.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
       "samples/cron/backup.cron", "samples/cron/backup.service",

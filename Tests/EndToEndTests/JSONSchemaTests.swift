@@ -23,7 +23,7 @@ struct JSONSchemaTests {
   private static let runs = #"""
     mkdir t; echo one >t/a; seq 20000 >t/b; ln t/b t/c; ln -s a t/link; mkfifo t/pipe; touch "$(printf 't/\377')"
     j() { name=$1; shift; "$BP" "$@" --json >"out.$name" 2>>errors; }
-    j hash hash -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
+    j hash hash -v -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
     "$BP" hash -q t >m; j check check m; j audit audit m .; echo two >t/a; j different check m; j moved audit m t
     j compress compress --on special=warn t; j again compress t; j test test t
     j decompress decompress --output-dir d t
@@ -81,7 +81,7 @@ struct JSONSchemaTests {
       "archive", "default", "device", "difference", "error", "file", "index", "limit", "member", "note",
       "operations",
       "point",
-      "problem", "program", "recommendation", "setting", "snapshot", "summary",
+      "problem", "program", "recommendation", "setting", "slowest", "snapshot", "summary",
     ]
     // Valid lines leave the types alone on the output.
     #expect(result.text.split(separator: "\n").count == 1, "\(result.text.prefix(3000))")

@@ -56,7 +56,7 @@ package struct BackupSet: Sendable {
   // MARK: What is there
 
   /// The names of sets that have a snapshot in a folder, in their order.
-  private static func names(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
+  package static func names(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
     let suffix = SnapshotName.manifestSuffix.utf8
     let names = try files(in: directory).compactMap { file -> PathBytes? in
       guard file.bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }

@@ -1,4 +1,5 @@
 import BatchEngine
+import Glibc
 
 /// What drills of a set have come to: where the next one goes on, and archives in which damage was found.
 package struct DrillState: Sendable {
@@ -55,5 +56,11 @@ extension BackupSet {
   /// Archives in which drills found damage, by the stamps of their snapshots.
   package func suspects(in run: RunContext) -> Set<String> {
     (try? DrillState(drillPath, in: run))?.suspects ?? []
+  }
+
+  /// When the last drill of the set noted how far it came; nil when there was none.
+  package var lastDrill: FileStatus.Time? {
+    var raw = stat()
+    return drillPath.withCString { lstat($0, &raw) } == 0 ? FileStatus(raw).modified : nil
   }
 }

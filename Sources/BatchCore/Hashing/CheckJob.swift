@@ -74,7 +74,9 @@ package struct CheckJob: BatchJob {
     }
 
     private func add(_ entry: ManifestEntry, _ outcome: CheckOutcome, to output: inout CheckedChunk) {
-      output.append(.entry(outcome)) { render(entry, outcome, &$0) }
+      output.append(outcome == .differs ? .different(entry.path) : .entry(outcome)) {
+        render(entry, outcome, &$0)
+      }
     }
 
     private func check(

@@ -14,6 +14,8 @@ package enum CheckOutcome: Sendable, Hashable {
 package struct CheckedChunk: ChunkOutput, Sendable {
   enum Finding: Sendable {
     case entry(CheckOutcome)
+    /// An entry whose file has another digest.
+    case different(PathBytes)
     /// A file that is not there, and need not be.
     case ignored
     /// A row that is not valid.
@@ -44,6 +46,11 @@ package struct CheckedChunk: ChunkOutput, Sendable {
     findings.compactMap { if case .text(let error) = $0 { error } else { nil } }
   }
 
+  /// The names of the files that have other digests.
+  package var different: [PathBytes] {
+    findings.compactMap { if case .different(let path) = $0 { path } else { nil } }
+  }
+
   mutating func append(_ finding: Finding, row: (inout [UInt8]) -> Void = { _ in }) {
     findings.append(finding)
     rows.append(row)
@@ -54,7 +61,7 @@ extension CheckTally {
   mutating func count(_ finding: CheckedChunk.Finding) {
     switch finding {
     case .entry(.matches): matches += 1
-    case .entry(.differs): differs += 1
+    case .entry(.differs), .different: differs += 1
     case .entry(.missing): missing += 1
     case .entry(.unreadable): unreadable += 1
     case .ignored: ignored += 1

@@ -37,7 +37,7 @@ extension AtomicFile.Metadata {
 }
 
 /// Lends the bytes of an array, with the error type of the caller.
-func withBytes<Result>(
+package func withBytes<Result>(
   of bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
 ) throws(BatchError) -> Result {
   var failure: BatchError?

@@ -220,10 +220,12 @@ public struct BatchRunner: Sendable {
           bench.position.advance(to: index)
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
+          if chunkContext.stopwatch != nil { chunkContext.endTime(of: item) }
         }
         chunkContext.resultCount = output.count
         try worker.end(in: chunkContext, into: &output)
-        return ChunkReport(output: output, problems: chunkContext.problems)
+        return ChunkReport(
+          output: output, problems: chunkContext.problems, times: chunkContext.stopwatch?.times ?? [])
       } catch {
         // What it holds open goes now, and not when Dispatch lets go of the lane.
         bench.worker = nil
@@ -253,6 +255,7 @@ public struct BatchRunner: Sendable {
             context.report(met.problem, severity: met.severity)
           }
         }
+        if !report.times.isEmpty { context.fileTimes?.took(report.times) }
       } catch {
         cancellation.cancel(error)
       }

@@ -8,12 +8,28 @@ public final class ChunkContext {
   public let run: RunContext
   private let bench: Workbench
   private(set) var problems: [MetProblem] = []
+  /// Nil where nobody asks for them.
+  private(set) var stopwatch: FileStopwatch?
   /// How many results the chunk has so far; kept by the runner, so that a problem has its place among them.
   var resultCount = 0
 
   init(bench: Workbench, run: RunContext) {
     self.bench = bench
     self.run = run
+    if run.fileTimes != nil { stopwatch = FileStopwatch() }
+  }
+
+  /// Begins the time of what follows: for workers of items that are several files. Cheap where nobody asks for times.
+  package func startTime() { stopwatch?.start() }
+
+  /// Ends the time of an item, where it is one file or a part of one.
+  func endTime(of item: some Any) {
+    stopwatch?.endItem((item as? any FileItem)?.path)
+  }
+
+  /// Ends it.
+  package func endTime(of path: @autoclosure () -> PathBytes) {
+    if stopwatch != nil { stopwatch?.end(path()) }
   }
 
   private var policy: EventPolicy { run.options.policy }
@@ -28,8 +44,15 @@ public final class ChunkContext {
   ///
   /// - Throws: why the run is to stop, when it is.
   public func checkCancellation() throws(BatchError) {
-    if bench.gate.isCrowded { bench.pool?.pass(bench) }
+    if bench.gate.isCrowded { waitForOthers() }
     try cancellation.check()
+  }
+
+  /// No part of the time of the file that the lane is at.
+  private func waitForOthers() {
+    let start = stopwatch == nil ? nil : ContinuousClock.now
+    bench.pool?.pass(bench)
+    if let start { stopwatch?.leaveOut(ContinuousClock.now - start) }
   }
 
   /// Reads a file to its end, again where the policies say so, and counts it.

@@ -2,6 +2,8 @@
 struct ChunkReport<Output: ChunkOutput & Sendable>: Sendable {
   let output: Output
   let problems: [MetProblem]
+  /// Empty where nobody asks for them.
+  var times: [FileTime] = []
   /// Bytes that were kept in memory for it.
   var retained: Int64 = 0
 

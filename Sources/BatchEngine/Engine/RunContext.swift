@@ -16,6 +16,8 @@ public final class RunContext: Sendable {
   /// The system calls by which everything in the run reads.
   package let calls: any FileSystemCalls
   private let observer: (any RunObserver)?
+  /// Nil where nobody asks how long files take.
+  let fileTimes: (any FileTimeObserver)?
   private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
 
@@ -27,9 +29,17 @@ public final class RunContext: Sendable {
     options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
     observer: (any RunObserver)? = nil
   ) {
+    self.init(options: options, cancellation: cancellation, observer: observer, fileTimes: nil)
+  }
+
+  /// - Parameter fileTimes: told how long each file took.
+  package convenience init(
+    options: BatchOptions, cancellation: Cancellation, observer: (any RunObserver)?,
+    fileTimes: (any FileTimeObserver)?
+  ) {
     let calls: any FileSystemCalls = LinuxCalls()
     self.init(
-      options: options, cancellation: cancellation, observer: observer,
+      options: options, cancellation: cancellation, observer: observer, fileTimes: fileTimes,
       calls: options.bytesPerSecond.map {
         PacedCalls(calls, bytesPerSecond: $0, cancellation: cancellation)
       } ?? calls)
@@ -37,9 +47,10 @@ public final class RunContext: Sendable {
 
   package init(
     options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
-    observer: (any RunObserver)? = nil, calls: any FileSystemCalls
+    observer: (any RunObserver)? = nil, fileTimes: (any FileTimeObserver)? = nil, calls: any FileSystemCalls
   ) {
     self.options = options
+    self.fileTimes = fileTimes
     self.cancellation = cancellation
     self.observer = observer
     self.calls = calls
@@ -52,7 +63,16 @@ public final class RunContext: Sendable {
   }
 
   /// A further run with the same concurrency, budgets and cancellation, and counts and an observer of its own.
-  public init(sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?) {
+  public convenience init(sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?) {
+    self.init(sharing: run, stride: stride, observer: observer, fileTimes: nil)
+  }
+
+  /// - Parameter fileTimes: told how long each file took.
+  package init(
+    sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?,
+    fileTimes: (any FileTimeObserver)?
+  ) {
+    self.fileTimes = fileTimes
     var options = run.options
     options.stride = stride
     self.options = options

@@ -134,7 +134,7 @@ extension CommandSpec {
       OptionSpec(
         .keepGoing, "keep-going", help: "Restore what is undamaged behind damage too."),
     ],
-    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
+    shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
     examples: [
       Example(
         command: "batchproc restore /mnt/backups -C /", meaning: "Restore the newest snapshot in its place."),
@@ -197,7 +197,7 @@ extension CommandSpec {
           bytes (4).
           """),
     ],
-    shared: [Group.reading[0], Group.syncing] + Group.reading[1...],
+    shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
     examples: [
       Example(
         command: "batchproc drill --sample 5% --time-budget 2h /mnt/backups",
@@ -254,7 +254,7 @@ extension CommandSpec {
           something could not be read.
           """)
     ],
-    shared: [Group.scheduling, Group.choosing, Group.writing, Group.reporting, Group.general],
+    shared: [Group.scheduling, Group.choosing, Group.writing, Group.runReporting, Group.general],
     examples: [
       Example(command: "batchproc audit photos.sha256 .", meaning: "Compare with what 'hash' wrote here."),
       Example(

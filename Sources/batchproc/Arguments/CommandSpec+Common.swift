@@ -2,7 +2,7 @@ import BatchEngine
 
 extension CommandSpec.Group {
   /// What every command that processes files has.
-  static let common: [CommandSpec.Group] = [scheduling, selection, policy, reporting, general]
+  static let common: [CommandSpec.Group] = [scheduling, selection, policy, runReporting, general]
 
   /// The same for commands that compress or decompress, where `-T` is known from the stock tools.
   static let withThreads: [CommandSpec.Group] =
@@ -105,6 +105,18 @@ extension CommandSpec.Group {
         .color, "color", kind: .single(.choice(ColorMode.allCases.map(\.rawValue))), value: "when",
         default: ColorMode.auto.rawValue, help: "Colour in messages."),
       OptionSpec(.json, "json", help: "Write results as JSON lines."),
+    ])
+
+  /// What commands have that process files.
+  static let runReporting = CommandSpec.Group(
+    title: reporting.title,
+    options: reporting.options + [
+      OptionSpec(
+        .report, "report", kind: .single(.file), value: "file",
+        help:
+          "Write an HTML page about the run to a file that appears at its end; --force replaces one that exists."
+      ),
+      OptionSpec(.force, "force", help: "Replace the report if it exists."),
     ])
 
   static let general = CommandSpec.Group(

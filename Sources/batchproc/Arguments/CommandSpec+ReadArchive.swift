@@ -117,7 +117,7 @@ extension CommandSpec {
         help: "Extract what is undamaged behind damage too; with an index no undamaged file is lost."),
       .allFormats,
     ],
-    shared: [Group.reading[0], Group.members, Group.extracting] + Group.reading[1...],
+    shared: [Group.reading[0], Group.members, Group.extracting] + Group.readingRun[1...],
     examples: [
       Example(command: "batchproc extract -C /srv photos.tar.zst", meaning: "Unpack an archive."),
       Example(
@@ -154,7 +154,7 @@ extension CommandSpec {
         help: "Compare the members with what is in this directory, where their names begin."),
       .allFormats,
     ],
-    shared: [Group.reading[0], Group.choosing, Group.events] + Group.reading[1...],
+    shared: [Group.reading[0], Group.choosing, Group.events] + Group.readingRun[1...],
     examples: [
       Example(command: "batchproc verify photos.tar.zst", meaning: "Say whether an archive is whole."),
       Example(
@@ -170,6 +170,9 @@ extension CommandSpec.Group {
       title: scheduling.title, options: scheduling.options.filter { $0.id != .stride }),
     reporting, general,
   ]
+
+  /// The same for commands that process what they read.
+  static let readingRun: [CommandSpec.Group] = [reading[0], runReporting, general]
 
   /// What chooses among the files of a tree that is known.
   static let choosing = CommandSpec.Group(

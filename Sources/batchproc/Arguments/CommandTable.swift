@@ -9,7 +9,7 @@ struct CommandTable: Sendable {
     abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
     commands: [
       .hash, .check, .compress, .decompress, .cat, .test, .archive, .list, .extract, .verify, .audit, .backup,
-      .snapshots, .restore, .prune, .drill, .schedule, .tune, .doctor, .config,
+      .snapshots, .restore, .prune, .drill, .report, .schedule, .tune, .doctor, .config,
     ],
     rootOptions: [
       .profile,

@@ -44,6 +44,8 @@ struct CommonOptions: Sendable, Equatable {
   let json: Bool
   let dryRun: Bool
   let fsync: Bool
+  /// Nil where no report is asked for, and where nothing is to be done.
+  let report: RunReport.Choice?
 
   init(_ parsed: ParsedCommand) throws(UsageError) {
     let asked = parsed.given.last { $0.id == .maxConcurrency || $0.id == .threads }
@@ -89,6 +91,8 @@ struct CommonOptions: Sendable, Equatable {
     json = parsed.flag(.json)
     dryRun = parsed.flag(.dryRun)
     fsync = parsed.flag(.fsync, initially: true)
+    let report = try RunReport.Choice(parsed)
+    self.report = dryRun ? nil : report
     try refuseContradictions(parsed)
   }
 

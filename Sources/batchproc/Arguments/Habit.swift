@@ -119,6 +119,10 @@ struct Habit {
     Habit(
       "-b", "--binary", "-t", "--text", in: .hash, .check,
       answer: "not needed, all files are read as they are"),
+    Habit(
+      "--html", "--stats", "--log-file", in: .hash, .check, .compress, .decompress, .cat, .test, .archive,
+      .extract,
+      .verify, .audit, .backup, .restore, .drill, answer: "use --report FILE, which writes an HTML page"),
     Habit("-l", "--length", in: .hash, answer: "use -a with the whole name, such as -a sha512"),
   ]
 
@@ -129,6 +133,7 @@ struct Habit {
     (["tar", "bsdtar", "create", "c"], create),
     (["untar", "unzip", "x"], extract),
     (["ls", "t"], list),
+    (["stats", "stat", "history"], "use 'batchproc report DIR' or 'batchproc snapshots DIR'"),
     (
       [
         "sha256sum", "sha512sum", "sha1sum", "md5sum", "b2sum", "b3sum", "xxhsum", "sum", "hashdeep",

@@ -11,7 +11,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Policy
   case on, dryRun, fsync
   // Reporting
-  case progress, quiet, verbose, color, json
+  case progress, quiet, verbose, color, json, report
   // Manifests
   case algorithm, format, tag, zero, output, force
   case checkMode, status, escape, warn, strict, ignoreMissing, ignoreMalformed, directory

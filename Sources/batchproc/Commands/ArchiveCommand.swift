@@ -29,11 +29,12 @@ struct ArchiveCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
     // What the output replaces is known before the folder is changed, and where the lists are too.
-    walk.excluded = Set([try replaced(), StandardStreams.outputFile].compactMap { $0 })
+    walk.excluded.formUnion(
+      [try replaced(), StandardStreams.outputFile].compactMap { $0 })
     let lists = common.fileLists.map { list in
       CommonOptions.FileList(path: WorkingFolder.absolute(list.path), isNULEnded: list.isNULEnded)
     }

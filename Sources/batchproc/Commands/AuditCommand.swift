@@ -56,10 +56,10 @@ struct AuditCommand: Command {
 
   /// What counts as new: files alone where the manifest has no others.
   private func walkOptions(of manifest: PathBytes) throws(BatchError) -> WalkOptions {
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     walk.takesEverything = AuditSource.isOfSnapshot(manifest, in: session.context)
     walk.skipsTemporaries = true
-    walk.excluded = Set(
+    walk.excluded.formUnion(
       [StandardStreams.outputFile, StandardStreams.identity(of: manifest)].compactMap { $0 })
     return walk
   }

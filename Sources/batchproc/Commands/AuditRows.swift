@@ -10,6 +10,9 @@ struct AuditRows: Sendable {
   func write(_ findings: [AuditJob.Finding]) throws(BatchError) {
     session.advanced(findings.count)
     let rows = VerifyRows(showsWhole: session.common.verbose)
+    for finding in findings where isShown(finding) {
+      if let difference = finding.difference { session.found(finding.path, difference.kind.rawValue) }
+    }
     if let events = session.reporter as? JSONReporter {
       for finding in findings where isShown(finding) {
         try events.write("difference") { line in

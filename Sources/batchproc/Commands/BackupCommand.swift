@@ -101,10 +101,10 @@ struct BackupCommand: Command {
   }
 
   private func walk(of set: BackupSet) throws(BatchError) -> WalkOptions {
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
-    walk.excluded = Set(
+    walk.excluded.formUnion(
       [StandardStreams.identity(of: set.directory), StandardStreams.outputFile].compactMap { $0 })
     return walk
   }

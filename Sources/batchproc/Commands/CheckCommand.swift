@@ -24,7 +24,7 @@ struct CheckCommand: Command {
       options: ManifestReader.Options(
         zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
       ignoresMalformed: options.ignoresMalformed,
-      selection: try common.walkOptions(),
+      selection: try session.walkOptions(),
       run: session.context)
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would check")
@@ -40,6 +40,7 @@ struct CheckCommand: Command {
       if options.warnsOfBadLines {
         chunk.text.forEach { session.diagnostics.report($0, as: .warning) }
       }
+      for path in chunk.different { session.found(path, "another digest than the recorded one") }
       try results.write(chunk.rows)
     }
     let outcome = session.run(job, over: source)

@@ -14,10 +14,10 @@ extension Command {
   func obey() -> Ending {
     defer { session.reporter.end(session.context.counters.snapshot) }
     do throws(BatchError) {
-      return try run()
+      return session.report(try run())
     } catch {
-      if error.code == .cancelled, let ending = session.endingBySignal { return ending }
-      return session.ending(after: error)
+      if error.code == .cancelled, let ending = session.endingBySignal { return session.report(ending) }
+      return session.report(session.ending(after: error))
     }
   }
 }

@@ -86,7 +86,9 @@ struct DrillCommand: Command {
     options.restoresPrivileges = true
     options.memory = session.context.options.memory
     // What cannot be restored is named when it is compared.
-    let extraction = RunContext(sharing: session.context, stride: .automatic, observer: nil)
+    let extraction = RunContext(
+      sharing: session.context, stride: .automatic, observer: nil, fileTimes: session.fileTimes)
+    session.follow(extraction)
     let job = try ExtractJob(into: folder.path, selection: MemberSelection(), options: options) { _ in }
     let restored = BatchRunner(extraction).run(job, over: try drill.source(of: batch, options: options))
     try check(restored)

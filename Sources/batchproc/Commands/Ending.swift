@@ -4,6 +4,18 @@ enum Ending: Equatable {
   /// By the default action of a signal, so that the parent sees it.
   case signal(Int32)
 
+  /// Whether this ending counts where another one is due too.
+  func isWorse(than status: ExitStatus) -> Bool {
+    guard case .exit(let own) = self else { return true }
+    let order: [ExitStatus] = [
+      .usage, .locked, .fatal, .outputIncomplete, .differences, .someFailed, .budgetReached,
+    ]
+    guard let place = order.firstIndex(of: own), let other = order.firstIndex(of: status) else {
+      return false
+    }
+    return place < other
+  }
+
   /// As a shell tells it.
   var status: Int32 {
     switch self {

@@ -26,9 +26,9 @@ struct HashCommand: Command {
   func run() throws(BatchError) -> Ending {
     let writer = try ManifestWriter(
       options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     let file = try openFile()
-    walk.excluded = Set(
+    walk.excluded.formUnion(
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
         .compactMap { $0 })
     let operands = Operands(operands, lists: common.fileLists, run: session.context)

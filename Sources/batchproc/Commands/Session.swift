@@ -20,6 +20,11 @@ final class Session: Sendable {
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
   private let signals = Mutex<SignalSources?>(nil)
+  /// The report that is asked for, and files of it that are no part of what the run processes.
+  private let report = Mutex<RunReport?>(nil)
+  private let recorder: RunRecorder?
+  /// How long files take, where somebody wants to know.
+  let fileTimes: FileTimes?
   private let governor = Mutex<LoadGovernor?>(nil)
   private let control = Mutex<RunControl?>(nil)
   private let signal = Mutex<Int32?>(nil)
@@ -59,10 +64,18 @@ final class Session: Sendable {
     let output = StandardOutput(
       cancellation: cancellation, filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil)
     self.output = output
+    recorder = common.report.map { RunRecorder($0.invocation) }
+    let measures = (common.verbose || common.report != nil) && !common.dryRun
+    fileTimes = measures ? FileTimes() : nil
+    let slowest = common.verbose ? fileTimes : nil
     reporter =
       common.json
-      ? JSONReporter(stream: output, cancellation: cancellation, diagnostics: diagnostics)
-      : TextReporter(diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose)
+      ? JSONReporter(
+        stream: output, cancellation: cancellation, diagnostics: diagnostics, recorder: recorder,
+        slowest: slowest)
+      : TextReporter(
+        diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose, recorder: recorder,
+        slowest: slowest)
     var saved: Int?
     if common.concurrency == nil, let operand = common.firstOperand {
       let devices = SavedDevices(readingAt: SavedDevices.path(environment: environment))
@@ -77,14 +90,15 @@ final class Session: Sendable {
       options.concurrency = 1
       options.mostConcurrency = nil
     }
-    options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1))
+    options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1) + (common.report == nil ? 0 : 2))
     var outputs = outputs
     if var shared = outputs {
       try options.shareDescriptors(with: &shared)
       outputs = shared
     }
     self.outputs = outputs
-    context = RunContext(options: options, cancellation: cancellation, observer: observing(reporter))
+    context = RunContext(
+      options: options, cancellation: cancellation, observer: observing(reporter), fileTimes: fileTimes)
     signals.withLock {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
     }
@@ -98,6 +112,41 @@ final class Session: Sendable {
       control.withLock {
         $0 = RunControl(file, of: context) { diagnostics.report($0, as: .warning) }
       }
+    }
+    if let choice = common.report, let recorder {
+      let opened = try RunReport(choice, recorder, isSynced: common.fsync, in: context)
+      report.withLock { $0 = opened }
+    }
+  }
+
+  /// What a walk is to do as the options say; the report is left out.
+  ///
+  /// - Throws: as ``CommonOptions/walkOptions()``.
+  func walkOptions() throws(BatchError) -> WalkOptions {
+    var walk = try common.walkOptions()
+    walk.excluded = report.withLock { $0 }?.ownFiles ?? []
+    return walk
+  }
+
+  /// A further part of the run, whose files and bytes count in the report.
+  func follow(_ part: RunContext) { recorder?.follow(part) }
+
+  /// Notes a difference that the command looks for, for the report.
+  func found(_ path: PathBytes, _ text: @autoclosure () -> String) {
+    if let recorder { recorder.found(path, text()) }
+  }
+
+  /// Writes the report, if one is asked for.
+  ///
+  /// - Returns: the same ending, or that of an output that is incomplete where the report cannot be written.
+  func report(_ ending: Ending) -> Ending {
+    guard let report = report.withLock({ $0.take() }) else { return ending }
+    do throws(BatchError) {
+      try report.write(ending, context, fileTimes)
+      return ending
+    } catch {
+      diagnostics.report(error)
+      return ending.isWorse(than: .outputIncomplete) ? ending : .exit(.outputIncomplete)
     }
   }
 

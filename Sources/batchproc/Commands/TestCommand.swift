@@ -18,7 +18,7 @@ struct TestCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     walk.skipsTemporaries = true
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let tree = session.context.tree(operands.counted, options: walk)
@@ -35,7 +35,10 @@ struct TestCommand: Command {
     let job = TestJob(DecoderOptions()) { (findings) throws(BatchError) in
       for finding in findings {
         try tell(finding)
-        if finding.damage != nil { damaged.withLock { $0 += 1 } }
+        if let damage = finding.damage {
+          damaged.withLock { $0 += 1 }
+          session.found(finding.path, damage.message)
+        }
         size.withLock { $0 += finding.size }
         gaps.withLock { $0.add(finding.checkGap) }
       }

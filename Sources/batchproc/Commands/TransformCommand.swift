@@ -53,7 +53,7 @@ struct TransformCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     walk.skipsTemporaries = true
     if !common.dryRun, let directory = try naming.makeDirectory() { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil

@@ -62,15 +62,20 @@ struct VerifyCommand: Command {
 
   private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {
     guard let directory else { return nil }
-    var walk = try common.walkOptions()
+    var walk = try session.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
-    walk.excluded = Set([archive.identity, StandardStreams.outputFile].compactMap { $0 })
+    walk.excluded.formUnion(
+      [archive.identity, StandardStreams.outputFile].compactMap { $0 })
     return try LiveTree(directory, options: walk, run: session.context)
   }
 
   private func show(_ findings: [VerifyJob.Finding]) throws(BatchError) {
     let rows = VerifyRows(showsWhole: common.verbose)
+    for finding in findings {
+      if let damage = finding.damage { session.found(finding.path, RunRecorder.text(of: damage)) }
+      if let difference = finding.difference { session.found(finding.path, difference.kind.rawValue) }
+    }
     if let events = session.reporter as? JSONReporter {
       for finding in findings {
         if finding.difference?.kind != .new {

@@ -15,7 +15,7 @@ extension ConcurrencyChange {
 }
 
 extension ConcurrencyChange.Reason {
-  fileprivate var text: String {
+  var text: String {
     switch self {
     case .probe: "measuring another number"
     case .faster: "more operations were faster"

@@ -33,13 +33,21 @@ final class JSONReporter: Reporter {
     }
   }
 
-  /// - Parameter diagnostics: told what ends the run when the stream cannot be told.
   private let stopwatch: Stopwatch
 
+  private let recorder: RunRecorder?
+  private let slowest: FileTimes?
+
+  /// - Parameters:
+  ///   - diagnostics: told what ends the run when the stream cannot be told.
+  ///   - recorder: told all of it too.
+  ///   - slowest: named before the summary.
   init(
     stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics,
-    stopwatch: Stopwatch = Stopwatch()
+    stopwatch: Stopwatch = Stopwatch(), recorder: RunRecorder? = nil, slowest: FileTimes? = nil
   ) {
+    self.recorder = recorder
+    self.slowest = slowest
     self.diagnostics = diagnostics
     self.stopwatch = stopwatch
     self.stream = stream
@@ -86,6 +94,7 @@ final class JSONReporter: Reporter {
   }
 
   func met(_ problem: Problem, severity: Severity) {
+    recorder?.met(problem, severity: severity)
     writeOrStop { state, bytes in
       state.append("problem", to: &bytes) { line in
         line.add("event", problem.event.rawValue)
@@ -96,6 +105,7 @@ final class JSONReporter: Reporter {
   }
 
   func changed(_ change: ConcurrencyChange) {
+    recorder?.changed(change)
     writeOrStop { state, bytes in
       state.append("concurrency", to: &bytes) { line in
         line.add("from", change.old)
@@ -108,6 +118,7 @@ final class JSONReporter: Reporter {
   }
 
   func fatal(_ error: BatchError) {
+    recorder?.fatal(error)
     do throws(BatchError) {
       try write { state, bytes in
         state.append("error", to: &bytes) { $0.add(error: error) }
@@ -119,6 +130,11 @@ final class JSONReporter: Reporter {
   }
 
   func summary(_ summary: RunSummary, text: SummaryText) {
+    recorder?.summary(summary, text: text)
+    if let slowest {
+      write(slowest.slowestFiles, as: "file")
+      write(slowest.slowestFolders, as: "folder")
+    }
     writeOrStop { state, bytes in
       let isComplete = summary.stopped == nil
       state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes) { line in
@@ -136,6 +152,19 @@ final class JSONReporter: Reporter {
       state.appendSummary(
         isComplete: false, seconds: stopwatch.seconds, to: &bytes
       ) { counts.fill(&$0) }
+    }
+  }
+
+  private func write(_ slowest: [SlowestTimes.Entry], as kind: String) {
+    writeOrStop { state, bytes in
+      for entry in slowest {
+        state.append("slowest", to: &bytes) { line in
+          line.add(path: entry.path)
+          line.add("kind", kind)
+          line.add("files", entry.files)
+          line.add("seconds", entry.seconds)
+        }
+      }
     }
   }
 

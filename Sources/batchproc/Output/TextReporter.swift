@@ -28,8 +28,18 @@ final class TextReporter: Reporter {
 
   /// Begins with the command, before the first file is opened.
   private let stopwatch: Stopwatch
+  private let recorder: RunRecorder?
+  private let slowest: FileTimes?
 
-  init(diagnostics: Diagnostics, isQuiet: Bool, isVerbose: Bool, stopwatch: Stopwatch = Stopwatch()) {
+  /// - Parameters:
+  ///   - recorder: told all of it too.
+  ///   - slowest: named below the summary.
+  init(
+    diagnostics: Diagnostics, isQuiet: Bool, isVerbose: Bool, stopwatch: Stopwatch = Stopwatch(),
+    recorder: RunRecorder? = nil, slowest: FileTimes? = nil
+  ) {
+    self.recorder = recorder
+    self.slowest = slowest
     self.diagnostics = diagnostics
     self.stopwatch = stopwatch
     self.isQuiet = isQuiet
@@ -37,6 +47,7 @@ final class TextReporter: Reporter {
   }
 
   func met(_ problem: Problem, severity: Severity) {
+    recorder?.met(problem, severity: severity)
     switch severity {
     case .failure: report(problem.error, as: .error)
     case .warning: report(problem.error, as: .warning)
@@ -45,11 +56,13 @@ final class TextReporter: Reporter {
   }
 
   func changed(_ change: ConcurrencyChange) {
+    recorder?.changed(change)
     wasChanged.store(true, ordering: .relaxed)
     if isVerbose { diagnostics.report(change.text, as: .note) }
   }
 
   func fatal(_ error: BatchError) {
+    recorder?.fatal(error)
     tellFolded()
     diagnostics.report(error)
   }
@@ -72,12 +85,14 @@ final class TextReporter: Reporter {
 
   func summary(_ summary: RunSummary, text: SummaryText) {
     tellFolded()
+    recorder?.summary(summary, text: text)
     guard !isQuiet else { return }
     var line = text.line(seconds: stopwatch.seconds)
     if wasChanged.load(ordering: .relaxed), let number = summary.concurrency {
       line += ", -j \(number) at the end"
     }
     diagnostics.print(line)
+    for line in slowest?.lines ?? [] { diagnostics.print(line) }
   }
 
   private func report(_ error: BatchError, as severity: Diagnostics.Severity) {

@@ -47,6 +47,8 @@ enum Host {
 
   static let hasTmux = succeeds("command -v tmux")
 
+  static let hasBrowser = succeeds("command -v chromium")
+
   static let hasPython = succeeds("python3 -c 'import json, pty'")
 
   /// Long runs that are not made every time.

@@ -161,6 +161,8 @@ package final class ExtractWorker: BatchWorker {
         (number, _, entry, reader) throws(BatchError) in
         guard let choice = choices.first, choice.number == number else { return }
         choices = choices.dropFirst()
+        context.startTime()
+        defer { context.endTime(of: entry.path) }
         try make(entry, choice, of: plan, into: &output) { write throws(BatchError) in
           try reader.readContent { (piece, offset) throws(BatchError) in
             count(piece.count, in: context)

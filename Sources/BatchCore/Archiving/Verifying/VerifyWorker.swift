@@ -82,6 +82,8 @@ package final class VerifyWorker: BatchWorker {
       } else {
         try segment.read(group, members, limits: ArchiveLimits()) {
           (_, member, entry, reader) throws(BatchError) in
+          context.startTime()
+          defer { context.endTime(of: member.path) }
           found.append(
             (
               try finding(of: member, entry, reader, tools, archive, in: context), RecordedPath(member, entry)

@@ -1,0 +1,16 @@
+/// How long a lane was at one file, or at a part of one.
+package struct FileTime: Sendable, Hashable {
+  package let path: PathBytes
+  package let duration: Duration
+
+  package init(_ path: PathBytes, _ duration: Duration) {
+    self.path = path
+    self.duration = duration
+  }
+}
+
+/// Whoever wants to know how long files take; without one no clock is read for a file.
+package protocol FileTimeObserver: Sendable {
+  /// Called one at a time, in the order of the results: parts of one file follow each other.
+  func took(_ times: [FileTime])
+}

@@ -1,0 +1,34 @@
+extension CommandSpec {
+  static let report = CommandSpec(
+    id: .report,
+    abstract: "Write an HTML report of the backup sets in a directory.",
+    discussion: [
+      """
+      The page has the history of the snapshots of every set, what is verified, what drills found, and the sizes \
+      over time. It needs no other file and runs no script. An archive that is missing or has another size than when \
+      it was written, and a manifest that is not valid, are named, and the status is 4. For the report of a run \
+      see --report of the other commands.
+      """
+    ],
+    operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
+    own: [
+      OptionSpec(
+        .output, "output", short: "o", kind: .single(.file), value: "file", default: "-",
+        help: "Write the page to a file that appears when it is complete; - is standard output."),
+      OptionSpec(.force, "force", help: "Replace the output if it exists."),
+      OptionSpec(
+        .setName, "name", kind: .single(.glob), value: "name", help: "The set; all without it."),
+    ],
+    shared: [Group.syncing, Group.messages, Group.general],
+    examples: [
+      Example(
+        command: "batchproc report --force -o /var/www/backups.html /mnt/backups",
+        meaning: "From cron: what there is, and whether it can be restored.")
+    ])
+}
+
+extension CommandSpec.Group {
+  /// What concerns messages alone.
+  static let messages = CommandSpec.Group(
+    title: reporting.title, options: reporting.options.filter { [.quiet, .verbose, .color].contains($0.id) })
+}

@@ -1,0 +1,66 @@
+import BatchCore
+import BatchEngine
+import Glibc
+
+/// `batchproc report`.
+struct ReportCommand: Command {
+  private let directory: PathBytes
+  private let name: PathBytes?
+  private let output: PathBytes?
+  private let replacesOutput: Bool
+  private let common: CommonOptions
+  let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    directory = parsed.operands.first ?? "."
+    name = parsed.bytes(.setName)
+    let target = parsed.bytes(.output)
+    output = target == "-" ? nil : target
+    replacesOutput = parsed.flag(.force)
+    self.common = common
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let context = session.context
+    let file = try output.map { (path) throws(BatchError) in
+      try OutputFile(path, isReplacing: replacesOutput, isSynced: common.fsync, in: context)
+    }
+    let sets = try self.sets().map { (set) throws(BatchError) in try SetFacts(set, in: context) }
+    for set in sets { report(set) }
+    let page = SetPage(directory: directory, sets: sets, now: Int64(time(nil)))
+    let stream: any ResultStream = file ?? session.output
+    try stream.write(page.html())
+    try stream.finish()
+    return .exit(sets.allSatisfy(\.isWhole) ? .success : .differences)
+  }
+
+  /// - Throws: `missing` when there is none, or not the one that is named.
+  private func sets() throws(BatchError) -> [BackupSet] {
+    if name != nil { return [try BackupSet(in: directory, named: name, session.context)] }
+    let names = try BackupSet.names(in: directory)
+    guard !names.isEmpty else {
+      throw BatchError(.missing, "there is no snapshot in this folder", path: directory)
+    }
+    return try names.map { (name) throws(BatchError) in try BackupSet(in: directory, named: name) }
+  }
+
+  private func report(_ set: SetFacts) {
+    for error in set.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+    for row in set.rows {
+      for fault in row.faults {
+        let archive = directory.appending(SnapshotName(set: set.name, stamp: fault).archive.bytes)
+        session.reporter.met(
+          Problem(
+            .unreadable,
+            BatchError(
+              .malformed, "is missing or has another size, and the snapshot \(row.id) needs it", path: archive
+            )),
+          severity: .failure)
+      }
+    }
+  }
+}

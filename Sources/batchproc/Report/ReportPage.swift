@@ -1,0 +1,120 @@
+import BatchCore
+import BatchEngine
+import Foundation
+
+/// The frame of every report: one HTML page that needs nothing but itself and runs no script.
+enum ReportPage {
+  /// - Parameters:
+  ///   - title: of the page, and its first heading.
+  ///   - subtitle: stands below the heading.
+  /// - Throws: `invalid` where libcrypto has no SHA-256.
+  static func html(
+    title: String, subtitle: (inout HTMLWriter) -> Void, body: (inout HTMLWriter) -> Void
+  ) throws(BatchError) -> [UInt8] {
+    var writer = HTMLWriter()
+    writer.markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+    writer.markup("<meta http-equiv=\"Content-Security-Policy\"")
+    let policy = try "default-src 'none'; style-src '\(styleHash())'; base-uri 'none'; form-action 'none'"
+    writer.markup(" content=\"")
+    writer.text(policy)
+    writer.markup("\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
+    writer.markup("<meta name=\"color-scheme\" content=\"light dark\">\n")
+    writer.markup("<meta name=\"referrer\" content=\"no-referrer\">\n")
+    writer.element("title", title)
+    writer.markup("\n<style>")
+    writer.markup(style)
+    writer.markup("</style>\n</head>\n<body>\n<main>\n<header>\n")
+    writer.element("h1", title)
+    writer.element("p", ["class": "subtitle"], subtitle)
+    writer.markup("\n</header>\n")
+    body(&writer)
+    writer.markup("<footer>")
+    writer.element("p", "Made by batchproc \(Version.number). Sizes are in powers of 1024.")
+    writer.markup("</footer>\n</main>\n</body>\n</html>\n")
+    return writer.bytes
+  }
+
+  /// The one style that the page allows, as its policy names it.
+  private static func styleHash() throws(BatchError) -> String {
+    var bytes = [UInt8]()
+    bytes.append(literal: style)
+    let digest = try withBytes(of: bytes) { (raw) throws(BatchError) in
+      try DigestStream(.sha256).digest(of: raw)
+    }
+    return "sha256-" + Data(digest.bytes).base64EncodedString()
+  }
+}
+
+extension HTMLWriter {
+  /// A part of the page under a heading.
+  mutating func section(_ heading: String, _ content: (inout HTMLWriter) -> Void) {
+    section({ $0.text(heading) }, content)
+  }
+
+  mutating func section(_ heading: (inout HTMLWriter) -> Void, _ content: (inout HTMLWriter) -> Void) {
+    element("section") { writer in
+      writer.element("h2", [:], heading)
+      writer.markup("\n")
+      content(&writer)
+    }
+    markup("\n")
+  }
+
+  /// Numbers with what they are, as tiles.
+  mutating func tiles(_ tiles: [(label: String, value: String, note: String)]) {
+    element("dl", ["class": "tiles"]) { writer in
+      for tile in tiles {
+        writer.element("div") { writer in
+          writer.element("dt", tile.label)
+          writer.element("dd") { writer in
+            writer.element("span", ["class": "value"], tile.value)
+            if !tile.note.isEmpty { writer.element("span", ["class": "note"], tile.note) }
+          }
+        }
+      }
+    }
+    markup("\n")
+  }
+
+  /// A table that scrolls by itself where the page is narrow.
+  ///
+  /// - Parameters:
+  ///   - caption: says what the table has.
+  ///   - columns: headings; those of numbers stand at the right.
+  ///   - rows: writes the rows with ``row(_:)``.
+  mutating func table(
+    _ caption: String, _ columns: [(title: String, isNumber: Bool)], _ rows: (inout HTMLWriter) -> Void
+  ) {
+    element("div", ["class": "scroll", "role": "region", "tabindex": "0", "aria-label": caption]) { writer in
+      writer.element("table") { writer in
+        writer.element("caption") { $0.element("span", caption) }
+        writer.element("thead") { writer in
+          writer.element("tr") { writer in
+            for column in columns {
+              writer.element(
+                "th", column.isNumber ? ["scope": "col", "class": "number"] : ["scope": "col"], column.title)
+            }
+          }
+        }
+        writer.element("tbody", [:], rows)
+      }
+    }
+    markup("\n")
+  }
+
+  mutating func row(_ cells: (inout HTMLWriter) -> Void) {
+    element("tr", [:], cells)
+    markup("\n")
+  }
+
+  mutating func cell(_ text: String) { element("td", text) }
+
+  mutating func number(_ text: String) { element("td", ["class": "number"], text) }
+
+  mutating func cell(name: PathBytes) { element("td") { $0.name(name) } }
+
+  /// A word that says how good something is.
+  mutating func verdict(_ word: String, _ kind: Verdict) { element("span", ["class": kind.rawValue], word) }
+
+  enum Verdict: String { case good, warn, bad, plain }
+}

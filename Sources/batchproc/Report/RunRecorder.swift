@@ -1,0 +1,163 @@
+import BatchCore
+import BatchEngine
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Gathers what a run comes to, for its report.
+final class RunRecorder: Sendable {
+  private struct State {
+    var samples: [RunFacts.Sample] = []
+    /// Of the runs before the one that is followed.
+    var before = (files: 0, bytes: Int64(0))
+    var followed: RunContext?
+    var fatal: [BatchError] = []
+    var summary: (counts: Counters.Snapshot, text: SummaryText)?
+    var changes: [RunFacts.Change] = []
+    var changeCount = 0
+    var failures = RunFacts.Remarks()
+    var warnings = RunFacts.Remarks()
+    var findings = RunFacts.Remarks()
+  }
+
+  /// When so many samples are there, every second one is dropped and they are taken half as often.
+  static let mostSamples = 256
+  static let mostChanges = 100
+  static let mostFatal = 20
+  private static let firstInterval = 10
+
+  private let invocation: Invocation
+  private let stopwatch: Stopwatch
+  private let began = Int64(time(nil))
+  private let state = Mutex(State())
+  private let queue = DispatchQueue(label: "batchproc.report")
+  // Dispatch objects may be used from any thread; their protocols do not say so.
+  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+  /// Takes no samples by itself before ``begin()``.
+  init(_ invocation: Invocation, stopwatch: Stopwatch = Stopwatch()) {
+    self.invocation = invocation
+    self.stopwatch = stopwatch
+    timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.setEventHandler { [weak self] in self?.sample() }
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    timer.schedule(deadline: .distantFuture)
+    timer.activate()
+  }
+
+  deinit { timer.cancel() }
+
+  /// Begins to take samples.
+  func begin() {
+    sample()
+    schedule(Self.firstInterval)
+  }
+
+  /// The run that is followed from now on; what the one before did is kept.
+  func follow(_ run: RunContext) {
+    state.withLock { state in
+      if let progress = state.followed?.counters.progress {
+        state.before.files += progress.files
+        state.before.bytes += progress.bytes
+      }
+      state.followed = run
+    }
+  }
+
+  /// Notes what the run has done by now.
+  func sample() {
+    let time = stopwatch.seconds
+    let isFull = state.withLock { state in
+      guard let run = state.followed else { return false }
+      let progress = run.counters.progress
+      let concurrency = run.concurrency
+      state.samples.append(
+        .init(
+          time: time, files: state.before.files + progress.files, bytes: state.before.bytes + progress.bytes,
+          allowed: concurrency.isSuspended ? 0 : concurrency.current, running: concurrency.runningCount))
+      guard state.samples.count >= Self.mostSamples else { return false }
+      state.samples = state.samples.enumerated().filter { $0.offset.isMultiple(of: 2) }.map(\.element)
+      return true
+    }
+    if isFull { schedule(Int(min(time * 1000 / Double(Self.mostSamples / 2), 86_400_000))) }
+  }
+
+  private func schedule(_ milliseconds: Int) {
+    let interval = DispatchTimeInterval.milliseconds(max(Self.firstInterval, milliseconds))
+    timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .milliseconds(1))
+  }
+
+  func met(_ problem: Problem, severity: Severity) {
+    guard severity != .note else { return }
+    state.withLock { state in
+      if severity == .failure {
+        state.failures.add(problem.error.path, Self.text(of: problem.error))
+      } else {
+        state.warnings.add(problem.error.path, Self.text(of: problem.error))
+      }
+    }
+  }
+
+  /// Notes a difference that the command looks for.
+  func found(_ path: PathBytes, _ text: String) { state.withLock { $0.findings.add(path, text) } }
+
+  func changed(_ change: ConcurrencyChange) {
+    let time = stopwatch.seconds
+    state.withLock { state in
+      state.changeCount += 1
+      if state.changes.count < Self.mostChanges { state.changes.append(.init(time: time, change: change)) }
+    }
+  }
+
+  func fatal(_ error: BatchError) {
+    state.withLock {
+      if $0.fatal.count < Self.mostFatal, !$0.fatal.contains(error) { $0.fatal.append(error) }
+    }
+  }
+
+  func summary(_ summary: RunSummary, text: SummaryText) {
+    state.withLock { $0.summary = (summary.counts, text) }
+  }
+
+  /// Ends the samples.
+  ///
+  /// - Parameter run: whose options and counts count where there was no summary.
+  func finish(_ ending: Ending, _ run: RunContext, _ times: FileTimes?) -> RunFacts {
+    timer.cancel()
+    queue.sync {}
+    sample()
+    return state.withLock { state in
+      state.followed = nil
+      return RunFacts(
+        invocation: invocation, began: began, seconds: stopwatch.seconds, ending: ending, fatal: state.fatal,
+        counts: state.summary?.counts ?? run.counters.snapshot, summary: state.summary?.text,
+        samples: state.samples, changes: state.changes, changeCount: state.changeCount,
+        failures: state.failures, warnings: state.warnings, findings: state.findings,
+        slowestFiles: times?.slowestFiles ?? [], slowestFolders: times?.slowestFolders ?? [],
+        limits: Self.limits(of: run))
+    }
+  }
+
+  static func text(of error: BatchError) -> String {
+    error.systemMessage.map { "\(error.message): \($0)" } ?? error.message
+  }
+
+  private static func limits(of run: RunContext) -> [(name: String, value: String)] {
+    let options = run.options
+    let concurrency =
+      options.mostConcurrency.map { "auto, \(options.concurrency) at first, \($0) at most" }
+      ?? "\(options.concurrency)"
+    let stride =
+      "\(ByteCount.grouped(options.stride.count)) at most"
+      + (options.stride.byteCount == .max ? "" : ", or \(ByteCount.text(options.stride.byteCount))")
+    return [
+      ("Operations at once", concurrency), ("Files per operation", stride),
+      (
+        "Processors",
+        Decimals.text(options.processors, options.processors == options.processors.rounded() ? 0 : 1)
+      ),
+      ("Memory for buffers", ByteCount.text(Int64(options.memory))),
+      ("File descriptors", ByteCount.grouped(options.descriptors)),
+    ]
+  }
+}

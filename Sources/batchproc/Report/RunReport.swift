@@ -1,0 +1,50 @@
+import BatchCore
+import BatchEngine
+
+/// Where the report of a run goes, and what goes into it.
+struct RunReport: Sendable {
+  struct Choice: Sendable, Equatable {
+    let path: PathBytes
+    let isReplacing: Bool
+    let invocation: Invocation
+
+    /// - Throws: for standard output, which is for results.
+    init?(_ parsed: ParsedCommand) throws(UsageError) {
+      guard let path = parsed.bytes(.report) else { return nil }
+      guard path != "-" else {
+        throw UsageError(
+          "The report of a run needs a file: standard output is for the results.", in: parsed.command)
+      }
+      self.path = path
+      isReplacing = parsed.flag(.force)
+      invocation = Invocation(parsed)
+    }
+  }
+
+  let recorder: RunRecorder
+  private let file: OutputFile
+  private let replaced: FileIdentity?
+
+  /// Opens the file, which appears when the run has ended, and begins to take samples.
+  ///
+  /// - Throws: `invalid` when the name is taken, `unwritable` when the folder takes no file.
+  init(_ choice: Choice, _ recorder: RunRecorder, isSynced: Bool, in run: RunContext) throws(BatchError) {
+    self.recorder = recorder
+    replaced = StandardStreams.identity(of: choice.path)
+    file = try OutputFile(
+      choice.path, isReplacing: choice.isReplacing, isSynced: isSynced,
+      // A page is written of a run that was stopped, too.
+      in: RunContext(options: run.options))
+    recorder.follow(run)
+    recorder.begin()
+  }
+
+  /// Files that are no part of what the run processes.
+  var ownFiles: Set<FileIdentity> { Set([file.identity, replaced].compactMap { $0 }) }
+
+  /// - Throws: `unwritable` when there is no report.
+  func write(_ ending: Ending, _ run: RunContext, _ times: FileTimes?) throws(BatchError) {
+    try file.write(RunPage(facts: recorder.finish(ending, run, times)).html())
+    try file.finish()
+  }
+}

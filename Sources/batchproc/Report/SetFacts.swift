@@ -1,0 +1,80 @@
+import BatchCore
+import BatchEngine
+
+/// What is known of one backup set, for its report.
+struct SetFacts: Sendable {
+  struct Row: Sendable {
+    let id: String
+    /// In seconds since 1970.
+    let started: Int64
+    /// Snapshots since the last full one; 0 for a full one.
+    let increment: UInt64
+    let files: UInt64
+    let bytes: UInt64
+    /// What its own archive holds, before compression.
+    let newFiles: UInt64
+    let newBytes: UInt64
+    let archiveBytes: UInt64
+    /// How long it took; nil where the manifest does not tell.
+    let seconds: Double?
+    /// Whether the archive was read back before it got its name.
+    let isVerified: Bool
+    /// Archives that it needs and that are missing or of another size.
+    let faults: [String]
+    /// Archives that it needs and in which a drill found damage.
+    let suspects: [String]
+  }
+
+  let name: PathBytes
+  /// The oldest first.
+  let rows: [Row]
+  /// Of manifests that are not valid.
+  let damaged: [BatchError]
+  /// Archives that are there, and their bytes together.
+  let archives: Int
+  let archiveBytes: UInt64
+  /// In seconds since 1970; nil when there was no drill.
+  let lastDrill: Int64?
+  let suspects: Int
+
+  /// - Throws: the error of reading the directory.
+  init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
+    let content = try set.content(in: run)
+    let suspects = set.suspects(in: run)
+    name = set.name
+    damaged = content.damaged
+    archives = content.archives.count
+    archiveBytes = content.archives.values.reduce(0) { sum, size in
+      let (total, isTooLarge) = sum.addingReportingOverflow(size)
+      return isTooLarge ? .max : total
+    }
+    lastDrill = set.lastDrill?.seconds
+    self.suspects = suspects.count
+    rows = content.snapshots.map { snapshot in
+      let (header, footer) = (snapshot.header, snapshot.footer)
+      let own = footer.needs[header.name.stamp]
+      return Row(
+        id: header.name.stamp, started: header.started.seconds, increment: header.increment,
+        files: footer.files,
+        bytes: footer.bytes, newFiles: own?.files ?? 0, newBytes: own?.bytes ?? 0,
+        archiveBytes: footer.archiveSize, seconds: footer.seconds, isVerified: footer.isVerified,
+        faults: content.faults(of: snapshot), suspects: footer.needs.keys.filter(suspects.contains).sorted())
+    }
+  }
+
+  init(
+    name: PathBytes, rows: [Row], damaged: [BatchError] = [], archives: Int, archiveBytes: UInt64,
+    lastDrill: Int64? = nil, suspects: Int = 0
+  ) {
+    self.name = name
+    self.rows = rows
+    self.damaged = damaged
+    self.archives = archives
+    self.archiveBytes = archiveBytes
+    self.lastDrill = lastDrill
+    self.suspects = suspects
+  }
+
+  /// Whether everything that the snapshots need is there as it was written.
+  var isWhole: Bool { damaged.isEmpty && rows.allSatisfy(\.faults.isEmpty) }
+}

@@ -1,0 +1,183 @@
+import BatchCore
+import BatchEngine
+
+/// The report of the backup sets in one directory.
+struct SetPage: Sendable {
+  let directory: PathBytes
+  let sets: [SetFacts]
+  /// When the report is made, in seconds since 1970.
+  let now: Int64
+
+  /// - Throws: `invalid` where libcrypto has no SHA-256.
+  func html() throws(BatchError) -> [UInt8] {
+    try ReportPage.html(title: sets.count == 1 ? "Backup set" : "Backup sets") { page in
+      page.name(directory)
+      page.text(", \(CalendarTime(now).text)")
+    } body: { page in
+      for (number, set) in sets.enumerated() {
+        page.section { heading in
+          if sets.count == 1 { heading.text("Set ") }
+          heading.name(set.name)
+        } _: {
+          append(set, "s\(number)", to: &$0)
+        }
+      }
+    }
+  }
+
+  private func append(_ set: SetFacts, _ id: String, to page: inout HTMLWriter) {
+    appendState(of: set, to: &page)
+    page.tiles(tiles(of: set))
+    if !set.rows.isEmpty {
+      page.element("h3", "Sizes over time")
+      page.element("div", ["class": "charts"]) { page in
+        for chart in charts(of: set, id) { chart.append(to: &page) }
+      }
+      page.element("h3", "History")
+      appendHistory(of: set, to: &page)
+    }
+    guard !set.damaged.isEmpty else { return }
+    page.element("h3", "Manifests that are not valid")
+    page.table("What they say is not in this report.", [("Manifest", false), ("Reason", false)]) { page in
+      for error in set.damaged {
+        page.row { page in
+          page.cell(name: error.path ?? "")
+          page.cell(error.message)
+        }
+      }
+    }
+  }
+
+  private func appendState(of set: SetFacts, to page: inout HTMLWriter) {
+    let broken = set.rows.count { !$0.faults.isEmpty }
+    let suspect = set.rows.count { !$0.suspects.isEmpty }
+    let unverified = set.rows.count { !$0.isVerified }
+    page.element("p", ["class": "status"]) { page in
+      if !set.isWhole {
+        page.verdict(
+          broken > 0
+            ? "\(ByteCount.counted(broken, "snapshot")) cannot be restored: an archive is missing or has another size."
+            : "Some manifests are not valid.", .bad)
+      } else if suspect > 0 {
+        page.verdict("A drill found damage in archives of \(ByteCount.counted(suspect, "snapshot")).", .bad)
+      } else if set.rows.isEmpty {
+        page.verdict("There is no snapshot.", .warn)
+      } else if unverified > 0 {
+        page.verdict(
+          "All archives are there; \(ByteCount.counted(unverified, "snapshot")) not verified.", .warn)
+      } else {
+        page.verdict("All archives are there, and all were read back when they were made.", .good)
+      }
+    }
+  }
+
+  private func tiles(of set: SetFacts) -> [(label: String, value: String, note: String)] {
+    let full = set.rows.count { $0.increment == 0 }
+    var tiles = [
+      (
+        label: "Snapshots", value: ByteCount.grouped(set.rows.count),
+        note: "\(ByteCount.grouped(full)) full, \(ByteCount.grouped(set.rows.count - full)) incremental"
+      )
+    ]
+    if let newest = set.rows.last {
+      tiles.append(Self.moment("Newest", newest.started, Self.age(now - newest.started)))
+      tiles.append(
+        ("Newest has", Self.bytes(newest.bytes), ByteCount.files(Int(clamping: newest.files))))
+    }
+    tiles.append(
+      ("Archives", Self.bytes(set.archiveBytes), "\(ByteCount.grouped(set.archives)) on the disk"))
+    let verified = set.rows.count { $0.isVerified }
+    tiles.append(
+      (
+        "Verified", "\(ByteCount.grouped(verified)) of \(ByteCount.grouped(set.rows.count))",
+        "read back when made"
+      ))
+    if let drill = set.lastDrill {
+      let damage =
+        set.suspects == 0 ? "no damage found" : "damage in \(ByteCount.counted(set.suspects, "archive"))"
+      tiles.append(Self.moment("Last drill", drill, damage))
+    } else {
+      tiles.append(("Last drill", "none", "no snapshot was restored to test it"))
+    }
+    return tiles
+  }
+
+  private func charts(of set: SetFacts, _ id: String) -> [Chart] {
+    let times = set.rows.map { CalendarTime($0.started).text }
+    let isOneDay = Set(times.map { $0.prefix(10) }).count == 1
+    let days = times.map { String(isOneDay ? $0.suffix(5) : $0.prefix(10)) }
+    let span = "from \(times.first ?? "") to \(times.last ?? "")"
+    func values(_ value: (SetFacts.Row) -> UInt64?) -> [Double?] {
+      set.rows.map { value($0).map { Double($0) } }
+    }
+    func range(_ value: (SetFacts.Row) -> UInt64) -> String {
+      let all = set.rows.map(value)
+      return "\(Self.bytes(all.min() ?? 0)) to \(Self.bytes(all.max() ?? 0))"
+    }
+    return [
+      Chart(
+        title: "Size of what was backed up", unit: .bytes, perSecond: false, noun: "", axis: .places(days),
+        series: [.init(name: "", form: .points, values: values { $0.bytes })],
+        description: "The bytes of all files of each snapshot \(span): \(range { $0.bytes }).",
+        id: id + "-size"),
+      Chart(
+        title: "Archive of each snapshot", unit: .bytes, perSecond: false, noun: "", axis: .places(days),
+        series: [
+          .init(
+            name: "full", form: .bars, values: values { $0.increment == 0 ? $0.archiveBytes : nil },
+            isSecond: true),
+          .init(
+            name: "incremental", form: .bars, values: values { $0.increment == 0 ? nil : $0.archiveBytes }),
+        ],
+        description: "The bytes of the archive of each snapshot \(span): \(range { $0.archiveBytes }).",
+        id: id + "-archive"),
+    ]
+  }
+
+  private func appendHistory(of set: SetFacts, to page: inout HTMLWriter) {
+    let columns = [
+      ("Snapshot", false), ("Begun", false), ("Kind", false), ("Files", true), ("Size", true),
+      ("New files", true),
+      ("New", true), ("Archive", true), ("Time", true), ("State", false),
+    ]
+    page.table("The newest first. New is what the archive holds, before compression.", columns) { page in
+      for row in set.rows.reversed() {
+        page.row { page in
+          page.element("td", ["class": "fixed"], row.id)
+          page.element("td", ["class": "fixed"], CalendarTime(row.started).text)
+          page.element("td", ["class": "fixed"], row.increment == 0 ? "full" : "+\(row.increment)")
+          page.number(ByteCount.grouped(Int(clamping: row.files)))
+          page.number(Self.bytes(row.bytes))
+          page.number(ByteCount.grouped(Int(clamping: row.newFiles)))
+          page.number(Self.bytes(row.newBytes))
+          page.number(Self.bytes(row.archiveBytes))
+          page.number(row.seconds.map(DurationText.text) ?? "\u{2013}")
+          page.element("td") { appendState(of: row, to: &$0) }
+        }
+      }
+    }
+  }
+
+  private func appendState(of row: SetFacts.Row, to page: inout HTMLWriter) {
+    if !row.faults.isEmpty {
+      page.verdict("archive missing or altered: \(row.faults.joined(separator: ", "))", .bad)
+    } else if !row.suspects.isEmpty {
+      page.verdict("damage found in \(row.suspects.joined(separator: ", "))", .bad)
+    } else {
+      page.verdict(row.isVerified ? "verified" : "not verified", row.isVerified ? .good : .plain)
+    }
+  }
+
+  private static func bytes(_ count: UInt64) -> String { ByteCount.text(Int64(clamping: count)) }
+
+  /// A tile with the day, and the time below it.
+  private static func moment(_ label: String, _ seconds: Int64, _ note: String) -> (String, String, String) {
+    let text = CalendarTime(seconds).text
+    return (label, String(text.prefix(10)), "\(text.suffix(5)), \(note)")
+  }
+
+  private static func age(_ seconds: Int64) -> String {
+    if seconds < 0 { return "in the future" }
+    return seconds < 60 ? "just now" : DurationText.text(seconds: Double(seconds)) + " ago"
+  }
+}
