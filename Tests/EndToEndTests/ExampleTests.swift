@@ -69,6 +69,8 @@ import Testing
       setup: samples
         + "\nbatchproc hash -q -o photos.sha256 photos; printf '#!/bin/sh\\ncat\\n' >../bin/mail; chmod +x ../bin/mail"
     ),
+    Page(
+      name: "docs/reports.md", setup: samples + "\nbatchproc backup -q --to /mnt/backups --name home /home"),
     Page(name: "docs/tuning.md", setup: "", shown: ["make bench  "]),
   ]
 
