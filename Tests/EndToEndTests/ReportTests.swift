@@ -70,7 +70,7 @@ import Testing
   func hostileNames() throws {
     try writeHostileTree()
     try t.shell(
-      "\"$BP\" hash -q h >m; for f in h/*; do [ ! -f \"$f\" ] || [ -L \"$f\" ] || echo changed >\"$f\"; done")
+      "$BP hash -q h >m; for f in h/*; do [ ! -f \"$f\" ] || [ -L \"$f\" ] || echo changed >\"$f\"; done")
     let run = try t.batchproc("check", "-q", "--report", "r.html", "m")
     #expect(run.status == 4)
     #expect(try t.faults(ofPage: "r.html") == "")
@@ -92,13 +92,13 @@ import Testing
     #expect(refused.errorText.contains("r.html: cannot write the output: it exists already (--force"))
     #expect(t.content("r.html") == Array("old".utf8))
     let replaced = try t.shell(
-      "ln r.html other; umask 027; \"$BP\" hash -q --force --report r.html t >/dev/null; echo $?; cat other; stat -c %a r.html"
+      "ln r.html other; umask 027; $BP hash -q --force --report r.html t >/dev/null; echo $?; cat other; stat -c %a r.html"
     )
     #expect(replaced.text == "0\nold640\n")
     #expect(try t.faults(ofPage: "r.html") == "")
     #expect(t.temporaries().isEmpty)
     // Outputs of a run that is refused are not touched.
-    try t.shell("\"$BP\" archive -q -o a.tar t; echo x >page; cp a.tar b.tar")
+    try t.shell("$BP archive -q -o a.tar t; echo x >page; cp a.tar b.tar")
     #expect(try t.batchproc("archive", "--report", "page", "-o", "c.tar", "t").status == 1)
     #expect(!t.names().contains("c.tar"))
   }
@@ -111,7 +111,7 @@ import Testing
     #expect(try t.batchproc("hash", "-n", "--report", "r.html", "t").status == 0)
     #expect(!t.names().contains("r.html"))
     let pipe = try t.shell(
-      "\"$BP\" hash -q --report >(cat >piped) t >/dev/null; echo $?; until grep -qs '</html>' piped; do :; done"
+      "$BP hash -q --report >(cat >piped) t >/dev/null; echo $?; until grep -qs '</html>' piped; do :; done"
     )
     #expect(pipe.text == "0\n")
     #expect(try t.faults(ofPage: "piped") == "")
@@ -133,7 +133,7 @@ import Testing
       #expect(run.output == plain.output)
     }
     let archive = try t.shell(
-      "\"$BP\" archive -q --force --report t/r.html -o a.tar t; tar -tf a.tar | grep -c html; \"$BP\" verify --force --report t/r.html --against . a.tar | grep html"
+      "$BP archive -q --force --report t/r.html -o a.tar t; tar -tf a.tar | grep -c html; $BP verify --force --report t/r.html --against . a.tar | grep html"
     )
     #expect(archive.text == "0\n")
   }
