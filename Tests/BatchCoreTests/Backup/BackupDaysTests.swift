@@ -16,7 +16,9 @@ import Testing
     try t.folder("days")
   }
 
-  private func backUp(day: Int, concurrency: Int = 2, to set: BackupSet? = nil) throws {
+  private func backUp(
+    day: Int, concurrency: Int = 2, to set: BackupSet? = nil, fileTime: FileStatus.Time? = nil
+  ) throws {
     var batch = BatchOptions()
     batch.concurrency = concurrency
     batch.stride = BackupOptions().archive.format.stride(count: nil)
@@ -24,6 +26,7 @@ import Testing
     var options = BackupOptions()
     options.isSynced = false
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
+    if let fileTime { options.fileClock = { fileTime } }
     let backup = try BackupRun([t.path("live")], to: set ?? self.set, options: options, in: run) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
@@ -114,10 +117,12 @@ import Testing
     var generator = SeededNumbers(seed: 5)
     for day in 0..<3 {
       try change(&generator, day: day)
+      // What is too recent is the same for all of them.
+      let now = Clock.now(CLOCK_REALTIME)
       for concurrency in [1, 2, 7, 32] {
         try backUp(
           day: day, concurrency: concurrency,
-          to: BackupSet(in: t.path(PathBytes("set-\(concurrency)")), named: "days"))
+          to: BackupSet(in: t.path(PathBytes("set-\(concurrency)")), named: "days"), fileTime: now)
       }
     }
     for concurrency in [2, 7, 32] {

@@ -8,11 +8,19 @@ package struct ArchiveFrame: Sendable {
   let plainSize: UInt64
   /// The CRC-32 of the bytes.
   let check: UInt32
+  /// Of what they decode to, where the archive is to be read back.
+  let content: Digest?
 
-  init(bytes: [UInt8], plainSize: UInt64) {
+  init(bytes: [UInt8], plainSize: UInt64, content: Digest? = nil) {
     self.bytes = bytes
     self.plainSize = plainSize
+    self.content = content
     check = bytes.withUnsafeBytes { Self.check(of: $0) }
+  }
+
+  /// What the content of a frame is known by when it is read back: its XXH3-128.
+  static func content(of plain: [UInt8]) throws(BatchError) -> Digest {
+    try withBytes(of: plain) { (raw) throws(BatchError) in try DigestStream(.xxh128).digest(of: raw) }
   }
 
   /// What the index has of the bytes of a frame. Plain bytes have no other check, and those of gzip, zstd and

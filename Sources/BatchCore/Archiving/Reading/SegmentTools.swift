@@ -4,9 +4,12 @@ import BatchEngine
 final class SegmentTools {
   let loader: FrameLoader
   let digests: DigestStream
+  /// Of whole frames of an archive that was just written.
+  let contents: DigestStream
 
   init(_ archive: IndexedArchive) throws(BatchError) {
     loader = try FrameLoader(archive.file, archive.format)
     digests = try DigestStream(.sha256)
+    contents = try DigestStream(.xxh128)
   }
 }

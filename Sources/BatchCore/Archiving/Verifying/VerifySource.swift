@@ -8,8 +8,8 @@ package struct VerifySource: BatchSource {
   package struct Item: Sendable {
     enum Step: Sendable {
       case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
-      /// The same of an archive that was just written, with the index that was made in memory.
-      case written(IndexedArchive, MemberIndex.Group, IndexSlice)
+      /// The same of an archive that was just written, with the index that was made in memory, and what its frames decode to.
+      case written(IndexedArchive, MemberIndex.Group, IndexSlice, contents: [Digest])
       /// What lies between the members and the index.
       case end(IndexedArchive)
       /// A member whose content was read to its end, so many bytes.
@@ -45,8 +45,8 @@ package struct VerifySource: BatchSource {
   private var places = RecordedPlaces()
   private let digests: DigestStream?
   private var stretch: WrittenArchive.Stretch?
-  /// Whether the index is what the archive was made of, and not read from it.
-  private let isWritten: Bool
+  /// What each frame of an archive that was just written decodes to.
+  private let contents: [Digest?]
   private var newPaths: NewPaths?
   private var marks = SupersededMembers()
   private var isAtEnd = false
@@ -61,7 +61,7 @@ package struct VerifySource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     self.live = live
-    isWritten = false
+    contents = []
     digests = live == nil ? nil : try DigestStream(.sha256)
     let open = try OpenArchive(archive, checks: true, memory: memory)
     if let indexed = open.index {
@@ -91,7 +91,7 @@ package struct VerifySource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     live = nil
-    isWritten = true
+    contents = written.contents
     digests = nil
     stretch = written.stretch
     if archive.size != written.stretch.bytes.upperBound {
@@ -125,7 +125,11 @@ package struct VerifySource: BatchSource {
           members.marks = marks
           way = .segments(cursor, indexed, groups)
           if live != nil { add(members) }
-          return Item(step: isWritten ? .written(indexed, group, members) : .segment(indexed, group, members))
+          let contents = contents.isEmpty ? [] : contents[group.frames].compactMap { $0 }
+          guard contents.count == group.frames.count else {
+            return Item(step: .segment(indexed, group, members))
+          }
+          return Item(step: .written(indexed, group, members, contents: contents))
         }
         isAtEnd = true
         newPaths = live.map { NewPaths($0, places) }
@@ -222,7 +226,7 @@ package struct VerifySource: BatchSource {
 
   package func weight(of item: Item) -> Int64 {
     switch item.step {
-    case .segment(let indexed, let group, _), .written(let indexed, let group, _):
+    case .segment(let indexed, let group, _), .written(let indexed, let group, _, _):
       indexed.index.weight(of: group)
     case .compare(let member): Int64(clamping: member.size ?? 0)
     case .end, .stretch, .read, .unreadable, .new, .problem, .note: 0
@@ -231,7 +235,7 @@ package struct VerifySource: BatchSource {
 
   package func count(of item: Item) -> Int {
     switch item.step {
-    case .segment(_, let group, _), .written(_, let group, _): group.members.count
+    case .segment(_, let group, _), .written(_, let group, _, _): group.members.count
     case .end, .stretch, .new, .unreadable(nil, _), .note: 0
     case .read, .unreadable, .compare, .problem: 1
     }
@@ -239,7 +243,7 @@ package struct VerifySource: BatchSource {
 
   package func retained(by item: Item) -> Int64 {
     switch item.step {
-    case .segment(_, _, let members), .written(_, _, let members): Int64(members.memory) + 512
+    case .segment(_, _, let members), .written(_, _, let members, _): Int64(members.memory) + 512
     default: 512
     }
   }
@@ -248,7 +252,7 @@ package struct VerifySource: BatchSource {
 extension VerifySource.Item: FileItem {
   package var path: PathBytes? {
     switch step {
-    case .segment(let archive, _, _), .written(let archive, _, _), .end(let archive): archive.file.path
+    case .segment(let archive, _, _), .written(let archive, _, _, _), .end(let archive): archive.file.path
     case .stretch(let file, _): file.path
     case .compare(let member): member.path
     case .read, .unreadable, .new, .problem, .note: nil

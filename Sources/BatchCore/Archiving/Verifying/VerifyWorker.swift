@@ -1,4 +1,5 @@
 import BatchEngine
+import Glibc
 
 /// Reads segments of an archive and compares members with a folder, on one lane.
 package final class VerifyWorker: BatchWorker {
@@ -22,9 +23,9 @@ package final class VerifyWorker: BatchWorker {
     switch item.step {
     case .segment(let archive, let group, let members):
       try verify(group, members, of: archive, try tools(for: archive), in: context, into: &output)
-    case .written(let archive, let group, let members):
+    case .written(let archive, let group, let members, let contents):
       try verify(
-        group, members, of: archive, try tools(for: archive), isWritten: true, in: context, into: &output)
+        group, members, of: archive, try tools(for: archive), contents: contents, in: context, into: &output)
     case .end(let archive): try verifyEnd(of: archive, try tools(for: archive), into: &output)
     case .stretch(let archive, let stretch): try verify(stretch, of: archive, in: context, into: &output)
     case .compare(let member):
@@ -67,17 +68,18 @@ package final class VerifyWorker: BatchWorker {
 
   private func verify(
     _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentTools,
-    isWritten: Bool = false, in context: ChunkContext, into output: inout Output
+    contents: [Digest]? = nil, in context: ChunkContext, into output: inout Output
   ) throws(BatchError) {
     var segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [(finding: Finding, member: RecordedPath)]()
     defer { reportAltered(tools, to: &output) }
     do throws(BatchError) {
-      if isWritten, var written = WrittenSegment(group, members, of: archive, tools) {
-        try written.read { (member, damage) throws(BatchError) in
+      if let contents {
+        try compare(group, of: archive, tools, with: contents)
+        for number in group.members {
+          let member = members[number]
           context.count(bytes: Int(clamping: member.digest == nil ? 0 : member.size))
-          let error = damage.map { BatchError(.malformed, $0, path: member.path) }
-          found.append((Finding(path: member.path, damage: error), RecordedPath(member, nil)))
+          found.append((Finding(path: member.path, damage: nil), RecordedPath(member, nil)))
         }
       } else {
         try segment.read(group, members, limits: ArchiveLimits()) {
@@ -106,6 +108,28 @@ package final class VerifyWorker: BatchWorker {
       finding.flags = members.flags(of: number).subtracting(.digest)
       finding.mark = members.marks.mark(of: number)
       try add(finding, of: member, in: context, to: &output)
+    }
+  }
+
+  /// Decodes the frames of a group that was just written.
+  ///
+  /// - Throws: `malformed` when one is not what was compressed.
+  private func compare(
+    _ group: MemberIndex.Group, of archive: IndexedArchive, _ tools: SegmentTools, with contents: [Digest]
+  ) throws(BatchError) {
+    for (number, content) in zip(group.frames, contents) {
+      do throws(BatchError) {
+        try archive.file.cancellation.check()
+        let plain = try tools.loader.load(archive.index.frames[number])
+        guard try tools.contents.digest(of: plain) == content else {
+          throw BatchError(.malformed, "the content is not what was archived")
+        }
+      } catch {
+        // A part of the disk that cannot be read is damage like any other.
+        guard error.code == .unreadable, error.errno == EIO else { throw error }
+        throw BatchError(
+          .malformed, "\(error.message): \(error.systemMessage ?? "")", path: archive.file.path)
+      }
     }
   }
 
@@ -153,7 +177,7 @@ package final class VerifyWorker: BatchWorker {
     let isRight = try digest.finish(size: entry.size) == recorded
     return Finding(
       path: member.path,
-      damage: isRight ? nil : BatchError(.malformed, WrittenSegment.content, path: member.path))
+      damage: isRight ? nil : BatchError(.malformed, "its SHA-256 is another", path: member.path))
   }
 
   private func verify(

@@ -27,6 +27,8 @@ final class ArchiveAssembler {
   private let concurrency: ConcurrencyLimit
   private let index: MemberIndexBuilder
   private var frames: [FramePlace] = []
+  /// Of each frame, where the archive is to be read back.
+  private var contents: [Digest?] = []
   private var offset: UInt64 = 0
   private var plainOffset: UInt64 = 0
   private var large: Large?
@@ -87,8 +89,9 @@ final class ArchiveAssembler {
     var plain = [UInt8](repeating: 0, count: count)
     if isLast { TarHeaders.pad(&plain, from: 0) }
     let codec = try options.format.compression?.makeContext(level: options.level)
-    guard let codec else { return (ArchiveFrame(bytes: plain, plainSize: UInt64(plain.count)), nil) }
-    return (ArchiveFrame(bytes: try codec.compressed(plain), plainSize: UInt64(plain.count)), plain)
+    let (size, content) = (UInt64(plain.count), try ArchiveFrame.content(of: plain))
+    guard let codec else { return (ArchiveFrame(bytes: plain, plainSize: size, content: content), nil) }
+    return (ArchiveFrame(bytes: try codec.compressed(plain), plainSize: size, content: content), plain)
   }
 
   /// One buffer that is filled and one that is written for each lane, and some on their way.
@@ -103,7 +106,9 @@ final class ArchiveAssembler {
     let codec = try options.format.compression?.makeContext(level: options.level)
     let blocks = [UInt8](repeating: 0, count: 2 * TarHeaders.blockSize)
     _ = try append(
-      ArchiveFrame(bytes: try codec?.compressed(blocks) ?? blocks, plainSize: UInt64(blocks.count)))
+      ArchiveFrame(
+        bytes: try codec?.compressed(blocks) ?? blocks, plainSize: UInt64(blocks.count),
+        content: try ArchiveFrame.content(of: blocks)))
     let tail = ArchiveTail(
       format: options.format, index: try index.finish(frames), offset: offset, frames: frames)
     let behind = options.isRemembered && measured == nil ? try MeasuredStream(stream, .sha256) : nil
@@ -112,13 +117,14 @@ final class ArchiveAssembler {
     return WrittenArchive(
       format: options.format,
       index: try StoredIndex.read(IndexExtent(tail.index), checks: true, size: offset, memory: .max),
-      stretch: try source.stretch(from: behind == nil ? 0 : offset))
+      contents: contents, stretch: try source.stretch(from: behind == nil ? 0 : offset))
   }
 
   private func append(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 {
     try stream.write(frame.bytes)
     give(frame.bytes)
     let size = UInt64(frame.bytes.count)
+    if options.isRemembered { contents.append(frame.content) }
     frames.append(
       FramePlace(
         offset: offset, size: size, plainOffset: plainOffset, plainSize: frame.plainSize, check: frame.check))

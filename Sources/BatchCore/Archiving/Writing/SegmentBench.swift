@@ -6,6 +6,7 @@ final class SegmentBench {
   private let headers: TarHeaders
   private let digest: DigestStream
   private let buffers: FrameBuffers
+  private let isRemembered: Bool
   /// The plain bytes of the segment.
   private(set) var plain: [UInt8] = []
   private(set) var members: [ArchivedMember] = []
@@ -18,6 +19,7 @@ final class SegmentBench {
   ) throws(BatchError) {
     codec = try options.format.compression?.makeContext(level: options.level, checking: check)
     self.buffers = buffers
+    isRemembered = options.isRemembered
     headers = try TarHeaders()
     digest = try DigestStream(.sha256)
   }
@@ -40,11 +42,13 @@ final class SegmentBench {
   func frame() throws(BatchError) -> ArchiveFrame? {
     guard !plain.isEmpty else { return nil }
     guard let codec else {
+      let content = try isRemembered ? ArchiveFrame.content(of: plain) : nil
       let bytes = takePlain()
-      return ArchiveFrame(bytes: bytes, plainSize: UInt64(bytes.count))
+      return ArchiveFrame(bytes: bytes, plainSize: UInt64(bytes.count), content: content)
     }
     return ArchiveFrame(
-      bytes: try codec.compressed(plain, in: buffers.take()), plainSize: UInt64(plain.count))
+      bytes: try codec.compressed(plain, in: buffers.take()), plainSize: UInt64(plain.count),
+      content: try isRemembered ? ArchiveFrame.content(of: plain) : nil)
   }
 
   /// The SHA-256 of content that goes into no segment.

@@ -29,7 +29,10 @@ struct SegmentCut {
     guard !kept.isEmpty else { return (nil, []) }
     let codec = try options.format.compression?.makeContext(level: options.level)
     let bytes = try codec?.compressed(kept) ?? kept
-    return (ArchiveFrame(bytes: bytes, plainSize: UInt64(kept.count)), rest)
+    return (
+      ArchiveFrame(bytes: bytes, plainSize: UInt64(kept.count), content: try ArchiveFrame.content(of: kept)),
+      rest
+    )
   }
 
   private func plainBytes(of frame: ArchiveFrame) throws(BatchError) -> [UInt8] {

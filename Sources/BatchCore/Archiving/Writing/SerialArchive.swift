@@ -129,7 +129,7 @@ final class SerialArchive {
       format: format,
       index: try StoredIndex.read(
         IndexExtent(try index.finish([place])), checks: true, size: 1, memory: .max),
-      stretch: stretch)
+      contents: [], stretch: stretch)
   }
 
   /// - Returns: whether the format takes the member.

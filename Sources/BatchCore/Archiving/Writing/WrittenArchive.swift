@@ -13,6 +13,8 @@ package struct WrittenArchive: Sendable {
   ///
   /// For a container of one piece its only frame stands for the whole archive, and the offsets count the members.
   let index: MemberIndex
+  /// What each frame of the index decodes to; none for a container of one piece.
+  let contents: [Digest?]
   /// The index behind compressed frames; all of an archive whose frames have no checksums.
   let stretch: Stretch
 }
