@@ -257,6 +257,8 @@ int clinux_spawn_shell(const char *command, const void *block, int input, int *p
   return failed;
 }
 
+int clinux_sleep_call(void) { return SYS_clock_nanosleep; }
+
 int clinux_pidfd_open(int pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
 
 int clinux_notify(const char *address, const char *message) {

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import Foundation
 import TestSupport
 import Testing
 
@@ -113,6 +114,26 @@ import Testing
     #expect(status != 124 && status != 137, "hangs: \(run.errorText)")
     #expect(t.exists("m") == (status == 0))
     if status == 0 { #expect(try t.shell("sha256sum -c --quiet m; wc -l <m").text == "105\n") }
+  }
+
+  @Test(
+    "threads that run out after the start: all rows, or a message and exit 1",
+    arguments: ["0", "3:forever", "64"])
+  func threadsThatRunOut(limit: String) throws {
+    try writeMany(100)
+    let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("SlowDevice/few-threads.c").path
+    let run = try t.shell(
+      """
+      ulimit -c 0; cc -shared -fPIC -O2 -Wall -Wextra -Werror \(source) -o few.so -ldl -lpthread || exit 9
+      timeout -k 1 50 env LD_PRELOAD=$PWD/few.so FEW_THREADS=\(limit) $BP hash -j 8 --stride 1 -o m t; echo $?
+      """, seconds: 90)
+    let status = Int(run.text.split(separator: "\n").last ?? "")
+    #expect(status == (limit == "64" ? 0 : 1), "\(run.text) \(run.errorText)")
+    #expect(t.exists("m") == (status == 0))
+    #expect(t.temporaries().isEmpty)
+    if status == 0 { #expect(try t.shell("sha256sum -c --quiet m; wc -l <m").text == "105\n") }
+    if limit == "3:forever" { #expect(run.errorText.contains("no more can be started"), "\(run.errorText)") }
   }
 
   @Test(

@@ -90,6 +90,8 @@ int clinux_file_system_id(const char *path, uint64_t *id);
 int clinux_spawn_shell(const char *command, const void *variables, int input, int *pid);
 /// pidfd_open(2); -1 where the kernel has no such call.
 int clinux_pidfd_open(int pid);
+/// The number of the call that sleep(3) makes.
+int clinux_sleep_call(void);
 /// Sends a message to the service manager at a Unix socket, abstract when it begins with `@`; 0 or the error number.
 int clinux_notify(const char *address, const char *message);
 

@@ -6,8 +6,8 @@ extension CommonOptions {
   /// What one operation may need at once; below this much memory it would wait for ever.
   private static let largestShareOfMemory: UInt64 = 4
   private static let mostLanes = 4096
-  /// Signals, admission, results, progress, counting, load, and Dispatch's own.
-  private static let threadsOfRun = 8
+  /// Signals, admission, results, progress, counting, load, the watch over threads, and Dispatch's own.
+  private static let threadsOfRun = 9
   /// A lane, and the reader of a large file beside it.
   private static let threadsOfLane = 2
   /// Address space of a thread, for its stack, and of what a run and a lane have beside that.

@@ -28,6 +28,7 @@ final class Session: Sendable {
   private let governor = Mutex<LoadGovernor?>(nil)
   private let control = Mutex<RunControl?>(nil)
   private let signal = Mutex<Int32?>(nil)
+  private let watch = Mutex<ThreadWatch?>(nil)
 
   var cancellation: Cancellation { context.cancellation }
 
@@ -99,6 +100,19 @@ final class Session: Sendable {
     self.outputs = outputs
     context = RunContext(
       options: options, cancellation: cancellation, observer: observing(reporter), fileTimes: fileTimes)
+    let counters = context.counters
+    // Before anything else needs a thread.
+    let watch = try ThreadWatch {
+      let counts = counters.snapshot
+      return counts.byteCount &+ Int64(counts.done + counts.failed + counts.skipped)
+    } giveUp: {
+      // Whoever waits for a thread may hold the locks of the reporter.
+      let message = "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u`\n"
+      _ = Array(message.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+      AtomicFileRegistry.shared.removeAll()
+      _exit(ExitStatus.fatal.rawValue)
+    }
+    self.watch.withLock { $0 = watch }
     signals.withLock {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
     }

@@ -1,0 +1,98 @@
+import CLinux
+import Dispatch
+import Glibc
+
+/// Notices that a run cannot go on because the system starts no more threads.
+///
+/// Dispatch then asks again once a second, for as long as it takes, on whatever thread needs another one. That ends when others let
+/// go of theirs; when they do not, somebody has to end the run.
+package final class ThreadWatch: Sendable {
+  /// Looks in a row without progress after which there is no hope: threads of Dispatch with nothing to do end after five seconds.
+  package struct Patience: Sendable {
+    private static let looks = 10
+    private var progress = Int64.min
+    private var failures = 0
+
+    package init() {}
+
+    /// - Parameters:
+    ///   - progress: any number that changes while the run goes on.
+    ///   - isShort: whether a thread waits for another one that cannot be started.
+    /// - Returns: whether to give up.
+    package mutating func isOver(progress: Int64, isShort: Bool) -> Bool {
+      failures = isShort && progress == self.progress ? failures + 1 : 0
+      self.progress = progress
+      return failures >= Self.looks
+    }
+  }
+
+  private final class Watcher: Sendable {
+    let end = DispatchSemaphore(value: 0)
+    let progress: @Sendable () -> Int64
+    let giveUp: @Sendable () -> Void
+
+    init(_ progress: @escaping @Sendable () -> Int64, _ giveUp: @escaping @Sendable () -> Void) {
+      self.progress = progress
+      self.giveUp = giveUp
+    }
+
+    func watch() {
+      var patience = Patience()
+      while end.wait(timeout: .now() + 1) == .timedOut {
+        let isShort = ThreadWatch.isAnyThreadAsleep && ThreadLimit.available(upTo: 1) == 0
+        if patience.isOver(progress: progress(), isShort: isShort) { return giveUp() }
+      }
+    }
+  }
+
+  private let watcher: Watcher
+
+  /// Begins on a thread of its own.
+  ///
+  /// - Parameters:
+  ///   - progress: any number that changes while the run goes on.
+  ///   - giveUp: called once, on that thread, when the run will not go on; to end the process.
+  /// - Throws: `exhausted` when not even this thread can be started.
+  package init(
+    progress: @escaping @Sendable () -> Int64, giveUp: @escaping @Sendable () -> Void
+  ) throws(BatchError) {
+    watcher = Watcher(progress, giveUp)
+    let argument = Unmanaged.passRetained(watcher)
+    var thread = pthread_t()
+    // Signals are for the thread that Dispatch has for them.
+    var (all, before) = (sigset_t(), sigset_t())
+    sigfillset(&all)
+    pthread_sigmask(SIG_BLOCK, &all, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let failed = pthread_create(
+      &thread, nil,
+      { argument in
+        if let argument { Unmanaged<Watcher>.fromOpaque(argument).takeRetainedValue().watch() }
+        return nil
+      }, argument.toOpaque())
+    guard failed == 0 else {
+      argument.release()
+      throw BatchError.syscall("start a thread", errno: failed).recoded(.exhausted)
+    }
+    pthread_detach(thread)
+  }
+
+  deinit { watcher.end.signal() }
+
+  /// Whether a thread of the process is in sleep(3), as one of Dispatch is before it asks again.
+  private static var isAnyThreadAsleep: Bool {
+    guard let folder = opendir("/proc/self/task") else { return false }
+    defer { closedir(folder) }
+    let wanted = Array("\(clinux_sleep_call()) ".utf8)
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: UInt8.self, capacity: 256) {
+          PathBytes(UnsafeRawBufferPointer(start: $0, count: strlen($0)))
+        }
+      }
+      let file = PathBytes("/proc/self/task").appending(name.bytes).appending("syscall".utf8)
+      if let content = try? SmallFile.read(file), content.starts(with: wanted) { return true }
+    }
+    return false
+  }
+}

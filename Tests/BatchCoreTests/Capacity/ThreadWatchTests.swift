@@ -1,0 +1,22 @@
+import Testing
+
+@testable import BatchEngine
+
+@Suite struct ThreadWatchTests {
+  @Test func givesUpAfterTenLooksWithoutProgress() {
+    var patience = ThreadWatch.Patience()
+    let answers = (0..<12).map { _ in patience.isOver(progress: 7, isShort: true) }
+    #expect(answers.firstIndex(of: true) == 10)
+  }
+
+  @Test("Progress, or a thread that can be had, begins the count anew")
+  func startsAgain() {
+    var patience = ThreadWatch.Patience()
+    for round in 0..<5 {
+      for _ in 0..<9 { #expect(!patience.isOver(progress: Int64(round), isShort: true)) }
+    }
+    for _ in 0..<5 {
+      for look in 0..<9 { #expect(!patience.isOver(progress: 9, isShort: look > 0)) }
+    }
+  }
+}

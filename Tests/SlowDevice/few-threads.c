@@ -1,0 +1,83 @@
+/* Threads that run out, for tests: a preload library that lets pthread_create(3) fail with EAGAIN.
+ *
+ * cc -shared -fPIC -O2 few-threads.c -o few-threads.so -ldl -lpthread
+ * FEW_THREADS=N[:forever] LD_PRELOAD=./few-threads.so program
+ *
+ * Nothing fails until the program has joined a thread: that is the end of its look at how many there can be. From then on
+ * at most N more threads are there at a time; with `forever` each of them counts even when it has ended.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int (*next_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+static int (*next_join)(pthread_t, void **);
+static int limit = -1, is_forever, is_joined, alive;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct work { void *(*body)(void *); void *argument; };
+
+static void resolve(void) {
+  if (next_create) return;
+  next_join = dlsym(RTLD_NEXT, "pthread_join");
+  next_create = dlsym(RTLD_NEXT, "pthread_create");
+}
+
+__attribute__((constructor)) static void begin(void) {
+  resolve();
+  const char *text = getenv("FEW_THREADS");
+  if (!text) return;
+  limit = atoi(text);
+  is_forever = strstr(text, ":forever") != NULL;
+}
+
+static void ended(void *unused) {
+  (void)unused;
+  pthread_mutex_lock(&lock);
+  alive--;
+  pthread_mutex_unlock(&lock);
+}
+
+static void *counted(void *argument) {
+  struct work work = *(struct work *)argument;
+  free(argument);
+  void *result;
+  pthread_cleanup_push(ended, NULL);
+  result = work.body(work.argument);
+  pthread_cleanup_pop(!is_forever);
+  return result;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+  resolve();
+  pthread_mutex_lock(&lock);
+  int is_counted = limit >= 0 && is_joined;
+  if (is_counted && alive >= limit) {
+    pthread_mutex_unlock(&lock);
+    return EAGAIN;
+  }
+  alive += is_counted;
+  pthread_mutex_unlock(&lock);
+  if (!is_counted) return next_create(thread, attributes, body, argument);
+  struct work *work = malloc(sizeof *work);
+  if (!work) return EAGAIN;
+  *work = (struct work){body, argument};
+  int failed = next_create(thread, attributes, counted, work);
+  if (failed) {
+    free(work);
+    ended(NULL);
+  }
+  return failed;
+}
+
+int pthread_join(pthread_t thread, void **result) {
+  resolve();
+  int failed = next_join(thread, result);
+  pthread_mutex_lock(&lock);
+  is_joined = 1;
+  pthread_mutex_unlock(&lock);
+  return failed;
+}
