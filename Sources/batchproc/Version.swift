@@ -3,7 +3,7 @@ import BatchEngine
 
 /// What `--version` prints.
 enum Version {
-  static let number = "0.1.0"
+  static let number = "0.2.0"
   /// When it was made.
   static let date = "2026-11-22"
 

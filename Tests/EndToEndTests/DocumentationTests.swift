@@ -97,11 +97,15 @@ import Testing
     }
   }
 
-  @Test("the version is in the changelog")
+  @Test("the version is in the changelog and the manual, with its date")
   func version() throws {
     let text = try t.batchproc("--version").text
     let number = try #require(text.split(separator: "\n").first?.split(separator: " ").last)
-    #expect(try Self.document("CHANGELOG.md").contains("## [\(number)]"))
+    let title = try #require(try t.batchproc("--experimental-generate-man").text.split(separator: "\n").first)
+    let date = try #require(title.firstMatch(of: /"(\d{4}-\d\d-\d\d)"/)).output.1
+    #expect(title.contains("\"batchproc \(number)\""))
+    let changelog = try Self.document("CHANGELOG.md")
+    #expect(changelog.contains("\n## [Unreleased]\n") && changelog.contains("\n## [\(number)] - \(date)\n"))
     for library in ["libcrypto", "libxxhash", "zlib"] { #expect(text.contains(library + " ")) }
   }
 
