@@ -210,6 +210,7 @@ public struct BatchRunner: Sendable {
         defer { TokenOrder.held = nil }
       #endif
       let chunkContext = ChunkContext(bench: bench, run: context)
+      let isTimed = context.fileTimes != nil
       var output = Job.Worker.Output()
       do throws(BatchError) {
         let worker = try worker(of: bench)
@@ -220,12 +221,13 @@ public struct BatchRunner: Sendable {
           bench.position.advance(to: index)
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
-          if chunkContext.stopwatch != nil { chunkContext.endTime(of: item) }
+          if isTimed { chunkContext.endTime(of: item) }
         }
         chunkContext.resultCount = output.count
         try worker.end(in: chunkContext, into: &output)
         return ChunkReport(
-          output: output, problems: chunkContext.problems, times: chunkContext.stopwatch?.times ?? [])
+          output: output, problems: chunkContext.problems,
+          times: isTimed ? chunkContext.stopwatch?.times ?? [] : [])
       } catch {
         // What it holds open goes now, and not when Dispatch lets go of the lane.
         bench.worker = nil
