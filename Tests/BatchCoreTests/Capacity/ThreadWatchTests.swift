@@ -12,11 +12,13 @@ import Testing
   @Test("Progress, or a thread that can be had, begins the count anew")
   func startsAgain() {
     var patience = ThreadWatch.Patience()
+    var answers: [Bool] = []
     for round in 0..<5 {
-      for _ in 0..<9 { #expect(!patience.isOver(progress: Int64(round), isShort: true)) }
+      for _ in 0..<9 { answers.append(patience.isOver(progress: Int64(round), isShort: true)) }
     }
     for _ in 0..<5 {
-      for look in 0..<9 { #expect(!patience.isOver(progress: 9, isShort: look > 0)) }
+      for look in 0..<9 { answers.append(patience.isOver(progress: 9, isShort: look > 0)) }
     }
+    #expect(!answers.contains(true))
   }
 }
