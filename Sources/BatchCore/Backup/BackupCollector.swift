@@ -17,7 +17,6 @@ package final class BackupCollector: BatchCollector {
   private let collector: ArchiveCollector
   private let writer: SnapshotWriter
   private let reported: Reported
-  private let start = ContinuousClock.now
   /// What has no row yet, in the order of the tree.
   private var waiting: [BackupRow] = []
   private var first = 0
@@ -135,8 +134,7 @@ package final class BackupCollector: BatchCollector {
     try passOver()
     try writer.finish(
       archiveSize: UInt64(clamping: archive.size ?? 0), index: written?.index.digest,
-      isVerified: plan.archive.isRemembered, selection: plan.selection,
-      seconds: (ContinuousClock.now - start) / .seconds(1))
+      isVerified: plan.archive.isRemembered, selection: plan.selection)
     return BackupContent(header: plan.header, footer: writer.footer, written: written)
   }
 

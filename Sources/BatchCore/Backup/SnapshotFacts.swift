@@ -110,8 +110,6 @@ package struct SnapshotFooter: Sendable, Hashable {
   package var index: Digest?
   /// Whether the archive was read back and compared before it got its name.
   package var isVerified = false
-  /// How long it took to write the archive; nil in manifests of earlier versions.
-  package var seconds: Double?
   /// What chose among the files, as one word: hard links are looked at anew when it is another one.
   package var selection = ""
 
@@ -136,18 +134,10 @@ package struct SnapshotFooter: Sendable, Hashable {
       #"{"type":"end","rows":\#(rows),"files":\#(files),"bytes":\#(bytes),"archive_size":\#(archiveSize)"#
       .utf8
     if let index { lines += #","index_sha256":"\#(index.hex)""#.utf8 }
-    if let seconds { lines += #","seconds":\#(Self.decimal(seconds))"#.utf8 }
     lines +=
       #","verified":\#(isVerified),"selection":"\#(selection)","footer":\#(offset),"manifest_sha256":"\#(sha256.hex)"}"#
       .utf8
     lines.append(UInt8(ascii: "\n"))
-  }
-
-  /// With three digits behind the point.
-  private static func decimal(_ seconds: Double) -> String {
-    let milliseconds = Int(min(max(0, seconds), 1e12) * 1000)
-    let rest = String(milliseconds % 1000)
-    return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
   }
 
   /// Takes one of the lines.
@@ -166,7 +156,6 @@ package struct SnapshotFooter: Sendable, Hashable {
       archiveSize = try line.number("archive_size")
       index = line.text("index_sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
       isVerified = line.isTrue("verified")
-      seconds = line.decimal("seconds")
       selection = line.text("selection") ?? ""
       guard let digest = line.text("manifest_sha256").flatMap({ Digest(.sha256, hex: Array($0.utf8)[...]) })
       else { throw SnapshotLine.malformed }

@@ -83,14 +83,6 @@ struct SnapshotLine {
     return value
   }
 
-  /// A number of 0 or more; nil when there is none.
-  func decimal(_ key: String) -> Double? {
-    guard case .word(let range) = member(key),
-      let number = Double(String(decoding: line[range], as: UTF8.self)), number.isFinite, number >= 0
-    else { return nil }
-    return number
-  }
-
   func isTrue(_ key: String) -> Bool {
     if case .word(let range) = member(key) { line[range].elementsEqual("true".utf8) } else { false }
   }

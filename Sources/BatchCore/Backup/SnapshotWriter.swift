@@ -60,13 +60,12 @@ final class SnapshotWriter {
 
   /// Writes what stands behind the rows; the file gets its name later.
   func finish(
-    archiveSize: UInt64, index: Digest?, isVerified: Bool, selection: String, seconds: Double
+    archiveSize: UInt64, index: Digest?, isVerified: Bool, selection: String
   ) throws(BatchError) {
     footer.archiveSize = archiveSize
     footer.index = index
     footer.isVerified = isVerified
     footer.selection = selection
-    footer.seconds = seconds
     try flush()
     var lines = [UInt8]()
     try footer.appendLines(to: &lines, offset: offset) { (bytes) throws(BatchError) in

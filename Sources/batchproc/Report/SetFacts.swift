@@ -15,8 +15,6 @@ struct SetFacts: Sendable {
     let newFiles: UInt64
     let newBytes: UInt64
     let archiveBytes: UInt64
-    /// How long it took; nil where the manifest does not tell.
-    let seconds: Double?
     /// Whether the archive was read back before it got its name.
     let isVerified: Bool
     /// Archives that it needs and that are missing or of another size.
@@ -57,7 +55,7 @@ struct SetFacts: Sendable {
         id: header.name.stamp, started: header.started.seconds, increment: header.increment,
         files: footer.files,
         bytes: footer.bytes, newFiles: own?.files ?? 0, newBytes: own?.bytes ?? 0,
-        archiveBytes: footer.archiveSize, seconds: footer.seconds, isVerified: footer.isVerified,
+        archiveBytes: footer.archiveSize, isVerified: footer.isVerified,
         faults: content.faults(of: snapshot), suspects: footer.needs.keys.filter(suspects.contains).sorted())
     }
   }

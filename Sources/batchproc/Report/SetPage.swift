@@ -138,7 +138,7 @@ struct SetPage: Sendable {
     let columns = [
       ("Snapshot", false), ("Begun", false), ("Kind", false), ("Files", true), ("Size", true),
       ("New files", true),
-      ("New", true), ("Archive", true), ("Time", true), ("State", false),
+      ("New", true), ("Archive", true), ("State", false),
     ]
     page.table("The newest first. New is what the archive holds, before compression.", columns) { page in
       for row in set.rows.reversed() {
@@ -151,7 +151,6 @@ struct SetPage: Sendable {
           page.number(ByteCount.grouped(Int(clamping: row.newFiles)))
           page.number(Self.bytes(row.newBytes))
           page.number(Self.bytes(row.archiveBytes))
-          page.number(row.seconds.map(DurationText.text) ?? "\u{2013}")
           page.element("td") { appendState(of: row, to: &$0) }
         }
       }
