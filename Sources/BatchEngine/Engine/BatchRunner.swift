@@ -217,8 +217,11 @@ public struct BatchRunner: Sendable {
         bench.position.begin(chunk)
         defer { bench.position.end() }
         try worker.begin(chunk, in: chunkContext, into: &output)
-        for (index, item) in chunk.items.enumerated() {
+        // Counted by hand: an enumeration of a type that is not known makes its metadata anew for each item.
+        var index = 0
+        for item in chunk.items {
           bench.position.advance(to: index)
+          index += 1
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
           if isTimed { chunkContext.endTime(of: item) }
