@@ -10,7 +10,7 @@ ARGS ?=
 
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
-CAMPAIGNS := ^(EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Retention|SampleProgram)|BatchCoreTests\.BackupDays)Tests/
+CAMPAIGNS := ^(EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Package|Retention|SampleProgram)|BatchCoreTests\.BackupDays)Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
 .PHONY: help demo release test campaign faults tsan lint format docs bench install uninstall deb dist test-packages clean
@@ -36,6 +36,7 @@ release:
 	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static")
 
 demo: release
+	@scripts/bootstrap.sh demo
 	@scripts/demo.sh $(RELEASE)
 
 # The tests call the library as it is built for debugging, with its checks, and run the program as it is released.

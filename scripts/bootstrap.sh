@@ -1,11 +1,13 @@
 #!/bin/sh
 # Installs the Debian packages that a task needs, and only those that are missing.
-# usage: scripts/bootstrap.sh GROUP...      groups: build, test, bench, package
+# usage: scripts/bootstrap.sh GROUP...      groups: build, demo, test, bench, package
 set -eu
 
 # What the Swift linker needs of the system, then the C libraries.
 build="binutils gcc libc6-dev libstdc++-12-dev libarchive-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libsqlite3-dev libssl-dev \
 libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
+# Stock tools that the demo shows, and no Debian is sure to have.
+demo=zstd
 # Stock tools that the tests hold our output against, and what they make faults and odd trees with.
 test="acl attr b3sum bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
 mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema restic rhash strace time tmux unzip xxhash xz-utils zip zsh zstd"
@@ -25,10 +27,11 @@ packages=
 for group in "$@"; do
   case $group in
     build) packages="$packages $build" ;;
+    demo) packages="$packages $demo" ;;
     test) packages="$packages $test" ;;
     bench) packages="$packages $bench" ;;
     package) packages="$packages $package" ;;
-    *) echo "bootstrap: unknown group '$group' (build, test, bench, package)" >&2; exit 64 ;;
+    *) echo "bootstrap: unknown group '$group' (build, demo, test, bench, package)" >&2; exit 64 ;;
   esac
 done
 
