@@ -7,7 +7,7 @@ package struct DescriptorLimit: Sendable, Hashable {
   /// Without a free descriptor the event loop of Dispatch stops the process.
   package static let reserve: UInt64 = 14
   /// With fewer nothing can be done safely.
-  package static let minimum: UInt64 = 12
+  package static let minimum: UInt64 = 16
 
   /// The limit that holds.
   package let soft: UInt64
@@ -56,8 +56,6 @@ package struct DescriptorLimit: Sendable, Hashable {
 
   /// How many descriptors files may take at once: half of the limit, as far as the ``reserve`` stays free.
   ///
-  /// From ``minimum`` to the reserve the budget is 1, and less than the reserve is free.
-  ///
   /// - Throws: `.exhausted` below ``minimum``.
   package func budget() throws(BatchError) -> Int {
     guard soft >= Self.minimum else {
@@ -65,7 +63,6 @@ package struct DescriptorLimit: Sendable, Hashable {
         .exhausted, "\(soft) file descriptors are too few: at least \(Self.minimum) are needed",
         remedy: "raise `ulimit -n`")
     }
-    guard soft > Self.reserve else { return 1 }
     return Int(clamping: min(soft / 2, soft - Self.reserve))
   }
 }

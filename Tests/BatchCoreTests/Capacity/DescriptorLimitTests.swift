@@ -8,18 +8,18 @@ import Testing
   @Test(
     "files get half of the limit, as far as the reserve stays free",
     arguments: [
-      (12, 1), (14, 1), (15, 1), (16, 2), (24, 10), (28, 14), (29, 14), (64, 32), (1_024, 512),
+      (16, 2), (17, 3), (24, 10), (28, 14), (29, 14), (64, 32), (1_024, 512),
       (.max, .max),
     ] as [(UInt64, Int)])
   func budget(soft: UInt64, expected: Int) throws {
     #expect(try DescriptorLimit(soft: soft, hard: .max).budget() == expected)
   }
 
-  @Test("too few descriptors are an error that says what to do", arguments: [0, 4, 11] as [UInt64])
+  @Test("too few descriptors are an error that says what to do", arguments: [0, 4, 15] as [UInt64])
   func tooFew(soft: UInt64) throws {
     let error = try #require(throws: BatchError.self) { try DescriptorLimit(soft: soft, hard: soft).budget() }
     #expect(error.code == .exhausted)
-    #expect(error.message.contains("at least 12"))
+    #expect(error.message.contains("at least 16"))
     #expect(error.remedy == "raise `ulimit -n`")
   }
 
