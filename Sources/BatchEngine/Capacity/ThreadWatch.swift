@@ -7,7 +7,8 @@ import Glibc
 /// Dispatch then asks again once a second, for as long as it takes, on whatever thread needs another one. That ends when others let
 /// go of theirs; when they do not, somebody has to end the run.
 package final class ThreadWatch: Sendable {
-  /// Looks in a row without progress after which there is no hope: threads of Dispatch with nothing to do end after five seconds.
+  /// Decides after how many looks without progress a run is given up. Idle threads of Dispatch end after five seconds, so after
+  /// ten looks, a second apart, none of them can help any more.
   package struct Patience: Sendable {
     private static let looks = 10
     private var progress = Int64.min
@@ -17,10 +18,10 @@ package final class ThreadWatch: Sendable {
 
     /// - Parameters:
     ///   - progress: any number that changes while the run goes on.
-    ///   - isShort: whether a thread waits for another one that cannot be started.
+    ///   - isShort: whether a thread waits for another one that cannot be started; asked only where there was no progress.
     /// - Returns: whether to give up.
-    package mutating func isOver(progress: Int64, isShort: Bool) -> Bool {
-      failures = isShort && progress == self.progress ? failures + 1 : 0
+    package mutating func isOver(progress: Int64, isShort: @autoclosure () -> Bool) -> Bool {
+      failures = progress == self.progress && isShort() ? failures + 1 : 0
       self.progress = progress
       return failures >= Self.looks
     }
@@ -39,8 +40,9 @@ package final class ThreadWatch: Sendable {
     func watch() {
       var patience = Patience()
       while end.wait(timeout: .now() + 1) == .timedOut {
-        let isShort = ThreadWatch.isAnyThreadAsleep && ThreadLimit.available(upTo: 1) == 0
-        if patience.isOver(progress: progress(), isShort: isShort) { return giveUp() }
+        let isOver = patience.isOver(
+          progress: progress(), isShort: ThreadWatch.isAnyThreadAsleep && ThreadLimit.available(upTo: 1) == 0)
+        if isOver { return giveUp() }
       }
     }
   }
@@ -81,18 +83,7 @@ package final class ThreadWatch: Sendable {
 
   /// Whether a thread of the process is in sleep(3), as one of Dispatch is before it asks again.
   private static var isAnyThreadAsleep: Bool {
-    guard let folder = opendir("/proc/self/task") else { return false }
-    defer { closedir(folder) }
     let wanted = Array("\(clinux_sleep_call()) ".utf8)
-    while let entry = readdir(folder) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: UInt8.self, capacity: 256) {
-          PathBytes(UnsafeRawBufferPointer(start: $0, count: strlen($0)))
-        }
-      }
-      let file = PathBytes("/proc/self/task").appending(name.bytes).appending("syscall".utf8)
-      if let content = try? SmallFile.read(file), content.starts(with: wanted) { return true }
-    }
-    return false
+    return ThreadFiles.contents(of: "syscall").contains { $0.starts(with: wanted) }
   }
 }

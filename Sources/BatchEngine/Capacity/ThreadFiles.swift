@@ -1,0 +1,25 @@
+import Glibc
+
+/// The files that the kernel has for each thread of the process, below `/proc/self/task`.
+enum ThreadFiles {
+  /// What one file of each thread holds. A thread that ends meanwhile is left out.
+  ///
+  /// - Parameter name: of the file, such as `schedstat`.
+  /// - Returns: nothing where the kernel does not have these files.
+  static func contents(of name: String) -> [[UInt8]] {
+    guard let folder = opendir("/proc/self/task") else { return [] }
+    defer { closedir(folder) }
+    var contents: [[UInt8]] = []
+    while let entry = readdir(folder) {
+      let thread = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: UInt8.self, capacity: 256) {
+          PathBytes(UnsafeRawBufferPointer(start: $0, count: strlen($0)))
+        }
+      }
+      guard thread.bytes.first.map({ $0 != UInt8(ascii: ".") }) ?? false else { continue }
+      let file = PathBytes("/proc/self/task").appending(thread.bytes).appending(name.utf8)
+      if let content = try? SmallFile.read(file) { contents.append(content) }
+    }
+    return contents
+  }
+}
