@@ -69,6 +69,7 @@ package struct AdaptiveConcurrency: Sendable {
   private static let climbGain = 0.35
   /// A step down that keeps this part of the rate is taken.
   private static let keptRate = 0.97
+  private static let doubtfulRate = 0.85
   /// Rates that are so near to each other are taken for equal when nothing is to be lost.
   private static let levelRate = 0.92
   /// A rate that leaves these bounds around the one before is that of another device.
@@ -109,7 +110,7 @@ package struct AdaptiveConcurrency: Sendable {
   private var nextProbe = 0.0
   private var probesUp = false
   private var hasGrown = false
-  /// The rate of a step of growth that did not seem to be worth it, while it is measured again.
+  /// The rate of a step that did not seem to be worth it, while it is measured again.
   private var doubted: Double?
   /// Whether more operations were found to be as fast as those of the base.
   private var isLevel = false
@@ -277,7 +278,8 @@ package struct AdaptiveConcurrency: Sendable {
       nextProbe = now
       guard gain < 1 + Self.growthGain / 2 else {
         accept(rate)
-        return settle(now)
+        phase = .holding
+        return nil
       }
       // Of so many operations at once one may be best.
       (nextUp, nextDown) = (0, 0)
@@ -313,7 +315,13 @@ package struct AdaptiveConcurrency: Sendable {
   }
 
   private mutating func endProbeDown(_ rate: Double, _ now: Double) -> ConcurrencyChange.Reason? {
+    // Small steps differ by little: what seems hardly slower is measured twice.
+    let rate = max(rate, doubted ?? 0)
     let gain = rate / reference
+    if gain < Self.keptRate, gain >= Self.doubtfulRate, doubted == nil {
+      doubted = rate
+      return nil
+    }
     guard gain >= Self.keptRate else {
       probed(gain, now)
       probesUp = true
@@ -367,10 +375,10 @@ package struct AdaptiveConcurrency: Sendable {
   }
 
   /// The last operations begin together where more are no slower: else the device has too few of them when the others have
-  /// ended.
+  /// ended. No more than run already, since the finding may be wrong, and many may be most of the run.
   private mutating func finish(_ reading: Reading, _ now: Double) -> ConcurrencyChange.Reason? {
     guard phase == .holding, isLevel, !reading.hasMore, reading.waiting > 0, level < ceiling,
-      reading.waiting <= ceiling - level, level + reading.waiting < slower
+      reading.waiting <= min(level, ceiling - level), level + reading.waiting < slower
     else { return nil }
     let reason = move(to: level + reading.waiting, .holding, .ending, now)
     base = level

@@ -194,8 +194,10 @@ private struct VirtualRun {
     #expect(controller.level == 1)
   }
 
-  @Test("The last operations begin together where more are no slower, and only there", arguments: [1.0, 0.5])
-  func endsTogether(rateOfMore: Double) {
+  @Test(
+    "The last operations begin together where more are no slower, and where no more wait than run",
+    arguments: [(4, 1.0, true), (4, 0.5, false), (22, 1.0, false)])
+  func endsTogether(operations: Int, rateOfMore: Double, isExpected: Bool) {
     var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
     var (files, reasons) = (0.0, [ConcurrencyChange.Reason]())
     for turn in 0..<400 {
@@ -203,11 +205,28 @@ private struct VirtualRun {
       let reason = controller.take(
         AdaptiveConcurrency.Reading(
           time: .milliseconds(10 * turn), files: Int(files), bytes: 0, processorTime: .zero,
-          running: controller.level, hasMore: false, waiting: max(0, 22 - controller.level)))
+          running: controller.level, hasMore: false, waiting: max(0, operations - controller.level)))
       if let reason { reasons.append(reason) }
     }
-    #expect(reasons.contains(.ending) == (rateOfMore == 1))
-    #expect(controller.level == 22 || rateOfMore < 1, "\(reasons)")
+    #expect(reasons.contains(.ending) == isExpected)
+    #expect(controller.level == operations || !isExpected, "\(reasons)")
+  }
+
+  @Test("A step down that seems a little slower for a moment is measured again before it is taken back")
+  func doubtsASmallLoss() {
+    // Fewer operations are as fast; the first window of each step down reads 10 % less.
+    var controller = AdaptiveConcurrency(start: 8, ceiling: 8, processors: 2, isKnown: true)
+    var (files, changed) = (0.0, -100)
+    for turn in 0..<300 {
+      files += turn - changed < 8 ? 9 : 10
+      let level = controller.level
+      _ = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(10 * turn), files: Int(files), bytes: 0, processorTime: .zero,
+          running: controller.level, hasMore: true))
+      if controller.level != level { changed = turn }
+    }
+    #expect(controller.level == 1)
   }
 
   @Test(arguments: [2, 3, 7, 20]) func isNeverAboveTheCeiling(ceiling: Int) {
