@@ -124,16 +124,16 @@ public struct BatchRunner: Sendable {
         depth: BatchQueue.Depth(operationsPerLane: 4, perCheckpoint: context.options.chunksPerCheckpoint),
         cancellation: cancellation,
         next: { queue in
-          guard let portion = self.nextPortion() else { return nil }
-          let chunk = portion.chunk
-          self.retained.add(portion.retained, ordering: .relaxed)
-          self.largestRetained.max(portion.retained, ordering: .relaxed)
+          guard let planned = self.nextPlanned() else { return nil }
+          let chunk = planned.chunk
+          self.retained.add(planned.retained, ordering: .relaxed)
+          self.largestRetained.max(planned.retained, ordering: .relaxed)
           return ChunkOperation(
             itemCount: chunk.items.count, isLarge: chunk.isLarge && !context.options.isSerial, lanes: lanes,
             finished: { queue.finished(itemCount: $0) }
           ) { bench in
             guard var report = self.process(chunk, on: bench) else { return }
-            report.retained = portion.retained
+            report.retained = planned.retained
             sink.submit(report, at: chunk.index)
           }
         },
@@ -164,7 +164,7 @@ public struct BatchRunner: Sendable {
       let bench = Workbench(run: context)
       context.concurrency.note(running: 1)
       var sinceCheckpoint = 0
-      while !cancellation.isCancelled, let chunk = nextPortion()?.chunk {
+      while !cancellation.isCancelled, let chunk = nextPlanned()?.chunk {
         let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
           if let report = self.process(chunk, on: $0) { sink.submit(report, at: chunk.index) }
         }
@@ -187,14 +187,14 @@ public struct BatchRunner: Sendable {
 
     // MARK: Steps
 
-    private func nextPortion() -> ChunkFeed<Job.Item>.Portion? {
+    private func nextPlanned() -> PlannedChunk<Job.Item>? {
       do throws(BatchError) {
         guard !context.isEnded else { return nil }
-        let portion = try feed.next()
+        let planned = try feed.next()
         context.counters.addFiltered(feed.takeFiltered())
-        guard let portion else { return nil }
-        context.counters.addSeen(portion.pathCount)
-        return portion
+        guard let planned else { return nil }
+        context.counters.addSeen(planned.pathCount)
+        return planned
       } catch {
         cancellation.cancel(error)
         return nil

@@ -2,19 +2,8 @@ import Synchronization
 
 /// A planner over a source that one thread at a time may ask for the next chunk.
 final class ChunkFeed<Item: Sendable>: Sendable {
-  /// A chunk with what the source says of it.
-  struct Portion: Sendable {
-    package let chunk: Chunk<Item>
-    /// How many paths its items stand for.
-    let pathCount: Int
-    /// Bytes that stay in memory until its result is collected.
-    package let retained: Int64
-  }
-
   private struct State {
     var planner: ChunkPlanner<Item>
-    let count: (Item) -> Int
-    let retained: (Item) -> Int64
     /// What the source has left out so far, and how much of it was taken notice of.
     let filtered: () -> Int
     var counted = 0
@@ -27,21 +16,19 @@ final class ChunkFeed<Item: Sendable>: Sendable {
     var source = source
     state = Mutex(
       State(
-        planner: ChunkPlanner(stride: stride, weight: { speaker.weight(of: $0) }) { () throws(BatchError) in
-          try source.next()
+        planner: ChunkPlanner(stride: stride) { () throws(BatchError) in
+          try source.next().map { item in
+            PlannedItem(
+              item: item, weight: speaker.weight(of: item), count: speaker.count(of: item),
+              retained: speaker.retained(by: item))
+          }
         },
-        count: { speaker.count(of: $0) }, retained: { speaker.retained(by: $0) },
         filtered: { source.filteredCount }))
   }
 
   /// - Throws: what the source throws.
-  package func next() throws(BatchError) -> Portion? {
-    try state.withLock { (state) throws(BatchError) in
-      guard let chunk = try state.planner.next() else { return nil }
-      return Portion(
-        chunk: chunk, pathCount: chunk.items.reduce(0) { $0 + state.count($1) },
-        retained: chunk.items.reduce(0) { $0 + state.retained($1) })
-    }
+  func next() throws(BatchError) -> PlannedChunk<Item>? {
+    try state.withLock { (state) throws(BatchError) in try state.planner.next() }
   }
 
   /// How many paths were left out since the last call.

@@ -1,43 +1,65 @@
+/// An item with what its source says of it.
+struct PlannedItem<Item> {
+  let item: Item
+  /// In bytes, 0 when that is not known.
+  let weight: Int64
+  /// How many paths it stands for.
+  var count = 1
+  /// Bytes that stay in memory until its result is collected.
+  var retained: Int64 = 0
+}
+
+/// A chunk with what the source says of its items together.
+struct PlannedChunk<Item: Sendable>: Sendable {
+  let chunk: Chunk<Item>
+  let pathCount: Int
+  let retained: Int64
+}
+
 /// Cuts a sequence of items into chunks by count and bytes, and by nothing else.
 ///
 /// The plan never depends on the concurrency or on time, so everything that is made chunk by chunk is
 /// the same at every `-j`.
 struct ChunkPlanner<Item: Sendable> {
   private let stride: ChunkStride
-  private let weight: (Item) -> Int64
-  private let nextItem: () throws(BatchError) -> Item?
-  private var held: Item?
+  private let nextItem: () throws(BatchError) -> PlannedItem<Item>?
+  private var held: PlannedItem<Item>?
   private var index = 0
   private var isAtEnd = false
 
-  init(
-    stride: ChunkStride, weight: @escaping (Item) -> Int64,
-    nextItem: @escaping () throws(BatchError) -> Item?
-  ) {
+  /// - Parameter nextItem: asked once for each item, so that a chunk is not gone over again.
+  init(stride: ChunkStride, nextItem: @escaping () throws(BatchError) -> PlannedItem<Item>?) {
     self.stride = stride
-    self.weight = weight
     self.nextItem = nextItem
   }
 
   /// The next chunk, or nil at the end.
-  package mutating func next() throws(BatchError) -> Chunk<Item>? {
+  mutating func next() throws(BatchError) -> PlannedChunk<Item>? {
     var items = [Item]()
     let limit = stride.count(at: index)
-    var byteCount: Int64 = 0
-    while items.count < limit, byteCount < stride.byteCount, let item = try take() {
-      let weight = max(0, weight(item))
-      if weight >= stride.largeThreshold {
-        if items.isEmpty { return chunk([item], weight, isLarge: true) }
-        held = item
+    var (byteCount, retained, pathCount) = (Int64(0), Int64(0), 0)
+    var isLarge = false
+    while !isLarge, items.count < limit, byteCount < stride.byteCount, let next = try take() {
+      let weight = max(0, next.weight)
+      isLarge = weight >= stride.largeThreshold
+      if isLarge, !items.isEmpty {
+        held = next
+        isLarge = false
         break
       }
-      items.append(item)
+      items.append(next.item)
       byteCount += min(weight, .max - byteCount)
+      retained += min(max(0, next.retained), .max - retained)
+      pathCount += next.count
     }
-    return items.isEmpty ? nil : chunk(items, byteCount, isLarge: false)
+    guard !items.isEmpty else { return nil }
+    defer { index += 1 }
+    return PlannedChunk(
+      chunk: Chunk(index: index, items: items, byteCount: byteCount, isLarge: isLarge), pathCount: pathCount,
+      retained: retained)
   }
 
-  private mutating func take() throws(BatchError) -> Item? {
+  private mutating func take() throws(BatchError) -> PlannedItem<Item>? {
     if let item = held {
       held = nil
       return item
@@ -46,10 +68,5 @@ struct ChunkPlanner<Item: Sendable> {
     let item = try nextItem()
     isAtEnd = item == nil
     return item
-  }
-
-  private mutating func chunk(_ items: [Item], _ byteCount: Int64, isLarge: Bool) -> Chunk<Item> {
-    defer { index += 1 }
-    return Chunk(index: index, items: items, byteCount: byteCount, isLarge: isLarge)
   }
 }
