@@ -83,7 +83,10 @@ package struct BackupOutset: Sendable {
 
   /// - Parameter walk: takes everything.
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
-    try BackupSource(
+    var walk = walk
+    // Of a tree that has hardly changed the walk is most of the work.
+    if previous != nil { walk.readAheadThreshold = .zero }
+    return try BackupSource(
       run.tree(paths, options: walk), sources: sources, plan: plan,
       previous: previous.map { (path) throws(BatchError) in try SnapshotReader(path, in: run) })
   }

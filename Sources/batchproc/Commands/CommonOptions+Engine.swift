@@ -98,7 +98,7 @@ extension CommonOptions {
     options.readsIgnoreFiles = gitignore
     options.skipsCaches = excludeCaches
     // A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
-    options.readAheadThreshold = .microseconds(200)
+    options.readAheadThreshold = dryRun ? .zero : .microseconds(200)
     options.filter = try filter()
     return options
   }

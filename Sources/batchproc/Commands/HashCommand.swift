@@ -27,6 +27,8 @@ struct HashCommand: Command {
     let writer = try ManifestWriter(
       options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
     var walk = try session.walkOptions()
+    // Of files that the cache knows the walk is most of the work.
+    if options.usesCache { walk.readAheadThreshold = .zero }
     let file = try openFile()
     walk.excluded.formUnion(
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]

@@ -18,11 +18,12 @@ import Testing
     // Of some file systems they follow each other, of others they are hashes.
     let inodes = (0..<count).map { $0 % 2 == 0 ? Int64($0) : Int64(bitPattern: numbers.next()) }
     var rest = inodes[...]
-    let rows = CachedRows(.xxh128, count: count) { take in
-      guard let inode = rest.popFirst() else { return false }
-      value(UInt64(bitPattern: inode)).withUnsafeBytes { take(inode, $0) }
-      return true
-    }
+    let rows = try #require(
+      CachedRows(.xxh128) { take in
+        guard let inode = rest.popFirst() else { return false }
+        value(UInt64(bitPattern: inode)).withUnsafeBytes { take(inode, $0) }
+        return true
+      })
     for inode in inodes {
       let expected = value(UInt64(bitPattern: inode)).withUnsafeBytes { CachedDigest($0, .xxh128) }
       #expect(rows[inode]?.digest == expected?.digest && rows[inode]?.size == expected?.size)
@@ -34,13 +35,28 @@ import Testing
   }
 
   @Test("a value of another size is no row")
-  func otherSize() {
+  func otherSize() throws {
     var rest = [Int64(1), 2][...]
-    let rows = CachedRows(.xxh128, count: 2) { take in
-      guard let inode = rest.popFirst() else { return false }
-      (value(1) + (inode == 1 ? [0] : [])).withUnsafeBytes { take(inode, $0) }
+    let rows = try #require(
+      CachedRows(.xxh128) { take in
+        guard let inode = rest.popFirst() else { return false }
+        (value(1) + (inode == 1 ? [0] : [])).withUnsafeBytes { take(inode, $0) }
+        return true
+      })
+    #expect(rows[1] == nil && rows[2] != nil)
+  }
+
+  @Test("no more rows are held than the limit, and none are read behind it", arguments: [0, 1])
+  func limit(more: Int) {
+    var inode: Int64 = 0
+    let bytes = value(1)
+    let rows = CachedRows(.xxh128) { take in
+      guard inode < Int64(CachedRows.most + more) else { return false }
+      inode += 1
+      bytes.withUnsafeBytes { take(inode, $0) }
       return true
     }
-    #expect(rows[1] == nil && rows[2] != nil)
+    #expect((rows == nil) == (more > 0))
+    #expect(inode == Int64(CachedRows.most + more))
   }
 }

@@ -4,7 +4,7 @@ import BatchEngine
 /// microseconds, and going over all rows in their order less than one for each.
 final class CachedRows: Sendable {
   /// Rows of more than some 20 MB are asked for one by one.
-  static let most: Int64 = 1 << 18
+  static let most = 1 << 18
   /// What a slot holds that no row has taken.
   private static let free = UInt32.max
 
@@ -15,24 +15,27 @@ final class CachedRows: Sendable {
   /// Numbers of rows, by the hash of the inode; twice as many as rows or more, a power of two.
   private let slots: [UInt32]
 
+  /// Nil where there are more than ``most``.
+  ///
   /// - Parameters:
   ///   - next: the next row, whose value it lends; false behind the last one.
-  init<Failure: Error>(
-    _ algorithm: DigestAlgorithm, count: Int,
+  init?<Failure: Error>(
+    _ algorithm: DigestAlgorithm,
     next: (_ row: (Int64, UnsafeRawBufferPointer) -> Void) throws(Failure) -> Bool
   ) throws(Failure) {
     self.algorithm = algorithm
     let size = CachedDigest.size(of: algorithm)
     var inodes = [Int64]()
     var values = [UInt8]()
-    inodes.reserveCapacity(count)
-    values.reserveCapacity(count * size)
     while try next({ inode, value in
       // What has another size was never written here.
-      guard value.count == size, inodes.count < Self.most else { return }
+      guard value.count == size else { return }
       inodes.append(inode)
       values.append(contentsOf: value)
-    }) {}
+    }) {
+      // They are counted as they come: for their number the library reads the whole table.
+      guard inodes.count <= Self.most else { return nil }
+    }
     var slotCount = 16
     while slotCount < inodes.count * 2 { slotCount *= 2 }
     var slots = [UInt32](repeating: Self.free, count: slotCount)

@@ -146,10 +146,8 @@ package final class DigestCache: Sendable {
   private func load(_ table: String, _ algorithm: DigestAlgorithm) throws(SQLiteFile.Failure) -> CachedRows? {
     let file = try SQLiteFile(path)
     try file.execute("PRAGMA query_only=1; BEGIN")
-    let count = try file.number("SELECT count(*) FROM \(table)") ?? 0
-    guard count <= CachedRows.most else { return nil }
     let statement = try SQLiteStatement(file, "SELECT inode, value FROM \(table)")
-    return try CachedRows(algorithm, count: Int(count)) { (take) throws(SQLiteFile.Failure) in
+    return try CachedRows(algorithm) { (take) throws(SQLiteFile.Failure) in
       guard try statement.step() else { return false }
       let inode = statement.number(0)
       statement.withBlob(1) { take(inode, $0) }

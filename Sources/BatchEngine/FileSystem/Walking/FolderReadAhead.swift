@@ -66,7 +66,7 @@ final class FolderReadAhead: Sendable {
     if let lane {
       // Weak: when the walk is given up, nothing more is begun for it.
       lane.async { [weak self] in
-        while let task = self?.next(for: lane) { task.runIfWaiting() }
+        while let task = self?.next(for: lane) { task.runAhead() }
       }
     }
     return isTaken

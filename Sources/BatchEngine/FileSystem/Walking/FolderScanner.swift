@@ -4,6 +4,7 @@ import Glibc
 struct FolderScanner: Sendable {
   /// How many files have their status read with the listing, and in each later block.
   package static let blockSize = 4096
+  private static let itemsOfFolder = 256
 
   package let calls: any FileSystemCalls
   package let options: WalkOptions
@@ -20,6 +21,25 @@ struct FolderScanner: Sendable {
         return Self.failed(directory, error)
       }
     }
+  }
+
+  /// A folder, and the ones below it that a walk comes to first.
+  ///
+  /// Not below another file system or a folder that may be passed over: whether the walk goes there is for the walk to decide.
+  ///
+  /// - Parameter folders: how many are scanned at most; lowered by as many as were, where 256 files count as one more. The depth
+  ///   of the recursion is no greater.
+  package func scan(_ directory: DirectoryPath, andBelow folders: inout Int) -> ScannedFolder {
+    var folder = scan(directory)
+    folders -= 1 + folder.items.count / Self.itemsOfFolder
+    guard folders > 0, !options.followsLinks, folder.rest.isEmpty, let identity = folder.directory.identity,
+      directory.identity.map({ $0.device == identity.device }) ?? false, !options.excluded.contains(identity)
+    else { return folder }
+    for entry in folder.subdirectories where folders > 0 {
+      let below = folder.directory.subdirectory(of: entry, names: folder.names, device: identity.device)
+      folder.scanned.append(scan(below, andBelow: &folders))
+    }
+    return folder
   }
 
   /// The next files of a folder that has more than one block of them.

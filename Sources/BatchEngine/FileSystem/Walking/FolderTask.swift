@@ -8,6 +8,9 @@ final class FolderTask: Sendable {
     case done(ScannedFolder)
   }
 
+  /// Folders that take less are scanned several at once; those that take longer one by one, on all threads.
+  private static let turn = Duration.microseconds(1500)
+
   private let directory: DirectoryPath
   private let scanner: FolderScanner
   private let pace: ScanPace
@@ -22,7 +25,9 @@ final class FolderTask: Sendable {
   }
 
   /// Scans the folder unless somebody else does or did.
-  func runIfWaiting() {
+  ///
+  /// - Parameter folders: how many are scanned at most, this one and some below it.
+  func runIfWaiting(folders: Int = 1) {
     let isMine = state.withLock { state in
       guard case .waiting = state else { return false }
       state = .running
@@ -31,10 +36,16 @@ final class FolderTask: Sendable {
     }
     guard isMine else { return }
     let start = ContinuousClock.now
-    let folder = scanner.scan(directory)
-    pace.note(ContinuousClock.now - start)
+    var left = folders
+    let folder = scanner.scan(directory, andBelow: &left)
+    pace.note((ContinuousClock.now - start) / (folders - left))
     state.withLock { $0 = .done(folder) }
     completion.leave()
+  }
+
+  /// Scans the folder ahead of the walk, with so many below it that they are worth a turn of a thread.
+  func runAhead() {
+    runIfWaiting(folders: pace.folders(in: Self.turn))
   }
 
   /// The folder, scanned here if nobody has begun.

@@ -4,6 +4,7 @@ import Synchronization
 final class ScanPace: Sendable {
   /// One of so many parts of the average is the last folder's.
   private static let memory: Int64 = 8
+  private static let mostFolders = 128.0
 
   private let average: Atomic<Int64>
 
@@ -13,6 +14,11 @@ final class ScanPace: Sendable {
   }
 
   var recent: Duration { .nanoseconds(average.load(ordering: .relaxed)) }
+
+  /// How many folders fit into a time, from 1 to 128.
+  func folders(in time: Duration) -> Int {
+    Int(min(Self.mostFolders, max(1, time / max(recent, .nanoseconds(1)))))
+  }
 
   /// Counts one more folder in. Of two that come at once one may be lost, which no average minds.
   package func note(_ duration: Duration) {

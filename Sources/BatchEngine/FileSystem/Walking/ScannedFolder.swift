@@ -12,4 +12,6 @@ struct ScannedFolder: Sendable {
   let subdirectories: [DirectoryEntry]
   /// How many entries the options left out, as far as they were looked at.
   var filteredCount = 0
+  /// The first of the folders in it, where they were scanned along with it.
+  var scanned: [ScannedFolder] = []
 }

@@ -13,13 +13,18 @@ package struct TreeWalker {
     var block: [WalkItem]
     var rest: ArraySlice<DirectoryEntry>
     var unoffered: ArraySlice<DirectoryEntry>
+    /// The next folders that were scanned along with this one, and those behind them.
+    var scanned: ArraySlice<ScannedFolder>
     var ahead: [(task: FolderTask, isReadAhead: Bool)] = []
 
     init(_ folder: ScannedFolder) {
-      self.folder = folder
+      var own = folder
+      own.scanned = []
+      self.folder = own
       block = folder.items
       rest = folder.rest
-      unoffered = folder.subdirectories[...]
+      scanned = folder.scanned[...]
+      unoffered = folder.subdirectories.dropFirst(scanned.count)
     }
   }
 
@@ -172,12 +177,11 @@ package struct TreeWalker {
       }
       levels[top].block = []
       levels[top].position = 0
-      guard let next = nextFolder(of: top) else {
+      guard let folder = nextFolder(of: top) else {
         if let identity = levels[top].folder.directory.identity { ancestors.remove(identity) }
         levels.removeLast()
         continue
       }
-      let folder = next.value()
       if let problem = refusal(of: folder) { return .problem(problem) }
       if scanner.options.staysOnFileSystem, let identity = folder.directory.identity,
         identity.device != rootDevice
@@ -210,13 +214,14 @@ package struct TreeWalker {
   }
 
   /// The next folder of a level; the ones behind it are offered to be read ahead.
-  private mutating func nextFolder(of level: Int) -> FolderTask? {
+  private mutating func nextFolder(of level: Int) -> ScannedFolder? {
+    if let folder = levels[level].scanned.popFirst() { return folder }
     offerAhead(level)
     guard !levels[level].ahead.isEmpty else { return nil }
     let next = levels[level].ahead.removeFirst()
     if next.isReadAhead { readAhead.retire() }
     offerAhead(level)
-    return next.task
+    return next.task.value()
   }
 
   private mutating func offerAhead(_ level: Int) {
