@@ -49,16 +49,6 @@ package struct AdaptiveConcurrency: Sendable {
     case holding
   }
 
-  /// One stretch of time with the same number of operations.
-  private struct Window {
-    let start: Reading
-    /// The last reading at which something had been done since the one before it.
-    var end: Reading
-  }
-
-  /// A file costs as much as so many bytes, and in counts so many bytes are as good as a file.
-  private static let bytesOfFile = 64.0 * 1024
-  private static let bytesOfItem = 256.0 * 1024
   /// The part of the processors from which on more operations would only wait for one another.
   private static let busyProcessors = 0.85
   /// On a machine that others use too, threads that compute also wait for a processor. Those that wait for a device
@@ -72,15 +62,7 @@ package struct AdaptiveConcurrency: Sendable {
   private static let doubtfulRate = 0.85
   /// Rates that are so near to each other are taken for equal when nothing is to be lost.
   private static let levelRate = 0.92
-  /// A rate that leaves these bounds around the one before is that of another device.
-  private static let fallenRate = 0.67
-  private static let risenRate = 1.5
-  /// In standard deviations.
-  private static let clearDeviation = 2.0
   /// Seconds.
-  private static let growthWindow = 0.04
-  private static let holdWindow = 0.1
-  private static let longestWindow = 1.0
   private static let longDeviation = 0.4
   private static let longestSettling = 0.4
   private static let longestDraining = 1.0
@@ -101,7 +83,7 @@ package struct AdaptiveConcurrency: Sendable {
   /// The level that was found best, and the rate there, in bytes a second; 0 before it is known.
   private var base: Int
   private var reference = 0.0
-  private var window: Window?
+  private var window: RateWindow?
   private var last: Reading?
   private var settledAt = 0.0
   /// Until when operations above a lower number may still be at what they had begun, and the reading at which they were not
@@ -154,29 +136,34 @@ package struct AdaptiveConcurrency: Sendable {
       // What has begun among more operations ends first, and what has begun beside that.
       let isDrained = reading.running <= level || now >= drain.end
       if isDrained, drain.start == nil { self.drain?.start = reading }
-      guard let start = drain.start, now >= drain.end || Self.items(start, reading) >= Double(level) else {
+      guard let start = drain.start,
+        now >= drain.end || RateWindow(start: start, end: reading).items >= Double(level)
+      else {
         return nil
       }
       self.drain = nil
     }
-    let hasAdvanced = Self.work(last, reading) > 0
+    let hasAdvanced = RateWindow(start: last, end: reading).work > 0
     guard var current = window else {
       // From one completion to another, since operations that began together end together.
       if hasAdvanced || now >= settledAt + Self.longestSettling {
-        window = Window(start: reading, end: reading)
+        window = RateWindow(start: reading, end: reading)
       }
       return nil
     }
     if hasAdvanced { current.end = reading }
     window = current
-    guard let rate = rate(of: current, at: reading) else { return nil }
+    let rate = current.rate(
+      at: reading, needed: needed(current), reference: reference, mayBeShort: phase != .holding,
+      mayDeviate: phase != .growing)
+    guard let rate else { return nil }
     let elapsed = (reading.time - current.start.time) / .seconds(1)
     let computed = (reading.processorTime - current.start.processorTime) / .seconds(1)
     let waited = (reading.waitingTime - current.start.waitingTime) / .seconds(1)
     if let reason = finish(reading, now) { return reason }
     let demanded = computed + min(max(0, waited), Self.mostWaiting * computed)
-    window = Window(start: reading, end: reading)
-    let seconds = max(0.001, (current.end.time - current.start.time) / .seconds(1))
+    window = RateWindow(start: reading, end: reading)
+    let seconds = max(0.001, current.span)
     measured = (
       Double(current.end.files - current.start.files) / seconds,
       Double(current.end.bytes - current.start.bytes) / seconds
@@ -198,48 +185,14 @@ package struct AdaptiveConcurrency: Sendable {
     reference = 0
   }
 
-  // MARK: Windows
-
-  private static func work(_ start: Reading, _ end: Reading) -> Double {
-    Double(end.files - start.files) * bytesOfFile + Double(end.bytes - start.bytes)
-  }
-
-  private static func items(_ start: Reading, _ end: Reading) -> Double {
-    Double(end.files - start.files) + Double(end.bytes - start.bytes) / bytesOfItem
-  }
-
-  /// Bytes a second, when the window is long enough to tell.
-  private func rate(of window: Window, at now: Reading) -> Double? {
-    let span = (window.end.time - window.start.time) / .seconds(1)
-    let elapsed = (now.time - window.start.time) / .seconds(1)
-    let work = Self.work(window.start, window.end)
-    let isGrowing = phase != .holding
-    let items = Self.items(window.start, window.end)
-    let needed =
-      switch phase {
-      // Of a device that takes long, growth costs more than the rate before it is worth.
-      case .growing: reference > 0 || span >= Self.holdWindow ? max(4, level) : max(8, 2 * level)
-      case .probing: max(20, 2 * level)
-      case .holding: max(16, 4 * level)
-      }
-    if span >= (isGrowing ? Self.growthWindow : Self.holdWindow), items >= Double(needed) {
-      return work / span
+  /// How many items a window has to hold.
+  private func needed(_ window: RateWindow) -> Int {
+    switch phase {
+    // Of a device that takes long, growth costs more than the rate before it is worth.
+    case .growing: reference > 0 || window.span >= RateWindow.steady ? max(4, level) : max(8, 2 * level)
+    case .probing: max(20, 2 * level)
+    case .holding: max(16, 4 * level)
     }
-    // Where much more was to be expected by now, there is no need to wait for it.
-    let expected = reference * elapsed
-    if elapsed >= Self.holdWindow, items < Double(needed) / 2, expected > 20 * Self.bytesOfFile,
-      work < expected / 3
-    {
-      return work / elapsed
-    }
-    if phase != .growing, elapsed >= Self.holdWindow, reference > 0 {
-      // Nor where the rate is clearly another one, by the deviation of counts that follow Poisson's law.
-      let usual = expected / (items > 0 ? work / items : Self.bytesOfItem)
-      let (few, many) = (usual * Self.fallenRate, usual * Self.risenRate)
-      if items < few - Self.clearDeviation * few.squareRoot() { return work / elapsed }
-      if items > many + Self.clearDeviation * many.squareRoot() { return work / span }
-    }
-    return elapsed >= Self.longestWindow ? work / elapsed : nil
   }
 
   // MARK: Decisions
@@ -347,7 +300,7 @@ package struct AdaptiveConcurrency: Sendable {
     let ratio = rate / reference
     // A long window is no moment in which nothing ran.
     let weight = elapsed >= Self.longDeviation ? 2 : 1
-    deviations = ratio < Self.fallenRate || ratio > Self.risenRate ? deviations + weight : 0
+    deviations = ratio < RateWindow.fallen || ratio > RateWindow.risen ? deviations + weight : 0
     if deviations >= 2 {
       deviations = 0
       (isLevel, slower) = (false, .max)
@@ -397,7 +350,7 @@ package struct AdaptiveConcurrency: Sendable {
 
   /// Puts the next step of this direction so far away that all of them cost a bounded part of the work.
   private mutating func probed(_ gain: Double, _ now: Double) {
-    let lost = max(0, 1 - gain) * (Self.growthWindow + Self.holdWindow)
+    let lost = max(0, 1 - gain) * (RateWindow.short + RateWindow.steady)
     let next = now + min(Self.longestProbeInterval, lost / Self.probeCost)
     if phase == .probing(up: true) { nextUp = next } else { nextDown = next }
     nextProbe = now + Self.probeInterval
@@ -420,7 +373,7 @@ package struct AdaptiveConcurrency: Sendable {
     window = nil
     rest = nil
     // What is under way ends first, and is not of the new number.
-    let latency = reference > 0 ? Double(old) * Self.bytesOfFile / reference : 0
+    let latency = reference > 0 ? Double(old) * RateWindow.bytesOfFile / reference : 0
     settledAt = now + min(Self.longestSettling, max(0.01, latency))
     drain = level < old ? (now + Self.longestDraining, nil) : nil
     guard level != old else {

@@ -65,7 +65,7 @@ final class Session: Sendable {
     let output = StandardOutput(
       cancellation: cancellation, filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil)
     self.output = output
-    recorder = common.report.map { RunRecorder($0.invocation) }
+    recorder = common.report.map { RunRecorder(Invocation($0.command)) }
     let measures = (common.verbose || common.report != nil) && !common.dryRun
     fileTimes = measures ? FileTimes() : nil
     let slowest = common.verbose ? fileTimes : nil

@@ -3,24 +3,6 @@ import BatchEngine
 
 /// Where the report of a run goes, and what goes into it.
 struct RunReport: Sendable {
-  struct Choice: Sendable, Equatable {
-    let path: PathBytes
-    let isReplacing: Bool
-    let invocation: Invocation
-
-    /// - Throws: for standard output, which is for results.
-    init?(_ parsed: ParsedCommand) throws(UsageError) {
-      guard let path = parsed.bytes(.report) else { return nil }
-      guard path != "-" else {
-        throw UsageError(
-          "The report of a run needs a file: standard output is for the results.", in: parsed.command)
-      }
-      self.path = path
-      isReplacing = parsed.flag(.force)
-      invocation = Invocation(parsed)
-    }
-  }
-
   let recorder: RunRecorder
   private let file: OutputFile
   private let replaced: FileIdentity?
@@ -28,7 +10,8 @@ struct RunReport: Sendable {
   /// Opens the file, which appears when the run has ended, and begins to take samples.
   ///
   /// - Throws: `invalid` when the name is taken, `unwritable` when the folder takes no file.
-  init(_ choice: Choice, _ recorder: RunRecorder, isSynced: Bool, in run: RunContext) throws(BatchError) {
+  init(_ choice: ReportChoice, _ recorder: RunRecorder, isSynced: Bool, in run: RunContext) throws(BatchError)
+  {
     self.recorder = recorder
     replaced = StandardStreams.identity(of: choice.path)
     file = try OutputFile(

@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 
 /// The options that every command has which processes files, as plain values.
-struct CommonOptions: Sendable, Equatable {
+struct CommonOptions: Sendable {
   /// A file that lists paths; `-` is standard input.
   struct FileList: Sendable, Hashable {
     let path: PathBytes
@@ -45,7 +45,7 @@ struct CommonOptions: Sendable, Equatable {
   let dryRun: Bool
   let fsync: Bool
   /// Nil where no report is asked for, and where nothing is to be done.
-  let report: RunReport.Choice?
+  let report: ReportChoice?
 
   init(_ parsed: ParsedCommand) throws(UsageError) {
     let asked = parsed.given.last { $0.id == .maxConcurrency || $0.id == .threads }
@@ -91,7 +91,7 @@ struct CommonOptions: Sendable, Equatable {
     json = parsed.flag(.json)
     dryRun = parsed.flag(.dryRun)
     fsync = parsed.flag(.fsync, initially: true)
-    let report = try RunReport.Choice(parsed)
+    let report = try ReportChoice(parsed)
     self.report = dryRun ? nil : report
     try refuseContradictions(parsed)
   }
