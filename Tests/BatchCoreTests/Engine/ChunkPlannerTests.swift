@@ -8,8 +8,9 @@ import Testing
   /// The chunks of a list whose items are their own weights.
   private static func chunks(_ weights: [Int64], _ stride: ChunkStride) throws -> [Chunk<Int64>] {
     var rest = weights[...]
-    var planner = ChunkPlanner<Int64>(stride: stride) { () throws(BatchError) in
-      rest.popFirst().map { PlannedItem(item: $0, weight: $0) }
+    var planner = ChunkPlanner<Int64>(stride: stride, measure: { ItemMeasure(weight: $0) }) {
+      () throws(BatchError) in
+      rest.popFirst()
     }
     var chunks = [Chunk<Int64>]()
     while let planned = try planner.next() { chunks.append(planned.chunk) }
@@ -65,9 +66,10 @@ import Testing
 
   @Test func asksNoMoreAfterTheEnd() throws {
     var asked = 0
-    var planner = ChunkPlanner<Int>(stride: .fixed(2)) { () throws(BatchError) in
+    var planner = ChunkPlanner<Int>(stride: .fixed(2), measure: { _ in ItemMeasure(weight: 0) }) {
+      () throws(BatchError) in
       asked += 1
-      return asked == 1 ? PlannedItem(item: 1, weight: 0) : nil
+      return asked == 1 ? 1 : nil
     }
     #expect(try planner.next()?.chunk.items == [1])
     #expect(try planner.next()?.chunk.items == nil)
@@ -77,8 +79,10 @@ import Testing
 
   @Test func addsUpWhatTheSourceSaysOfItems() throws {
     var rest = [(1, Int64(10)), (0, 20), (1, .max), (1, 5)][...]
-    var planner = ChunkPlanner<Int>(stride: .fixed(3)) { () throws(BatchError) in
-      rest.popFirst().map { PlannedItem(item: $0.0, weight: 0, count: $0.0, retained: $0.1) }
+    var planner = ChunkPlanner<(Int, Int64)>(
+      stride: .fixed(3), measure: { ItemMeasure(weight: 0, count: $0.0, retained: $0.1) }
+    ) { () throws(BatchError) in
+      rest.popFirst()
     }
     let first = try planner.next()
     #expect(first?.pathCount == 2 && first?.retained == .max)
@@ -87,7 +91,8 @@ import Testing
   }
 
   @Test func passesAnErrorOfTheSourceOn() {
-    var planner = ChunkPlanner<Int>(stride: .fixed(2)) { () throws(BatchError) in
+    var planner = ChunkPlanner<Int>(stride: .fixed(2), measure: { _ in ItemMeasure(weight: 0) }) {
+      () throws(BatchError) in
       throw BatchError(.malformed, "line 3")
     }
     #expect(throws: BatchError(.malformed, "line 3")) { try planner.next() }

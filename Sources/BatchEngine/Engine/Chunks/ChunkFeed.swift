@@ -16,12 +16,15 @@ final class ChunkFeed<Item: Sendable>: Sendable {
     var source = source
     state = Mutex(
       State(
-        planner: ChunkPlanner(stride: stride) { () throws(BatchError) in
-          try source.next().map { item in
-            PlannedItem(
-              item: item, weight: speaker.weight(of: item), count: speaker.count(of: item),
-              retained: speaker.retained(by: item))
+        planner: ChunkPlanner(
+          stride: stride,
+          measure: {
+            ItemMeasure(
+              weight: speaker.weight(of: $0), count: speaker.count(of: $0), retained: speaker.retained(by: $0)
+            )
           }
+        ) { () throws(BatchError) in
+          try source.next()
         },
         filtered: { source.filteredCount }))
   }

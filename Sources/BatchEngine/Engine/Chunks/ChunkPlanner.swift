@@ -1,6 +1,5 @@
-/// An item with what its source says of it.
-struct PlannedItem<Item> {
-  let item: Item
+/// What a source says of an item.
+struct ItemMeasure {
   /// In bytes, 0 when that is not known.
   let weight: Int64
   /// How many paths it stands for.
@@ -22,14 +21,18 @@ struct PlannedChunk<Item: Sendable>: Sendable {
 /// the same at every `-j`.
 struct ChunkPlanner<Item: Sendable> {
   private let stride: ChunkStride
-  private let nextItem: () throws(BatchError) -> PlannedItem<Item>?
-  private var held: PlannedItem<Item>?
+  private let measure: (Item) -> ItemMeasure
+  private let nextItem: () throws(BatchError) -> Item?
+  private var held: Item?
   private var index = 0
   private var isAtEnd = false
 
-  /// - Parameter nextItem: asked once for each item, so that a chunk is not gone over again.
-  init(stride: ChunkStride, nextItem: @escaping () throws(BatchError) -> PlannedItem<Item>?) {
+  init(
+    stride: ChunkStride, measure: @escaping (Item) -> ItemMeasure,
+    nextItem: @escaping () throws(BatchError) -> Item?
+  ) {
     self.stride = stride
+    self.measure = measure
     self.nextItem = nextItem
   }
 
@@ -39,18 +42,20 @@ struct ChunkPlanner<Item: Sendable> {
     let limit = stride.count(at: index)
     var (byteCount, retained, pathCount) = (Int64(0), Int64(0), 0)
     var isLarge = false
-    while !isLarge, items.count < limit, byteCount < stride.byteCount, let next = try take() {
-      let weight = max(0, next.weight)
+    while !isLarge, items.count < limit, byteCount < stride.byteCount, let item = try take() {
+      // At once, since to go over a chunk again copies all of its items.
+      let measure = measure(item)
+      let weight = max(0, measure.weight)
       isLarge = weight >= stride.largeThreshold
       if isLarge, !items.isEmpty {
-        held = next
+        held = item
         isLarge = false
         break
       }
-      items.append(next.item)
+      items.append(item)
       byteCount += min(weight, .max - byteCount)
-      retained += min(max(0, next.retained), .max - retained)
-      pathCount += next.count
+      retained += min(max(0, measure.retained), .max - retained)
+      pathCount += measure.count
     }
     guard !items.isEmpty else { return nil }
     defer { index += 1 }
@@ -59,7 +64,7 @@ struct ChunkPlanner<Item: Sendable> {
       retained: retained)
   }
 
-  private mutating func take() throws(BatchError) -> PlannedItem<Item>? {
+  private mutating func take() throws(BatchError) -> Item? {
     if let item = held {
       held = nil
       return item
