@@ -16,7 +16,7 @@ import Testing
   func rows(count: Int) throws {
     var numbers = SeededNumbers(seed: 3)
     // Of some file systems they follow each other, of others they are hashes.
-    let inodes = (0..<count).map { $0 % 2 == 0 ? Int64($0) : Int64(bitPattern: numbers.next()) }
+    let inodes = (0..<count).map { $0 % 2 == 0 ? Int64($0) : Int64(bitPattern: numbers.next()) }.sorted()
     var rest = inodes[...]
     let rows = try #require(
       CachedRows(.xxh128) { take in
@@ -24,13 +24,15 @@ import Testing
         value(UInt64(bitPattern: inode)).withUnsafeBytes { take(inode, $0) }
         return true
       })
-    for inode in inodes {
+    var position = -1
+    for inode in inodes + inodes.reversed() + inodes.shuffled(using: &numbers) {
       let expected = value(UInt64(bitPattern: inode)).withUnsafeBytes { CachedDigest($0, .xxh128) }
-      #expect(rows[inode]?.digest == expected?.digest && rows[inode]?.size == expected?.size)
+      let found = rows.value(of: inode, near: &position)
+      #expect(found?.digest == expected?.digest && found?.size == expected?.size)
     }
     for _ in 0..<100 {
       let other = Int64(bitPattern: numbers.next())
-      #expect(inodes.contains(other) || rows[other] == nil)
+      #expect(inodes.contains(other) || rows.value(of: other, near: &position) == nil)
     }
   }
 
@@ -43,7 +45,8 @@ import Testing
         (value(1) + (inode == 1 ? [0] : [])).withUnsafeBytes { take(inode, $0) }
         return true
       })
-    #expect(rows[1] == nil && rows[2] != nil)
+    var position = -1
+    #expect(rows.value(of: 1, near: &position) == nil && rows.value(of: 2, near: &position) != nil)
   }
 
   @Test("no more rows are held than the limit, and none are read behind it", arguments: [0, 1])

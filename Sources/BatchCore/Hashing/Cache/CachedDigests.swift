@@ -14,6 +14,8 @@ final class CachedDigests {
     var statement: SQLiteStatement?
     var isLookedFor = false
     var rows: CachedRows?
+    /// Where among them the last one was found.
+    var position = -1
     /// How many rows were asked for one by one.
     var asked = 0
   }
@@ -81,14 +83,14 @@ final class CachedDigests {
     of inode: UInt64, in table: inout Table
   ) throws(SQLiteFile.Failure) -> CachedDigest? {
     let inode = Int64(bitPattern: inode)
-    if let rows = table.rows { return rows[inode] }
+    if let rows = table.rows { return rows.value(of: inode, near: &table.position) }
     guard let statement = try statement(for: &table) else { return nil }
     table.asked += 1
     if table.asked >= Self.few, table.asked % Self.few == 0,
       let rows = try cache.rows(of: table.name, table.algorithm)
     {
       table.rows = rows
-      return rows[inode]
+      return rows.value(of: inode, near: &table.position)
     }
     defer { statement.reset() }
     statement.bind(inode, at: 1)

@@ -5,20 +5,16 @@ import BatchEngine
 final class CachedRows: Sendable {
   /// Rows of more than some 20 MB are asked for one by one.
   static let most = 1 << 18
-  /// What a slot holds that no row has taken.
-  private static let free = UInt32.max
-
   private let algorithm: DigestAlgorithm
+  /// In ascending order.
   private let inodes: [Int64]
   /// One behind the other.
   private let values: [UInt8]
-  /// Numbers of rows, by the hash of the inode; twice as many as rows or more, a power of two.
-  private let slots: [UInt32]
 
   /// Nil where there are more than ``most``.
   ///
   /// - Parameters:
-  ///   - next: the next row, whose value it lends; false behind the last one.
+  ///   - next: the next row in the order of the inodes, whose value it lends; false behind the last one.
   init?<Failure: Error>(
     _ algorithm: DigestAlgorithm,
     next: (_ row: (Int64, UnsafeRawBufferPointer) -> Void) throws(Failure) -> Bool
@@ -36,36 +32,29 @@ final class CachedRows: Sendable {
       // They are counted as they come: for their number the library reads the whole table.
       guard inodes.count <= Self.most else { return nil }
     }
-    var slotCount = 16
-    while slotCount < inodes.count * 2 { slotCount *= 2 }
-    var slots = [UInt32](repeating: Self.free, count: slotCount)
-    for (number, inode) in inodes.enumerated() {
-      var slot = Self.slot(of: inode, slotCount)
-      while slots[slot] != Self.free { slot = (slot + 1) & (slotCount - 1) }
-      slots[slot] = UInt32(truncatingIfNeeded: number)
-    }
     self.inodes = inodes
     self.values = values
-    self.slots = slots
   }
 
-  subscript(inode: Int64) -> CachedDigest? {
-    var slot = Self.slot(of: inode, slots.count)
-    while slots[slot] != Self.free {
-      let number = Int(slots[slot])
-      if inodes[number] == inode {
-        let size = CachedDigest.size(of: algorithm)
-        return values.withUnsafeBytes {
-          CachedDigest(
-            UnsafeRawBufferPointer(rebasing: $0[(number * size)..<((number + 1) * size)]), algorithm)
-        }
-      }
-      slot = (slot + 1) & (slots.count - 1)
+  /// - Parameter position: where the row of the file before was found. The files of a folder were mostly made one after the
+  ///   other, and have inodes that follow each other.
+  func value(of inode: Int64, near position: inout Int) -> CachedDigest? {
+    let next = position + 1
+    let index = next < inodes.count && inodes[next] == inode ? next : index(of: inode)
+    guard let index else { return nil }
+    position = index
+    let size = CachedDigest.size(of: algorithm)
+    return values.withUnsafeBytes {
+      CachedDigest(UnsafeRawBufferPointer(rebasing: $0[(index * size)..<((index + 1) * size)]), algorithm)
     }
-    return nil
   }
 
-  private static func slot(of inode: Int64, _ count: Int) -> Int {
-    Int(truncatingIfNeeded: (UInt64(bitPattern: inode) &* 0x9e37_79b9_7f4a_7c15) >> 32) & (count - 1)
+  private func index(of inode: Int64) -> Int? {
+    var (low, high) = (0, inodes.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if inodes[middle] < inode { low = middle + 1 } else { high = middle }
+    }
+    return low < inodes.count && inodes[low] == inode ? low : nil
   }
 }

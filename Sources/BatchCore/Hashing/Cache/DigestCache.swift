@@ -146,7 +146,7 @@ package final class DigestCache: Sendable {
   private func load(_ table: String, _ algorithm: DigestAlgorithm) throws(SQLiteFile.Failure) -> CachedRows? {
     let file = try SQLiteFile(path)
     try file.execute("PRAGMA query_only=1; BEGIN")
-    let statement = try SQLiteStatement(file, "SELECT inode, value FROM \(table)")
+    let statement = try SQLiteStatement(file, "SELECT inode, value FROM \(table) ORDER BY inode")
     return try CachedRows(algorithm) { (take) throws(SQLiteFile.Failure) in
       guard try statement.step() else { return false }
       let inode = statement.number(0)
