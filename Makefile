@@ -10,7 +10,7 @@ ARGS ?=
 
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
-CAMPAIGNS := ^(EndToEndTests\.(ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Package|Retention|SampleProgram)|BatchCoreTests\.BackupDays)Tests/
+CAMPAIGNS := ^(EndToEndTests\.(ArchiveConcurrency|ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Package|Retention|SampleProgram)|BatchCoreTests\.BackupDays)Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples
 
 .PHONY: help demo release test campaign faults tsan lint format docs bench install uninstall deb dist test-packages clean

@@ -7,7 +7,6 @@ enum CLI {
   /// Sets the process up, obeys the arguments and ends.
   static func main() -> Never {
     StandardStreams.secure()
-    ProcessHeap.share()
     SignalSources.ignoreFailedWrites()
     switch run(ProcessArguments.current(), environment: ProcessArguments.environment) {
     case .exit(let status): exit(status.rawValue)
@@ -70,6 +69,8 @@ enum CLI {
     _ parsed: ParsedCommand, _ environment: @escaping (String) -> PathBytes?
   ) throws -> Ending {
     let common = try CommonOptions(parsed)
+    // Blocks of a file pass from lane to lane. What only reads has small requests, which would wait for one another.
+    if ![.hash, .check, .audit].contains(parsed.command.id) { ProcessHeap.share() }
     switch parsed.command.id {
     case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
     case .compress, .decompress, .cat:

@@ -48,7 +48,7 @@ struct ArchiveConcurrencyTests {
       """)
     try #require(made.status == 0, "\(made.errorText)")
     let run = try compare(
-      "a.\(format)", flips: "40", rounds: 3,
+      "a.\(format)", flips: "40", rounds: Campaign.cases(20),
       "run = lambda concurrency: words(concurrency, 'verify', 'b') + words(concurrency, 'verify', '--json', 'b')"
     )
     #expect(run.status == 0 && run.text == "", "\(run.text.prefix(3000))\(run.errorText)")

@@ -54,7 +54,9 @@ import Testing
         done = run(binary, 'extract', '-q', '-C', 'o', 'x')
         there = tree('o')
         what = (place, bit, verified.returncode, done.returncode, done.stderr[-200:])
-        if verified.returncode not in (0, 4) or done.returncode not in (0, 1, 5): print('status', what)
+        # The mode in the directory of a zip has no checksum: a bit that gives privileges is not obeyed, and named.
+        refused = done.returncode == 3 and b'made without its privileges' in done.stderr
+        if verified.returncode not in (0, 4) or not refused and done.returncode not in (0, 1, 5): print('status', what)
         if any(original.get(name) != content for name, content in there.items()): print('wrong bytes', what)
         if done.returncode == 0 and len(there) != len(original): print('lost', what)
         if done.returncode != 0 and not done.stderr: print('silent', what)
