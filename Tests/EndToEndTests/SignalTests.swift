@@ -120,7 +120,8 @@ import Testing
     let run = program.wait()
     #expect(run.status == 0)
     let line = try #require(run.errorText.split(separator: "\n").first)
-    #expect(line.contains("files"), "\(run.errorText)")
+    // One of them may be done already, or more.
+    #expect(line.contains(" file"), "\(run.errorText)")
     #expect(t.names() == ["input", "m", "t"])
   }
 
