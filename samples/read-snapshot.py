@@ -3,18 +3,30 @@
 
 usage: read-snapshot.py MANIFEST        0: whole, 4: damaged, or an archive is missing
 """
-import collections, hashlib, json, os, sys
+import collections, hashlib, json, os, re, sys
 def expect(condition, what):
     if not condition:
         raise ValueError(what)
+
+def check(line, *numbers, **texts):
+    """That a line is an object with these numbers, and texts that match these patterns."""
+    expect(isinstance(line, dict), "a line is no object")
+    expect(all(type(line[key]) is int and 0 <= line[key] < 2 ** 64 for key in numbers), "a number is malformed")
+    expect(all(isinstance(line[key], str) and re.fullmatch(form, line[key]) for key, form in texts.items()), "a text is malformed")
+    return line
+
+STAMP, DIGEST = r"\d{8}T\d{6}Z", "[0-9a-f]{64}"
 
 def read(manifest):
     """The first line, the rows, the total of each source, what each archive has, and the last line."""
     data = open(manifest, "rb").read()
     expect(data.endswith(b"}\n"), "the last line is cut")
     last = data.rfind(b"\n", 0, -1) + 1
-    head, *lines, end = (json.loads(line) for line in data.splitlines())
+    head, *lines, end = (check(json.loads(line), type="[a-z_]+") for line in data.splitlines())
     expect(head["type"] == "snapshot" and head["schema"] == 1 and end["type"] == "end", "it is no manifest")
+    check(head, set="[^/\0]+", id=STAMP)
+    expect(os.path.basename(manifest) == f"{head['set']}-{head['id']}.manifest", "its name is that of another snapshot")
+    check(end, "rows", "files", "bytes", "archive_size", "footer", manifest_sha256=DIGEST)
     expect(hashlib.sha256(data[:last]).hexdigest() == end["manifest_sha256"], "the SHA-256 is another one")
     expect(data[end["footer"] - 1:end["footer"]] == b"\n", "the lines behind the rows begin elsewhere")
     by_type = collections.defaultdict(list)
@@ -26,12 +38,12 @@ def main(manifest):
     head, rows, totals, needs, end = read(manifest)
     files, size = collections.Counter(), collections.Counter()
     for row in rows:
-        files[row["archive"]] += row["type"] != "directory"
+        files[check(row, "size", archive=STAMP)["archive"]] += row["type"] != "directory"
         # A further name of a file has no bytes of its own.
         size[row["archive"]] += 0 if "first_name" in row or "first_name_b64" in row else row["size"]
     expect(len(rows) == end["rows"] and sum(files.values()) == end["files"], "rows are missing")
-    expect(sum(size.values()) == end["bytes"] and sum(total["files"] for total in totals) == end["files"], "counts differ")
-    expect({need["archive"]: (need["files"], need["bytes"]) for need in needs} ==
+    expect(sum(size.values()) == end["bytes"] and sum(check(total, "files")["files"] for total in totals) == end["files"], "counts differ")
+    expect({check(need, "files", "bytes", archive=STAMP)["archive"]: (need["files"], need["bytes"]) for need in needs} ==
            {archive: (files[archive], size[archive]) for archive in files}, "the archives hold something else")
     folder = os.path.dirname(manifest) or "."
     for archive in files.keys() | {head["id"]} if end["archive_size"] else files:
@@ -42,5 +54,5 @@ def main(manifest):
 
 try:
     main(sys.argv[1])
-except (ValueError, KeyError, OSError) as error:
-    sys.exit(print(f"{sys.argv[1]}: {error}", file=sys.stderr) or 4)
+except (ValueError, KeyError, OSError, RecursionError) as error:
+    sys.exit(print(f"{sys.argv[1]}: {type(error).__name__}: {error}", file=sys.stderr) or 4)

@@ -64,6 +64,38 @@ import Testing
     #expect(damaged.text == "4\n4\n", "\(damaged.text) \(damaged.errorText)")
   }
 
+  @Test("samples/read-snapshot.py ends with 4 and a message for whatever stands in a manifest")
+  func manifests() throws {
+    try t.file(
+      "craft.py",
+      #"""
+      import hashlib, json, os, re, subprocess, sys
+      reader, manifest = sys.argv[1:]
+      lines = open(manifest, "rb").read().splitlines(True)
+      def run(lines, name=os.path.basename(manifest)):
+          body, end = b"".join(lines[:-1]), json.loads(lines[-1])
+          end["manifest_sha256"] = hashlib.sha256(body).hexdigest()
+          end["footer"] = body.index(b'{"type":"total"')
+          open("crafted/" + name, "wb").write(body + json.dumps(end, separators=(",", ":")).encode() + b"\n")
+          ran = subprocess.run([sys.executable, reader, "crafted/" + name], capture_output=True)
+          return ran.returncode if b"Traceback" not in ran.stderr else "traceback"
+      os.mkdir("crafted")
+      os.link(manifest.replace("manifest", "tar.zst"), "crafted/" + os.path.basename(manifest).replace("manifest", "tar.zst"))
+      print(run(lines))
+      for row in [b"[1]", b"1", b"null", b"[" * 200000, b'{"type":[1]}', b'{"a":1}', b"\xff", b"1" * 9000,
+                  lines[2].replace(b'"archive":"', b'"archive":[1],"x":"'), lines[2].replace(b'"archive":"', b'"archive":"../'),
+                  re.sub(rb'"size":[0-9]+', b'"size":"x"', lines[2]), re.sub(rb'"size":[0-9]+', b'"size":1e400', lines[2])]:
+          print(run([*lines[:2], row.rstrip() + b"\n", *lines[2:]]), end=" ")
+      for old, new in [(b'"set":"', b'"set":"../'), (b'"set":"', b'"set":"\\u0000'), (b'"set":"', b'"set":1,"x":"'), (b'"id":"', b'"id":"../')]:
+          print(run([lines[0].replace(old, new), *lines[1:]]), end=" ")
+      print(run(lines, "other-20200101T000000Z.manifest"))
+      """#)
+    let reader = Self.reader.replacing("read-archive.py", with: "read-snapshot.py")
+    let run = try t.shell(
+      "mkdir t; echo 1 >t/a; $BP backup -q --to set t; python3 craft.py '\(reader)' set/*.manifest")
+    #expect(run.text == "0\n" + String(repeating: "4 ", count: 16) + "4\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("has at most a hundred lines")
   func length() throws {
     #expect(
