@@ -45,7 +45,7 @@ package struct BackupOutset: Sendable {
     if let last, !options.allowsEmpty { try Self.compare(sources, with: last) }
     var base = options.isFull ? nil : last
     if let snapshot = base {
-      if snapshot.header.increment + 1 >= max(1, options.fullEvery) {
+      if snapshot.header.increment + 1 >= min(max(1, options.fullEvery), SnapshotLine.limit - 1) {
         base = nil
       } else if let fault = content.faults(of: snapshot).first {
         base = nil
@@ -65,8 +65,14 @@ package struct BackupOutset: Sendable {
     }
     self.remarks = remarks
     let started = options.now()
+    let sequence = last.map { $0.header.sequence + 1 } ?? 1
+    if let last, sequence >= SnapshotLine.limit {
+      throw BatchError(
+        .malformed, "the sequence number of this snapshot leaves none for a later one",
+        path: set.path(last.name.manifest), remedy: "remove this manifest if its snapshot is not needed")
+    }
     header = SnapshotHeader(
-      name: Self.freeName(set, content, from: started.seconds), sequence: (last?.header.sequence ?? 0) + 1,
+      name: Self.freeName(set, content, from: started.seconds), sequence: sequence,
       started: started, increment: base.map { $0.header.increment + 1 } ?? 0)
     let fileTime = options.fileClock()
     plan = BackupPlan(

@@ -46,6 +46,7 @@ package final class BackupRun: Sendable {
   package let lock: SetLock
   private let manifest: OutputFile
   private let outset: BackupOutset
+  private let run: RunContext
 
   /// Takes the lock of the set, looks at what is there, and opens the files.
   ///
@@ -59,6 +60,7 @@ package final class BackupRun: Sendable {
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.set = set
+    self.run = run
     try FolderMaker.make(set.directory)
     lock = try set.lockForWriting(options.patience, in: run)
     set.removeStaleFiles()
@@ -93,7 +95,7 @@ package final class BackupRun: Sendable {
       try manifest.finish()
     } catch {
       // Without its manifest it is no part of a snapshot; the manifest is there when only its folder could not be synced.
-      if !exists(header.name.manifest) { _ = set.path(header.name.archive).withCString { unlink($0) } }
+      if !exists(header.name.manifest) { try? SetFolder(set, in: run).remove(header.name.archive) }
       throw error
     }
     try lock.note([])

@@ -3,10 +3,10 @@ import Glibc
 
 /// A snapshot that is there: its manifest has its name.
 package struct Snapshot: Sendable, Hashable {
+  /// That of the file of the manifest.
+  package let name: SnapshotName
   package let header: SnapshotHeader
   package let footer: SnapshotFooter
-
-  package var name: SnapshotName { header.name }
 }
 
 /// The snapshots of one name in a folder.
@@ -113,10 +113,16 @@ package struct BackupSet: Sendable {
   package func content(in run: RunContext) throws(BatchError) -> Content {
     var content = Content()
     for file in try Self.files(in: directory) {
-      if SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) != nil {
+      if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) {
         do throws(BatchError) {
           let (header, footer) = try SnapshotReader.facts(path(file), in: run)
-          content.snapshots.append(Snapshot(header: header, footer: footer))
+          // Files are found and removed by names that are made of this one.
+          guard header.name == name else {
+            throw BatchError(
+              .malformed, "the backup manifest is that of another set or snapshot than its file name says",
+              path: path(file))
+          }
+          content.snapshots.append(Snapshot(name: name, header: header, footer: footer))
         } catch {
           try run.cancellation.check()
           content.damaged.append(error)
@@ -147,14 +153,12 @@ package struct BackupSet: Sendable {
     guard content.damaged.isEmpty else { return lock }
     let needed = content.snapshots.reduce(into: Set<String>()) { $0.formUnion($1.footer.needs.keys) }
       .union(content.snapshots.map(\.name.stamp))
+    let folder = try SetFolder(self, in: run)
     for file in pending {
       guard let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix),
         !needed.contains(name.stamp)
       else { continue }
-      guard path(file).withCString({ unlink($0) }) == 0 || errno == ENOENT else {
-        throw BatchError.syscall("remove the archive of an interrupted run", errno: errno, path: path(file))
-          .recoded(.unwritable)
-      }
+      try folder.remove(name.archive)
     }
     try lock.note([])
     return lock

@@ -29,10 +29,14 @@ package struct DrillState: Sendable {
       let members = try SnapshotLine(Array(line))
       switch members.text("type") {
       case "drill":
-        if let source = members.path("source"), let path = members.path("path") {
+        if let source = try members.path("source"), let path = try members.path("path") {
           last = Place(source: source, path: path)
         }
-      case "suspect": if let archive = members.text("archive") { suspects.insert(archive) }
+      case "suspect":
+        guard let archive = members.text("archive"), LocalTime.seconds(ofStamp: archive.utf8) != nil else {
+          throw SnapshotLine.malformed("archive")
+        }
+        suspects.insert(archive)
       default: throw SnapshotLine.malformed
       }
     }

@@ -59,35 +59,33 @@ package struct Prune: Sendable {
 
   /// Removes the manifests, and then the archives; at any moment the snapshots whose manifests are there are whole.
   ///
+  /// All manifests are read first: what the others need decides which archives go.
+  ///
   /// - Parameter lock: for writing, and taken; nobody may be reading while archives go.
-  /// - Throws: `locked` while somebody reads, `unwritable` when something cannot be removed.
+  /// - Throws: `malformed` when a manifest is damaged; then nothing is removed. `locked` while somebody reads,
+  ///   `unwritable` when something cannot be removed.
   package func remove(
     _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
     guard !removed.isEmpty else { return }
+    for decision in decisions {
+      do throws(BatchError) {
+        try SnapshotReader.check(set.path(decision.snapshot.name.manifest), in: run)
+      } catch {
+        try run.cancellation.check()
+        throw BackupSet.nothingIsRemoved(because: error)
+      }
+    }
+    let folder = try SetFolder(set, in: run)
     try lock.take(.removing, patience, run.cancellation)
     defer { lock.release(.removing) }
     try lock.note(archives.map(\.archive))
     // The oldest first, so that what is left after an interruption are the newest ones.
-    try unlink(removed.reversed().map(\.name.manifest), isSynced: isSynced)
-    try unlink(archives.map(\.archive), isSynced: isSynced)
+    for snapshot in removed.reversed() { try folder.remove(snapshot.name.manifest) }
+    if isSynced { try folder.sync() }
+    for archive in archives { try folder.remove(archive.archive) }
+    if isSynced { try folder.sync() }
     try lock.note([])
-  }
-
-  private func unlink(_ files: [PathBytes], isSynced: Bool) throws(BatchError) {
-    for file in files {
-      let path = set.path(file)
-      guard path.withCString({ Glibc.unlink($0) }) == 0 || errno == ENOENT else {
-        throw BatchError.syscall("remove", errno: errno, path: path).recoded(.unwritable)
-      }
-    }
-    guard isSynced else { return }
-    let folder = set.directory.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-    guard folder >= 0 else { throw .syscall("open the folder", errno: errno, path: set.directory) }
-    defer { close(folder) }
-    guard fsync(folder) == 0 || errno == EINVAL else {
-      throw BatchError.syscall("sync the folder", errno: errno, path: set.directory).recoded(.unwritable)
-    }
   }
 }
 
@@ -107,12 +105,14 @@ extension BackupSet {
   /// - Throws: `malformed` when a manifest is not valid: what it needs is not known.
   package func prunable(in run: RunContext) throws(BatchError) -> Content {
     let content = try content(in: run)
-    if let damaged = content.damaged.first {
-      throw BatchError(
-        damaged.code, "nothing is removed while a manifest is not valid: \(damaged.message)",
-        path: damaged.path,
-        errno: damaged.errno, remedy: "remove this manifest if its snapshot is not needed")
-    }
+    if let damaged = content.damaged.first { throw Self.nothingIsRemoved(because: damaged) }
     return content
+  }
+
+  fileprivate static func nothingIsRemoved(because damaged: BatchError) -> BatchError {
+    BatchError(
+      damaged.code, "nothing is removed while a manifest is not valid: \(damaged.message)",
+      path: damaged.path,
+      errno: damaged.errno, remedy: "remove this manifest if its snapshot is not needed")
   }
 }

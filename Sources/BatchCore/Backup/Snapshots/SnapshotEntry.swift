@@ -150,26 +150,26 @@ extension SnapshotEntry {
 
   /// - Throws: `malformed` for what is no row.
   init(_ line: SnapshotLine) throws(BatchError) {
-    guard let kind = line.text("type").flatMap(Kind.init(rawValue:)), let path = line.path("path"),
+    guard let kind = line.text("type").flatMap(Kind.init(rawValue:)), let path = try line.path("path"),
       let modified = line.time("mtime"), let changed = line.time("ctime"), let archive = line.text("archive")
     else { throw SnapshotLine.malformed }
     self.kind = kind
     self.path = path
-    size = try line.number("size")
+    // Both are what a file system says: some make inodes of all 64 bits, and a file of holes may have any size.
+    size = try line.number("size", below: .max)
+    inode = try line.number("inode", below: .max)
     self.modified = modified
     statusChanged = changed
-    inode = try line.number("inode")
     linkCount = try line.number("links")
-    mode = UInt32(truncatingIfNeeded: try line.number("mode")) & 0o7777
-    owner = UInt32(truncatingIfNeeded: try line.number("uid"))
-    group = UInt32(truncatingIfNeeded: try line.number("gid"))
-    linkTarget = line.path("target")
-    firstName = line.path("first_name")
+    mode = UInt32(try line.number("mode", below: 0o10000))
+    owner = UInt32(try line.number("uid", below: 1 << 32))
+    group = UInt32(try line.number("gid", below: 1 << 32))
+    linkTarget = try line.path("target")
+    firstName = try line.path("first_name")
     digest = line.text("sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
     self.archive = archive
     isUnsettled = line.isTrue("unsettled")
-    guard !path.isEmpty, !path.containsNUL, LocalTime.seconds(ofStamp: archive.utf8) != nil,
-      kind == .file || digest == nil
+    guard !path.isEmpty, LocalTime.seconds(ofStamp: archive.utf8) != nil, kind == .file || digest == nil
     else { throw SnapshotLine.malformed }
   }
 }

@@ -34,13 +34,19 @@ package struct SnapshotHeader: Sendable, Hashable {
 
   /// - Throws: `malformed` for another line, `unsupported` for a later schema.
   init(_ line: SnapshotLine) throws(BatchError) {
-    guard line.text("type") == "snapshot", let set = line.path("set"), let stamp = line.text("id"),
-      let seconds = LocalTime.seconds(ofStamp: stamp.utf8), let started = line.time("started")
+    guard line.text("type") == "snapshot", let set = try line.path("set"), let stamp = line.text("id"),
+      LocalTime.seconds(ofStamp: stamp.utf8) != nil, let started = line.time("started"),
+      started.seconds.magnitude < SnapshotLine.limit
     else { throw SnapshotLine.malformed }
     guard try line.number("schema") == Self.schema else {
       throw BatchError(.unsupported, "a later version of this program wrote the backup manifest")
     }
-    name = SnapshotName(set: set, seconds: seconds)
+    do throws(BatchError) {
+      try SnapshotName.check(set)
+    } catch {
+      throw SnapshotLine.malformed("set")
+    }
+    name = SnapshotName(set: set, stamp: stamp)
     sequence = try line.number("sequence")
     self.started = started
     increment = try line.number("increment")
@@ -76,7 +82,7 @@ package struct SnapshotSource: Sendable, Hashable {
   }
 
   init(_ line: SnapshotLine) throws(BatchError) {
-    guard let path = line.path("path"), let fileSystem = line.text("file_system") else {
+    guard let path = try line.path("path"), let fileSystem = line.text("file_system") else {
       throw SnapshotLine.malformed
     }
     self.path = path
@@ -96,6 +102,11 @@ package struct SnapshotFooter: Sendable, Hashable {
   package struct Need: Sendable, Hashable {
     package var files: UInt64 = 0
     package var bytes: UInt64 = 0
+
+    mutating func add(files: UInt64, bytes: UInt64) {
+      self.files.addWithinRange(files)
+      self.bytes.addWithinRange(bytes)
+    }
   }
 
   package var sources: [SnapshotSource] = []
@@ -147,12 +158,14 @@ package struct SnapshotFooter: Sendable, Hashable {
     switch line.text("type") {
     case "total": sources.append(try SnapshotSource(line))
     case "needs":
-      guard let stamp = line.text("archive") else { throw SnapshotLine.malformed }
-      needs[stamp] = Need(files: try line.number("files"), bytes: try line.number("bytes"))
+      guard let stamp = line.text("archive"), LocalTime.seconds(ofStamp: stamp.utf8) != nil else {
+        throw SnapshotLine.malformed("archive")
+      }
+      needs[stamp] = Need(files: try line.number("files"), bytes: try line.number("bytes", below: .max))
     case "end":
       rows = try line.number("rows")
       files = try line.number("files")
-      bytes = try line.number("bytes")
+      bytes = try line.number("bytes", below: .max)
       archiveSize = try line.number("archive_size")
       index = line.text("index_sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
       isVerified = line.isTrue("verified")
@@ -163,5 +176,12 @@ package struct SnapshotFooter: Sendable, Hashable {
     default: throw SnapshotLine.malformed
     }
     return nil
+  }
+}
+
+extension UInt64 {
+  /// Adds, and stays at the largest number when the sum is above it: a few files of holes can have more bytes than that.
+  mutating func addWithinRange(_ other: UInt64) {
+    self += Swift.min(other, .max - self)
   }
 }

@@ -69,17 +69,32 @@ struct SnapshotLine {
     bytes(key).flatMap { String(validating: $0, as: UTF8.self) }
   }
 
-  /// The bytes of a name, which is in base64 under another key when it is not UTF-8.
-  func path(_ key: String) -> PathBytes? {
-    if let bytes = bytes(key) { return PathBytes(bytes) }
-    return bytes("\(key)_b64").flatMap { Data(base64Encoded: Data($0)) }.map { PathBytes($0) }
+  /// The bytes of a name, which is in base64 under another key when it is not UTF-8; nil where neither key is there.
+  ///
+  /// - Throws: `malformed` for a value that cannot be a name: no text, no base64, or a NUL in it.
+  func path(_ key: String) throws(BatchError) -> PathBytes? {
+    let path: PathBytes?
+    if member(key) != nil {
+      path = bytes(key).map { PathBytes($0) }
+    } else if member("\(key)_b64") != nil {
+      path = bytes("\(key)_b64").flatMap { Data(base64Encoded: Data($0)) }.map { PathBytes($0) }
+    } else {
+      return nil
+    }
+    guard let path, !path.containsNUL else { throw Self.malformed(key) }
+    return path
   }
 
-  /// - Throws: `malformed` when it is missing, or no number of 64 bits.
-  func number(_ key: String) throws(BatchError) -> UInt64 {
-    guard case .word(let range) = member(key), let value = Self.value(of: line[range]) else {
-      throw Self.malformed
-    }
+  /// Numbers that count something are below this one, so that they can be added up, and read by programs that have
+  /// floating point alone.
+  static let limit: UInt64 = 1 << 53
+
+  /// - Parameter limit: what the number has to be below; ``UInt64/max`` for any of 64 bits.
+  /// - Throws: `malformed` when it is missing, no whole number, or too large.
+  func number(_ key: String, below limit: UInt64 = limit) throws(BatchError) -> UInt64 {
+    guard case .word(let range) = member(key), let value = DecimalDigits.value(of: line[range]),
+      value < limit || limit == .max
+    else { throw Self.malformed(key) }
     return value
   }
 
@@ -92,8 +107,8 @@ struct SnapshotLine {
     let isNegative = text.first == UInt8(ascii: "-")
     let unsigned = isNegative ? text.dropFirst() : text[...]
     guard let dot = unsigned.firstIndex(of: UInt8(ascii: ".")), unsigned.endIndex - dot == 10,
-      let whole = Self.value(of: unsigned[..<dot]).flatMap(Int64.init(exactly:)),
-      let fraction = Self.value(of: unsigned[(dot + 1)...])
+      let whole = DecimalDigits.value(of: unsigned[..<dot]).flatMap(Int64.init(exactly:)),
+      let fraction = DecimalDigits.value(of: unsigned[(dot + 1)...])
     else { return nil }
     let nanoseconds = Int32(truncatingIfNeeded: fraction)
     guard isNegative else { return FileStatus.Time(seconds: whole, nanoseconds: nanoseconds) }
@@ -102,20 +117,13 @@ struct SnapshotLine {
       : FileStatus.Time(seconds: -whole - 1, nanoseconds: 1_000_000_000 - nanoseconds)
   }
 
-  private static func value(of digits: ArraySlice<UInt8>) -> UInt64? {
-    guard !digits.isEmpty else { return nil }
-    var value: UInt64 = 0
-    for byte in digits {
-      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-      let (product, isTooLarge) = value.multipliedReportingOverflow(by: 10)
-      let (sum, isLargerStill) = product.addingReportingOverflow(UInt64(byte - UInt8(ascii: "0")))
-      guard !isTooLarge, !isLargerStill else { return nil }
-      value = sum
-    }
-    return value
-  }
-
   static var malformed: BatchError {
     BatchError(.malformed, "the backup manifest has a row that is not valid")
+  }
+
+  /// - Parameter key: of the member whose value is not possible.
+  static func malformed(_ key: String) -> BatchError {
+    BatchError(
+      .malformed, "the backup manifest has a row that is not valid: \"\(key)\" is missing or not possible")
   }
 }

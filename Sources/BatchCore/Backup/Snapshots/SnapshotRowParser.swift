@@ -20,8 +20,9 @@ struct SnapshotRowParser {
       let modified = line.time(),
       line.skip(",\"ctime\":\""), let changed = line.time(), line.skip(",\"inode\":"),
       let inode = line.number(), line.skip(",\"links\":"), let links = line.number(),
-      line.skip(",\"mode\":"), let mode = line.number(), line.skip(",\"uid\":"), let owner = line.number(),
-      line.skip(",\"gid\":"), let group = line.number()
+      links < SnapshotLine.limit, line.skip(",\"mode\":"), let mode = line.number(), mode < 0o10000,
+      line.skip(",\"uid\":"), let owner = line.number().flatMap(UInt32.init(exactly:)),
+      line.skip(",\"gid\":"), let group = line.number().flatMap(UInt32.init(exactly:))
     else { return nil }
     var target: PathBytes?
     if line.skip(",\"target\":\"") {
@@ -42,13 +43,13 @@ struct SnapshotRowParser {
     let isUnsettled = line.skip(",\"unsettled\":true")
     guard line.skip("}"), line.isAtEnd, kind == .file || digest == nil else { return nil }
     var entry = SnapshotEntry(kind: kind, path: PathBytes(path), archive: archive)
-    guard !entry.path.containsNUL else { return nil }
+    guard !entry.path.containsNUL, target?.containsNUL != true, firstName?.containsNUL != true else {
+      return nil
+    }
     entry.size = size
     (entry.modified, entry.statusChanged) = (modified, changed)
     (entry.inode, entry.linkCount) = (inode, links)
-    entry.mode = UInt32(truncatingIfNeeded: mode) & 0o7777
-    entry.owner = UInt32(truncatingIfNeeded: owner)
-    entry.group = UInt32(truncatingIfNeeded: group)
+    (entry.mode, entry.owner, entry.group) = (UInt32(mode), owner, group)
     (entry.linkTarget, entry.firstName) = (target, firstName)
     (entry.digest, entry.isUnsettled) = (digest, isUnsettled)
     return entry

@@ -36,9 +36,8 @@ final class SnapshotWriter {
     buffer += kept.lines
     footer.rows += UInt64(kept.count)
     for (archive, need) in kept.needs {
-      footer.needs[archive, default: .init()].files += need.files
-      footer.needs[archive, default: .init()].bytes += need.bytes
-      footer.bytes += need.bytes
+      footer.needs[archive, default: .init()].add(files: need.files, bytes: need.bytes)
+      footer.bytes.addWithinRange(need.bytes)
     }
     footer.files += kept.files
     if !footer.sources.isEmpty { footer.sources[footer.sources.count - 1].files += kept.files }
@@ -50,9 +49,8 @@ final class SnapshotWriter {
     let isFile = kind != .directory
     // A further name of a file has no bytes of its own.
     let bytes = isRepeated ? 0 : size
-    footer.needs[archive, default: .init()].files += isFile ? 1 : 0
-    footer.needs[archive, default: .init()].bytes += bytes
-    footer.bytes += bytes
+    footer.needs[archive, default: .init()].add(files: isFile ? 1 : 0, bytes: bytes)
+    footer.bytes.addWithinRange(bytes)
     guard isFile else { return }
     footer.files += 1
     if !footer.sources.isEmpty { footer.sources[footer.sources.count - 1].files += 1 }
@@ -108,7 +106,6 @@ package struct KeptRows: Sendable {
       place = needs.count
       needs.append((entry.archive, SnapshotFooter.Need()))
     }
-    needs[place].need.files += isFile ? 1 : 0
-    needs[place].need.bytes += entry.firstName == nil ? entry.size : 0
+    needs[place].need.add(files: isFile ? 1 : 0, bytes: entry.firstName == nil ? entry.size : 0)
   }
 }
