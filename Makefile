@@ -7,13 +7,16 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 DESTDIR ?=
 ARGS ?=
+# Of make fuzz.
+SECONDS ?= 60
+TARGET ?= SnapshotManifest ArchiveIndex ArchiveEnds
 
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
 CAMPAIGNS := ^(EndToEndTests\.(ArchiveConcurrency|ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Package|Retention|SampleProgram)|BatchCoreTests\.BackupDays)Tests/
-SWIFT_SOURCES := Package.swift Sources Tests samples
+SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 
-.PHONY: help demo release test campaign faults tsan lint format docs bench install uninstall deb dist test-packages clean
+.PHONY: help demo release test campaign faults tsan asan fuzz lint format docs bench install uninstall deb dist test-packages clean
 
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
@@ -21,6 +24,8 @@ help:
 	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some)'
 	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
 	@echo 'make tsan     the library tests under the thread sanitizer'
+	@echo 'make asan     the library tests under the address sanitizer'
+	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for what reads bytes from outside'
 	@echo 'make lint     style of every Swift file; make format mends it'
 	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
 	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -58,6 +63,25 @@ tsan:
 	@scripts/bootstrap.sh build test
 	TSAN_OPTIONS="suppressions=$(CURDIR)/.tsan-suppressions" swift test --sanitize=thread \
 	  --scratch-path .build/tsan --disable-xctest --no-parallel --filter 'BatchCoreTests|BatchEngineTests'
+
+# Leaks are not looked for: OpenSSL and Foundation keep what they make once.
+asan:
+	@scripts/bootstrap.sh build test
+	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build/asan --disable-xctest --no-parallel \
+	  --filter 'BatchCoreTests|BatchEngineTests' $(ARGS)
+
+# Without --disable-dead-strip the linker parts the counters from the code, and the fuzzer sees no coverage. What it finds to keep
+# stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found.
+fuzz:
+	@scripts/bootstrap.sh build
+	swift build --package-path Fuzzing --scratch-path "$(CURDIR)/.build/fuzz" -c debug --sanitize=fuzzer --sanitize=address --disable-dead-strip \
+	  -Xswiftc -sanitize-coverage=edge,trace-cmp,inline-8bit-counters,pc-table
+	for target in $(TARGET); do \
+	  mkdir -p .build/fuzz/corpus/$$target .build/fuzz/found; \
+	  echo "fuzz: $$target"; \
+	  ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/debug/$$target -max_total_time=$(SECONDS) -max_len=16384 -timeout=10 \
+	    -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- .build/fuzz/corpus/$$target Tests/Golden; \
+	done
 
 lint:
 	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)

@@ -1,0 +1,31 @@
+@testable import BatchCore
+@testable import BatchEngine
+
+/// The index of an archive: as it is stored, with its digest made right, or a page of it as it is after decompression.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzArchiveIndex(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+  guard count > 1 else { return 0 }
+  let input = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))
+  if start[0].isMultiple(of: 2) {
+    guard let page = MemberPage(input) else { return 0 }
+    for index in 0..<page.count {
+      _ = page.row(index)
+      _ = page.path(index)
+    }
+    return 0
+  }
+  guard let stream = try? DigestStream(.sha256), let digest = try? digest(input, stream) else { return 0 }
+  let size: UInt64 = 1 << 20
+  guard
+    let index = try? StoredIndex.read(
+      IndexExtent(input + digest.bytes), checks: false, size: size, memory: 64 << 20)
+  else { return 0 }
+  // What is taken stays within the archive.
+  for frame in index.frames { precondition(frame.compressed.upperBound <= size) }
+  return 0
+}
+
+private func digest(_ bytes: [UInt8], _ stream: DigestStream) throws(BatchError) -> Digest {
+  try withBytes(of: bytes) { (raw) throws(BatchError) in try stream.update(raw) }
+  return try stream.finish()
+}
