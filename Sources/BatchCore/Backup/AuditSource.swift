@@ -29,6 +29,7 @@ package struct AuditSource: BatchSource {
   private var sizes: Set<UInt64> = []
   private var hasUnknownSizes = false
   private var algorithms: [DigestAlgorithm] = []
+  private var groups = LinkGroups()
 
   /// What a record is written in; nil for a backup manifest.
   package let form: AuditForm?
@@ -81,14 +82,16 @@ package struct AuditSource: BatchSource {
 
   private mutating func nextRecord() throws(BatchError) -> AuditItem? {
     switch records {
-    case .entries: return rest.popFirst().map { .record(RecordedPath($0), others: []) }
+    case .entries:
+      guard let entry = rest.popFirst() else { return nil }
+      return .record(record(of: entry), others: [])
     case .snapshot(let reader):
       while let item = try reader.next() {
         guard case .entry(let entry, _) = item else { continue }
         note(
           entry.path, isDirectory: entry.kind == .directory, entry.kind == .file ? entry.size : nil,
           [entry.digest].compactMap { $0 })
-        return .record(RecordedPath(entry), others: [])
+        return .record(record(of: entry), others: [])
       }
       return nil
     case .manifest(let manifest):
@@ -111,6 +114,13 @@ package struct AuditSource: BatchSource {
       }
       return nil
     }
+  }
+
+  /// With the name that came first of those of its file, which need not be the one that has the content in the archive.
+  private mutating func record(of entry: SnapshotEntry) -> RecordedPath {
+    var record = RecordedPath(entry)
+    record.firstName = LinkGroups.mayBelong(entry) ? groups.first(of: entry) : nil
+    return record
   }
 
   private mutating func note(_ path: PathBytes, isDirectory: Bool, _ size: UInt64?, _ digests: [Digest]) {
@@ -148,7 +158,6 @@ extension RecordedPath {
     owner = Owner(number: entry.owner)
     group = Owner(number: entry.group)
     linkTarget = entry.linkTarget
-    firstName = entry.firstName
     digest = entry.digest
   }
 

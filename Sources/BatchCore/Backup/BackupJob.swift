@@ -15,10 +15,10 @@ package struct BackupPlan: Sendable {
 
   var stamp: String { header.name.stamp }
 
-  /// Whether a row is not taken over although the file has not changed: names of it may have been left out before, and
-  /// an archive holds all names of a file or none.
+  /// Whether a row is not taken over although the file has not changed: names of it may have been left out before, or be
+  /// those of another row that is not known, and an archive holds all names of a file or none.
   func isDoubtful(_ entry: SnapshotEntry) -> Bool {
-    hasOtherSelection && entry.linkCount > 1 && entry.kind == .file
+    entry.linkCount > 1 && entry.kind == .file && (hasOtherSelection || entry.linkGroup == nil)
   }
 }
 

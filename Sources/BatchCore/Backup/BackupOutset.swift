@@ -12,8 +12,9 @@ package struct BackupOutset: Sendable {
   /// What made this snapshot a full one, or is odd about the set.
   package let remarks: [BatchError]
   let plan: BackupPlan
+  private let set: BackupSet
   private let sources: [SnapshotSource]
-  private let previous: PathBytes?
+  private let previous: Snapshot?
 
   /// What a backup would do now; the set may be changed meanwhile, and need not be there.
   ///
@@ -81,7 +82,8 @@ package struct BackupOutset: Sendable {
       selection: options.selection,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything)
-    previous = base.map { set.path($0.name.manifest) }
+    previous = base
+    self.set = set
   }
 
   /// The paths of the sources, from the root.
@@ -92,9 +94,17 @@ package struct BackupOutset: Sendable {
     var walk = walk
     // Of a tree that has hardly changed the walk is most of the work.
     if previous != nil { walk.readAheadThreshold = .zero }
+    guard let previous else {
+      return try BackupSource(
+        run.tree(paths, options: walk), sources: sources, plan: plan, previous: nil, former: FormerLinks())
+    }
+    let manifest = set.path(previous.name.manifest)
+    let former =
+      previous.footer.linked == 0 || plan.hasOtherSelection
+      ? FormerLinks() : try FormerLinks(in: manifest, of: sources, walk, in: run)
     return try BackupSource(
       run.tree(paths, options: walk), sources: sources, plan: plan,
-      previous: previous.map { (path) throws(BatchError) in try SnapshotReader(path, in: run) })
+      previous: SnapshotReader(manifest, in: run), former: former)
   }
 
   /// The first second from a moment on whose name nothing has: the clock may have been set back.

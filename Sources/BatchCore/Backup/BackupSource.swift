@@ -29,11 +29,18 @@ package struct BackupSource: BatchSource {
   private var held: [BackupItem] = []
   private var isAtEnd = false
   private let digests: DigestStream
+  private let former: FormerLinks
+  /// Of files with several names, in the order of their first ones.
+  private var linkGroups: [FileIdentity: UInt64] = [:]
 
-  /// - Parameter tree: of a walk over the sources that takes everything.
-  init(_ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?)
-    throws(BatchError)
-  {
+  /// - Parameters:
+  ///   - tree: of a walk over the sources that takes everything.
+  ///   - former: what of the snapshot before is not taken over although it has not changed.
+  init(
+    _ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?,
+    former: FormerLinks
+  ) throws(BatchError) {
+    self.former = former
     digests = try DigestStream(.sha256)
     archive = try ArchiveSource(tree, options: plan.archive)
     self.sources = sources
@@ -69,8 +76,9 @@ package struct BackupSource: BatchSource {
     }
     let path = MemberNaming.name(of: record.path)
     if let (entry, line) = try previous?.find(path.bytes, isFolder: record.status.kind == .directory),
-      entry.isUnchanged(record.status), !plan.isDoubtful(entry)
+      entry.isUnchanged(record.status), !plan.isDoubtful(entry), !former.isBroken(entry)
     {
+      let (entry, line) = kept(entry, line, record.status)
       guard plan.readsEverything, entry.digest != nil else {
         keep(entry, line)
         return
@@ -93,6 +101,28 @@ package struct BackupSource: BatchSource {
     yield(record, walked, path, before: nil)
   }
 
+  /// A row of the snapshot before with the group that its file has in this one.
+  private mutating func kept(
+    _ entry: SnapshotEntry, _ line: [UInt8], _ status: FileStatus
+  ) -> (SnapshotEntry, line: [UInt8]) {
+    guard let group = linkGroup(of: status) else { return (entry, line) }
+    var entry = entry
+    entry.linkGroup = group
+    var line = [UInt8]()
+    entry.appendLine(to: &line)
+    line.removeLast()
+    return (entry, line)
+  }
+
+  /// Nil for a file that has one name, and for what is no file.
+  private mutating func linkGroup(of status: FileStatus) -> UInt64? {
+    guard status.kind == .regular, status.linkCount > 1 else { return nil }
+    if let known = linkGroups[status.identity] { return known }
+    let group = UInt64(linkGroups.count + 1)
+    linkGroups[status.identity] = group
+    return group
+  }
+
   private mutating func keep(_ entry: SnapshotEntry, _ line: [UInt8]) {
     kept.append(entry, line: line)
     if kept.count >= Self.mostKept { yieldKept() }
@@ -104,6 +134,7 @@ package struct BackupSource: BatchSource {
   ) {
     let item = archive.item(for: walked)
     var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
+    entry.linkGroup = linkGroup(of: record.status)
     entry.isUnsettled = record.status.statusChanged.isLater(than: plan.settled)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
     if let before {

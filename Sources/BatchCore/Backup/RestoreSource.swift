@@ -14,11 +14,30 @@ package struct RestoreSource: BatchSource {
   /// How many members of the archive are still to come.
   private var missing = 0
   private var archive: PathBytes = ""
+  /// Further names of files, which come when all files are there.
+  private var links: ArraySlice<Link>
+
+  private struct Link {
+    let place: RelativePath
+    let first: RelativePath
+
+    var item: ExtractionItem {
+      var order = ExtractionOrder(
+        entry: ArchiveEntry(
+          path: PathBytes(place.bytes), kind: .hardLink, linkTarget: PathBytes(first.bytes)),
+        place: place)
+      order.linkPlace = first
+      return ExtractionItem(step: .member(order, []))
+    }
+  }
 
   /// - Parameters:
   ///   - globs: patterns as of ``MemberSelection``; none means all.
   ///   - comparesDigests: whether each file has to have the SHA-256 that the manifest has of it; other files are not made.
   ///   - chooses: chooses among the rows of the manifest that the patterns take.
+  ///
+  /// Which names belong to one file is what the manifest says: its content comes from the archive once, under whatever name that
+  /// has it, and goes to the first of the chosen names; the others become links to that.
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
     _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], options: ExtractionOptions,
@@ -33,6 +52,8 @@ package struct RestoreSource: BatchSource {
     try SnapshotReader.check(manifest, in: run)
     let reader = try SnapshotReader(manifest, in: run)
     var names: [String: MemberNames] = [:]
+    var groups = LinkGroups()
+    var links = [Link]()
     while let item = try reader.next() {
       try run.cancellation.check()
       guard case .entry(let entry, _) = item, let place = try? RelativePath(entry.path) else { continue }
@@ -43,11 +64,24 @@ package struct RestoreSource: BatchSource {
       }
       guard chooses(entry) else { continue }
       let digest = comparesDigests ? entry.digest : nil
-      // A further name needs the one that has the content.
-      let first = entry.firstName.flatMap { try? RelativePath($0) }
-      names[entry.archive, default: MemberNames()].insert(place.bytes, digest)
-      if let first { names[entry.archive, default: MemberNames()].insert(first.bytes, digest) }
+      do throws(BatchError) {
+        guard LinkGroups.mayBelong(entry) else {
+          try names[entry.archive, default: MemberNames()].insert(place.bytes, digest)
+          continue
+        }
+        if let first = groups.first(of: entry) {
+          if first != entry.path { links.append(Link(place: place, first: try RelativePath(first))) }
+        } else {
+          let member =
+            try entry.firstName.map { (name) throws(BatchError) in try RelativePath(name) } ?? place
+          try names[entry.archive, default: MemberNames()].insert(member.bytes, digest, as: place)
+        }
+      } catch {
+        throw error.at(manifest)
+      }
     }
+    self.links = links[...]
+    doubtfulLinks = groups.doubtful
     unmatched = globs.indices.filter { !matched.contains($0) }.map { globs[$0] }
     parts =
       names.sorted { $0.key < $1.key }.map { stamp, names in
@@ -57,6 +91,9 @@ package struct RestoreSource: BatchSource {
 
   /// Patterns that no row matched.
   package let unmatched: [PathBytes]
+
+  /// How many files may have been further names of others, which manifests of version 0.2.0 do not always tell.
+  package let doubtfulLinks: Int
 
   /// The archives that are read.
   package var archives: [PathBytes] { parts.map(\.archive) }
@@ -77,7 +114,7 @@ package struct RestoreSource: BatchSource {
           return ExtractionItem(step: .problem(BatchError(.malformed, text, path: archive)))
         }
       }
-      guard let part = parts.popFirst() else { return nil }
+      guard let part = parts.popFirst() else { return links.popFirst().map { $0.item } }
       archive = part.archive
       missing = part.names.count
       do throws(BatchError) {

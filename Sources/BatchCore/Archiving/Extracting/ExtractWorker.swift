@@ -206,7 +206,7 @@ package final class ExtractWorker: BatchWorker {
       choices = choices.dropFirst()
       guard let found else {
         let error = BatchError(.malformed, "lost: the archive is damaged here", path: member.path)
-        return lose(choice, error, into: &output)
+        return lose(choice, of: plan, error, into: &output)
       }
       try make(found.entry, choice, of: plan, into: &output) { write throws(BatchError) in
         for (offset, bytes) in found.pieces {
@@ -226,6 +226,7 @@ package final class ExtractWorker: BatchWorker {
     case .superseded: return output.rows.append(.superseded(entry.path))
     case .make(let claimed): turn = claimed
     }
+    let selection = plan.selection(or: selection)
     var order: ExtractionOrder
     do throws(BatchError) {
       guard let found = try selection.order(for: entry, turn: turn) else {
@@ -251,9 +252,10 @@ package final class ExtractWorker: BatchWorker {
     var places: [RelativePath] = []
     var waiting: [ExtractionOrder] = []
     var count = 0
+    let selection = plan.selection(or: selection)
     for choice in choices {
       guard case .make(let turn) = choice.disposition else {
-        lose(choice, error.at(plan.members[choice.number].path), into: &output)
+        lose(choice, of: plan, error.at(plan.members[choice.number].path), into: &output)
         continue
       }
       count += 1
@@ -281,12 +283,14 @@ package final class ExtractWorker: BatchWorker {
   }
 
   /// The same as for other members that cannot be made, for one of which only the index is known.
-  private func lose(_ choice: SegmentPlan.Choice, _ error: BatchError, into output: inout Output) {
+  private func lose(
+    _ choice: SegmentPlan.Choice, of plan: SegmentPlan, _ error: BatchError, into output: inout Output
+  ) {
     switch choice.disposition {
     case .refused: output.rows.append(.failed(nil, error))
     case .superseded: output.rows.append(.skipped(.superseded))
     case .make(let turn):
-      guard let path = error.path, let place = selection.place(of: path) else {
+      guard let path = error.path, let place = plan.selection(or: selection).place(of: path) else {
         return output.rows.append(.failed(nil, error))
       }
       let order = ExtractionOrder(entry: ArchiveEntry(path: path, kind: .file), place: place, turn: turn)

@@ -23,4 +23,9 @@ struct SegmentPlan: Sendable {
   let choices: [Choice]
   /// What the contents have to be; nil where the archive alone says that.
   let names: MemberNames?
+
+  /// Where members go: those that are named may have other names there.
+  func selection(or all: MemberSelection) -> MemberSelection {
+    names.map { MemberSelection(names: $0) } ?? all
+  }
 }

@@ -94,7 +94,9 @@ package struct MemberSelection: Sendable {
   }
 
   /// The place of a member that was chosen; nil when nothing of its path is left.
-  func place(of path: RelativePath) -> RelativePath? { path.dropping(strip) }
+  func place(of path: RelativePath) -> RelativePath? {
+    names?.place(of: path.bytes) ?? path.dropping(strip)
+  }
 }
 
 /// Names of members, of which only hashes of 128 bits are kept, and the SHA-256 that their contents have to have. The keys
@@ -103,14 +105,27 @@ struct MemberNames: Sendable {
   /// Where the digests of names begin among all; negative for those that have none.
   private var places: [UInt128: Int32] = [:]
   private var digests: [UInt8] = []
+  /// Where members go that have another name there.
+  private var renamed: [UInt128: RelativePath] = [:]
 
   init() {}
 
   var count: Int { places.count }
 
-  /// - Parameter digest: of its content; nil where that is not compared.
-  mutating func insert(_ name: [UInt8], _ digest: Digest? = nil) {
+  /// - Parameters:
+  ///   - digest: of its content; nil where that is not compared.
+  ///   - place: where it goes, if not to its own name.
+  /// - Throws: `malformed` when the same name is to go elsewhere, too.
+  mutating func insert(
+    _ name: [UInt8], _ digest: Digest? = nil, as place: RelativePath? = nil
+  ) throws(BatchError) {
     let hash = Self.hash(of: name)
+    let place = place?.bytes == name ? nil : place
+    if places[hash] != nil, renamed[hash]?.bytes != place?.bytes {
+      throw BatchError(
+        .malformed, "the manifest has one member of the archive for two files", path: PathBytes(name))
+    }
+    if let place { renamed[hash] = place }
     guard let digest, places[hash] ?? -1 < 0,
       let place = Int32(exactly: digests.count / digest.algorithm.byteCount)
     else {
@@ -120,6 +135,9 @@ struct MemberNames: Sendable {
     places[hash] = place
     digests += digest.bytes
   }
+
+  /// Nil for a member that goes to its own name.
+  func place(of name: [UInt8]) -> RelativePath? { renamed.isEmpty ? nil : renamed[Self.hash(of: name)] }
 
   func contains(_ name: [UInt8]) -> Bool { places[Self.hash(of: name)] != nil }
 

@@ -26,6 +26,9 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var group: UInt32
   /// Of symbolic links.
   package var linkTarget: PathBytes?
+  /// The same number for all names of a file in one manifest, and for no other row; nil for a file that has one name, for
+  /// what is no file, and in manifests of earlier versions.
+  package var linkGroup: UInt64?
   /// The name under which the archive holds the content, where that is another one of the same file.
   package var firstName: PathBytes?
   /// SHA-256 of the content of files; nil for those whose holes are too large to be hashed.
@@ -105,6 +108,10 @@ extension SnapshotEntry {
       line.append(UInt8(ascii: ","))
       JSONText.append(bytes: linkTarget.bytes, key: "target", to: &line)
     }
+    if let linkGroup {
+      line.append(literal: ",\"link_group\":")
+      JSONText.append(linkGroup, to: &line)
+    }
     if let firstName {
       line.append(UInt8(ascii: ","))
       JSONText.append(bytes: firstName.bytes, key: "first_name", to: &line)
@@ -165,11 +172,13 @@ extension SnapshotEntry {
     owner = UInt32(try line.number("uid", below: 1 << 32))
     group = UInt32(try line.number("gid", below: 1 << 32))
     linkTarget = try line.path("target")
+    linkGroup = line.has("link_group") ? try line.number("link_group") : nil
     firstName = try line.path("first_name")
     digest = line.text("sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
     self.archive = archive
     isUnsettled = line.isTrue("unsettled")
-    guard !path.isEmpty, LocalTime.seconds(ofStamp: archive.utf8) != nil, kind == .file || digest == nil
+    guard !path.isEmpty, LocalTime.seconds(ofStamp: archive.utf8) != nil,
+      kind == .file || (digest == nil && linkGroup == nil)
     else { throw SnapshotLine.malformed }
   }
 }

@@ -115,6 +115,9 @@ package struct SnapshotFooter: Sendable, Hashable {
   package var rows: UInt64 = 0
   package var files: UInt64 = 0
   package var bytes: UInt64 = 0
+  /// How many rows are names of files with several names; nil in manifests of earlier versions, which do not tell which
+  /// names belong together.
+  package var linked: UInt64? = 0
   /// Of the archive of this snapshot, in bytes.
   package var archiveSize: UInt64 = 0
   /// The digest that the index of the archive of this snapshot has.
@@ -144,6 +147,7 @@ package struct SnapshotFooter: Sendable, Hashable {
     lines +=
       #"{"type":"end","rows":\#(rows),"files":\#(files),"bytes":\#(bytes),"archive_size":\#(archiveSize)"#
       .utf8
+    if let linked { lines += #","linked":\#(linked)"#.utf8 }
     if let index { lines += #","index_sha256":"\#(index.hex)""#.utf8 }
     lines +=
       #","verified":\#(isVerified),"selection":"\#(selection)","footer":\#(offset),"manifest_sha256":"\#(sha256.hex)"}"#
@@ -166,6 +170,7 @@ package struct SnapshotFooter: Sendable, Hashable {
       rows = try line.number("rows")
       files = try line.number("files")
       bytes = try line.number("bytes", below: .max)
+      linked = line.has("linked") ? try line.number("linked") : nil
       archiveSize = try line.number("archive_size")
       index = line.text("index_sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
       isVerified = line.isTrue("verified")

@@ -61,6 +61,8 @@ struct SnapshotLine {
     members.first { line[$0.key].elementsEqual(key.utf8) }?.value
   }
 
+  func has(_ key: String) -> Bool { member(key) != nil }
+
   func bytes(_ key: String) -> [UInt8]? {
     if case .text(let bytes) = member(key) { bytes } else { nil }
   }

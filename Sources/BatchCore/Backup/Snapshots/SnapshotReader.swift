@@ -46,11 +46,14 @@ final class SnapshotReader {
   }
 
   /// The next row; nil behind the last one, when the footer is complete.
-  func next() throws(BatchError) -> Item? {
+  ///
+  /// - Parameter ofLinks: whether rows may be passed over that are no files with several names.
+  func next(ofLinks: Bool = false) throws(BatchError) -> Item? {
     while !isAtEnd {
       guard try Self.fill(&line, &splitter, descriptor.raw, calls, path) else {
         throw BatchError(.malformed, "the backup manifest is cut short", path: path)
       }
+      if ofLinks, SnapshotRowParser.isWithoutLinks(line) { continue }
       if let entry = rows.entry(line) { return .entry(entry, line: line) }
       do throws(BatchError) {
         let members = try SnapshotLine(line)

@@ -13,6 +13,20 @@ struct SnapshotRowParser {
     line.withUnsafeBufferPointer { entry(Cursor(bytes: $0)) }
   }
 
+  /// Whether a line is surely that of no file with several names; the rest of it is not looked at.
+  static func isWithoutLinks(_ line: [UInt8]) -> Bool {
+    line.withUnsafeBufferPointer { bytes in
+      var line = Cursor(bytes: bytes)
+      guard let kind = kind(&line) else { return false }
+      if kind != .file { return true }
+      guard line.skip(",\"path\":\""), line.text() != nil, line.skip(",\"size\":"), line.number() != nil,
+        line.skip(",\"mtime\":\""), line.time() != nil, line.skip(",\"ctime\":\""), line.time() != nil,
+        line.skip(",\"inode\":"), line.number() != nil
+      else { return false }
+      return line.skip(",\"links\":1,")
+    }
+  }
+
   private mutating func entry(_ start: Cursor) -> SnapshotEntry? {
     var line = start
     guard let kind = Self.kind(&line), line.skip(",\"path\":\""), let path = line.text(), !path.isEmpty,
@@ -29,6 +43,11 @@ struct SnapshotRowParser {
       guard let text = line.text() else { return nil }
       target = PathBytes(text)
     }
+    var linkGroup: UInt64?
+    if line.skip(",\"link_group\":") {
+      guard let number = line.number(), number < SnapshotLine.limit else { return nil }
+      linkGroup = number
+    }
     var firstName: PathBytes?
     if line.skip(",\"first_name\":\"") {
       guard let text = line.text() else { return nil }
@@ -41,7 +60,9 @@ struct SnapshotRowParser {
     }
     guard line.skip(",\"archive\":\""), let stamp = line.text(), takes(stamp) else { return nil }
     let isUnsettled = line.skip(",\"unsettled\":true")
-    guard line.skip("}"), line.isAtEnd, kind == .file || digest == nil else { return nil }
+    guard line.skip("}"), line.isAtEnd, kind == .file || (digest == nil && linkGroup == nil) else {
+      return nil
+    }
     var entry = SnapshotEntry(kind: kind, path: PathBytes(path), archive: archive)
     guard !entry.path.containsNUL, target?.containsNUL != true, firstName?.containsNUL != true else {
       return nil
@@ -50,7 +71,7 @@ struct SnapshotRowParser {
     (entry.modified, entry.statusChanged) = (modified, changed)
     (entry.inode, entry.linkCount) = (inode, links)
     (entry.mode, entry.owner, entry.group) = (UInt32(mode), owner, group)
-    (entry.linkTarget, entry.firstName) = (target, firstName)
+    (entry.linkTarget, entry.linkGroup, entry.firstName) = (target, linkGroup, firstName)
     (entry.digest, entry.isUnsettled) = (digest, isUnsettled)
     return entry
   }

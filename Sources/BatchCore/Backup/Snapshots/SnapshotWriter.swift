@@ -28,6 +28,7 @@ final class SnapshotWriter {
   func append(_ entry: SnapshotEntry) throws(BatchError) {
     entry.appendLine(to: &buffer)
     count(entry.kind, size: entry.size, archive: entry.archive, isRepeated: entry.firstName != nil)
+    if entry.linkGroup != nil { footer.linked? += 1 }
     try flushIfFull()
   }
 
@@ -35,6 +36,7 @@ final class SnapshotWriter {
   func append(_ kept: KeptRows) throws(BatchError) {
     buffer += kept.lines
     footer.rows += UInt64(kept.count)
+    footer.linked? += kept.linked
     for (archive, need) in kept.needs {
       footer.needs[archive, default: .init()].add(files: need.files, bytes: need.bytes)
       footer.bytes.addWithinRange(need.bytes)
@@ -90,6 +92,7 @@ package struct KeptRows: Sendable {
   var lines: [UInt8] = []
   var count = 0
   var files: UInt64 = 0
+  var linked: UInt64 = 0
   /// Few: mostly one.
   var needs: [(archive: String, need: SnapshotFooter.Need)] = []
 
@@ -99,6 +102,7 @@ package struct KeptRows: Sendable {
     count += 1
     let isFile = entry.kind != .directory
     if isFile { files += 1 }
+    if entry.linkGroup != nil { linked += 1 }
     let place: Int
     if let known = needs.lastIndex(where: { $0.archive == entry.archive }) {
       place = known

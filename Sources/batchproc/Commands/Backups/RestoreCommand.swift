@@ -60,6 +60,13 @@ struct RestoreCommand: Command {
     options.foldersHeldOpen = context.foldersHeldOpen
     let source = try RestoreSource(snapshot, of: set, globs: globs, options: options, in: context)
     let unmatched = source.unmatched
+    if source.doubtfulLinks > 0 {
+      session.warn(
+        BatchError(
+          .special,
+          "the manifest of an earlier version does not tell whether \(source.doubtfulLinks) files are further names of others: they are restored as files of their own",
+          path: set.path(snapshot.name.manifest)))
+    }
     try RestoreSource.makeTarget(target)
     let job = try ExtractJob(into: target, selection: MemberSelection(), options: options) {
       (report) throws(BatchError) in try show(report)

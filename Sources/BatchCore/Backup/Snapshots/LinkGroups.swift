@@ -1,0 +1,59 @@
+import BatchEngine
+
+/// Which rows of a manifest are names of one file.
+///
+/// Manifests have a number for each file with several names. Those of version 0.2.0 have none: there rows with the same inode,
+/// times, size and content are names of one file, and so are those whose content an archive has under the same name.
+struct LinkGroups {
+  private enum Number: Hashable {
+    case group(UInt64)
+    case inode(UInt64, modified: FileStatus.Time, changed: FileStatus.Time)
+  }
+
+  private struct File: Hashable {
+    let number: Number
+    // A file that changed while it was backed up can have two contents under two names.
+    let size: UInt64
+    let digest: Digest?
+  }
+
+  private struct Member: Hashable {
+    let archive: String
+    let name: PathBytes
+  }
+
+  private struct Content: Hashable {
+    let inode: UInt64
+    let size: UInt64
+    let digest: Digest?
+  }
+
+  private var files: [File: PathBytes] = [:]
+  private var members: [Member: PathBytes] = [:]
+  private var contents: Set<Content> = []
+  /// How many rows may be further names of files that came before, which the manifest does not tell.
+  private(set) var doubtful = 0
+
+  /// Whether a row can be one of several names.
+  static func mayBelong(_ entry: SnapshotEntry) -> Bool {
+    entry.kind == .file && (entry.linkCount > 1 || entry.firstName != nil)
+  }
+
+  /// The name that came first of those of the file of a row; nil when this row is the first one.
+  mutating func first(of entry: SnapshotEntry) -> PathBytes? {
+    let number: Number =
+      entry.linkGroup.map { .group($0) }
+      ?? .inode(entry.inode, modified: entry.modified, changed: entry.statusChanged)
+    let file = File(number: number, size: entry.size, digest: entry.digest)
+    let member = Member(archive: entry.archive, name: entry.firstName ?? entry.path)
+    if let first = files[file] ?? members[member] { return first }
+    files[file] = entry.path
+    members[member] = entry.path
+    if entry.linkGroup == nil,
+      !contents.insert(Content(inode: entry.inode, size: entry.size, digest: entry.digest)).inserted
+    {
+      doubtful += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,142 @@
+import BatchEngine
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+/// Days on which names of files with several names and the folders that hold them change: each snapshot is exactly the
+/// tree of its day, restored by us and by stock tools.
+@Suite(.timeLimit(.minutes(10))) struct BackupLinkDaysTests {
+  private static let daysOfTour = 20
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  private func backUp(day: Int, concurrency: Int, to set: BackupSet) throws {
+    var batch = BatchOptions()
+    batch.concurrency = concurrency
+    batch.stride = BackupOptions().archive.format.stride(count: nil)
+    let run = RunContext(options: batch)
+    var options = BackupOptions()
+    options.isSynced = false
+    options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
+    // What changed today is settled: only what a row says decides whether it is archived again.
+    options.fileClock = {
+      let now = Clock.now(CLOCK_REALTIME)
+      return FileStatus.Time(seconds: now.seconds + 1000, nanoseconds: 0)
+    }
+    options.patience = .none
+    let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
+    var walk = WalkOptions()
+    walk.takesEverything = true
+    let outcome = BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run))
+    _ = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
+    #expect(outcome.summary.counts.failed == 0)
+    try backup.complete()
+  }
+
+  /// Names, kinds, modes, sizes, times, contents, and which names belong to one file.
+  private func state(of folder: PathBytes, withFolderTimes: Bool = true) throws -> String {
+    try Outcome(
+      shell: """
+        cd '\(folder)' && find . -type d -printf '%P|%m\(withFolderTimes ? "|%T@" : "")\\n' | sort
+        find . ! -type d -printf '%P|%y|%m|%U|%T@|%s|%l\\n' | sort
+        find . -type f -exec sha256sum {} + | sort -k2
+        find . -type f -printf '%i|%P\\n' | sort -t'|' -k2 | awk -F'|' '{ if (!($1 in n)) n[$1] = ++c; print n[$1], $2 }'
+        """
+    ).text
+  }
+
+  private func restore(_ snapshot: Snapshot, of set: BackupSet, concurrency: Int, to folder: PathBytes) throws
+  {
+    var batch = BatchOptions()
+    batch.concurrency = concurrency
+    let run = RunContext(options: batch)
+    var options = ExtractionOptions()
+    options.restoresOwner = true
+    options.restoresPrivileges = true
+    options.isSynced = false
+    let source = try RestoreSource(snapshot, of: set, options: options, in: run)
+    #expect(source.doubtfulLinks == 0)
+    try RestoreSource.makeTarget(folder)
+    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options) { _ in }
+    let outcome = BatchRunner(run).run(job, over: source)
+    let extraction = try #require(outcome.result)
+    #expect(!extraction.isDamaged && !extraction.isCutShort && outcome.summary.counts.failed == 0)
+  }
+
+  /// The recipe of docs/backup.md.
+  private func restoreByHand(_ snapshot: Snapshot, to folder: PathBytes) throws {
+    let run = try Outcome(
+      shell: """
+        cd '\(t.path("set"))'; mkdir '\(folder)'; manifest=\(snapshot.name.manifest)
+        for archive in days-*.tar.zst; do
+          id=${archive#days-}; id=${id%.tar.zst}
+          jq -r --arg id "$id" 'select(.archive == $id and .path).path' "$manifest" >../names
+          [ -s ../names ] || continue
+          tar --zstd -xpf "$archive" -C '\(folder)' --no-recursion --verbatim-files-from --files-from ../names 2>&1 || echo $?
+        done
+        """)
+    #expect(run.text == "")
+  }
+
+  /// Some changes of one day, in a tree of a few folders and names, so that names come back and meet often.
+  private func changes(_ generator: inout SeededNumbers) -> String {
+    func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
+    func folder() -> String { ["d\(pick(4))", "d\(pick(4))/s\(pick(2))", "."][pick(3)] }
+    func file() -> String { "\(folder())/f\(pick(4))" }
+    var script = "cd \(t.path("live"))\n"
+    for _ in 0..<(1 + pick(6)) {
+      let (one, other) = (file(), file())
+      let (from, to) = ("d\(pick(4))", ["d\(pick(4))", "d\(pick(4))/s\(pick(2))"][pick(2)])
+      switch pick(13) {
+      case 0, 1: script += "mkdir -p $(dirname \(one)); [ -d \(one) ] || echo \(pick(1000)) >>\(one)\n"
+      case 2, 3, 4: script += "[ -e \(other) ] || { mkdir -p $(dirname \(other)); ln \(one) \(other); }\n"
+      case 5: script += "rm -f \(one)\n"
+      case 6: script += "[ -d \(other) ] || mv -T \(one) \(other)\n"
+      case 7, 8: script += "[ -e \(to) ] || mv -T \(from) \(to)\n"
+      case 9: script += "[ -e ../outside/\(from) ] || mv -T \(from) ../outside/\(from)\n"
+      case 10: script += "[ -e \(to) ] || mv -T ../outside/\(from) \(to)\n"
+      case 11: script += "echo \(pick(1000)) >../new && mv -T ../new \(one)\n"
+      default: script += "chmod \(["600", "644"][pick(2)]) \(one); rm -rf \(pick(3) == 0 ? from : "none")\n"
+      }
+    }
+    return script
+  }
+
+  @Test("each of the days is restored with its names, contents and links", arguments: [1, 7])
+  func days(concurrency: Int) throws {
+    var generator = SeededNumbers(
+      seed: Campaign.isFull ? UInt64.random(in: 0...UInt64.max) : UInt64(concurrency))
+    // Half of the days at each concurrency.
+    for tour in 0..<(Campaign.cases(400) / 2 / Self.daysOfTour) {
+      _ = try Outcome(shell: "rm -rf live outside set; mkdir live outside", in: t)
+      let set = try BackupSet(in: t.path("set"), named: "days")
+      var states: [(all: String, withoutFolderTimes: String)] = []
+      var scripts: [String] = []
+      for day in 0..<Self.daysOfTour {
+        scripts.append(changes(&generator))
+        _ = try Outcome(shell: "(\(scripts[day])) 2>/dev/null; true")
+        states.append(
+          (try state(of: t.path("live")), try state(of: t.path("live"), withFolderTimes: false)))
+        try backUp(day: day, concurrency: concurrency, to: set)
+      }
+      let content = try set.content(in: RunContext())
+      #expect(content.snapshots.count == Self.daysOfTour && content.damaged.isEmpty)
+      for (day, snapshot) in content.snapshots.enumerated() {
+        let (ours, theirs) = (t.path("ours"), t.path("theirs"))
+        try restore(snapshot, of: set, concurrency: concurrency, to: ours)
+        try restoreByHand(snapshot, to: theirs)
+        let place = PathBytes(t.path("live").bytes.dropFirst())
+        let history = "tour \(tour), day \(day):\n\(scripts[...day].joined())"
+        #expect(try state(of: ours.appending(place.bytes)) == states[day].all, "\(history)")
+        #expect(
+          try state(of: theirs.appending(place.bytes), withFolderTimes: false)
+            == states[day].withoutFolderTimes,
+          "\(history)")
+        _ = try Outcome(shell: "rm -rf ours theirs", in: t)
+      }
+    }
+  }
+}
