@@ -92,6 +92,21 @@ int clinux_fremovexattr(int fd, const char *name) { return fremovexattr(fd, name
 
 const long clinux_overlay_file_system = OVERLAYFS_SUPER_MAGIC;
 
+int clinux_is_made_on_reading(long file_system_type) {
+  switch (file_system_type) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+    case SECURITYFS_MAGIC:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 long clinux_file_system_type(int fd) {
   struct statfs about;
   return fstatfs(fd, &about) == 0 ? (long)about.f_type : -1;

@@ -37,6 +37,9 @@ int clinux_clone(int target, int source);
 /// The magic number of the file system of a file (fstatfs(2)), -1 when it is not known.
 long clinux_file_system_type(int fd);
 extern const long clinux_overlay_file_system;
+/// Whether the content of the files of a file system is made by the kernel as it is read, as in /proc and /sys. Their
+/// sizes and times say nothing of it.
+int clinux_is_made_on_reading(long file_system_type);
 
 /// Opens a path that leads nowhere but below the directory and through no link (openat2(2)); -1 with ENOSYS
 /// where the kernel has no such call.

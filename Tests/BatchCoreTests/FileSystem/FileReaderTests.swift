@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -112,6 +113,21 @@ import Testing
     let result = try read(record("file") { $0.st_size = 4096 })
     #expect(result.content == TreeFixture.content(500))
     #expect(result.outcome.isStable)
+  }
+
+  @Test func takesNoNoticeOfTheTimesOfFilesThatTheKernelMakesUp() throws {
+    var raw = stat()
+    #expect(stat("/proc/version", &raw) == 0)
+    // The kernel gives a file of /sys a new time when somebody asks for its attributes.
+    let looks = Atomic<Int>(0)
+    calls.on(.status, "version", .status { $0.st_mtim.tv_sec += looks.add(1, ordering: .relaxed).newValue })
+    let made = FileRecord(
+      directory: DirectoryPath(ofFileOperand: "/proc/version"), names: NameArena(name: "version".utf8),
+      nameOffset: 0, status: FileStatus(raw), followsLinks: true)
+    #expect(try read(made).outcome.isStable)
+    try fixture.file("version", size: 500)
+    let ordinary = try read(record("version"))
+    #expect(!ordinary.outcome.isStable && !ordinary.outcome.becameShorter)
   }
 
   @Test func seesAnotherTimeWithTheSameSize() throws {

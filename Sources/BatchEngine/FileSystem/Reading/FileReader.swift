@@ -216,8 +216,11 @@ package final class FileReader {
     }
     let after = try calls.status(of: file)
     let isListed = folderOwner == nil || before.identity == record.status.identity
-    let isStable = after.hasSameContent(as: before)
-    // Files of /sys say a size that they never have, and stand still.
+    // Files of /proc and /sys have no size and no time of their own: reading their attributes gives them a new time.
+    let isStable =
+      after.hasSameContent(as: before)
+      || (after.identity == before.identity
+        && clinux_is_made_on_reading(clinux_file_system_type(file.raw)) != 0)
     return ReadOutcome(
       status: before, isStable: isListed && isStable,
       becameShorter: !isStable && min(count, after.size) < before.size)
