@@ -85,7 +85,8 @@ import Testing
       seq 1 400000 >w/f121-large
       for j in 1 2 7 32; do
         LD_PRELOAD=./preload.so $BP compress \(form) --stride 2 -j $j --output-dir o w >$j 2>&1; echo $?; rm -r o
-        sed -i -e '/^compressed /d' -e '/"type":"summary"/d' $j; cmp $j 1
+        # Behind the summary stand the files that were slow.
+        sed -i -e '/^compressed /,$d' -e '/"type":"summary"/d' $j; cmp $j 1
       done
       grep -c 'its name' 1; grep -c -e '"written"' -e ' %, ' 1; grep -n 'f1[34]7' 1 | cut -d : -f 1
       """)

@@ -214,7 +214,6 @@ import Testing
     #expect(lines[start + 1].hasSuffix(" s  \(t.root)/s/deep/slow"))
     #expect(lines[start + 2] == "slowest folders, by the files directly in them:")
     #expect(lines[start + 3].hasSuffix(" s  \(t.root)/s/deep"))
-    #expect(try !t.batchproc("backup", "-v", "--to", "set", "s").errorText.contains("slowest"))
     let rows = try t.batchproc("hash", "-v", "--json", "s").text.split(separator: "\n")
     #expect(rows.count { $0.contains(#""type":"slowest""#) } == 4)
     #expect(rows.last?.contains(#""type":"summary""#) == true)
