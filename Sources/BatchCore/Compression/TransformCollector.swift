@@ -43,7 +43,14 @@ package final class TransformCollector: BatchCollector {
     links = LinkLedger(outputs.options, outputs.folders)
   }
 
+  /// After a stop too: outputs that are complete by then get their names, and rows say what they are.
+  package var collectsAfterStop: Bool { true }
+
   package func collect(_ rows: [TransformRow]) throws(BatchError) {
+    if run.cancellation.isCancelled {
+      for row in rows where row.content.isComplete { try take(row.content) }
+      return
+    }
     for row in rows { try take(row.content) }
     try reportSettled()
     if waiting.count - reported > Self.mostWaiting {
@@ -72,10 +79,22 @@ package final class TransformCollector: BatchCollector {
     return counts
   }
 
+  /// Commits the outputs that are complete, which is one batch, and counts them; nothing more is read.
   package func discard() {
     large?.discard()
     large = nil
-    outputs.committer.discard()
+    outputs.committer.flushLast { targets in
+      for target in targets {
+        warn(
+          BatchError(
+            .special, "is complete and waits for the disk; a second signal discards it", path: target))
+      }
+    }
+    while reported < waiting.count {
+      // Reports that nobody takes any more change no count.
+      try? reportSettled()
+      if reported < waiting.count { reported += 1 }
+    }
     _ = outputs.folders.finish()
   }
 
@@ -292,8 +311,9 @@ package final class TransformCollector: BatchCollector {
     switch outcome {
     case .committed(let remaining):
       if let source { links.committed(source, isSafe: true) }
+      if remaining == nil { run.counters.addDone() }
       try tell(report)
-      if let remaining { fail(remaining) } else { run.counters.addDone() }
+      if let remaining { fail(remaining) }
     case .failed(let error):
       if let source { links.committed(source, isSafe: false) }
       fail(error)

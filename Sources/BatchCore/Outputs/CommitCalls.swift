@@ -1,9 +1,12 @@
 import BatchEngine
 import CLinux
+import Dispatch
 import Glibc
 
 /// The steps by which outputs get their names, so that a test can put faults in their place.
 protocol CommitCalls: Sendable {
+  /// How long the last outputs of a run that was stopped may take before they are named.
+  var patience: DispatchTimeInterval { get }
   /// Brings all that was written to the file system of a folder to the disk.
   func syncFileSystem(through folder: OutputFolder) throws(BatchError)
   /// Brings one output to the disk.
@@ -20,6 +23,8 @@ protocol CommitCalls: Sendable {
 
 /// The steps as this kernel takes them.
 struct LinuxCommitCalls: CommitCalls {
+  var patience: DispatchTimeInterval { .seconds(2) }
+
   func syncFileSystem(through folder: OutputFolder) throws(BatchError) {
     let result = retrying { Int(clinux_syncfs(folder.raw)) }
     guard result < 0 else { return }

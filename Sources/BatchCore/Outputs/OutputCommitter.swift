@@ -30,6 +30,8 @@ final class OutputCommitter: Sendable {
 
   private struct State {
     var staged: [Entry] = []
+    /// Of the batch that is being committed.
+    var committing: [PathBytes] = []
     var outcomes: [Ticket: CommitOutcome] = [:]
     var tickets = 0
     var open = 0
@@ -107,16 +109,16 @@ final class OutputCommitter: Sendable {
     queue.sync { commit() }
   }
 
-  /// Removes what is staged, after a batch that is being committed.
-  func discard() {
-    queue.sync {
-      let staged = state.withLock { state in
-        defer { state.staged = [] }
-        return state.staged
-      }
-      for entry in staged { entry.output.file?.discard() }
-      freePlaces(staged.count)
-    }
+  /// The same for a run that was stopped.
+  ///
+  /// - Parameter late: told of the outputs that are not committed after ``CommitCalls/patience``, in the order in which
+  ///   they were finished; they are waited for all the same.
+  func flushLast(late: ([PathBytes]) -> Void) {
+    let end = DispatchGroup()
+    queue.async(group: end) { self.commit() }
+    guard end.wait(timeout: .now() + calls.patience) == .timedOut else { return }
+    late(state.withLock { $0.committing + $0.staged.map(\.output.target) })
+    end.wait()
   }
 
   private func freePlaces(_ count: Int) {
@@ -131,6 +133,7 @@ final class OutputCommitter: Sendable {
   private func commit() {
     let batch = state.withLock { state in
       defer { state.staged = [] }
+      state.committing = state.staged.map(\.output.target)
       return state.staged
     }
     if !batch.isEmpty { commit(batch) }
@@ -154,6 +157,7 @@ final class OutputCommitter: Sendable {
     let committed = Batch(batch, devices, calls)
     committed.run()
     state.withLock { state in
+      state.committing = []
       for (ticket, outcome) in committed.outcomes { state.outcomes[ticket] = outcome }
     }
     freePlaces(batch.count)

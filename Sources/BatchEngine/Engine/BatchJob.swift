@@ -74,6 +74,10 @@ public protocol BatchCollector<Output>: AnyObject {
   /// - Returns: whether it does. Otherwise the runner reports the problem now.
   func hold(_ problem: Problem, severity: Severity) -> Bool
 
+  /// Whether results that workers had when the run was stopped from outside, as a signal does, are collected as well:
+  /// those of some chunks are missing then, and ``discard()`` follows.
+  var collectsAfterStop: Bool { get }
+
   /// Called between batches when all results so far are collected, and after the last batch, if the options ask
   /// for checkpoints.
   func checkpoint() throws(BatchError)
@@ -81,13 +85,14 @@ public protocol BatchCollector<Output>: AnyObject {
   /// Called once, when all results are collected and nothing stopped the run.
   func finish() throws(BatchError) -> Summary
 
-  /// Called once in the place of ``finish()`` when the run was stopped, or after it failed: removes what is not
-  /// complete.
+  /// Called once in the place of ``finish()`` when the run was stopped, or after it failed: commits what is complete,
+  /// where that can be had without the rest, and removes what is not.
   func discard()
 }
 
 extension BatchCollector {
   public func hold(_ problem: Problem, severity: Severity) -> Bool { false }
+  public var collectsAfterStop: Bool { false }
   public func checkpoint() throws(BatchError) {}
   public func discard() {}
 }

@@ -24,6 +24,7 @@ public struct BatchRunner: Sendable {
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
     let start = ContinuousClock.now
     var result: Job.Collector.Summary?
+    var isSourceAtEnd = false
     do throws(BatchError) {
       let run = try ChunkRun(job, source, context)
       let adapter = ConcurrencyAdapter(context)
@@ -36,14 +37,17 @@ public struct BatchRunner: Sendable {
         run.runOnLanes()
       }
       result = run.finish()
+      isSourceAtEnd = run.isSourceAtEnd
     } catch {
       context.cancellation.cancel(error)
     }
     context.descriptors.anchors.closeAll()
+    let counts = context.counters.snapshot
     let summary = RunSummary(
-      counts: context.counters.snapshot, stopped: context.cancellation.reason,
-      elapsed: ContinuousClock.now - start,
-      concurrency: context.options.mostConcurrency == nil ? nil : context.concurrency.current)
+      counts: counts, stopped: context.cancellation.reason, elapsed: ContinuousClock.now - start,
+      concurrency: context.options.mostConcurrency == nil ? nil : context.concurrency.current,
+      leavesItems: result == nil
+        && (!isSourceAtEnd || counts.seen > counts.done + counts.failed + counts.skipped))
     return RunOutcome(summary: summary, result: result)
   }
 
@@ -88,6 +92,7 @@ public struct BatchRunner: Sendable {
     private let retained = Atomic<Int64>(0)
     /// The most bytes that one chunk has retained, at least those of many small ones.
     private let largestRetained = Atomic<Int64>(BatchRunner.smallRetained)
+    private let sourceEnded = Atomic<Bool>(false)
 
     init<Source: BatchSource>(
       _ job: Job, _ source: sending Source, _ context: RunContext
@@ -99,6 +104,8 @@ public struct BatchRunner: Sendable {
     }
 
     private var cancellation: Cancellation { context.cancellation }
+    /// Whether the source has no further items.
+    var isSourceAtEnd: Bool { sourceEnded.load(ordering: .relaxed) }
     private var currentQueue: BatchQueue? { queue.withLock { $0 } }
 
     private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {
@@ -156,7 +163,7 @@ public struct BatchRunner: Sendable {
       queue.run()
       context.concurrency.forget(changes)
       self.queue.withLock { $0 = nil }
-      sink.flush()
+      if cancellation.isCancelled { sink.flushPastGaps() } else { sink.flush() }
     }
 
     func runOnCaller() {
@@ -192,7 +199,10 @@ public struct BatchRunner: Sendable {
         guard !context.isEnded else { return nil }
         let planned = try feed.next()
         context.counters.addFiltered(feed.takeFiltered())
-        guard let planned else { return nil }
+        guard let planned else {
+          sourceEnded.store(true, ordering: .relaxed)
+          return nil
+        }
         context.counters.addSeen(planned.pathCount)
         return planned
       } catch {
@@ -235,7 +245,8 @@ public struct BatchRunner: Sendable {
         // What it holds open goes now, and not when Dispatch lets go of the lane.
         bench.worker = nil
         cancellation.cancel(error)
-        return nil
+        guard cancellation.isFromOutside else { return nil }
+        return ChunkReport(output: output, problems: chunkContext.problems)
       }
     }
 
@@ -250,13 +261,15 @@ public struct BatchRunner: Sendable {
       defer { retained.subtract(report.retained, ordering: .relaxed) }
       do throws(BatchError) {
         try collector.withLock { (collector) throws(BatchError) in
+          let collectsAfterStop = collector.collectsAfterStop
+          func isTaken() -> Bool {
+            !cancellation.isCancelled || (cancellation.isFromOutside && collectsAfterStop)
+          }
           try report.deliver { (output) throws(BatchError) in
-            try cancellation.check()
+            if !isTaken() { try cancellation.check() }
             try collector.collect(output)
           } _: { met in
-            guard !cancellation.isCancelled, !collector.hold(met.problem, severity: met.severity) else {
-              return
-            }
+            guard isTaken(), !collector.hold(met.problem, severity: met.severity) else { return }
             context.report(met.problem, severity: met.severity)
           }
         }

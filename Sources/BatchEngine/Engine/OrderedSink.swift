@@ -49,6 +49,18 @@ final class OrderedSink<Value: Sendable>: Sendable {
     queue.sync { drain() }
   }
 
+  /// The same for what has a gap before it as well. Nothing may be submitted afterwards.
+  func flushPastGaps() {
+    queue.sync {
+      drain()
+      let rest = state.withLock { state in
+        defer { state.arrived = [:] }
+        return state.arrived.sorted { $0.key < $1.key }
+      }
+      for (index, value) in rest { deliver(index, value) }
+    }
+  }
+
   private func drain() {
     while true {
       let due = state.withLock { state -> (Int, Value)? in

@@ -7,9 +7,16 @@ public struct RunSummary: Sendable {
   public let elapsed: Duration
   /// Operations at once when the run ended; nil where the options fixed the number.
   public let concurrency: Int?
+  /// Whether the run stopped before all items of its source were done, failed or skipped. Also true where all were, and
+  /// the source had not yet said that there are no more.
+  public let leavesItems: Bool
 
-  public init(counts: Counters.Snapshot, stopped: BatchError?, elapsed: Duration, concurrency: Int? = nil) {
+  public init(
+    counts: Counters.Snapshot, stopped: BatchError?, elapsed: Duration, concurrency: Int? = nil,
+    leavesItems: Bool = false
+  ) {
     self.concurrency = concurrency
+    self.leavesItems = leavesItems
     self.counts = counts
     self.stopped = stopped
     self.elapsed = elapsed

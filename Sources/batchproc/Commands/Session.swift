@@ -194,16 +194,26 @@ final class Session: Sendable {
   }
 
   /// The ending of a run that was stopped; nil when it was not.
-  func endingOfStopped(_ summary: RunSummary) -> Ending? {
+  ///
+  /// - Parameter done: what the run made, where that is more than files.
+  func endingOfStopped(_ summary: RunSummary, done: String? = nil) -> Ending? {
     guard let reason = summary.stopped else { return nil }
     if let ending = endingBySignal {
       if !common.quiet, !common.json {
-        let done = "interrupted: \(ByteCount.files(summary.counts.done)) done"
-        diagnostics.report(!resumes ? done : done + "; run again to continue", as: .note)
+        diagnostics.report(Self.interruption(summary, done: done, resumes: resumes), as: .note)
       }
       return ending
     }
     return ending(after: reason)
+  }
+
+  /// `interrupted: 62 files done, 21 skipped; run again to continue`. The three counts add up to what the progress showed.
+  static func interruption(_ summary: RunSummary, done: String? = nil, resumes: Bool) -> String {
+    let counts = summary.counts
+    let others = [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]
+    return "interrupted: \(done ?? ByteCount.files(counts.done)) done"
+      + others.filter { $0.0 > 0 }.map { ", \(ByteCount.grouped($0.0)) \($0.1)" }.joined()
+      + (resumes && summary.leavesItems ? "; run again to continue" : "")
   }
 
   /// The ending of a run that an error ends, which is told; a reader that has gone ends it quietly.

@@ -84,6 +84,47 @@ struct TransformCollectorTests {
     )
   }
 
+  @Test(
+    "a run that is stopped counts and reports the outputs that it leaves, and leaves no others",
+    arguments: [1, 2, 7, 32], [true, false])
+  func stopped(concurrency: Int, isSynced: Bool) throws {
+    for number in 10..<60 { try fixture.file(PathBytes("t/f\(number)"), SampleContent.text.bytes(900)) }
+    try fixture.hardLink("t/g", to: "t/f20")
+    try fixture.file("t/large", SampleContent.text.bytes(2_200_000))
+    for stop in [12, 30, 59] {
+      var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+      options.isSynced = isSynced
+      var batch = BatchOptions()
+      batch.concurrency = concurrency
+      batch.stride = .fixed(7)
+      let calls = FaultyCalls()
+      let cancellation = Cancellation()
+      calls.on(
+        .open, PathBytes("f\(stop)"),
+        .before { cancellation.cancel(BatchError(.cancelled, "stopped by a signal")) })
+      let runner = BatchRunner(options: batch, cancellation: cancellation, calls: calls)
+      let source = try CompressSource(
+        runner.tree([fixture.path("t")]), operandCount: 1, format: .gz, level: nil, options: options,
+        cancellation: cancellation)
+      let told = Recorder<String>()
+      let job = try CompressJob(
+        .gz, level: nil, options: options, output: StandardOutput(cancellation: cancellation)
+      ) { report in
+        guard case .written(let target, _, _) = report.outcome else { return }
+        told.record("\(fixture.relative(target))")
+      }
+      let summary = runner.run(job, over: source).summary
+      let made = fixture.files().filter { $0.hasSuffix(".gz") }
+      #expect(summary.leavesItems)
+      #expect(told.values.sorted() == made, "\(stop)")
+      #expect(summary.counts.done == made.count)
+      #expect(fixture.files().allSatisfy { !$0.contains(".tmp") })
+      // At -j 1 what comes before is done, all of it.
+      if concurrency == 1 { #expect(made.count >= stop - 10) }
+      for name in made { try fixture.remove(PathBytes(name)) }
+    }
+  }
+
   @Test("is told of an output when it has its name, and of no other")
   func safe() throws {
     for number in 0..<20 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }

@@ -351,6 +351,41 @@ import Testing
     #expect(collected.values == [0, 1, 2, 3])
   }
 
+  @Test(arguments: [1, 2, 7, 32]) func collectsWhatWorkersHadWhereTheCollectorTakesIt(
+    concurrency: Int
+  ) async throws {
+    let cancellation = Cancellation()
+    let collected = Recorder<Int>()
+    let processed = Recorder<Int>()
+    let problems = ProblemRecorder(events: Recorder<String>())
+    let discarded = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, context in
+        processed.record(chunk.index)
+        if chunk.index == 40 { cancellation.cancel(BatchError(.cancelled, "SIGINT")) }
+        if chunk.index % 10 == 3 {
+          context.report(
+            Problem(.unreadable, BatchError(.unreadable, "bad", path: PathBytes("\(chunk.index)"))))
+        }
+        return chunk.index
+      },
+      onCollect: { collected.record($0) },
+      onDiscard: { discarded.record(collected.count) }, collectsAfterStop: true)
+    let runner = BatchRunner(
+      options: Self.options(concurrency), cancellation: cancellation, observer: problems)
+    let summary = try await Self.run(runner, job, over: 0..<100_000)
+    #expect(summary.stopped?.message == "SIGINT" && summary.leavesItems)
+    // All that was processed, in order, and before the collector is told of the end.
+    #expect(collected.values == processed.values.sorted())
+    #expect(discarded.values == [collected.count])
+    #expect(problems.lines.count == summary.counts.failed)
+  }
+
+  @Test func leavesNothingWhenAllWasDone() async throws {
+    let job = ClosureJob<Int, Int>(onProcess: { chunk, _ in chunk.index })
+    #expect(try await !Self.run(BatchRunner(options: Self.options(2)), job, over: 0..<10).leavesItems)
+  }
+
   @Test func doesNothingWhenCancelledBefore() async throws {
     let cancellation = Cancellation()
     cancellation.cancel(BatchError(.cancelled, "before"))

@@ -76,6 +76,16 @@ import Testing
     #expect(seen.values == [[0, 1]])
   }
 
+  @Test func deliversWhatIsBehindGapsInOrderWhenNothingMoreComes() async throws {
+    let sink = sink()
+    try await onThread {
+      for index in [7, 2, 0, 4] { sink.submit(index * 10, at: index) }
+      sink.flushPastGaps()
+    }
+    #expect(delivered.values == [0, 2, 4, 7])
+    #expect(sink.backlog == 0)
+  }
+
   @Test func flushesWhatWasSubmittedBefore() async throws {
     let sink = sink()
     try await onThread {

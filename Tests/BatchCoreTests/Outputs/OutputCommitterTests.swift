@@ -1,3 +1,4 @@
+import Dispatch
 import TestSupport
 import Testing
 
@@ -255,15 +256,30 @@ struct OutputCommitterTests {
     _ = folders.finish()
   }
 
-  @Test("discards what has no name yet, and gives its places back")
-  func discards() throws {
-    let committer = committer(FaultyCommitCalls(), limit: 4)
+  @Test("of a run that was stopped, names what is not committed in time, and commits it all the same")
+  func late() throws {
+    let disk = Gate()
+    let calls = FaultyCommitCalls(before: ["sync d": { disk.pass() }], patience: .nanoseconds(0))
+    let committer = committer(calls, limit: 4)
     try stage("d/a", committer)
-    committer.discard()
-    committer.flush()
-    #expect(outcomes(committer).isEmpty)
-    #expect(fixture.files() == ["d/a", "d/b", "e/c"])
+    try stage("e/c", committer)
+    let late = Recorder<String>()
+    committer.flushLast { targets in
+      for target in targets { late.record("\(PathBytes(target.lastComponent))") }
+      disk.open()
+    }
+    #expect(late.values.filter { $0 == "a.gz" }.count == 1 && late.count == 2)
+    #expect(outcomes(committer) == ["done a.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
     // More than there would be with a place that is lost.
     for _ in 0..<4 { committer.reserve() }
+  }
+
+  @Test("of a run that was stopped, names nothing that is committed in time")
+  func inTime() throws {
+    let committer = committer(FaultyCommitCalls())
+    try stage("d/a", committer)
+    committer.flushLast { Issue.record("\($0)") }
+    #expect(outcomes(committer) == ["done a.gz"])
   }
 }

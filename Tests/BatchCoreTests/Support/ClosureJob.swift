@@ -8,6 +8,7 @@ struct ClosureJob<Item: Sendable, Value: Sendable>: BatchJob {
   var onCheckpoint: @Sendable () throws(BatchError) -> Void = {}
   var onFinish: @Sendable () throws(BatchError) -> Void = {}
   var onDiscard: @Sendable () -> Void = {}
+  var collectsAfterStop = false
 
   func makeWorker(in run: RunContext) -> Worker { Worker(self) }
 
@@ -39,6 +40,8 @@ struct ClosureJob<Item: Sendable, Value: Sendable>: BatchJob {
     func collect(_ output: [Value]) throws(BatchError) {
       for value in output { try job.onCollect(value) }
     }
+
+    var collectsAfterStop: Bool { job.collectsAfterStop }
 
     func checkpoint() throws(BatchError) { try job.onCheckpoint() }
 

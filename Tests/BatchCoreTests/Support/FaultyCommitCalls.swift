@@ -1,3 +1,4 @@
+import Dispatch
 import TestSupport
 
 @testable import BatchCore
@@ -7,13 +8,18 @@ import TestSupport
 ///
 /// Steps are `sync NAME`, `publish NAME`, `folder NAME` and `remove NAME`, by the last name of the path.
 final class FaultyCommitCalls: CommitCalls {
+  let patience: DispatchTimeInterval
   let steps = Recorder<String>()
   private let failing: Set<String>
   private let before: [String: @Sendable () -> Void]
   private let kernel = LinuxCommitCalls()
 
   /// - Parameter before: what happens just before a step.
-  init(failing: Set<String> = [], before: [String: @Sendable () -> Void] = [:]) {
+  init(
+    failing: Set<String> = [], before: [String: @Sendable () -> Void] = [:],
+    patience: DispatchTimeInterval = .seconds(600)
+  ) {
+    self.patience = patience
     self.failing = failing
     self.before = before
   }

@@ -36,8 +36,12 @@ package final class ExtractCollector: BatchCollector {
     lane = ExtractionLane(folder, options, run.cancellation)
   }
 
+  /// After a stop too: new files that have their names stay, and count.
+  package var collectsAfterStop: Bool { true }
+
   package func collect(_ output: ExtractedChunk) throws(BatchError) {
     defer { lane.closeFolder() }
+    if run.cancellation.isCancelled { return try collectMade(output) }
     var isComplete = true
     for row in output.rows {
       if extraction.isCutShort {
@@ -48,6 +52,15 @@ package final class ExtractCollector: BatchCollector {
     }
     if extraction.isCutShort { return run.end() }
     if isComplete { output.files?.forget() }
+  }
+
+  /// Takes the files that workers named. What has a temporary name goes with the rows: a member before it may be damaged.
+  private func collectMade(_ output: ExtractedChunk) throws(BatchError) {
+    var isComplete = false
+    for row in output.rows {
+      guard case .made = row else { continue }
+      if extraction.isCutShort { discard(row) } else { try add(row, &isComplete) }
+    }
   }
 
   /// Removes what was made behind the end of the extraction. Files under temporary names go with the rows.

@@ -94,6 +94,14 @@ package struct TransformRow: Sendable {
     case streamed(plain: Int64, compressed: Int64)
     /// A whole compressed file, for the stream.
     case streamFile(TransformReport, [UInt8])
+
+    /// Whether it says what became of a source, and needs no row before it.
+    var isComplete: Bool {
+      switch self {
+      case .report, .output, .failed: true
+      case .link, .block, .failedBlock, .streamBlock, .streamed, .streamFile: false
+      }
+    }
   }
 
   let content: Content

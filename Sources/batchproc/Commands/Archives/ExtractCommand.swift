@@ -114,7 +114,7 @@ struct ExtractCommand: Command {
     let summary = outcome.summary
     let refusal = tally.refusal(of: choices.directory)
     if summary.stopped != nil { tally.passOn() }
-    if let ending = session.endingOfStopped(summary) { return ending }
+    if let ending = session.endingOfStopped(summary, done: made.text) { return ending }
     guard let extraction = outcome.result else { return .exit(.fatal) }
     if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }

@@ -31,6 +31,12 @@ final class MemberTally: Sendable {
 
   var bytes: Int64 { Int64(clamping: counts.withLock { $0.bytes }) }
 
+  /// `30 files, 2 folders`.
+  var text: String {
+    let others = kinds.filter { $0.count > 0 }.map { ByteCount.counted($0.count, $0.noun) }
+    return ([ByteCount.files(files)] + others).joined(separator: ", ")
+  }
+
   /// All but files, for a summary.
   var kinds: [(count: Int, noun: String)] {
     let counts = counts.withLock { $0 }

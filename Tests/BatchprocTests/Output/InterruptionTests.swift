@@ -1,0 +1,37 @@
+import BatchEngine
+import Testing
+
+@testable import batchproc
+
+@Suite("What an interrupted run says") struct InterruptionTests {
+  private func text(
+    done: Int, skipped: Int = 0, failed: Int = 0, resumes: Bool, leaves: Bool, words: String? = nil
+  ) -> String {
+    var counts = Counters.Snapshot()
+    counts.done = done
+    counts.failed = failed
+    counts.skipped = skipped
+    counts.reasons = [.upToDate: skipped]
+    return Session.interruption(
+      RunSummary(
+        counts: counts, stopped: BatchError(.cancelled, "stopped"), elapsed: .zero, leavesItems: leaves),
+      done: words, resumes: resumes)
+  }
+
+  @Test("all that the progress counted, and what a further run would do")
+  func counts() {
+    #expect(text(done: 1, resumes: true, leaves: true) == "interrupted: 1 file done; run again to continue")
+    let several = text(done: 62, skipped: 21, failed: 2, resumes: true, leaves: true)
+    #expect(several.hasPrefix("interrupted: 62 files done, 21 "), "\(several)")
+    #expect(several.hasSuffix(", 2 failed; run again to continue"), "\(several)")
+  }
+
+  @Test("nothing of a further run where nothing is left for it, or it would begin anew")
+  func nothingLeft() {
+    #expect(text(done: 7, resumes: true, leaves: false) == "interrupted: 7 files done")
+    #expect(text(done: 7, resumes: false, leaves: true) == "interrupted: 7 files done")
+    #expect(
+      text(done: 9, resumes: false, leaves: true, words: "7 files, 2 folders")
+        == "interrupted: 7 files, 2 folders done")
+  }
+}
