@@ -88,6 +88,8 @@ package struct CompressJob: BatchJob {
         }
       case .block(let file, let index):
         if let row = try compress(file, index, context) { rows.append(TransformRow(row)) }
+      case .streamBlock where options.isDryRun:
+        rows.append(TransformRow(context.plan("-", target: "-", size: 0)))
       case .streamBlock(let bytes, let index):
         rows.append(TransformRow(.streamBlock(try compress(bytes, index))))
       case .link(let name):
@@ -135,6 +137,7 @@ package struct CompressJob: BatchJob {
         context.report(Problem(.unreadable, error))
         return nil
       }
+      if options.isDryRun { return context.plan(record, target: target, isCopy: true) }
       do throws(BatchError) {
         let copy = try PlainCopy(outputs: outputs).stage(record, plan) {
           (opened, consume) throws(BatchError) in
@@ -159,7 +162,10 @@ package struct CompressJob: BatchJob {
     private func compress(
       _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: ChunkContext
     ) throws(BatchError) -> TransformRow.Content? {
-      if options.writesToStream { return try compressToStream(record, context) }
+      if options.writesToStream {
+        guard !options.isDryRun else { return context.plan(record, target: record.path) }
+        return try compressToStream(record, context)
+      }
       switch decision {
       case .upToDate(let output): return skip(record, .upToDate, output: output, context)
       case .refused(let error):
@@ -176,6 +182,13 @@ package struct CompressJob: BatchJob {
       case .refused(let error):
         context.report(Problem(.unreadable, error))
         return nil
+      }
+      if options.isDryRun {
+        guard let start = context.start(of: record) else { return nil }
+        guard !options.compressesAll, CompressedContent.isCompressed(start: start) else {
+          return context.plan(record, target: target)
+        }
+        return try passOver(record, .compressedAlready, context)
       }
       guard let outcome = try read(record, in: context) else { return nil }
       if !options.compressesAll, CompressedContent.isCompressed(start: Array(content.prefix(64))) {

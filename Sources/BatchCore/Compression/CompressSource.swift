@@ -53,6 +53,7 @@ package struct CompressSource: BatchSource {
     case nil: return nil
     case .problem(let problem): return .problem(problem)
     case .standardInput:
+      if options.isDryRun { return .streamBlock([], index: 0) }
       let plan = try BlockPlan(format, level: level, fileSize: nil)
       let stream = StreamBlocks(size: plan.blockSize, cancellation: cancellation)
       self.stream = stream
@@ -65,7 +66,9 @@ package struct CompressSource: BatchSource {
     if options.writesToStream {
       // Nothing stands in the way of a stream, and each name of a file is one more file there.
       let decision = OutputDecision.write(isReplacing: false)
-      guard record.status.size >= blockThreshold else { return .file(record, target: "-", decision) }
+      guard record.status.size >= blockThreshold, !options.isDryRun else {
+        return .file(record, target: "-", decision)
+      }
       return try firstBlock(of: record, target: "-", decision)
     }
     if options.naming.isOutput(record, calls: tree.calls) { return .compressed(record) }
@@ -85,6 +88,7 @@ package struct CompressSource: BatchSource {
     let (decision, isCompressed) = look(at: record, target)
     guard let decision, decision.isWritten else { return .file(record, target: target, decision) }
     guard !isCompressed else { return .compressed(record) }
+    if options.isDryRun { return .file(record, target: target, decision) }
     return try firstBlock(of: record, target: target, decision)
   }
 

@@ -81,6 +81,8 @@ package struct DecompressJob: BatchJob {
         if mayHaveRival, reportsRival(of: name.record, name.target, context) { return }
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
         if let plan { rows.append(TransformRow(.link(name, plan.decision))) }
+      case .standardInput where options.isDryRun:
+        rows.append(TransformRow(context.plan("-", target: "-", size: 0)))
       case .standardInput:
         if let sizes = try content.writeStandardInput(context) {
           rows.append(TransformRow(.streamed(plain: sizes.plain, compressed: sizes.compressed)))
@@ -131,6 +133,9 @@ package struct DecompressJob: BatchJob {
         return nil
       }
       if mayHaveRival, reportsRival(of: record, target, context) { return nil }
+      if options.isDryRun {
+        return context.start(of: record) == nil ? nil : context.plan(record, target: target)
+      }
       outputs.committer.reserve()
       do throws(BatchError) {
         if let row = try write(plan, record, context) { return row }

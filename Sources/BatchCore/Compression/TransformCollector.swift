@@ -162,6 +162,14 @@ package final class TransformCollector: BatchCollector {
     case .report(let outcome):
       run.counters.addSkipped(outcome.skipReason)
       waiting.append(.report(TransformReport(source: name.record.path, outcome: outcome)))
+    case .planned(let target):
+      run.counters.addDone()
+      waiting.append(
+        .report(TransformReport(source: name.record.path, outcome: .planned(target: target, size: 0))))
+    case .refused(let error):
+      let severity = run.options.policy.severity(of: .unreadable)
+      run.counters.count(Problem(.unreadable, error), severity)
+      waiting.append(.problem(Problem(.unreadable, error), severity))
     case .link(let link):
       outputs.committer.reserve()
       waiting.append(.link(name, outputs.committer.add(.link(link))))

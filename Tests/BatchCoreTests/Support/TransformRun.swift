@@ -99,6 +99,7 @@ struct TransformRun {
     case .notSmaller: "not smaller"
     case .linked(let target): "linked \(fixture.relative(target))"
     case .copied(let target, let size): "copied \(size) to \(fixture.relative(target))"
+    case .planned(let target, let size): "planned \(size) to \(fixture.relative(target))"
     }
   }
 }

@@ -27,11 +27,15 @@ final class LinkLedger {
     /// It gets no output: its first name failed, which was reported.
     case skip
     case link(StagedLink)
+    /// A dry run would make a link under this name.
+    case planned(PathBytes)
+    case refused(BatchError)
   }
 
   private let linker: OutputLinker
   private let folders: OutputFolders
   private let removesSource: Bool
+  private let isDryRun: Bool
   /// By the inode of the source.
   private var firsts: [FileIdentity: First] = [:]
 
@@ -39,6 +43,7 @@ final class LinkLedger {
     linker = OutputLinker(options: options, folders: folders)
     self.folders = folders
     removesSource = options.removesSource
+    isDryRun = options.isDryRun
   }
 
   /// Notes what becomes of the first name of a file; nil when it failed, which was reported.
@@ -66,12 +71,16 @@ final class LinkLedger {
     guard let first = firsts[name.record.status.identity] else { return .skip }
     var name = name
     switch first.outcome {
-    case .written, .upToDate, .linked, .copied: break
+    case .written, .upToDate, .linked, .copied, .planned: break
     case .compressedAlready, .notSmaller: return first.outcome.map { .report($0) } ?? .skip
     case nil: return .skip
     }
-    guard let output = first.output else { return .skip }
     let naming = linker.options.naming
+    guard let output = first.output else {
+      guard isDryRun else { return .skip }
+      if case .refused(let error) = decision { return .refused(error) }
+      return .planned((first.isCopy ? naming.copyTarget(of: name.record.path) : nil) ?? name.target)
+    }
     if first.isCopy, let target = naming.copyTarget(of: name.record.path),
       let firstTarget = naming.copyTarget(of: name.first.record.path)
     {
@@ -81,6 +90,7 @@ final class LinkLedger {
     }
     // To one that is going to be replaced it has to be linked again.
     if decision == .upToDate(output) { return .report(.upToDate) }
+    if isDryRun { return .planned(name.target) }
     let (linker, further) = (linker, name)
     return .link(
       StagedLink(target: further.target) { () throws(BatchError) in try linker.link(further, to: output) })

@@ -26,6 +26,8 @@ package struct TransformOptions: Sendable {
   package var writesToStream = false
   /// Copies sources that get no compressed output to the folder that outputs are mirrored into.
   package var copiesOthers = false
+  /// Decides about outputs, and writes none.
+  package var isDryRun = false
   /// Writes outputs also when they are not smaller, and of files that are compressed already.
   package var compressesAll = false
 
@@ -40,19 +42,4 @@ package struct TransformOptions: Sendable {
   /// Descriptors that a lane needs at once: a folder, and the next one on the way or a file; where outputs are mirrored
   /// the same in the other tree.
   package var descriptorsOfLane: Int { naming.directory == nil ? 2 : 4 }
-
-  /// Where the output of a source would go; nil when the source would be skipped without being read.
-  ///
-  /// - Parameter run: that the source was found in.
-  /// - Throws: why the run would refuse it.
-  package func plannedOutput(of source: FileRecord, in run: RunContext) throws(BatchError) -> PathBytes? {
-    guard !naming.isOutput(source, calls: run.calls), let target = naming.target(of: source.path) else {
-      return nil
-    }
-    switch OutputDecision.of(target, for: source, self, calls: run.calls) {
-    case .write, .rewrite: return target
-    case .upToDate: return nil
-    case .refused(let error): throw error
-    }
-  }
 }

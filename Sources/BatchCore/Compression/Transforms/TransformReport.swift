@@ -11,6 +11,8 @@ package enum TransformOutcome: Sendable, Hashable {
   case linked(target: PathBytes)
   /// As it is, since no compressed output was made.
   case copied(target: PathBytes, size: Int64)
+  /// A dry run found that an output would be written; the size is that of the source, and 0 for a further name.
+  case planned(target: PathBytes, size: Int64)
 
   /// As what a source counts that got no output of its own.
   var skipReason: SkipReason {
@@ -18,7 +20,7 @@ package enum TransformOutcome: Sendable, Hashable {
     case .upToDate: .upToDate
     case .compressedAlready: .compressedAlready
     case .notSmaller: .notSmaller
-    case .written, .linked, .copied: .withoutFirst
+    case .written, .linked, .copied, .planned: .withoutFirst
     }
   }
 }
@@ -71,6 +73,7 @@ package struct TransformCounts: Sendable {
     case .copied(_, let size):
       copied += 1
       copiedBytes += size
+    case .planned: break
     }
   }
 }

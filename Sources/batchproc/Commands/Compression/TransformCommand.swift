@@ -36,11 +36,12 @@ struct TransformCommand: Command {
     options.isSynced = common.fsync
     options.compressesAll = choices.compressesAll
     options.copiesOthers = choices.copiesOthers
+    options.isDryRun = common.dryRun
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
     session = try Session(
       common, environment: environment, outputs: choices.writesToStdout ? nil : options,
       laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
-      resumes: !choices.writesToStdout && !operands.contains("-")
+      resumes: !choices.writesToStdout && !operands.contains("-") && !common.dryRun
     ) { reporter in
       let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
@@ -55,21 +56,22 @@ struct TransformCommand: Command {
     try checkStreams()
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
-    if !common.dryRun, let directory = try naming.makeDirectory() { walk.excluded.insert(directory) }
+    // A dry run makes no folder, and leaves out one that is there.
+    let directory =
+      common.dryRun ? naming.directory.flatMap(StandardStreams.identity) : try naming.makeDirectory()
+    if let directory { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let total =
       operands.isRepeatable
       ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     let tree = session.context.tree(operands.counted, options: walk)
-    if common.dryRun {
-      return DryRun(session: session, verb: "would write").run(
+    if !compresses, choices.writesToStdout {
+      guard common.dryRun else { return writeContents(of: tree, total: total, operands) }
+      return DryRun(session: session, verb: "would decompress").run(
         over: tree, total: total, operandCount: operands.count
-      ) { [context = session.context] (record) throws(BatchError) in
-        try options.plannedOutput(of: record, in: context)
-      }
+      ) { [naming] record in naming.target(of: record.path) == nil && !record.isOperand ? nil : record.path }
     }
-    if !compresses, choices.writesToStdout { return writeContents(of: tree, total: total, operands) }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
       let source = try CompressSource(
@@ -124,6 +126,7 @@ struct TransformCommand: Command {
 
   private func tell(_ report: TransformReport) throws(BatchError) {
     tally.add(report)
+    if common.dryRun { return try list(report) }
     session.advanced(1)
     if let events = session.reporter as? JSONReporter {
       try events.write("file") { line in
@@ -146,6 +149,16 @@ struct TransformCommand: Command {
     }
   }
 
+  /// Names an output that a dry run would write.
+  private func list(_ report: TransformReport) throws(BatchError) {
+    guard case .planned(let target, _) = report.outcome else { return session.advanced(1) }
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let names = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    var row = ResultRows()
+    row.append { names.append(target, to: &$0) }
+    try results.write(row)
+  }
+
   private func finish(_ outcome: RunOutcome<TransformCounts>, operandCount: Int) -> Ending {
     let summary = outcome.summary
     let refusal = tally.refusal(of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
@@ -155,22 +168,28 @@ struct TransformCommand: Command {
     let counts = summary.counts
     let outputs = outcome.result ?? TransformCounts()
     let gaps = tally.current.gaps
+    // How large outputs get is known when they are written: a dry run counts the bytes that would be read.
+    let plan = SummaryText(
+      verb: compresses ? "would compress" : "would decompress", files: counts.done, bytes: counts.byteCount,
+      others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")], showsRate: false)
     session.reporter.summary(
       summary,
-      text: SummaryText(
-        verb: compresses ? "compressed" : "decompressed", files: counts.done - outputs.copied,
-        bytes: compresses ? outputs.plainBytes : outputs.compressedBytes,
-        output: compresses ? outputs.compressedBytes : outputs.plainBytes,
-        others: [(outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied")]
-          + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
-        tallies: [
-          (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
-          (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),
-          (outputs.linked, "linked"), (outputs.replaced, "replaced"), (outputs.copied, "copied"),
-          (Int(clamping: outputs.plainBytes), "plain_bytes"),
-          (Int(clamping: outputs.compressedBytes), "compressed_bytes"),
-        ] + (compresses ? [] : gaps.tallies)))
-    if refusal == nil { advise(outputs) }
+      text: common.dryRun
+        ? plan
+        : SummaryText(
+          verb: compresses ? "compressed" : "decompressed", files: counts.done - outputs.copied,
+          bytes: compresses ? outputs.plainBytes : outputs.compressedBytes,
+          output: compresses ? outputs.compressedBytes : outputs.plainBytes,
+          others: [(outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied")]
+            + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+          tallies: [
+            (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
+            (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),
+            (outputs.linked, "linked"), (outputs.replaced, "replaced"), (outputs.copied, "copied"),
+            (Int(clamping: outputs.plainBytes), "plain_bytes"),
+            (Int(clamping: outputs.compressedBytes), "compressed_bytes"),
+          ] + (compresses ? [] : gaps.tallies)))
+    if refusal == nil, !common.dryRun { advise(outputs) }
     if tally.current.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
     if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
     return .exit(counts.failed > 0 ? .someFailed : .success)
@@ -203,6 +222,7 @@ extension TransformOutcome {
     case .notSmaller: "not_smaller"
     case .linked: "linked"
     case .copied: "copied"
+    case .planned: "planned"
     }
   }
 }
@@ -228,6 +248,7 @@ extension TransformReport {
     case .copied(let target, _):
       bytes += "copied to ".utf8
       TerminalText.append(target.bytes, to: &bytes)
+    case .planned(let target, _): TerminalText.append(target.bytes, to: &bytes)
     }
     return bytes
   }

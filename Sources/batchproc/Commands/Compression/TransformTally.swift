@@ -97,7 +97,7 @@ final class TransformTally: RunObserver {
 
   func add(_ report: TransformReport) {
     switch report.outcome {
-    case .written, .upToDate, .linked, .copied: madeOutput()
+    case .written, .upToDate, .linked, .copied, .planned: madeOutput()
     case .compressedAlready, .notSmaller: break
     }
     if let gap = report.checkGap { counts.withLock { $0.gaps.add(gap) } }

@@ -1,0 +1,39 @@
+import BatchEngine
+
+/// What a lane does in a dry run in the place of writing an output.
+extension ChunkContext {
+  /// Counts a source whose output would be written, and its bytes as those that would be read.
+  func plan(_ record: FileRecord, target: PathBytes, isCopy: Bool = false) -> TransformRow.Content {
+    plan(
+      record.path, target: target, size: max(0, record.status.size), SharedSource.of(record, isCopy: isCopy))
+  }
+
+  /// The same for standard input, whose size is not known.
+  func plan(
+    _ source: PathBytes, target: PathBytes, size: Int64, _ shared: SharedSource? = nil
+  ) -> TransformRow.Content {
+    finish()
+    count(bytes: Int(clamping: size))
+    return .report(TransformReport(source: source, outcome: .planned(target: target, size: size)), shared)
+  }
+
+  /// The first bytes of a file, which show whether it is compressed already.
+  ///
+  /// - Returns: nil when it cannot be read, which has been reported.
+  func start(of record: FileRecord) -> [UInt8]? {
+    do throws(BatchError) {
+      return try withFile(record) { (file, _) throws(BatchError) in
+        var result = 0
+        let start = [UInt8](unsafeUninitializedCapacity: CompressionFormat.detectionLength) { buffer, count in
+          result = run.calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+          count = max(0, result)
+        }
+        guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
+        return start
+      }
+    } catch {
+      report(Problem(error))
+      return nil
+    }
+  }
+}
