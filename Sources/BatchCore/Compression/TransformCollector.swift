@@ -90,7 +90,8 @@ package final class TransformCollector: BatchCollector {
             .special, "is complete and waits for the disk; a second signal discards it", path: target))
       }
     }
-    while reported < waiting.count {
+    // Behind an error that ended the run nothing is reported.
+    while run.cancellation.isFromOutside, reported < waiting.count {
       // Reports that nobody takes any more change no count.
       try? reportSettled()
       if reported < waiting.count { reported += 1 }

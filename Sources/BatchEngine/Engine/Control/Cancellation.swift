@@ -19,7 +19,7 @@ public final class Cancellation: Sendable {
   public var reason: BatchError? { state.withLock { $0.reason } }
 
   /// Whether somebody wants the run to stop, as by a signal, and no error ended it.
-  var isFromOutside: Bool { isCancelled && reason?.code == .cancelled }
+  package var isFromOutside: Bool { isCancelled && reason?.code == .cancelled }
 
   /// Stops the run; later calls change nothing.
   public func cancel(_ reason: BatchError) {
