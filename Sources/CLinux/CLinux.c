@@ -240,6 +240,15 @@ int clinux_file_system_id(const char *path, uint64_t *id) {
 
 extern char **environ;
 
+// Whether one of the variables in a block has the name of an entry of the environment.
+static int is_replaced(const char *entry, const char *variables) {
+  size_t length = strcspn(entry, "=");
+  for (const char *other = variables; *other; other += strlen(other) + 1) {
+    if (strcspn(other, "=") == length && memcmp(entry, other, length) == 0) return 1;
+  }
+  return 0;
+}
+
 int clinux_spawn_shell(const char *command, const void *block, int input, int *pid) {
   const char *variables = block;
   size_t count = 0, added = 0, kept = 0;
@@ -248,7 +257,10 @@ int clinux_spawn_shell(const char *command, const void *block, int input, int *p
   const char **all = calloc(count + added + 1, sizeof *all);
   if (!all) return ENOMEM;
   for (const char *entry = variables; *entry; entry += strlen(entry) + 1) all[kept++] = entry;
-  for (char **entry = environ; *entry; entry++) all[kept++] = *entry;
+  // Of two variables of one name a shell may take either.
+  for (char **entry = environ; *entry; entry++) {
+    if (!is_replaced(*entry, variables)) all[kept++] = *entry;
+  }
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);

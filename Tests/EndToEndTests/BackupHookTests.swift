@@ -39,6 +39,20 @@ import Testing
     #expect(run.text.contains("\n1\n1 failure\n") && run.text.hasSuffix("\n1\n1\n1\n"), "\(run.text)")
   }
 
+  @Test(
+    "the variables of a hook replace those of the environment, also in a backup that a hook of another one starts"
+  )
+  func nested() throws {
+    let run = try t.shell(
+      """
+      tell='echo $BATCHPROC_STATUS $BATCHPROC_OUTCOME $BATCHPROC_DIR; env | grep -c ^BATCHPROC_STATUS='
+      BATCHPROC_STATUS=0 BATCHPROC_OUTCOME=success BATCHPROC_DIR=x $BP backup -q --to set --after "$tell" gone 2>&1 >/dev/null | grep -v gone
+      export tell
+      $BP backup -q --to set --after '$BP backup -q --to other --after "$tell" gone' src 2>&1 | grep -v gone
+      """)
+    #expect(run.text == "1 failure set\n1\n1 failure other\n1\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a hook that takes too long is killed with all that it started")
   func timeout() throws {
     let run = try t.shell(

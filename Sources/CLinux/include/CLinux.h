@@ -89,7 +89,7 @@ int clinux_file_system_id(const char *path, uint64_t *id);
 
 /// Starts `/bin/sh -c command` in a process group of its own, with no signal blocked or ignored, nothing open but the three
 /// streams, and standard output where standard error is; 0 or the error number.
-/// \param variables `NAME=value`, each ended by NUL, and one more NUL; they come before those of this process.
+/// \param variables `NAME=value`, each ended by NUL, and one more NUL; they replace those of the same name of this process.
 int clinux_spawn_shell(const char *command, const void *variables, int input, int *pid);
 /// pidfd_open(2); -1 where the kernel has no such call.
 int clinux_pidfd_open(int pid);
