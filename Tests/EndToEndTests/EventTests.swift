@@ -33,6 +33,31 @@ import Testing
     #expect(verdict.status == 0, "\(verdict.errorText)")
   }
 
+  @Test(
+    "a file with a lease of another program is named at once, with what can be done",
+    .enabled(if: Host.hasPython))
+  func lease() throws {
+    let run = try t.shell(
+      """
+      echo a >leased; echo b >free; mkfifo end
+      python3 -c 'if True:
+        import fcntl, signal, sys
+        signal.signal(signal.SIGIO, signal.SIG_IGN)
+        file = open("leased", "r+")
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        open("ready", "w")
+        open("end").read()' & holder=$!
+      until [ -e ready ]; do :; done
+      $BP hash -q leased free >out; echo $?; wc -l <out; echo >end; wait $holder
+      """)
+    #expect(run.text == "3\n1\n", "\(run.text)\(run.errorText)")
+    #expect(
+      run.errorText.contains(
+        "leased: cannot open: Resource temporarily unavailable (another program holds a lease on it; run again when that has closed it)"
+      ), "\(run.errorText)")
+    #expect(!run.errorText.contains("--max-concurrency"))
+  }
+
   @Test("every name comes back with its bytes")
   func names() throws {
     for name in NameTests.nasty + NameTests.singleBytes {

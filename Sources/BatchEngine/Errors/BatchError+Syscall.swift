@@ -8,15 +8,18 @@ extension BatchError {
   ///   - number: the value of `errno` right after the call.
   ///   - path: what the call was about.
   public static func syscall(_ action: String, errno number: Int32, path: PathBytes? = nil) -> BatchError {
-    let (code, remedy) = classify(number)
+    let (code, remedy) = classify(number, isOpen: action.hasPrefix("open"))
     return BatchError(code, "cannot \(action)", path: path, errno: number, remedy: remedy)
   }
 
-  private static func classify(_ number: Int32) -> (Code, Remedy?) {
+  private static func classify(_ number: Int32, isOpen: Bool) -> (Code, Remedy?) {
     switch number {
     case ENOENT: (.missing, nil)
     case EMFILE: (.exhausted, .raiseOrLowerDescriptors)
     case ENFILE: (.exhausted, "the system has no file descriptors left; raise fs.file-max")
+    // Files are opened without blocking, and so the kernel does not wait for the holder of a lease.
+    case EAGAIN where isOpen:
+      (.unreadable, "another program holds a lease on it; run again when that has closed it")
     case ENOMEM, EAGAIN: (.exhausted, .lowerConcurrencyOrMemory)
     case ENOSPC: (.unwritable, "free some space and run again")
     case EDQUOT: (.unwritable, "the disk quota is used up")
