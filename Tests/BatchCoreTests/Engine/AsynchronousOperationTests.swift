@@ -42,6 +42,22 @@ import Testing
     #expect(operation.isFinished)
   }
 
+  @Test func cannotBeStartedByHandWhileAQueueHasIt() async throws {
+    try await onThread {
+      let operation = ManualOperation()
+      let queue = OperationQueue()
+      queue.isSuspended = true
+      queue.addOperation(operation)
+      #expect(throws: BatchError.self) { try operation.startByHand() }
+      #expect(operation.executions.load(ordering: .relaxed) == 0)
+      queue.isSuspended = false
+      operation.begun.pass()
+      operation.finish()
+      queue.waitUntilAllOperationsAreFinished()
+      #expect(operation.executions.load(ordering: .relaxed) == 1)
+    }
+  }
+
   @Test func cannotFinishBeforeItHasBegun() {
     let operation = ManualOperation()
     operation.finish()

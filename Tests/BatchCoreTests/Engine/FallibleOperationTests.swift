@@ -20,6 +20,13 @@ import Testing
     #expect(operation.dependencies.isEmpty)
   }
 
+  @Test func refusesTheSameDependencyTwice() throws {
+    let (first, second) = (Operation(), Operation())
+    try second.addCheckedDependency(first)
+    #expect(Self.isRefused(second, after: first))
+    #expect(second.dependencies.count == 1)
+  }
+
   @Test(arguments: 2...6) func refusesACircle(of count: Int) throws {
     let operations = (0..<count).map { _ in Operation() }
     for (earlier, later) in zip(operations, operations.dropFirst()) {

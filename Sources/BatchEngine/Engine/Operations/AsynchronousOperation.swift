@@ -23,8 +23,11 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
 
   /// Begins the work by hand, outside any queue.
   ///
-  /// - Throws: `invalid` when a dependency is not finished or the operation has been started before.
+  /// - Throws: `invalid` when a dependency is not finished, a queue has the operation, or it has been started before.
   public final func startByHand() throws(BatchError) {
+    guard !isInQueue else {
+      throw BatchError(.invalid, "an operation cannot be started by hand while a queue has it")
+    }
     try startByHand(doing: execute)
   }
 
@@ -65,6 +68,14 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
   /// Called once on the thread that finished the operation, after the queue was told: where a completion block would
   /// take a thread of its own.
   open func didFinish() {}
+
+  /// Whether a queue has the operation, which would count one that it did not start. Foundation keeps the queue in a property
+  /// that is not public.
+  private var isInQueue: Bool {
+    var mirror: Mirror? = Mirror(reflecting: self)
+    while let current = mirror, current.subjectType != Operation.self { mirror = current.superclassMirror }
+    return mirror?.children.contains { $0.value is Unmanaged<OperationQueue> } ?? false
+  }
 
   /// Whether this call, of all that try, is the one that begins.
   private func begin() -> Bool {

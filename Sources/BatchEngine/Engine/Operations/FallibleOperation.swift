@@ -9,8 +9,12 @@ public protocol FallibleOperation: Operation {
 extension Operation {
   /// Adds a dependency unless it would close a circle, in which nothing could ever begin.
   ///
-  /// - Throws: `invalid` when the other operation waits for this one, directly or through others.
+  /// - Throws: `invalid` when the other operation waits for this one, directly or through others, and when this one depends
+  ///   on it already.
   public func addCheckedDependency(_ other: Operation) throws(BatchError) {
+    guard !dependencies.contains(where: { $0 === other }) else {
+      throw BatchError(.invalid, "an operation cannot depend on another one twice")
+    }
     var visited = Set<ObjectIdentifier>()
     var open = [other]
     while let next = open.popLast() {
