@@ -64,6 +64,32 @@ import Testing
     #expect(run.errorText.contains("none"))
   }
 
+  @Test(
+    "where the mount does not answer the rest is printed", .enabled(if: Host.canPreload),
+    arguments: ["", "--json"])
+  func silence(option: String) throws {
+    try t.preload(
+      """
+      #include <stdarg.h>
+      int openat(int folder, const char *path, int flags, ...) {
+        va_list rest;
+        va_start(rest, flags);
+        mode_t mode = va_arg(rest, mode_t);
+        va_end(rest);
+        while (strcmp(path, "held") == 0) pause();
+        int (*next)(int, const char *, int, ...) = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
+        return next(folder, path, flags, mode);
+      }
+      """)
+    let run = try t.shell("mkdir held; LD_PRELOAD=$PWD/preload.so $BP doctor \(option) held")
+    #expect(run.status == 1)
+    #expect(run.text.contains(option.isEmpty ? "PROCESSORS" : "\"type\":\"limit\""))
+    #expect(run.text.contains("does not answer"))
+    let errors = option.isEmpty ? run.errorText : run.text
+    let message = option.isEmpty ? "batchproc: held: does not answer" : "\"type\":\"error\""
+    #expect(errors.contains(message), "\(errors)")
+  }
+
   @Test func showsAndUsesWhatWasSavedForTheDevice() throws {
     let environment = ["XDG_STATE_HOME": String(decoding: t.root.bytes, as: UTF8.self)]
     let id = try #require(DeviceFacts.fileSystemID(of: t.root))

@@ -1,4 +1,5 @@
 import BatchEngine
+import Dispatch
 import Synchronization
 
 /// What limits a run on this machine, what the device behind a folder can do, and the defaults that follow.
@@ -26,17 +27,42 @@ package struct MachineReport: Sendable {
   /// The number that was saved for the device.
   package var savedNumber: Int? { device.flatMap { saved[$0.fileSystemID] } }
 
-  /// Looks at everything, each part beside the others, and returns when all are known.
+  /// Seconds that a file system gets to answer.
+  package static let patience = 5.0
+
+  /// Looks at everything, each part beside the others, and returns when all are known, or all but those that need a file system
+  /// which does not answer.
   ///
   /// - Parameters:
   ///   - devices: the file of ``SavedDevices``.
   ///   - descriptors: as the process was given them.
+  ///   - patience: seconds that the file systems of `folder` and `devices` get, beside the time that the rest takes.
+  ///   - probe: looks at a folder.
   package static func gather(
     _ folder: PathBytes, devices: PathBytes?, descriptors: DescriptorLimit,
-    proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup"
+    proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup", patience: Double = patience,
+    probe: @escaping @Sendable (PathBytes) throws(BatchError) -> DeviceFacts = { folder throws(BatchError) in
+      try DeviceFacts(of: folder)
+    }
   ) -> MachineReport {
     let report = Mutex(MachineReport())
-    let operation = BlockGroupOperation([
+    let savedDevices = BlockGroupOperation([
+      {
+        let saved = SavedDevices(readingAt: devices)
+        report.withLock { $0.saved = saved }
+      }
+    ]).started()
+    let device = BlockGroupOperation([
+      {
+        do throws(BatchError) {
+          let device = try probe(folder)
+          report.withLock { $0.device = device }
+        } catch {
+          report.withLock { $0.deviceError = error }
+        }
+      }
+    ]).started()
+    BlockGroupOperation([
       {
         let capacity = Capacity.current(proc: proc, controlGroups: controlGroups)
         report.withLock { $0.capacity = capacity }
@@ -60,20 +86,21 @@ package struct MachineReport: Sendable {
         let libraries = LibraryVersions.all
         report.withLock { $0.libraries = libraries }
       },
-      {
-        let saved = SavedDevices(readingAt: devices)
-        report.withLock { $0.saved = saved }
-      },
-      {
-        do throws(BatchError) {
-          let device = try DeviceFacts(of: folder)
-          report.withLock { $0.device = device }
-        } catch {
-          report.withLock { $0.deviceError = error }
-        }
-      },
-    ])
-    operation.runAndWait()
+    ]).started().wait()
+    let limit = DispatchTime.now() + patience
+    // Whether a folder answers counts more than the number that was saved for it.
+    for (probed, path) in [(device, folder), (savedDevices, devices ?? folder)]
+    where probed.wait(timeout: limit) == .timedOut {
+      report.withLock {
+        if $0.deviceError == nil { $0.deviceError = BatchError(.unreadable, Self.silence, path: path) }
+      }
+    }
     return report.withLock { $0 }
   }
+
+  /// Of a file system that does not answer.
+  private static let silence = "does not answer"
+
+  /// Whether the folder could not be looked at because nothing came back.
+  package var isSilent: Bool { deviceError?.message == Self.silence }
 }

@@ -11,7 +11,7 @@ import Testing
       // Each block waits for all others: with one after the other the operation would never end.
       let everybody = Rendezvous(4)
       let operation = BlockGroupOperation((0..<4).map { _ in { everybody.arrive() } })
-      operation.runAndWait()
+      operation.started().wait()
       #expect(operation.isFinished)
     }
   }
@@ -41,13 +41,13 @@ import Testing
       let done = Recorder<Int>()
       let operation = BlockGroupOperation([{ done.record(1) }])
       operation.cancel()
-      operation.runAndWait()
+      operation.started().wait()
       #expect(operation.isFinished)
       #expect(done.values == [])
     }
   }
 
   @Test func withoutBlocksItIsFinishedAtOnce() async throws {
-    try await onThread { BlockGroupOperation([]).runAndWait() }
+    try await onThread { BlockGroupOperation([]).started().wait() }
   }
 }

@@ -70,6 +70,28 @@ import Testing
     #expect(!report.capacity.limits.isEmpty)
   }
 
+  @Test("Of a file system that does not answer the rest is known all the same")
+  func silence() async throws {
+    let root = t.root
+    try t.file("proc/loadavg", "1.25 1 1 1/2 3\n")
+    let gate = Gate()
+    let report = try await onThread {
+      MachineReport.gather(
+        "held", devices: nil, descriptors: DescriptorLimit(soft: 100, hard: 200),
+        proc: root.appending("proc".utf8), controlGroups: root.appending("cgroup".utf8), patience: 0
+      ) { folder throws(BatchError) in
+        gate.pass()
+        throw BatchError(.missing, "too late", path: folder)
+      }
+    }
+    gate.open()
+    #expect(report.isSilent)
+    #expect(report.deviceError == BatchError(.unreadable, "does not answer", path: "held"))
+    #expect(report.device == nil)
+    #expect(report.load == 1.25)
+    #expect(report.libraries.contains { $0.name == "libzstd" })
+  }
+
   @Test func aFolderIsLeftAsItWas() async throws {
     try t.file("d/one", "")
     let device = try DeviceFacts(of: t.root.appending("d".utf8))

@@ -27,13 +27,15 @@ package final class BlockGroupOperation: AsynchronousOperation, @unchecked Senda
     group.notify(queue: queue) { self.finish() }
   }
 
-  /// Runs the blocks outside of any queue, and returns when all are done.
-  package func runAndWait() {
+  /// Starts the blocks outside of any queue.
+  ///
+  /// - Returns: a group to wait for, which is left when all blocks are done.
+  package func started() -> DispatchGroup {
     let ended = DispatchGroup()
     ended.enter()
     completion.withLock { $0 = ended }
     start()
-    ended.wait()
+    return ended
   }
 
   override package func didFinish() { completion.withLock { $0 }?.leave() }

@@ -5,7 +5,8 @@ extension CommandSpec {
     discussion: [
       """
       Every limit that was found is listed with its source; the one that binds is marked. Of the directory, the \
-      device behind it and what the file system can do there are shown; for that, files without a name are made in it.
+      device behind it and what the file system can do there are shown; for that, files without a name are made in it. A \
+      file system that does not answer within 5 seconds is named so, and the status is 1.
       """
     ],
     operands: [

@@ -38,7 +38,12 @@ struct DoctorRows: Sendable {
         type: "operations", title: "OPERATIONS AT ONCE, WHERE WAITING FOR DEVICES DOES",
         rows: Self.bounds(report.bounds.waiting, "waiting")),
     ]
-    if let device = report.device { sections.append(Self.device(device, report)) }
+    if let device = report.device {
+      sections.append(Self.device(device, report))
+    } else if report.isSilent {
+      let row = Row(key: "file_system", name: "file system", value: "does not answer")
+      sections.append(Section(type: "device", title: "DIRECTORY", rows: [row]))
+    }
     sections.append(Self.program(report))
     sections.append(Self.defaults(report))
     self.sections = sections
