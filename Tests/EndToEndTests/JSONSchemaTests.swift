@@ -43,6 +43,7 @@ struct JSONSchemaTests {
     (ulimit -n 12; j few archive -o few.tar t)
     mv s/*.manifest cut; head -c 300 cut >"s/$(basename "$(ls s/*.tar.zst | head -n 1)" .tar.zst).manifest"
     j damaged_set snapshots s; j damaged_drill drill s; j damaged_prune prune --keep-last 1 s
+    (until grep -q '"type":"stall"' out.stall; do :; done; echo x) 2>/dev/null | j stall hash --stall-warning 1 -
     BATCHPROC_QOS=utility XDG_CONFIG_HOME=$PWD/home j settings config hash
     """#
 
@@ -81,7 +82,7 @@ struct JSONSchemaTests {
       "archive", "default", "device", "difference", "error", "file", "index", "limit", "member", "note",
       "operations",
       "point",
-      "problem", "program", "recommendation", "setting", "slowest", "snapshot", "summary",
+      "problem", "program", "recommendation", "setting", "slowest", "snapshot", "stall", "summary",
     ]
     // Valid lines leave the types alone on the output.
     #expect(result.text.split(separator: "\n").count == 1, "\(result.text.prefix(3000))")

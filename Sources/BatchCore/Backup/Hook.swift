@@ -16,7 +16,7 @@ package struct Hook: Sendable {
   }
 
   /// Seconds from the request to end to the kill.
-  private static let grace = 5.0
+  package static let grace = 5.0
 
   package let command: PathBytes
   /// In seconds.

@@ -1,6 +1,7 @@
 import BatchEngine
 import CLinux
 import Glibc
+import Synchronization
 
 /// The locks of a set: records of one hidden file in its folder, which the kernel lets go of when a process ends.
 ///
@@ -33,6 +34,8 @@ package final class SetLock: Sendable {
   }
 
   private static let interval = 0.1
+  /// The descriptors of all locks of the process.
+  private static let open = Mutex<Set<Int32>>([])
 
   package let path: PathBytes
   private let raw: Int32
@@ -50,9 +53,24 @@ package final class SetLock: Sendable {
       throw isWritable ? error.recoded(.unwritable) : error
     }
     raw = Int32(opened)
+    Self.open.withLock { _ = $0.insert(Int32(opened)) }
   }
 
-  deinit { _ = Glibc.close(raw) }
+  deinit {
+    Self.open.withLock { open in
+      open.remove(raw)
+      _ = Glibc.close(raw)
+    }
+  }
+
+  /// Lets go of all locks of the process: for one that ends while a thread of it cannot.
+  package static func releaseAll() {
+    open.withLock { open in
+      for raw in open {
+        for byte: Int64 in [0, 1] { clinux_unlock_byte(raw, byte) }
+      }
+    }
+  }
 
   /// - Throws: `locked` when another process has it all the time; the reason when the run was stopped.
   func take(_ purpose: Purpose, _ patience: Patience, _ cancellation: Cancellation) throws(BatchError) {

@@ -31,10 +31,15 @@ package final class ThreadWatch: Sendable {
     let end = DispatchSemaphore(value: 0)
     let progress: @Sendable () -> Int64
     let giveUp: @Sendable () -> Void
+    let look: @Sendable () -> Void
 
-    init(_ progress: @escaping @Sendable () -> Int64, _ giveUp: @escaping @Sendable () -> Void) {
+    init(
+      _ progress: @escaping @Sendable () -> Int64, _ giveUp: @escaping @Sendable () -> Void,
+      _ look: @escaping @Sendable () -> Void
+    ) {
       self.progress = progress
       self.giveUp = giveUp
+      self.look = look
     }
 
     func watch() {
@@ -43,6 +48,7 @@ package final class ThreadWatch: Sendable {
         let isOver = patience.isOver(
           progress: progress(), isShort: ThreadWatch.isAnyThreadAsleep && ThreadLimit.available(upTo: 1) == 0)
         if isOver { return giveUp() }
+        look()
       }
     }
   }
@@ -54,11 +60,13 @@ package final class ThreadWatch: Sendable {
   /// - Parameters:
   ///   - progress: any number that changes while the run goes on.
   ///   - giveUp: called once, on that thread, when the run will not go on; to end the process.
+  ///   - look: called about once a second on that thread; it takes no lock that a thread of the run may hold.
   /// - Throws: `exhausted` when not even this thread can be started.
   package init(
-    progress: @escaping @Sendable () -> Int64, giveUp: @escaping @Sendable () -> Void
+    progress: @escaping @Sendable () -> Int64, giveUp: @escaping @Sendable () -> Void,
+    look: @escaping @Sendable () -> Void = {}
   ) throws(BatchError) {
-    watcher = Watcher(progress, giveUp)
+    watcher = Watcher(progress, giveUp, look)
     let argument = Unmanaged.passRetained(watcher)
     var thread = pthread_t()
     // Signals are for the thread that Dispatch has for them.

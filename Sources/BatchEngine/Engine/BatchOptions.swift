@@ -23,7 +23,8 @@ public struct BatchOptions: Sendable {
   public var chunksPerCheckpoint: Int?
   /// Runs one operation at a time in the order of the source, whatever asks for more: for workers that write to one stream.
   public var isSerial = false
-  /// With a concurrency of 1, processes on the thread that calls `run` and on no other.
+  /// With a concurrency of 1, calls workers and collector on the thread that calls `run`. Large files and
+  /// folders may still be read ahead on queues of their own.
   public var runsOnCaller = false
 
   public init() {}

@@ -51,7 +51,7 @@ package final class FilesInProgress: Sendable {
   }
 
   /// The clock that costs least, which is renewed every few milliseconds.
-  static func milliseconds() -> UInt64 {
+  package static func milliseconds() -> UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
     return UInt64(clamping: now.tv_sec) &* 1000 &+ UInt64(clamping: now.tv_nsec / 1_000_000)

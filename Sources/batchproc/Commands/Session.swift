@@ -29,6 +29,7 @@ final class Session: Sendable {
   private let control = Mutex<RunControl?>(nil)
   private let signal = Mutex<Int32?>(nil)
   private let watch = Mutex<ThreadWatch?>(nil)
+  let stall: StallGuard
 
   var cancellation: Cancellation { context.cancellation }
 
@@ -101,6 +102,8 @@ final class Session: Sendable {
     context = RunContext(
       options: options, cancellation: cancellation, observer: observing(reporter), fileTimes: fileTimes)
     let counters = context.counters
+    let stall = StallGuard(common, context, reporter)
+    self.stall = stall
     // Before anything else needs a thread.
     let watch = try ThreadWatch {
       let counts = counters.snapshot
@@ -111,6 +114,8 @@ final class Session: Sendable {
       _ = Array(message.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
       AtomicFileRegistry.shared.removeAll()
       _exit(ExitStatus.fatal.rawValue)
+    } look: {
+      stall.look()
     }
     self.watch.withLock { $0 = watch }
     signals.withLock {

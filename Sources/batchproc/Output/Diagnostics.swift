@@ -55,6 +55,9 @@ final class Diagnostics: Sendable {
     write(TerminalText.escape(message.utf8), severity)
   }
 
+  /// Prints a warning that is safe already.
+  func print(warning text: String) { write(Array(text.utf8), .warning) }
+
   /// Prints lines that are safe already, such as a usage error or the summary.
   func print(_ text: String) {
     writeAboveStatus(prefix(nil) + Array(text.utf8) + (text.hasSuffix("\n") ? [] : [UInt8(ascii: "\n")]))

@@ -2,6 +2,21 @@ import BatchEngine
 
 /// The files that a run is at, for people.
 enum FilesInProgressText {
+  private static let mostInLine = 5
+
+  /// That a run makes no progress, in one line with the first files and their ages.
+  ///
+  /// - Parameter files: the oldest first.
+  static func stall(_ files: [FileInProgress], seconds: Double) -> String {
+    let shown = files.prefix(mostInLine).map { file in
+      "\(TerminalText.string(file.path.bytes)) for \(DurationText.text(seconds: Double(file.age) / 1000))"
+    }
+    let rest = files.count - shown.count
+    return "nothing was read for \(DurationText.text(seconds: seconds)); "
+      + (files.isEmpty ? "no file is in progress" : "in progress: " + shown.joined(separator: ", "))
+      + (rest > 0 ? " and \(ByteCount.grouped(rest)) more" : "")
+  }
+
   private static let most = 20
 
   /// A line each, `  for 12.3 s: folder/file`, as far as they are not too many.

@@ -117,6 +117,21 @@ final class JSONReporter: Reporter {
     }
   }
 
+  func stalled(at files: [FileInProgress], seconds: Double) {
+    // Standard output may be what does not move.
+    diagnostics.print(warning: FilesInProgressText.stall(files, seconds: seconds))
+    writeOrStop { state, bytes in
+      for file in files.isEmpty ? [nil] : files.map(Optional.some) {
+        state.append("stall", to: &bytes) { line in
+          line.add("seconds", seconds)
+          guard let file else { return }
+          line.add(path: file.path)
+          line.add("age", Double(file.age) / 1000)
+        }
+      }
+    }
+  }
+
   func fatal(_ error: BatchError) {
     recorder?.fatal(error)
     do throws(BatchError) {

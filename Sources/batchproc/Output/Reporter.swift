@@ -5,6 +5,8 @@ import BatchEngine
 protocol Reporter: RunObserver {
   /// An error that ends the run or spoils an output.
   func fatal(_ error: BatchError)
+  /// A run that makes no progress, and the files that it is at, the oldest first. Called on a queue of its own.
+  func stalled(at files: [FileInProgress], seconds: Double)
   /// The result of a run that came to its end.
   func summary(_ summary: RunSummary, text: SummaryText)
   /// Writes what is still to be said; to be called once, before the process ends.

@@ -67,6 +67,10 @@ final class TextReporter: Reporter {
     diagnostics.report(error)
   }
 
+  func stalled(at files: [FileInProgress], seconds: Double) {
+    diagnostics.print(warning: FilesInProgressText.stall(files, seconds: seconds))
+  }
+
   func end(_ counts: Counters.Snapshot) { tellFolded() }
 
   /// Tells how many problems were counted in place of a message each.

@@ -8,6 +8,8 @@ public final class Cancellation: Sendable {
     var registrations = 0
   }
 
+  /// Noted by each ``check()``, which stands between any two steps of a run.
+  package let activity = Activity()
   private let flag = Atomic<Bool>(false)
   private let state = Mutex(State())
 
@@ -56,6 +58,7 @@ public final class Cancellation: Sendable {
 
   /// - Throws: the reason, when there is one.
   public func check() throws(BatchError) {
+    activity.note()
     guard isCancelled else { return }
     throw reason ?? BatchError(.cancelled, "cancelled")
   }

@@ -18,6 +18,10 @@ struct CommonOptions: Sendable {
   /// In bytes.
   let maxMemory: Int64?
   let maxLoad: Double?
+  /// Seconds without progress after which that is told; 0 is never.
+  let stallWarning: Int64
+  /// Seconds without progress after which the run is ended; 0 is never.
+  let stallTimeout: Int64
   /// A file that is obeyed while the run goes on.
   let control: PathBytes?
   /// Whose device's saved number `auto` begins with.
@@ -54,6 +58,8 @@ struct CommonOptions: Sendable {
     maxOpenFiles = parsed.count(.maxOpenFiles)
     maxMemory = parsed.size(.maxMemory)
     maxLoad = parsed.decimal(.maxLoad)
+    stallWarning = parsed.duration(.stallWarning) ?? 600
+    stallTimeout = parsed.duration(.stallTimeout) ?? 0
     control = parsed.bytes(.control)
     firstOperand = parsed.operands.first
     qos = parsed.choice(.qos) ?? .standard

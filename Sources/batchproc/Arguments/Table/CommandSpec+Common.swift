@@ -36,6 +36,12 @@ extension CommandSpec.Group {
         .maxLoad, "max-load", kind: .single(.decimal), value: "load",
         help: "While the load average is above this, halve the operations at once, then start none."),
       OptionSpec(
+        .stallWarning, "stall-warning", kind: .single(.duration), value: "time", default: "10m",
+        help: "Name the files in progress when nothing was read for so long; 0 is never."),
+      OptionSpec(
+        .stallTimeout, "stall-timeout", kind: .single(.duration), value: "time", default: "0",
+        help: "End the run (1) when nothing was read for so long, and unlock its set; 0 is never."),
+      OptionSpec(
         .control, "control", kind: .single(.file), value: "file",
         help: """
           Obey a file that is read again during the run: lines of 'concurrency N', 'concurrency auto', \

@@ -4,7 +4,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case config, profile
   case help, version, generateCompletionScript, generateManual, dumpHelp
   // Scheduling
-  case maxConcurrency, threads, stride, maxOpenFiles, maxMemory, maxLoad, control, qos
+  case maxConcurrency, threads, stride, maxOpenFiles, maxMemory, maxLoad, stallWarning, stallTimeout, control,
+    qos
   // Selection
   case filesFrom, files0From, exclude, include, excludeFrom, excludeCaches, gitignore, oneFileSystem
   case minSize, maxSize, followSymlinks

@@ -10,6 +10,8 @@ struct BackupHooks: Sendable {
   let metrics: PathBytes?
   let set: PathBytes
   let directory: PathBytes
+  /// Seconds that all that follows a run may take.
+  let longest: Double
 
   init(_ parsed: ParsedCommand, set: PathBytes, directory: PathBytes) {
     let limit = Double(parsed.duration(.hookTimeout) ?? 3600)
@@ -18,6 +20,7 @@ struct BackupHooks: Sendable {
     after = hook(.after)
     onFailure = hook(.onFailure)
     metrics = parsed.bytes(.metrics)
+    longest = 2 * (limit + Hook.grace) + 10
     self.set = set
     self.directory = directory
   }
@@ -85,7 +88,9 @@ struct BackupHooks: Sendable {
     let operation = hook.operation(environment: environment, input: line.finished())
     let stop = session.cancellation.isCancelled ? nil : session.cancellation.onCancel { operation.cancel() }
     let queue = OperationQueue()
-    queue.addOperations([operation], waitUntilFinished: true)
+    session.cancellation.activity.whileWaiting {
+      queue.addOperations([operation], waitUntilFinished: true)
+    }
     if let stop { session.cancellation.forget(stop) }
     do throws(BatchError) {
       switch try operation.value() {

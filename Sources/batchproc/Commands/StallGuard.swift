@@ -1,0 +1,98 @@
+import BatchCore
+import BatchEngine
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Tells of a run that makes no progress, and ends it where the options ask for that.
+///
+/// A run is cancelled first, and ends by itself where its threads can. A thread that waits in the kernel for a file system cannot:
+/// then the process ends here, and its temporary files stay for the next run to remove.
+final class StallGuard: Sendable {
+  /// What is done before the process ends.
+  struct LastStep: Sendable {
+    /// In seconds.
+    let limit: Double
+    let body: @Sendable () -> Void
+  }
+
+  /// Seconds for a message.
+  private static let patience = 5.0
+
+  private let context: RunContext
+  private let reporter: any Reporter
+  private let watch: Mutex<StallWatch>
+  private let messages = DispatchQueue(label: "batchproc.stall")
+  private let lastStep = Mutex<LastStep?>(nil)
+  private let isEnding = Atomic<Bool>(false)
+
+  init(_ common: CommonOptions, _ context: RunContext, _ reporter: any Reporter) {
+    self.context = context
+    self.reporter = reporter
+    watch = Mutex(StallWatch(warning: common.stallWarning, timeout: common.stallTimeout))
+  }
+
+  /// Has something done when the process ends because it cannot go on.
+  func setLastStep(_ step: LastStep?) { lastStep.withLock { $0 = step } }
+
+  /// Whether this call, of all, is the one that does what follows a run.
+  func claimEnd() -> Bool { !isEnding.exchange(true, ordering: .relaxed) }
+
+  /// To be called about once a second, on a thread that the run does not need.
+  func look() {
+    let activity = context.cancellation.activity
+    let isHeld = activity.isWaiting || context.concurrency.isSuspended
+    let finding = watch.withLock {
+      $0.look(at: FilesInProgress.milliseconds(), hasMoved: activity.takeNote(), isHeld: isHeld)
+    }
+    switch finding {
+    case .stalled(let time): tell(time)
+    case .overdue(let time, let isTold):
+      if !isTold { tell(time) }
+      cancel(time)
+    case .stuck: endProcess()
+    case nil: break
+    }
+  }
+
+  /// The lock of a reporter may be held by a thread that does not move, so no message is given on the thread that looks.
+  private func tell(_ time: Int) {
+    let (reporter, files) = (reporter, context.filesInProgress.files)
+    messages.async { reporter.stalled(at: files, seconds: Double(time) / 1000) }
+  }
+
+  private func cancel(_ time: Int) {
+    let text = DurationText.text(seconds: Double(time) / 1000)
+    let error = BatchError(
+      .unreadable, "nothing was read for \(text): the run was ended",
+      path: context.filesInProgress.files.first?.path, remedy: "see --stall-timeout")
+    let cancellation = context.cancellation
+    messages.async { cancellation.cancel(error) }
+  }
+
+  private func endProcess() {
+    guard claimEnd() else { return }
+    let reason =
+      context.cancellation.reason ?? BatchError(.unreadable, "nothing was read, and the run does not end")
+    let (reporter, counters) = (reporter, context.counters)
+    let isReported = Self.does(within: Self.patience) { reporter.fatal(reason) }
+    if !isReported {
+      let message = Array("batchproc: nothing was read, and the run does not end\n".utf8)
+      _ = message.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+    if let step = lastStep.withLock({ $0 }) { _ = Self.does(within: step.limit, step.body) }
+    if isReported { _ = Self.does(within: Self.patience) { reporter.end(counters.snapshot) } }
+    // The kernel keeps descriptors, and the locks with them, until the last thread has left it.
+    SetLock.releaseAll()
+    _exit(ExitStatus.fatal.rawValue)
+  }
+
+  /// Runs `body` on a queue of its own.
+  ///
+  /// - Returns: whether it ended within so many seconds.
+  private static func does(within limit: Double, _ body: @escaping @Sendable () -> Void) -> Bool {
+    let group = DispatchGroup()
+    DispatchQueue(label: "batchproc.stall.end").async(group: group, execute: body)
+    return group.wait(timeout: .now() + limit) == .success
+  }
+}
