@@ -55,6 +55,7 @@ make_deb() {
   echo 'batchproc: embedded-library' >"$root/usr/share/lintian/overrides/batchproc"
   chmod 644 "$root/usr/share/lintian/overrides/batchproc"
   install -m 644 samples/cron/batchproc@.{service,timer} "$root/lib/systemd/system/"
+  sed -i 's#^ExecStart=/usr/local/bin/#ExecStart=/usr/bin/#' "$root/lib/systemd/system/batchproc@.service"
   # The sample says how it is written; nothing of it holds before somebody takes the marks away.
   sed 's/^\([^#]\)/# \1/' samples/batchproc.conf >"$root/etc/batchproc.conf"
   echo /etc/batchproc.conf >"$root/DEBIAN/conffiles"

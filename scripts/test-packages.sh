@@ -55,9 +55,12 @@ inside sh -euc '
   batchproc backup -q --to set samples && batchproc drill -q --all set
   cp -r samples/notes n && batchproc compress -q --remove-source --compress-all n && gzip -t n/*.gz && batchproc decompress -q n
   batchproc config hash >/dev/null
+  mkdir /tmp/units && batchproc schedule --systemd --to /tmp/units --name unit /tmp/samples/notes | sed -n "s/^ExecStart=//p" >start
+  sh -eu start && batchproc snapshots /tmp/units | grep -q full
+  set -- $(sed -n "s/^ExecStart=//p" /lib/systemd/system/batchproc@.service) && "$1" --version >/dev/null
   man -w batchproc batchproc-hash batchproc-backup >/dev/null
   batchproc --generate-completion-script bash | cmp - /usr/share/bash-completion/completions/batchproc
-  rm -rf out set n a.tar.gz
+  rm -rf out set n a.tar.gz units start
 '
 # The default configuration says nothing yet, and its profile is valid once the marks are taken away.
 inside sh -euc "sed -i 's/^# \([a-z[]\)/\1/' /etc/batchproc.conf && batchproc config >/dev/null"

@@ -38,6 +38,16 @@ import Testing
     for name in ["lib/systemd/system/batchproc@.service", "usr/share/man/man1/batchproc-hash.1.gz"] {
       #expect(t.exists(PathBytes("root/\(name)")))
     }
+    let unit = try t.shell(
+      """
+      grep ^ExecStart= 'root/lib/systemd/system/batchproc@.service'; echo a >a; mkdir set
+      root/usr/bin/batchproc schedule --systemd --to set a | sed -n 's/^ExecStart=//p' >start; cut -d ' ' -f 1 start
+      sh start; echo $?
+      """)
+    #expect(
+      unit.text.hasPrefix("ExecStart=/usr/bin/batchproc --profile %i\n")
+        && unit.text.hasSuffix("/root/usr/bin/batchproc\n0\n"),
+      "\(unit.text)\(unit.errorText)")
     // A binary that is built for debugging looks for the libraries of Swift where the compiler is.
     let lint = try t.shell(
       "command -v lintian >/dev/null || exit 0; lintian --no-cfg '\(file)' 2>/dev/null | grep '^E:' | grep -v RUNPATH"

@@ -11,25 +11,56 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  @Test("the samples are what is printed")
+  @Test("the samples are what is printed, with the program where make install puts it")
   func samples() throws {
     let run = try t.shell(
       """
-      $BP schedule --cron --to /mnt/backups --name home /home | cmp - '\(Self.folder)/backup.cron'
-      $BP schedule --systemd --to /mnt/backups --name home /home >units
-      { cat '\(Self.folder)/backup.service'; echo; cat '\(Self.folder)/backup.timer'; } | cmp - units; sh -n '\(Self.folder)/offsite.sh'
+      installed() { sed "s#$(readlink -f "$BP") #/usr/local/bin/batchproc #"; }
+      $BP schedule --cron --to /mnt/backups --name home /home | installed | cmp - '\(Self.folder)/backup.cron'
+      $BP schedule --systemd --to /mnt/backups --name home /home | installed >units
+      { cat '\(Self.folder)/backup.service'; echo; cat '\(Self.folder)/backup.timer'; } | cmp - units
       """)
     #expect(run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
 
-  @Test("the line of cron runs as it stands, also where names need quotes")
+  @Test("the unit of a profile runs under the same restrictions as the one that is printed")
+  func restrictions() throws {
+    let run = try t.shell(
+      """
+      service() { sed -n '/^\\[Service\\]/,/^\\[/ { /^[A-Z]/ { /^ExecStart=/d; /^ReadWritePaths=/d; p } }'; }
+      $BP schedule --systemd --to /mnt/backups --name home /home | service >printed
+      service <'\(Self.folder)/batchproc@.service' | diff printed -; grep -c = printed
+      """)
+    #expect((Int(run.text.dropLast()) ?? 0) > 10, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("the printed commands run as they stand, also where names need quotes")
   func quoted() throws {
     let run = try t.shell(
       """
-      mkdir "it's 5%" 'to $x'; echo a >"it's 5%/f"
-      $BP schedule --cron --to 'to $x' --name n "it's 5%" | grep ' backup ' | sed 's/^15 2 \\* \\* \\* root batchproc/"$BP"/; s/\\\\%/%/g' >line
-      sh -c "$(cat line)"; echo $?; $BP snapshots 'to $x' | wc -l; $BP schedule --to a b; echo $?
+      mkdir "it's 5%" 'to $x' to; echo a >"it's 5%/f"; cp "$BP" "it's 5%/program"
+      "./it's 5%/program" schedule --cron --to 'to $x' --name n "it's 5%/f" | sed -n '/ backup /{ s/^15 2 [*] [*] [*] root //; s/\\\\%/%/g; p }' >line
+      sh -c "$(cat line)"; echo $?; $BP snapshots 'to $x' | wc -l
+      "./it's 5%/program" schedule --systemd --to to --name n "it's 5%/f" | sed -n '/^ExecStart=/{ s///; s/%%/%/g; p }' >line
+      sh -c "$(cat line)" 2>/dev/null; echo $?; $BP snapshots to | wc -l; $BP schedule --to a b 2>/dev/null; echo $?
       """)
-    #expect(run.text == "0\n1\n64\n", "\(run.text)\(run.errorText)")
+    #expect(run.text == "0\n1\n0\n1\n64\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "a name that no set can have, or with control characters, is wrong usage",
+    arguments: [
+      #"x\n* * * * * root id"#, #"x\nExecStartPre=/bin/id"#, #"x\033[2J"#, #"\302\205"#, #"\342\200\250"#,
+      "a/b",
+      ".a", "",
+    ])
+  func names(_ name: String) throws {
+    let run = try t.shell(
+      """
+      echo a >f; name=$(printf '\(name)_'); name=${name%_}
+      for command in 'schedule --cron' 'schedule --systemd' backup; do $BP $command --to to --name "$name" f; echo $?; done; ls
+      """)
+    #expect(run.text == "64\n64\n64\nf\n", "\(run.text)")
+    #expect(run.errorText.contains("'--name"), "\(run.errorText)")
   }
 }

@@ -15,6 +15,13 @@ enum ProcessArguments {
     getenv(name).map(bytes)
   }
 
+  /// The absolute path of the program, without links on the way.
+  ///
+  /// - Throws: `unreadable` where `/proc` is not mounted.
+  static func program() throws(BatchError) -> PathBytes {
+    try LinkTarget.read("/proc/self/exe", in: AT_FDCWD)
+  }
+
   private static func bytes(_ pointer: UnsafeMutablePointer<CChar>) -> PathBytes {
     PathBytes(UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)))
   }

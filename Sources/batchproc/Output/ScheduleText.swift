@@ -2,6 +2,8 @@ import BatchEngine
 
 /// A backup as a line for cron, or as units for systemd.
 struct ScheduleText: Sendable {
+  /// The absolute path of the program.
+  let program: PathBytes
   let sources: [PathBytes]
   let target: PathBytes
   let name: PathBytes
@@ -18,8 +20,8 @@ struct ScheduleText: Sendable {
       SHELL=/bin/sh
       PATH=/usr/local/bin:/usr/bin:/bin
       MAILTO=root
-      15 2 * * * root \(escaped("batchproc backup -q --qos background \(backup.joined(separator: " "))"))
-      45 4 * * 0 root \(escaped("batchproc drill -q \(drill.joined(separator: " "))"))
+      15 2 * * * root \(escaped("\(quoted(program)) backup -q --qos background \(backup.joined(separator: " "))"))
+      45 4 * * 0 root \(escaped("\(quoted(program)) drill -q \(drill.joined(separator: " "))"))
 
       """
   }
@@ -35,7 +37,7 @@ struct ScheduleText: Sendable {
 
       [Service]
       Type=oneshot
-      ExecStart=/usr/local/bin/batchproc backup \(arguments.joined(separator: " "))
+      ExecStart=\(executable) backup \(arguments.joined(separator: " "))
       SuccessExitStatus=20
       UMask=0077
       Nice=10
@@ -89,7 +91,13 @@ struct ScheduleText: Sendable {
 
   /// A word for a unit.
   private func unit(_ path: PathBytes) -> String {
-    let text = specifiers(String(decoding: path.bytes, as: UTF8.self)).replacing("$", with: "$$")
+    word(specifiers(String(decoding: path.bytes, as: UTF8.self)).replacing("$", with: "$$"))
+  }
+
+  /// The first word of a command in a unit, in which systemd replaces no variables.
+  private var executable: String { word(specifiers(String(decoding: program.bytes, as: UTF8.self))) }
+
+  private func word(_ text: String) -> String {
     guard !text.allSatisfy(Self.isPlain) else { return text }
     return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
   }

@@ -10,6 +10,25 @@ struct BackupChoices: Sendable {
   let patience: SetLock.Patience
   let place: SnapshotPlace?
 
+  /// The name of a set that may be new.
+  ///
+  /// - Throws: `UsageError` for a name that no set can have, or that would break a line of a crontab, unit or list.
+  static func newName(_ parsed: ParsedCommand) throws(UsageError) -> PathBytes {
+    let name = parsed.bytes(.setName) ?? "backup"
+    do throws(BatchError) {
+      try SnapshotName.check(name)
+    } catch {
+      throw UsageError("The value of '--name' is \(error.message).", in: parsed.command)
+    }
+    let breaksLines = name.text?.unicodeScalars.contains {
+      [.control, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
+    }
+    guard breaksLines == false else {
+      throw UsageError("The value of '--name' has control characters.", in: parsed.command)
+    }
+    return name
+  }
+
   init(_ parsed: ParsedCommand, directory: PathBytes) throws(UsageError) {
     self.directory = directory
     name = parsed.bytes(.setName)

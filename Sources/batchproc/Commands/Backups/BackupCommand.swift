@@ -5,6 +5,7 @@ import Foundation
 /// `batchproc backup`.
 struct BackupCommand: Command {
   private let choices: BackupChoices
+  private let name: PathBytes
   private let options: BackupOptions
   private let common: CommonOptions
   private let operands: [PathBytes]
@@ -21,6 +22,7 @@ struct BackupCommand: Command {
     guard let target = parsed.bytes(.target) else {
       throw UsageError("Missing expected option '--to <dir>'.", in: parsed.command)
     }
+    name = try BackupChoices.newName(parsed)
     choices = try BackupChoices(parsed, directory: target)
     var options = BackupOptions()
     options.archive.level = parsed.count(.level)
@@ -37,7 +39,7 @@ struct BackupCommand: Command {
     self.options = options
     self.common = common
     operands = parsed.operands
-    hooks = BackupHooks(parsed, set: choices.name ?? "backup", directory: target)
+    hooks = BackupHooks(parsed, set: name, directory: target)
     manager = environment("NOTIFY_SOCKET")
     let format = options.archive.format
     session = try Session(
@@ -49,17 +51,24 @@ struct BackupCommand: Command {
   func run() throws(BatchError) -> Ending {
     if common.dryRun { return try list() }
     var report = BackupHooks.Report()
+    session.stall.setLastStep(
+      StallGuard.LastStep(limit: hooks.longest) { [hooks, session, report] in
+        hooks.runAfter(ExitStatus.fatal.rawValue, report, session)
+      })
+    defer { session.stall.setLastStep(nil) }
     let ending: Ending
     do throws(BatchError) {
       try hooks.runBefore(session)
       ending = try backUp(&report)
     } catch {
       report.counts = session.context.counters.snapshot
-      hooks.runAfter(session.endingBySignal?.status ?? ExitStatus(error).rawValue, report, session)
+      if session.stall.claimEnd() {
+        hooks.runAfter(session.endingBySignal?.status ?? ExitStatus(error).rawValue, report, session)
+      }
       throw error
     }
     report.counts = session.context.counters.snapshot
-    hooks.runAfter(ending.status, report, session)
+    if session.stall.claimEnd() { hooks.runAfter(ending.status, report, session) }
     return ending
   }
 
@@ -89,7 +98,7 @@ struct BackupCommand: Command {
   }
 
   private func set() throws(BatchError) -> BackupSet {
-    try BackupSet(in: choices.directory, named: choices.name ?? "backup")
+    try BackupSet(in: choices.directory, named: name)
   }
 
   /// The paths of the command line and of the lists.

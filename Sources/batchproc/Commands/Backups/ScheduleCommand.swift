@@ -6,20 +6,22 @@ struct ScheduleCommand: Command {
   private let text: String
   let session: Session
 
-  /// - Throws: `UsageError` when it is not said what for.
+  /// - Throws: `UsageError` when it is not said what for; `unreadable` where `/proc` does not name the program.
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
     guard let target = parsed.bytes(.target) else {
       throw UsageError("Missing expected option '--to <dir>'.", in: parsed.command)
     }
-    let paths = parsed.operands + [target]
+    let program = try ProcessArguments.program()
+    let name = try BackupChoices.newName(parsed)
+    let paths = parsed.operands + [target, program]
     guard paths.allSatisfy({ $0.text.map { !$0.contains(where: \.isNewline) } ?? false }) else {
       throw UsageError("Neither a crontab nor a unit can hold such a path.", in: parsed.command)
     }
     let schedule = ScheduleText(
-      sources: parsed.operands.map(WorkingFolder.absolute), target: WorkingFolder.absolute(target),
-      name: parsed.bytes(.setName) ?? "backup")
+      program: program, sources: parsed.operands.map(WorkingFolder.absolute),
+      target: WorkingFolder.absolute(target), name: name)
     switch (parsed.flag(.cron), parsed.flag(.systemd)) {
     case (true, false): text = schedule.cron
     case (false, true): text = schedule.service + "\n" + schedule.timer
