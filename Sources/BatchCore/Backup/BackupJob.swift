@@ -4,8 +4,7 @@ import BatchEngine
 package struct BackupPlan: Sendable {
   let header: SnapshotHeader
   let archive: ArchiveOptions
-  /// What changed its status later than this may change once more in the same tick of the clock.
-  let settled: FileStatus.Time
+  let settling: ChangeSettling
   /// What chooses among the files, as one word.
   let selection: String
   /// Whether the snapshot before chose among the files in another way.

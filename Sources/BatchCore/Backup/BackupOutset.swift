@@ -4,10 +4,6 @@ import Glibc
 
 /// What is decided about a backup before it writes anything: its sources, and the snapshot that it builds on.
 package struct BackupOutset: Sendable {
-  /// How much earlier than the run a change must be to be told from later ones, in seconds: file systems note times in
-  /// steps of up to two.
-  private static let settling: Int64 = 2
-
   package let header: SnapshotHeader
   /// What made this snapshot a full one, or is odd about the set.
   package let remarks: [BatchError]
@@ -75,10 +71,9 @@ package struct BackupOutset: Sendable {
     header = SnapshotHeader(
       name: Self.freeName(set, content, from: started.seconds), sequence: sequence,
       started: started, increment: base.map { $0.header.increment + 1 } ?? 0)
-    let fileTime = options.fileClock()
     plan = BackupPlan(
       header: header, archive: options.archive,
-      settled: FileStatus.Time(seconds: fileTime.seconds - Self.settling, nanoseconds: fileTime.nanoseconds),
+      settling: ChangeSettling(calls: run.calls, now: options.fileClock),
       selection: options.selection,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything)

@@ -135,7 +135,9 @@ package struct BackupSource: BatchSource {
     let item = archive.item(for: walked)
     var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
     entry.linkGroup = linkGroup(of: record.status)
-    entry.isUnsettled = record.status.statusChanged.isLater(than: plan.settled)
+    // Before any lane reads the content.
+    let limit = plan.settling.limit(of: record.status) { body in archive.lend(record, to: body) }
+    entry.isUnsettled = record.status.statusChanged.isLater(than: limit)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
     if let before {
       held.append(.check(record, item, entry, before: before.entry, line: before.line))
@@ -217,12 +219,6 @@ private struct PreviousRows {
       if order == 0 { return (entry, line) }
     }
     return nil
-  }
-}
-
-extension FileStatus.Time {
-  func isLater(than other: FileStatus.Time) -> Bool {
-    (seconds, nanoseconds) > (other.seconds, other.nanoseconds)
   }
 }
 

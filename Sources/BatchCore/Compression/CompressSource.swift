@@ -95,6 +95,8 @@ package struct CompressSource: BatchSource {
   private mutating func firstBlock(
     of record: FileRecord, target: PathBytes, _ decision: OutputDecision
   ) throws(BatchError) -> CompressItem {
+    // Known before any block is planned: of exbibytes there would be no end.
+    if let problem = tree.tooManyHoles(record) { return .problem(problem) }
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
     let file = LargeFile(record, target: target, decision, plan: plan)
     large = file

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Digests every file of a tree: each is read once for all algorithms, and becomes a row.
 public struct HashJob: BatchJob {
@@ -79,12 +78,16 @@ public struct HashJob: BatchJob {
           record, known.digests, size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
       }
-      let now = Int64(time(nil))
+      let settled = cached.map { cached in
+        cached.cache.settling.limit(of: record.status) { body in
+          try? context.withFile(record) { (descriptor, _) throws(BatchError) in body(descriptor) }
+        }
+      }
       if digests.isBlake3, record.status.size >= Blake3File.threshold,
         let digest = try Blake3File.digest(of: record, in: context)
       {
         context.finish()
-        note([digest], of: record, record.status, known, now: now, context)
+        note([digest], of: record, record.status, known, settled: settled, context)
         return try finish(
           record, [digest], size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
@@ -99,16 +102,16 @@ public struct HashJob: BatchJob {
       }
       guard let outcome else { return }
       let found = try digests.finish()
-      if outcome.isStable { note(found, of: record, outcome.status, known, now: now, context) }
+      if outcome.isStable { note(found, of: record, outcome.status, known, settled: settled, context) }
       try finish(record, found, size: size, outcome.status, in: context, into: &output)
     }
 
     /// Tells the cache what was read, unless the bytes are others than those that it knows.
     private func note(
       _ digests: [Digest], of record: FileRecord, _ status: FileStatus,
-      _ known: CachedDigests.Known?, now: Int64, _ context: ChunkContext
+      _ known: CachedDigests.Known?, settled: FileStatus.Time?, _ context: ChunkContext
     ) {
-      guard let cached else { return }
+      guard let cached, let settled else { return }
       if let known, known.digests != digests, status.hasSameContent(as: record.status) {
         cached.cache.countRotten()
         context.warn(
@@ -121,7 +124,7 @@ public struct HashJob: BatchJob {
         return
       }
       for (table, digest) in zip(cached.tables(of: record) ?? [], digests) {
-        cached.cache.add(table, status, digest, now: now)
+        cached.cache.add(table, status, digest, settled: settled)
       }
     }
 

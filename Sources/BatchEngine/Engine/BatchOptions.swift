@@ -18,6 +18,9 @@ public struct BatchOptions: Sendable {
   public var memory = 256 << 20
   /// Bytes that the run may read in a second; nil for any number.
   public var bytesPerSecond: Int64?
+  /// A file with more bytes of holes is not read, and fails. Holes are not read from the device, and still take the
+  /// time to hash or compress their zeros.
+  public var mostHoles: UInt64 = 1 << 40
   public var policy = EventPolicy()
   /// Chunks from one checkpoint to the next, with one more after the last chunk; nil for none at all.
   public var chunksPerCheckpoint: Int?

@@ -137,9 +137,10 @@ public final class RunContext: Sendable {
   public func tree(
     _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
   ) -> TreeSource {
-    TreeSource(
-      walker: TreeWalker(
-        operands: operands, options: walk, descriptors: descriptors, calls: calls, concurrency: concurrency))
+    var walker = TreeWalker(
+      operands: operands, options: walk, descriptors: descriptors, calls: calls, concurrency: concurrency)
+    walker.mostHoles = options.mostHoles
+    return TreeSource(walker: walker)
   }
 
   /// What a walk yielded before, as a source.

@@ -23,7 +23,7 @@ package final class Workbench {
   private var heldMemory = 0
 
   init(run: RunContext) {
-    reader = FileReader(calls: run.calls)
+    reader = FileReader(calls: run.calls, mostHoles: run.options.mostHoles)
     position = run.filesInProgress.addLane()
     descriptors = run.descriptors
     memory = run.memory

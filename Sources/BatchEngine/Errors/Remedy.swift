@@ -14,6 +14,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case raiseOutputLimit
   /// A higher limit for how much content may grow as it is decoded.
   case raiseRatioLimit
+  /// A higher limit for the holes of a file.
+  case allowHoles
   /// Permission to replace an output that exists.
   case replaceOutput
   /// Permission to replace files that exist by members.

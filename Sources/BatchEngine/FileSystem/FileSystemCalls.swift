@@ -16,6 +16,12 @@ package protocol FileSystemCalls: Sendable {
   func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
   func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
   func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
+  /// The magic number of the file system of an open file (`fstatfs(2)`); nil when it is not known.
+  func fileSystemType(of descriptor: Int32) -> Int?
+  /// Writes the content of an open file to its device (`fdatasync(2)`).
+  func syncContent(of descriptor: Int32) -> Int32
+  /// Writes all that the file system of an open file has in memory to its device (`syncfs(2)`).
+  func syncFileSystem(of descriptor: Int32) -> Int32
 }
 
 extension FileSystemCalls {
@@ -26,6 +32,19 @@ extension FileSystemCalls {
   package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
   {
     retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) }
+  }
+
+  package func fileSystemType(of descriptor: Int32) -> Int? {
+    let type = clinux_file_system_type(descriptor)
+    return type < 0 ? nil : type
+  }
+
+  package func syncContent(of descriptor: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: retrying { Int(fdatasync(descriptor)) })
+  }
+
+  package func syncFileSystem(of descriptor: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: retrying { Int(clinux_syncfs(descriptor)) })
   }
 }
 

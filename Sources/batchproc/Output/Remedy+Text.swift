@@ -11,6 +11,7 @@ extension Remedy {
     case .raiseMemory: "see --max-memory"
     case .raiseOutputLimit: "see --max-output"
     case .raiseRatioLimit: "see --max-ratio"
+    case .allowHoles: "--max-hole allows more"
     case .replaceOutput: "--force replaces it"
     case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
     case .overwriteFiles: "--force replaces it, --overwrite newer only what is older"

@@ -39,4 +39,20 @@ import Testing
     #expect(map("empty", size: 0) == nil)
     #expect(DataMap.read(-1, size: 5) == nil)
   }
+
+  @Test("holes are counted up to a limit, and only where the file takes less room than its size")
+  func limit() throws {
+    try fixture.file("f", "start")
+    try fixture.truncate("f", to: 1 << 20)
+    try fixture.append("end", to: "f")
+    let descriptor = fixture.path("f").withCString { open($0, O_RDONLY | O_CLOEXEC) }
+    defer { close(descriptor) }
+    var raw = stat()
+    _ = fstat(descriptor, &raw)
+    #expect(DataMap.hasHoles(descriptor, FileStatus(raw), above: 0))
+    #expect(DataMap.hasHoles(descriptor, FileStatus(raw), above: 900_000))
+    #expect(!DataMap.hasHoles(descriptor, FileStatus(raw), above: 1 << 20))
+    raw.st_blocks = raw.st_size / 512 + 1
+    #expect(!DataMap.hasHoles(descriptor, FileStatus(raw), above: 0))
+  }
 }

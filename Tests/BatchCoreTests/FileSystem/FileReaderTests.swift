@@ -45,6 +45,51 @@ import Testing
     Int(FileReader.overlapThreshold) + 1, 9 * OverlappedReader.bufferSize,
   ]
 
+  /// Data at the start, in the middle and at the end, or at none of them.
+  @Test("holes are handed over as zeros, and not read", arguments: [0, 1, 2, 3, 4, 5, 6, 7])
+  func holes(parts: Int) throws {
+    let size = 40 << 20
+    var expected = [UInt8](repeating: 0, count: size)
+    try fixture.file("file", "")
+    try fixture.truncate("file", to: size)
+    let descriptor = fixture.path("file").withCString { open($0, O_WRONLY) }
+    var data = 0
+    // The second part is one that two threads read.
+    for (part, range) in [0..<5000, (11 << 20)..<(20 << 20), (size - 3)..<size].enumerated()
+    where parts & (1 << part) != 0 {
+      let bytes = TreeFixture.content(range.count)
+      expected.replaceSubrange(range, with: bytes)
+      #expect(pwrite(descriptor, bytes, bytes.count, off_t(range.lowerBound)) == bytes.count)
+      data += bytes.count
+    }
+    close(descriptor)
+    let record = record("file")
+    let result = try read(record)
+    #expect(result.content == expected && result.outcome.isStable)
+    #expect(calls.count(of: .read, "file") <= data / (256 << 10) + 8)
+    let reader = FileReader(calls: calls)
+    for range in [0..<size, (10 << 20)..<(21 << 20), 4000..<6000, (size - 10)..<size] {
+      var bytes = [UInt8](repeating: 1, count: range.count)
+      try bytes.withUnsafeMutableBytes {
+        try reader.read(record, range: UInt64(range.lowerBound)..<UInt64(range.upperBound), into: $0)
+      }
+      #expect(bytes == Array(expected[range]))
+    }
+  }
+
+  @Test("a file with more holes than the limit is not read")
+  func tooManyHoles() throws {
+    try fixture.file("file", "")
+    try fixture.truncate("file", to: 3 << 20)
+    let record = record("file")
+    #expect(try read(record, with: FileReader(calls: calls, mostHoles: 3 << 20)).content.count == 3 << 20)
+    let error = try #require(throws: BatchError.self) {
+      try read(record, with: FileReader(calls: calls, mostHoles: 2 << 20))
+    }
+    #expect(error.message == "has more than 2 MiB of holes, and is not read")
+    #expect(error.remedy == .allowHoles && error.path == fixture.path("file"))
+  }
+
   @Test(arguments: sizes) func readsAFileOfAnySize(size: Int) throws {
     try fixture.file("file", size: size)
     let result = try read(record("file"))

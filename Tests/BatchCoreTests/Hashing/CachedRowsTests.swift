@@ -8,6 +8,8 @@ import Testing
   private func value(_ number: UInt64) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 48) { room, count in
       for index in 0..<48 { room[index] = UInt8(truncatingIfNeeded: number &* 31 &+ UInt64(index)) }
+      // A size that is not negative, and nanoseconds of less than a second.
+      for index in [7, 27, 31] { room[index] &= 0x1f }
       count = 48
     }
   }

@@ -4,7 +4,6 @@ import BatchEngine
 final class SparseDigest {
   /// Zeros of more bytes than these would be hashed for seconds, up to days: such files get no digest.
   private static let mostZeros: UInt64 = 4 << 30
-  private static let zeros = [UInt8](repeating: 0, count: 1 << 20)
 
   private let digest: DigestStream
   private let size: UInt64
@@ -48,12 +47,8 @@ final class SparseDigest {
   }
 
   private func addZeros(upTo end: UInt64) throws(BatchError) {
-    while position < end {
-      let count = Int(min(end - position, UInt64(Self.zeros.count)))
-      try withBytes(of: Self.zeros) { (raw) throws(BatchError) in
-        try digest.update(UnsafeRawBufferPointer(rebasing: raw[..<count]))
-      }
-      position += UInt64(count)
-    }
+    guard position < end else { return }
+    try SparseReading.hand(zeros: end - position) { (zeros) throws(BatchError) in try digest.update(zeros) }
+    position = end
   }
 }

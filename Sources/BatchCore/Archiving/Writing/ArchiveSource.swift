@@ -56,6 +56,11 @@ package struct ArchiveSource: BatchSource {
     }
   }
 
+  /// Opens a file and lends its descriptor; does nothing where it cannot be opened.
+  func lend(_ record: FileRecord, to body: (Int32) -> Void) {
+    try? tree.withFile(record) { (descriptor, _) throws(BatchError) in body(descriptor) }
+  }
+
   mutating func item(for walked: WalkItem) -> ArchiveItem {
     switch walked {
     case .problem(let problem): .problem(problem)
@@ -84,6 +89,8 @@ package struct ArchiveSource: BatchSource {
     let map = mayHaveHoles ? tree.dataMap(of: record) : nil
     let member = LargeMember(record, dataMap: map, blockSize: blockSize)
     guard member.storedSize >= UInt64(clamping: threshold) else { return .member(record, dataMap: map) }
+    // Of a format without holes, or a file in too many pieces for a map, the zeros are content.
+    if let problem = tree.tooManyHoles(record, among: member.storedSize) { return .problem(problem) }
     large = member
     blocksDone = 0
     return .header(member)

@@ -5,12 +5,11 @@ import Synchronization
 
 /// Digests of files by their inodes, in a database that several runs may use at the same time.
 ///
-/// A digest holds while size, times of modification and of status are the same. What changed its status less than two
-/// seconds before it was read is not stored: it could change once more in the same tick of the clock.
+/// A digest holds while size, times of modification and of status are the same. It is stored only for a file that is
+/// settled (``ChangeSettling``) when it is read: another one could change once more with the same times.
 package final class DigestCache: Sendable {
   /// Grows when tables or values change their form.
   private static let version: Int64 = 1
-  private static let settling: Int64 = 2
   /// Entries that are written together.
   private static let batchSize = 8192
 
@@ -36,6 +35,7 @@ package final class DigestCache: Sendable {
   }
 
   let path: PathBytes
+  let settling: ChangeSettling
   /// The share of known files that are read all the same, from 0 to 1.
   package let verifiedShare: Double
   private let seed = UInt64.random(in: 0...UInt64.max)
@@ -44,22 +44,24 @@ package final class DigestCache: Sendable {
   private let known = Atomic<Int>(0)
 
   /// - Parameters:
-  ///   - folder: of caches; the database lies in `batchproc` below it, and only its owner may read it.
-  ///   - warn: told when a database is rebuilt.
-  /// - Throws: the error of making the folder or the database.
+  ///   - folder: of caches, with an absolute path; the database lies in `batchproc` below it, and only its owner may
+  ///     read it.
+  ///   - trust: what says whose folders and files are used.
+  ///   - now: the clock by which file systems note times.
+  ///   - warn: called with a warning when a database is rebuilt.
+  /// - Throws: the error of making the folder or the database; `.unreadable` or `.malformed` for a folder or file that
+  ///   somebody else can change, or that is a link.
   package init(
-    in folder: PathBytes, verifiedShare: Double, warn: (BatchError) -> Void
+    in folder: PathBytes, verifiedShare: Double, trust: TrustedFile = TrustedFile(calls: LinuxCalls()),
+    calls: any FileSystemCalls = LinuxCalls(),
+    now: @escaping @Sendable () -> FileStatus.Time = {
+      FileStatus.Time(seconds: Int64(time(nil)), nanoseconds: 0)
+    },
+    warn: (BatchError) -> Void
   ) throws(BatchError) {
-    let own = folder.appending("batchproc".utf8)
-    for place in [folder, own] where place.withCString({ mkdir($0, 0o700) }) != 0 && errno != EEXIST {
-      throw .syscall("make the folder of the cache", errno: errno, path: place)
-    }
-    path = own.appending("digests.sqlite".utf8)
+    settling = ChangeSettling(calls: calls, now: now)
     self.verifiedShare = verifiedShare
-    // Nobody else may see which files there are.
-    let file = path.withCString { clinux_openat(AT_FDCWD, $0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
-    guard file >= 0 else { throw .syscall("open the cache", errno: errno, path: path) }
-    close(file)
+    path = try Self.place(in: folder, trust)
     do throws(SQLiteFile.Failure) {
       try Self.prepare(path)
     } catch {
@@ -79,6 +81,45 @@ package final class DigestCache: Sendable {
     }
   }
 
+  /// The path of the database, whose folder is made where it is missing.
+  ///
+  /// The library opens the database, and the files that it has beside it, by their paths. That is safe here: the path
+  /// has no links in it, every folder on the way belongs to root or the user, and nobody else can write there, so nobody
+  /// else can put a link in the way between this look and the opening.
+  private static func place(in folder: PathBytes, _ trust: TrustedFile) throws(BatchError) -> PathBytes {
+    let caches = try made(folder.lastComponent, in: folder.parent, trust)
+    let own = try made("batchproc".utf8, in: caches, trust)
+    guard own == caches.appending("batchproc".utf8) else {
+      throw BatchError(
+        .malformed, "is a symbolic link, and not a directory", path: caches.appending("batchproc".utf8))
+    }
+    let path = own.appending("digests.sqlite".utf8)
+    for file in files(of: path) { try trust.checkFile(file) }
+    // Nobody else may see which files there are.
+    let file = path.withCString {
+      clinux_openat(AT_FDCWD, $0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    }
+    guard file >= 0 else { throw .syscall("open the cache", errno: errno, path: path) }
+    close(file)
+    return path
+  }
+
+  /// The path of a folder without links, made where it is missing.
+  private static func made(
+    _ name: some Collection<UInt8>, in parent: PathBytes, _ trust: TrustedFile
+  ) throws(BatchError) -> PathBytes {
+    let path = try trust.folder(parent).appending(name)
+    guard path.withCString({ mkdir($0, 0o700) }) == 0 || errno == EEXIST else {
+      throw .syscall("make the folder of the cache", errno: errno, path: path)
+    }
+    return try trust.folder(path)
+  }
+
+  /// The database, and what the library has beside it.
+  private static func files(of path: PathBytes) -> [PathBytes] {
+    ["", "-wal", "-shm", "-journal"].map { PathBytes(path.bytes + Array($0.utf8)) }
+  }
+
   private static func prepare(_ path: PathBytes) throws(SQLiteFile.Failure) {
     let file = try SQLiteFile(path)
     let found = try file.number("PRAGMA user_version") ?? 0
@@ -96,9 +137,7 @@ package final class DigestCache: Sendable {
   }
 
   private func remove() {
-    for suffix in ["", "-wal", "-shm"] {
-      _ = PathBytes(path.bytes + Array(suffix.utf8)).withCString { unlink($0) }
-    }
+    for file in Self.files(of: path) { _ = file.withCString { unlink($0) } }
   }
 
   // MARK: What lanes ask and tell
@@ -165,9 +204,11 @@ package final class DigestCache: Sendable {
 
   /// Notes what was read.
   ///
-  /// - Parameter now: by the clock of the file systems, before the file was read.
-  func add(_ table: String, _ status: FileStatus, _ digest: Digest, now: Int64) {
-    guard status.statusChanged.seconds < now - Self.settling else { return }
+  /// - Parameters:
+  ///   - status: of the file when it had been read.
+  ///   - settled: what ``ChangeSettling/limit(of:lend:)`` returned before it was read.
+  func add(_ table: String, _ status: FileStatus, _ digest: Digest, settled: FileStatus.Time) {
+    guard !status.statusChanged.isLater(than: settled) else { return }
     let entry = Entry(
       table: table, inode: status.identity.inode, value: CachedDigest(status, digest).bytes)
     let full = state.withLock { state -> [Entry]? in
@@ -231,55 +272,4 @@ package final class DigestCache: Sendable {
 
 extension DigestAlgorithm {
   fileprivate var tableName: String { rawValue.replacing("-", with: "_") }
-}
-
-/// The value of a file in the cache: its status and its digest.
-struct CachedDigest {
-  let size: Int64
-  let modified: FileStatus.Time
-  let changed: FileStatus.Time
-  let digest: Digest
-
-  private static let headSize = 32
-
-  /// In bytes, as it is stored.
-  static func size(of algorithm: DigestAlgorithm) -> Int { headSize + algorithm.byteCount }
-
-  init(_ status: FileStatus, _ digest: Digest) {
-    size = status.size
-    modified = status.modified
-    changed = status.statusChanged
-    self.digest = digest
-  }
-
-  /// Nil for what is no value.
-  init?(_ bytes: UnsafeRawBufferPointer, _ algorithm: DigestAlgorithm) {
-    guard bytes.count == Self.size(of: algorithm),
-      let digest = Digest(algorithm, bytes: bytes[Self.headSize...])
-    else { return nil }
-    self.digest = digest
-    func number(_ offset: Int) -> Int64 {
-      Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self))
-    }
-    size = number(0)
-    func nanoseconds(_ offset: Int) -> Int32 {
-      Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self))
-    }
-    modified = FileStatus.Time(seconds: number(8), nanoseconds: nanoseconds(24))
-    changed = FileStatus.Time(seconds: number(16), nanoseconds: nanoseconds(28))
-  }
-
-  var bytes: [UInt8] {
-    var bytes = [UInt8]()
-    for number in [size, modified.seconds, changed.seconds] {
-      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
-    }
-    for number in [modified.nanoseconds, changed.nanoseconds] {
-      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
-    }
-    return bytes + digest.bytes
-  }
-
-  /// Whether a file has the size and the time of modification of before.
-  func hasContent(of status: FileStatus) -> Bool { size == status.size && modified == status.modified }
 }

@@ -17,9 +17,10 @@ final class SQLiteFile {
 
   private let handle: OpaquePointer
 
+  /// - Parameter path: without symbolic links; the library refuses a path that has any.
   init(_ path: PathBytes) throws(Failure) {
     var opened: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
     let code = path.withCString { sqlite3_open_v2($0, &opened, flags, nil) }
     guard code == SQLITE_OK, let opened else {
       let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"

@@ -27,8 +27,8 @@ struct Blake3File {
   private let context: ChunkContext
   private let record: FileRecord
 
-  /// - Returns: nil when the file is not what the walk saw, before or after; it is then to be read in the usual way, which
-  ///   tells of it.
+  /// - Returns: nil when the file is not what the walk saw, before or after, or has too many holes; it is then to be read in
+  ///   the usual way, which reports that.
   /// - Throws: only what ends the run.
   static func digest(of record: FileRecord, in context: ChunkContext) throws(BatchError) -> Digest? {
     let files = context.run.service { () throws(Never) in Files() }
@@ -38,7 +38,9 @@ struct Blake3File {
     var counted = 0
     do throws(BatchError) {
       let digest = try context.withFile(record) { (descriptor, status) throws(BatchError) -> Digest? in
-        guard status.hasSameContent(as: record.status) else { return nil }
+        guard status.hasSameContent(as: record.status),
+          !DataMap.hasHoles(descriptor, status, above: context.run.options.mostHoles)
+        else { return nil }
         return try file.read(descriptor, counted: &counted) {
           max(1, context.concurrency / max(1, files.count.load(ordering: .relaxed)))
         }
@@ -118,13 +120,8 @@ struct Blake3File {
 
   /// - Returns: whether there were so many bytes.
   private func fill(_ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: Int) -> Bool {
-    var count = 0
-    while count < buffer.count {
-      let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-      let result = context.run.calls.read(descriptor, into: room, at: offset + count)
-      guard result > 0 else { return false }
-      count += result
-    }
-    return true
+    SparseReading.fill(
+      buffer, from: descriptor, at: UInt64(clamping: offset), mayHaveHoles: record.status.unallocated > 0,
+      calls: context.run.calls) == buffer.count
   }
 }

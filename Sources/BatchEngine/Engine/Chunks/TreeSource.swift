@@ -16,6 +16,21 @@ public struct TreeSource: BatchSource {
   /// Where a file has data; nil when it has no holes or cannot be asked.
   package func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
 
+  /// The problem of a file with more holes than are read; nil where it has fewer.
+  ///
+  /// - Parameter size: how many of its bytes are to be read; nil for all.
+  package func tooManyHoles(_ record: FileRecord, among size: UInt64? = nil) -> Problem? {
+    guard walker.hasTooManyHoles(record, among: size) else { return nil }
+    return Problem(BatchError.tooManyHoles(walker.mostHoles).at(record.path))
+  }
+
+  /// Opens a file on the thread that asks for the next item, as ``FileReader/withFile(_:_:)``.
+  package func withFile<Result>(
+    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try walker.withFile(record, body)
+  }
+
   /// Reads a file on the thread that asks for the next item.
   package func read(
     _ record: FileRecord, restart: () throws(BatchError) -> Void,

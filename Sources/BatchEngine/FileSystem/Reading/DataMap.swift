@@ -1,40 +1,70 @@
 import Glibc
 
-/// Where a file with holes has data, as `lseek(2)` tells it.
+/// Where a file with holes has data, as `lseek(2)` reports it.
 package enum DataMap {
   /// A file in more pieces than these is read as if its further holes were data.
   private static let mostRanges = 1 << 16
 
   /// - Returns: ranges in order, that do not touch; nil when there are no holes, or nothing tells.
   package static func read(_ descriptor: Int32, size: UInt64) -> [Range<UInt64>]? {
-    guard let end = off_t(exactly: size) else { return nil }
     var ranges = [Range<UInt64>]()
-    var position: off_t = 0
+    var position: UInt64 = 0
     var covered: UInt64 = 0
-    while position < end {
-      let start = lseek(descriptor, position, seekData)
-      if start < 0 {
-        // No data from here to the end of the file.
-        guard errno == ENXIO else { return nil }
-        break
-      }
-      guard start < end else { break }
-      guard ranges.count < mostRanges - 1 else {
-        ranges.append(UInt64(start)..<size)
-        covered += UInt64(end - start)
-        break
-      }
-      let hole = lseek(descriptor, start, seekHole)
-      guard hole > start else { return nil }
-      let stop = min(hole, end)
-      ranges.append(UInt64(start)..<UInt64(stop))
-      covered += UInt64(stop - start)
-      position = stop
+    while position < size {
+      guard var data = next(descriptor, in: position..<size) else { return nil }
+      if data.isEmpty { break }
+      if ranges.count == mostRanges - 1 { data = data.lowerBound..<size }
+      ranges.append(data)
+      covered += data.upperBound - data.lowerBound
+      position = data.upperBound
     }
     return covered == size ? nil : ranges
+  }
+
+  /// The first data of a range; moves the offset of the descriptor.
+  ///
+  /// - Parameter range: within the size of the file.
+  /// - Returns: an empty range at the end where there is no data; nil where the file system does not tell.
+  package static func next(_ descriptor: Int32, in range: Range<UInt64>) -> Range<UInt64>? {
+    guard let first = off_t(exactly: range.lowerBound), let end = off_t(exactly: range.upperBound) else {
+      return nil
+    }
+    let none = range.upperBound..<range.upperBound
+    let start = lseek(descriptor, first, seekData)
+    // ENXIO: no data up to the end of the file.
+    guard start >= 0 else { return errno == ENXIO ? none : nil }
+    guard start >= first else { return nil }
+    guard start < end else { return none }
+    let hole = lseek(descriptor, start, seekHole)
+    guard hole > start else { return nil }
+    return UInt64(start)..<UInt64(min(hole, end))
+  }
+
+  /// Whether a file has more bytes of holes than a limit.
+  ///
+  /// Asks for one piece of data after the other only where the file takes so much less room than its size.
+  package static func hasHoles(_ descriptor: Int32, _ status: FileStatus, above limit: UInt64) -> Bool {
+    guard status.unallocated > limit else { return false }
+    let size = UInt64(clamping: status.size)
+    var holes: UInt64 = 0
+    var position: UInt64 = 0
+    while position < size, holes <= limit {
+      // A compressed file takes less room than its size, too.
+      guard let data = next(descriptor, in: position..<size) else { return false }
+      holes += data.lowerBound - position
+      position = data.isEmpty ? size : data.upperBound
+    }
+    return holes > limit
   }
 
   // Macros behind _GNU_SOURCE.
   private static let seekData: Int32 = 3
   private static let seekHole: Int32 = 4
+}
+
+extension FileStatus {
+  /// Bytes of the size that take no room on the device: holes, or what compression saves.
+  package var unallocated: UInt64 {
+    UInt64(clamping: size) - min(UInt64(clamping: size), UInt64(clamping: allocated))
+  }
 }

@@ -15,14 +15,17 @@ package final class FileReader {
   static let largeMemory = bufferSize + 2 * OverlappedReader.bufferSize
 
   private let calls: any FileSystemCalls
+  private let mostHoles: UInt64
   private let buffer: UnsafeMutableRawBufferPointer
   private var folder: (directory: DirectoryPath, descriptor: Int32)?
   /// Who closes the folder's descriptor in place of this reader.
   private var folderOwner: AnyObject?
   private lazy var overlapped = OverlappedReader(calls: calls)
 
-  package init(calls: any FileSystemCalls) {
+  /// - Parameter mostHoles: a file with more bytes of holes is not read.
+  package init(calls: any FileSystemCalls, mostHoles: UInt64 = .max) {
     self.calls = calls
+    self.mostHoles = mostHoles
     buffer = .allocate(byteCount: Self.bufferSize, alignment: 4096)
   }
 
@@ -95,15 +98,10 @@ package final class FileReader {
   ) throws(BatchError) {
     do throws(BatchError) {
       let file = try openExactly(record)
-      var count = 0
-      while count < range.count, count < buffer.count {
-        let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<min(range.count, buffer.count)])
-        let offset = off_t(clamping: range.lowerBound + UInt64(count))
-        let result = calls.read(file.raw, into: rest, at: offset)
-        guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
-        if result == 0 { break }
-        count += result
-      }
+      let count = SparseReading.fill(
+        UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(range.count)), from: file.raw,
+        at: range.lowerBound, mayHaveHoles: record.status.unallocated > 0, calls: calls)
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
       guard count == range.count, try calls.status(of: file).hasSameContent(as: record.status) else {
         throw BatchError(.changed, "changed while it was read")
       }
@@ -200,6 +198,7 @@ package final class FileReader {
     guard before.kind == .regular else {
       throw BatchError(.special, "is \(before.kind.text) now, passed over")
     }
+    guard !DataMap.hasHoles(file.raw, before, above: mostHoles) else { throw .tooManyHoles(mostHoles) }
     try opened(file, before)
     // A file that grows as fast as it is read would never end: its size now is where reading stops.
     // The files of /proc say 0 and are read to their end.
@@ -209,11 +208,7 @@ package final class FileReader {
       count += Int64(piece.count)
       try consume(piece)
     }
-    if before.size >= Self.overlapThreshold {
-      try overlapped.read(file, limit: limit, consume: counting)
-    } else {
-      try readInTurn(file, limit: limit, consume: counting)
-    }
+    try readPieces(file, before, limit: limit, consume: counting)
     let after = try calls.status(of: file)
     let isListed = folderOwner == nil || before.identity == record.status.identity
     // Files of /proc and /sys have no size and no time of their own: reading their attributes gives them a new time.
@@ -224,6 +219,38 @@ package final class FileReader {
     return ReadOutcome(
       status: before, isStable: isListed && isStable,
       becameShorter: !isStable && min(count, after.size) < before.size)
+  }
+
+  /// Reads data and hands over zeros for holes.
+  private func readPieces(
+    _ file: borrowing Descriptor, _ status: FileStatus, limit: Int64,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    guard status.unallocated > 0 else { return try readData(file, limit: limit, consume: consume) }
+    let size = UInt64(clamping: status.size)
+    var position: UInt64 = 0
+    while position < size {
+      let data = DataMap.next(file.raw, in: position..<size) ?? position..<size
+      try SparseReading.hand(zeros: data.lowerBound - position, to: consume)
+      // Asking has moved the offset.
+      guard lseek(file.raw, off_t(clamping: data.lowerBound), SEEK_SET) >= 0 else {
+        throw .syscall("seek", errno: errno)
+      }
+      try readData(file, limit: Int64(clamping: data.count), consume: consume)
+      position = data.isEmpty ? size : data.upperBound
+    }
+  }
+
+  private func readData(
+    _ file: borrowing Descriptor, limit: Int64,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    // Of files that do not tell their size the limit says nothing.
+    if limit >= Self.overlapThreshold, limit < .max {
+      try overlapped.read(file, limit: limit, consume: consume)
+    } else {
+      try readInTurn(file, limit: limit, consume: consume)
+    }
   }
 
   private func readInTurn(

@@ -38,9 +38,11 @@ package struct TrustedFile {
 
   /// Why what stands in a file or folder may be somebody else's; nil when it is that of the user or of root.
   func distrust(of status: FileStatus) -> String? {
-    if status.owner != 0, status.owner != user { return "it belongs to another user" }
+    if !isTrusted(owner: status.owner) { return "it belongs to another user" }
     return status.mode & (S_IWGRP | S_IWOTH) == 0 ? nil : "other users may write to it"
   }
+
+  func isTrusted(owner: UInt32) -> Bool { owner == 0 || owner == user }
 
   private func folderStatus(_ path: PathBytes) throws(BatchError) -> FileStatus {
     var raw = stat()

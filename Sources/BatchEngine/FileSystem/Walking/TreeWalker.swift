@@ -38,6 +38,8 @@ package struct TreeWalker {
   private var rootDevice: UInt64 = 0
   /// How many paths the options left out so far; a folder that is left out counts as one.
   package private(set) var filteredCount = 0
+  /// As in ``BatchOptions/mostHoles``.
+  var mostHoles: UInt64 = .max
 
   /// - Parameter operands: the paths to walk; `-` is standard input. The next one is asked for when
   ///   the walk gets there.
@@ -71,12 +73,29 @@ package struct TreeWalker {
 
   /// Where a file has data, asked beside the walk; nil when it has no holes or cannot be asked.
   package func dataMap(of record: FileRecord) -> [Range<UInt64>]? {
-    scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) {
-      let reader = FileReader(calls: scanner.calls)
-      return try? reader.withFile(record) { (descriptor, _) throws(BatchError) in
-        DataMap.read(descriptor, size: UInt64(clamping: record.status.size))
-      }
+    try? withFile(record) { (descriptor, _) throws(BatchError) in
+      DataMap.read(descriptor, size: UInt64(clamping: record.status.size))
     }
+  }
+
+  /// Opens a file on the thread of the walk, as ``FileReader/withFile(_:_:)``.
+  package func withFile<Result>(
+    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
+      try FileReader(calls: scanner.calls).withFile(record, body)
+    }
+  }
+
+  /// Whether a file has more holes than are read; the file is opened only where that is likely.
+  package func hasTooManyHoles(_ record: FileRecord, among size: UInt64?) -> Bool {
+    let size = size ?? UInt64(clamping: record.status.size)
+    let unallocated = size - min(size, UInt64(clamping: record.status.allocated))
+    guard unallocated > mostHoles else { return false }
+    let found = try? withFile(record) { (descriptor, now) throws(BatchError) in
+      DataMap.hasHoles(descriptor, now, above: mostHoles)
+    }
+    return found ?? false
   }
 
   /// Reads a file on the thread of the walk.

@@ -1,0 +1,56 @@
+import BatchEngine
+
+/// The value of a file in the cache: its status and its digest.
+struct CachedDigest {
+  let size: Int64
+  let modified: FileStatus.Time
+  let changed: FileStatus.Time
+  let digest: Digest
+
+  private static let headSize = 32
+
+  /// In bytes, as it is stored.
+  static func size(of algorithm: DigestAlgorithm) -> Int { headSize + algorithm.byteCount }
+
+  init(_ status: FileStatus, _ digest: Digest) {
+    size = status.size
+    modified = status.modified
+    changed = status.statusChanged
+    self.digest = digest
+  }
+
+  /// Nil for bytes that are not a value.
+  init?(_ bytes: UnsafeRawBufferPointer, _ algorithm: DigestAlgorithm) {
+    guard bytes.count == Self.size(of: algorithm),
+      let digest = Digest(algorithm, bytes: bytes[Self.headSize...])
+    else { return nil }
+    self.digest = digest
+    func number(_ offset: Int) -> Int64 {
+      Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self))
+    }
+    func time(_ seconds: Int, _ nanoseconds: Int) -> FileStatus.Time? {
+      let part = Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: nanoseconds, as: Int32.self))
+      guard (0..<1_000_000_000).contains(part) else { return nil }
+      return FileStatus.Time(seconds: number(seconds), nanoseconds: part)
+    }
+    // What no file can have was never written here.
+    guard number(0) >= 0, let modified = time(8, 24), let changed = time(16, 28) else { return nil }
+    size = number(0)
+    self.modified = modified
+    self.changed = changed
+  }
+
+  var bytes: [UInt8] {
+    var bytes = [UInt8]()
+    for number in [size, modified.seconds, changed.seconds] {
+      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+    }
+    for number in [modified.nanoseconds, changed.nanoseconds] {
+      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+    }
+    return bytes + digest.bytes
+  }
+
+  /// Whether a file has the size and the time of modification of before.
+  func hasContent(of status: FileStatus) -> Bool { size == status.size && modified == status.modified }
+}

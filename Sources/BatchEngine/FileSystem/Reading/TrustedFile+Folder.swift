@@ -1,0 +1,80 @@
+import Glibc
+
+extension TrustedFile {
+  /// As many links in a path as the kernel follows.
+  private static let mostLinks = 40
+
+  /// Resolves the path of a folder, and checks every folder and link on the way to it.
+  ///
+  /// When this returns, only root and the user can change what the result leads to, so it may be opened by its path.
+  ///
+  /// - Parameter path: an absolute one.
+  /// - Returns: the path without links.
+  /// - Throws: the error of a system call; `.malformed` for what is no folder; `.unreadable` where somebody else can
+  ///   change the way, with the place.
+  package func folder(_ path: PathBytes) throws(BatchError) -> PathBytes {
+    var place = PathBytes("/")
+    var names = Array(path.bytes.split(separator: UInt8(ascii: "/")).reversed())
+    var links = 0
+    try check(place, try status(of: place), isLast: names.isEmpty)
+    while let name = names.popLast() {
+      if name.elementsEqual(".".utf8) { continue }
+      if name.elementsEqual("..".utf8) {
+        place = place.parent
+        continue
+      }
+      let next = place.appending(name)
+      let status = try status(of: next)
+      guard status.kind == .symbolicLink else {
+        try check(next, status, isLast: names.isEmpty)
+        place = next
+        continue
+      }
+      links += 1
+      guard links <= Self.mostLinks else { throw .syscall("resolve", errno: ELOOP, path: path) }
+      // The mode of a link says nothing; who may replace it is decided by its folder.
+      if !isTrusted(owner: status.owner) { throw Self.refusal("it belongs to another user", next) }
+      let target = try LinkTarget.read(next, in: AT_FDCWD)
+      if target.isAbsolute { place = PathBytes("/") }
+      names += target.bytes.split(separator: UInt8(ascii: "/")).reversed()
+    }
+    // A path that ends in a link or in dots was not looked at as the last folder.
+    try check(place, try status(of: place), isLast: true)
+    return place
+  }
+
+  /// Checks a file that may be missing, without following a link.
+  ///
+  /// - Throws: `.malformed` for what is no regular file; `.unreadable` for a file of another user, or that others can write.
+  package func checkFile(_ path: PathBytes) throws(BatchError) {
+    let status: FileStatus
+    do throws(BatchError) {
+      status = try self.status(of: path)
+    } catch {
+      guard error.errno == ENOENT else { throw error }
+      return
+    }
+    guard status.kind == .regular else {
+      throw BatchError(.malformed, "is \(status.kind.text), not a regular file", path: path)
+    }
+    if let reason = distrust(of: status) { throw Self.refusal(reason, path) }
+  }
+
+  private func check(_ path: PathBytes, _ status: FileStatus, isLast: Bool) throws(BatchError) {
+    guard status.kind == .directory else { throw .syscall("open", errno: ENOTDIR, path: path) }
+    // In a folder like /tmp nobody can rename or remove what belongs to another user.
+    if !isLast, status.mode & S_ISVTX != 0, isTrusted(owner: status.owner) { return }
+    if let reason = distrust(of: status) { throw Self.refusal(reason, path) }
+  }
+
+  private static func refusal(_ reason: String, _ path: PathBytes) -> BatchError {
+    BatchError(.unreadable, "is refused, since \(reason)", path: path)
+  }
+
+  private func status(of path: PathBytes) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw) }
+    guard result == 0 else { throw .syscall("read the status", errno: -result, path: path) }
+    return FileStatus(raw)
+  }
+}
