@@ -48,6 +48,7 @@ extension CommonOptions {
     // A run on the caller's thread could neither be held back nor change its concurrency.
     options.runsOnCaller = concurrency == 1 && qos == .standard && maxLoad == nil && control == nil
     if let stride { options.stride = .fixed(stride) }
+    if let maxHole { options.mostHoles = UInt64(clamping: maxHole) }
     if let maxMemory {
       options.memory = Int(clamping: maxMemory)
     } else if let memory = capacity.memory {
@@ -108,6 +109,11 @@ extension CommonOptions {
   /// - Throws: as ``walkOptions(concurrency:)``.
   func filter() throws(BatchError) -> PathFilter? {
     filterRules.isEmpty ? nil : try PathFilter(rules: filterRules)
+  }
+
+  /// Whether a rule stands for an option that is no rule, such as --exclude-vcs.
+  func isImplied(_ rule: GivenRule) -> Bool {
+    excludesVCS && Self.versionControlNames.contains(rule.pattern.description)
   }
 }
 

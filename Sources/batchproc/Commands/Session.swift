@@ -30,6 +30,8 @@ final class Session: Sendable {
   private let signal = Mutex<Int32?>(nil)
   private let watch = Mutex<ThreadWatch?>(nil)
   let stall: StallGuard
+  /// The rules that the run goes by, until it is reported which of them matched nothing.
+  private let rules = Mutex<PathFilter?>(nil)
 
   var cancellation: Cancellation { context.cancellation }
 
@@ -144,7 +146,24 @@ final class Session: Sendable {
   func walkOptions() throws(BatchError) -> WalkOptions {
     var walk = try common.walkOptions()
     walk.excluded = report.withLock { $0 }?.ownFiles ?? []
+    rules.withLock { $0 = walk.filter }
     return walk
+  }
+
+  /// What the rules leave out of the members of an archive; nil without rules.
+  ///
+  /// - Throws: as ``CommonOptions/filter()``.
+  func filter() throws(BatchError) -> PathFilter? {
+    let filter = try common.filter()
+    rules.withLock { $0 = filter }
+    return filter
+  }
+
+  /// Reports once which rules matched nothing.
+  private func reportUnmatchedRules() {
+    guard let filter = rules.withLock({ $0.take() }) else { return }
+    let unmatched = filter.unmatchedRules.filter { !common.isImplied($0) }
+    if !unmatched.isEmpty { reporter.unmatched(unmatched) }
   }
 
   /// A further part of the run, whose files and bytes count in the report.
@@ -185,6 +204,7 @@ final class Session: Sendable {
     let outcome = BatchRunner(context).run(job, over: source)
     display.end(isComplete: outcome.summary.stopped == nil)
     progress.withLock { $0 = nil }
+    if outcome.summary.stopped == nil, outcome.summary.counts.missing == 0 { reportUnmatchedRules() }
     return outcome
   }
 

@@ -144,6 +144,18 @@ final class JSONReporter: Reporter {
     }
   }
 
+  func unmatched(_ rules: [GivenRule]) {
+    writeOrStop { state, bytes in
+      for rule in rules {
+        state.append("unmatched_rule", to: &bytes) { line in
+          line.add("option", rule.option.rawValue)
+          line.add(path: rule.pattern, as: "pattern")
+          if let file = rule.file { line.add(path: file, as: "file") }
+        }
+      }
+    }
+  }
+
   func summary(_ summary: RunSummary, text: SummaryText) {
     recorder?.summary(summary, text: text)
     if let slowest {

@@ -7,6 +7,8 @@ protocol Reporter: RunObserver {
   func fatal(_ error: BatchError)
   /// A run that makes no progress, and the files that it is at, the oldest first. Called on a queue of its own.
   func stalled(at files: [FileInProgress], seconds: Double)
+  /// The rules that chose nothing in a run that came to its end, in their order; before its summary.
+  func unmatched(_ rules: [GivenRule])
   /// The result of a run that came to its end.
   func summary(_ summary: RunSummary, text: SummaryText)
   /// Writes what is still to be said; to be called once, before the process ends.

@@ -61,6 +61,13 @@ final class TextReporter: Reporter {
     if isVerbose { diagnostics.report(change.text, as: .note) }
   }
 
+  func unmatched(_ rules: [GivenRule]) {
+    guard !isQuiet else { return }
+    for text in UnmatchedRules.texts(rules) {
+      diagnostics.report(BatchError(.missing, text), as: .warning)
+    }
+  }
+
   func fatal(_ error: BatchError) {
     recorder?.fatal(error)
     tellFolded()

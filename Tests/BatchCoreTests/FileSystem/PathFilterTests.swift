@@ -39,6 +39,64 @@ import Testing
     #expect(decision(filter, "x/a.c") == .take)
   }
 
+  /// Below an operand, with `W` for the names of the working folder.
+  @Test(
+    "a rule with a slash is matched below the operand, from the working folder and from the root",
+    arguments: [
+      ("p", "p/docs", "docs/", true), ("p", "docs", "docs/", true), ("p", "/docs", "docs/", true),
+      ("p", "W/p/docs", "docs/", true), ("W/p", "p/docs", "docs/", true), ("W/p", "W/p/docs", "docs/", true),
+      ("./p/", "p/docs/", "docs/", true), ("p", "./p/docs", "docs/", true), ("p", "p/docs/", "docs", false),
+      (".", "./docs", "docs/", true), (".", "p/docs", "p/docs/", true), (".", "W/p/docs", "p/docs/", true),
+      ("../x", "../x/docs", "docs/", true), ("p/../q", "q/docs", "docs/", true),
+      ("p", "../p/docs", "docs/", false),
+      ("/srv/x", "/srv/*/docs", "docs/", true), ("/srv/x", "/srv/**/docs", "a/b/docs/", true),
+      ("/srv/x", "/srv/**", "a", true), ("/srv/x", "/**/x/docs", "docs/", true),
+      ("/srv/x", "/srv/y/docs", "docs/", false),
+      ("/srv/x", "/srv/x", "a", false), ("/srv/x", "/srv", "a", false),
+      ("/srv/x", "/srv/x/docs", "a/docs/", false),
+      ("p", "q/docs", "docs/", false), ("p", "p/docs", "p/docs/", true), ("p", "p/d[o]cs", "docs/", true),
+      ("", "W/f", "f", true), ("p/", "p/f", "f", true), ("/", "/srv/x", "srv/x/", true),
+    ] as [(String, String, String, Bool)])
+  func belowOperand(operand: String, glob: String, path: String, isSkipped: Bool) throws {
+    let working = WorkingFolder.absolute("").description.dropLast()
+    func text(_ text: String) -> String { text.replacing("W", with: working) }
+    let filter = try PathFilter(rules: [exclude(text(glob))])
+    for _ in 0..<2 {
+      let below = filter.below(Array(text(operand).utf8)[...])
+      #expect((decision(below, path) == .skip) == isSkipped)
+    }
+    #expect(filter.unmatchedRules.isEmpty == isSkipped)
+  }
+
+  @Test("of several operands each has its own rules, in their order")
+  func operands() throws {
+    let filter = try PathFilter(rules: [exclude("a/x"), include("b/x"), exclude("b/*")])
+    for _ in 0..<2 {
+      #expect(decision(filter.below(Array("a".utf8)[...]), "x") == .skip)
+      #expect(decision(filter.below(Array("b".utf8)[...]), "x") == .skip)
+      #expect(decision(filter.below(Array("c".utf8)[...]), "x") == .take)
+    }
+    #expect(filter.unmatchedRules.isEmpty)
+  }
+
+  @Test("a rule that matched counts also where a later one decided")
+  func unmatched() throws {
+    let folder = try TreeFixture()
+    let file = try folder.file("patterns", "# objects\n*.o\n*.none  \n!keep.o\n")
+    let filter = try PathFilter(
+      rules: [exclude("*.c"), include("a.c"), exclude("b.c"), .excludeFrom(file), include("dir/")])
+    #expect(filter.unmatchedRules.count == 7)
+    #expect(decision(filter, "a.c") == .take)
+    #expect(decision(filter, "x.o") == .skip)
+    #expect(decision(filter, "dir/f") == .take)
+    #expect(
+      filter.unmatchedRules == [
+        GivenRule(option: .exclude, pattern: "b.c"),
+        GivenRule(option: .excludeFrom, pattern: "*.none", file: file),
+        GivenRule(option: .excludeFrom, pattern: "!keep.o", file: file),
+      ])
+  }
+
   @Test("the last rule that matches decides")
   func lastWins() throws {
     let kept = try PathFilter(rules: [exclude("*.o"), include("keep.o")])

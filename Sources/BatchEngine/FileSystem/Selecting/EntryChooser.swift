@@ -13,9 +13,14 @@ struct EntryChooser {
     self.isCache = isCache
     scope = directory.scope
     // Ignore files are judged by the filter, so they need one even where no rule was given.
-    self.filter = filter ?? (directory.scope == nil ? nil : PathFilter())
-    // Without a filter nothing looks at it.
-    path = self.filter == nil ? [] : Array(directory.relativePrefix)
+    guard let filter = filter ?? (directory.scope == nil ? nil : PathFilter()) else {
+      // Without a filter nothing looks at the path.
+      (self.filter, path, nameStart) = (nil, [], 0)
+      return
+    }
+    let prefix = directory.prefix.bytes
+    self.filter = filter.below(prefix[..<directory.operandLength])
+    path = Array(prefix[directory.operandLength...])
     nameStart = path.count
   }
 

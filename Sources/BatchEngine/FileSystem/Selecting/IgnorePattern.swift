@@ -89,7 +89,7 @@ package struct IgnorePattern: Sendable {
   }
 
   /// The line without the spaces at its end, except those behind a backslash.
-  private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+  static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var end = line.startIndex
     var index = line.startIndex
     while index < line.endIndex {

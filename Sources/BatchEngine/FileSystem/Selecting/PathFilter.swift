@@ -1,4 +1,10 @@
+import Synchronization
+
 /// Which entries of a tree are taken, by rules and by `.gitignore` files.
+///
+/// A rule with a slash at its start or in its middle is matched against the path below the operand, and as a path from
+/// the root or from the working folder: below the operand `p`, `docs/a`, `p/docs/a` and `/home/me/p/docs/a` are the same.
+/// A rule without is matched against names, at every depth.
 ///
 /// How an entry is judged:
 /// 1. The rules in their order: the last one that matches decides.
@@ -31,15 +37,41 @@ public struct PathFilter: Sendable {
   private struct CompiledRule: Sendable {
     let pattern: IgnorePattern
     let decision: Decision
+    /// Its place among the rules that were given.
+    let number: Int
   }
 
-  private let rules: [CompiledRule]
+  /// The rules below one operand.
+  private struct OperandRules: Sendable {
+    let operand: [UInt8]
+    let rules: [CompiledRule]
+  }
+
+  /// What the copies of a filter have in common.
+  private final class Shared: Sendable {
+    let given: [GivenRule]
+    let use: FilterUse
+    /// Of rules with slashes, by their place in `rules`.
+    let paths: [Int: OperandPattern]
+    /// Those of the last operand.
+    let last = Mutex<OperandRules?>(nil)
+
+    init(_ given: [GivenRule], _ paths: [Int: OperandPattern]) {
+      self.given = given
+      self.paths = paths
+      use = FilterUse(count: given.count)
+    }
+  }
+
+  private var rules: [CompiledRule]
   private let skipsUnmatchedFiles: Bool
+  private let shared: Shared?
 
   /// Without rules of its own: only ignore files decide.
   package init() {
     rules = []
     skipsUnmatchedFiles = false
+    shared = nil
   }
 
   /// Compiles the rules in the order in which they were given.
@@ -47,31 +79,74 @@ public struct PathFilter: Sendable {
   /// - Throws: `.invalid` for a pattern that can never match, and the error of reading a pattern file.
   public init(rules: [Rule]) throws(BatchError) {
     var compiled: [CompiledRule] = []
+    var given: [GivenRule] = []
+    var paths: [Int: OperandPattern] = [:]
     var hasInclude = false
     var hasExclude = false
+    func add(_ pattern: IgnorePattern, _ text: [UInt8], _ decision: Decision) {
+      paths[compiled.count] = OperandPattern(text)
+      compiled.append(CompiledRule(pattern: pattern, decision: decision, number: given.count))
+    }
     for rule in rules {
       switch rule {
       case .exclude(let glob):
         let pattern = try Self.pattern(glob)
-        compiled.append(CompiledRule(pattern: pattern, decision: pattern.isNegated ? .take : .skip))
+        add(pattern, glob, pattern.isNegated ? .take : .skip)
+        given.append(GivenRule(option: .exclude, pattern: PathBytes(glob)))
         hasExclude = true
       case .include(let glob):
         let pattern = try Self.pattern(glob)
-        compiled.append(CompiledRule(pattern: pattern, decision: pattern.isNegated ? .skip : .take))
+        add(pattern, glob, pattern.isNegated ? .skip : .take)
         if !pattern.isNegated, glob.last == UInt8(ascii: "/") {
-          let content = try Self.pattern(Self.contentGlob(ofFolder: glob))
-          compiled.append(CompiledRule(pattern: content, decision: .take))
+          let content = Self.contentGlob(ofFolder: glob)
+          add(try Self.pattern(content), content, .take)
         }
+        given.append(GivenRule(option: .include, pattern: PathBytes(glob)))
         hasInclude = hasInclude || !pattern.isNegated
       case .excludeFrom(let file):
-        for pattern in try IgnoreFile.load(file == "-" ? "/dev/stdin" : file) {
-          compiled.append(CompiledRule(pattern: pattern, decision: pattern.isNegated ? .take : .skip))
+        for (pattern, text) in try IgnoreFile.load(file == "-" ? "/dev/stdin" : file) {
+          add(pattern, Array(text), pattern.isNegated ? .take : .skip)
+          given.append(GivenRule(option: .excludeFrom, pattern: PathBytes(text), file: file))
         }
         hasExclude = true
       }
     }
     self.rules = compiled
     skipsUnmatchedFiles = hasInclude && !hasExclude
+    shared = Shared(given, paths)
+  }
+
+  /// The rules that have matched nothing so far, on any thread, in the order in which they were given.
+  package var unmatchedRules: [GivenRule] {
+    guard let shared else { return [] }
+    return shared.given.indices.filter { !shared.use.isUsed($0) }.map { shared.given[$0] }
+  }
+
+  /// The filter for what is below an operand, where rules with slashes match paths from the working folder and from the
+  /// root too. Cheap for the operand of before, and without such rules.
+  func below(_ operand: ArraySlice<UInt8>) -> PathFilter {
+    guard let shared, !shared.paths.isEmpty else { return self }
+    var filter = self
+    filter.rules = shared.last.withLock { last in
+      if let last, operand.elementsEqual(last.operand) { return last.rules }
+      let expanded = expanded(shared.paths, below: PathBytes(operand))
+      last = OperandRules(operand: Array(operand), rules: expanded)
+      return expanded
+    }
+    return filter
+  }
+
+  private func expanded(_ paths: [Int: OperandPattern], below operand: PathBytes) -> [CompiledRule] {
+    let names = OperandPattern.names(of: operand)
+    let working = OperandPattern.names(of: "")
+    var expanded: [CompiledRule] = []
+    for (index, rule) in rules.enumerated() {
+      expanded.append(rule)
+      for pattern in paths[index]?.patterns(below: names, in: working) ?? [] {
+        expanded.append(CompiledRule(pattern: pattern, decision: rule.decision, number: rule.number))
+      }
+    }
+    return expanded
   }
 
   /// Judges one entry whose parent folder was taken.
@@ -83,15 +158,34 @@ public struct PathFilter: Sendable {
   package func decision(
     relativePath path: Span<UInt8>, nameStart: Int, isDirectory: Bool, scope: IgnoreScope? = nil
   ) -> Decision {
-    for rule in rules.reversed()
-    where rule.pattern.matches(path: path, nameStart: nameStart, base: 0, isDirectory: isDirectory) {
-      return rule.decision
+    var index = rules.count
+    while index > 0 {
+      index -= 1
+      guard
+        rules[index].pattern.matches(path: path, nameStart: nameStart, base: 0, isDirectory: isDirectory)
+      else { continue }
+      if let use = shared?.use, use.hasUnused {
+        note(index, use, path: path, nameStart: nameStart, isDirectory: isDirectory)
+      }
+      return rules[index].decision
     }
     if skipsUnmatchedFiles, !isDirectory { return .skip }
     guard let scope else { return .take }
     if Self.isGitFolder(path, from: nameStart) { return .skip }
     let isIgnored = scope.isIgnored(path: path, nameStart: nameStart, isDirectory: isDirectory)
     return isIgnored == true ? .skip : .take
+  }
+
+  /// Notes that a rule has matched, and which of those in front of it, which did not decide, match as well.
+  private func note(
+    _ index: Int, _ use: FilterUse, path: Span<UInt8>, nameStart: Int, isDirectory: Bool
+  ) {
+    use.mark(rules[index].number)
+    for earlier in 0..<index where !use.isUsed(rules[earlier].number) {
+      if rules[earlier].pattern.matches(path: path, nameStart: nameStart, base: 0, isDirectory: isDirectory) {
+        use.mark(rules[earlier].number)
+      }
+    }
   }
 
   /// Whether the name is `.git`: a folder, or the file that stands for it in submodules and worktrees.

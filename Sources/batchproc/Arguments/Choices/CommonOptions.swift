@@ -30,12 +30,14 @@ struct CommonOptions: Sendable {
   let fileLists: [FileList]
   /// In the order given: the last rule that matches decides.
   let filterRules: [PathFilter.Rule]
+  let excludesVCS: Bool
   let excludeCaches: Bool
   let gitignore: Bool
   let oneFileSystem: Bool
   let followSymlinks: Bool
   /// In bytes.
   let minSize: Int64?
+  let maxHole: Int64?
   /// In bytes.
   let maxSize: Int64?
   /// Only events that were named; the defaults are the engine's.
@@ -80,11 +82,13 @@ struct CommonOptions: Sendable {
       default: []
       }
     }
+    excludesVCS = parsed.given.contains { $0.id == .excludeVCS }
     excludeCaches = parsed.flag(.excludeCaches)
     gitignore = parsed.flag(.gitignore)
     oneFileSystem = parsed.flag(.oneFileSystem)
     followSymlinks = parsed.flag(.followSymlinks)
     minSize = parsed.size(.minSize)
+    maxHole = parsed.size(.maxHole)
     maxSize = parsed.size(.maxSize)
     policies = parsed.given.reduce(into: [:]) { policies, option in
       if case .policy(let event, let action) = option.value { policies[event] = action }
@@ -103,7 +107,7 @@ struct CommonOptions: Sendable {
   }
 
   /// As tar's --exclude-vcs leaves them out.
-  private static let versionControlNames = [
+  static let versionControlNames = [
     "CVS/", ".cvsignore", "RCS/", "SCCS/", ".git/", ".gitignore", ".gitmodules", ".gitattributes", ".svn/",
     ".arch-ids/", "{arch}/", "=RELEASE-ID", "=meta-update", "=update", ".bzr", ".bzrignore", ".bzrtags",
     ".hg",

@@ -63,7 +63,11 @@ extension CommandSpec.Group {
         help: "Read paths that end in NUL from a file; - is standard input."),
       OptionSpec(
         .exclude, "exclude", kind: .repeatable(.glob), value: "glob",
-        help: "Leave out what matches; of several rules the last that matches decides."),
+        help: """
+          Leave out what matches; of several rules the last that matches decides. A glob without a slash is matched \
+          against names, at every depth; any other against the path below the path given, and as a path from the \
+          working directory or the root.
+          """),
       OptionSpec(
         .include, "include", kind: .repeatable(.glob), value: "glob",
         help: "Take what matches although an earlier rule leaves it out."),
@@ -81,6 +85,12 @@ extension CommandSpec.Group {
       OptionSpec(
         .maxSize, "max-size", kind: .single(.size(minimum: 0)), value: "size",
         help: "Leave out files that are larger."),
+      OptionSpec(
+        .maxHole, "max-hole", kind: .single(.size(minimum: 0)), value: "size", default: "1T",
+        help: """
+          A file with more bytes of holes is named and left out (3), where its zeros would have to be hashed or \
+          compressed; tar archives and backups keep holes as holes, and leave out none.
+          """),
     ])
 
   static let policy = CommandSpec.Group(

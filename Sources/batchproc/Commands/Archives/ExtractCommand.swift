@@ -34,7 +34,7 @@ struct ExtractCommand: Command {
     options.memory = session.context.options.memory
     options.foldersHeldOpen = session.context.foldersHeldOpen
     let selection = try MemberSelection(
-      globs: choices.globs, strip: choices.strip, filter: try common.filter())
+      globs: choices.globs, strip: choices.strip, filter: try session.filter())
     if common.dryRun { return try preview(archive, selection) }
     try FolderMaker.makeLast(choices.directory)
     let job = try ExtractJob(into: choices.directory, selection: selection, options: options) {
@@ -142,7 +142,7 @@ struct ExtractCommand: Command {
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
     let printing = try MemberPrinting(
-      archive, globs: choices.globs, filter: try common.filter(), limits: choices.extraction.limits,
+      archive, globs: choices.globs, filter: try session.filter(), limits: choices.extraction.limits,
       memory: session.context.options.memory, to: session.output)
     let result = try printing.run { (error) in
       session.reporter.met(Problem(.unreadable, error), severity: .failure)

@@ -20,7 +20,7 @@ struct ListCommand: Command {
     let archive = try ArchiveFile(
       choices.archive, readsAllFormats: choices.readsAllFormats, in: session.context)
     let end = ArchiveEnd()
-    let selection = try MemberSelection(globs: choices.globs, filter: try common.filter())
+    let selection = try MemberSelection(globs: choices.globs, filter: try session.filter())
     let source = try MemberListSource(
       archive, selection: selection, globs: choices.globs, details: choices.showsLongRows,
       digests: choices.showsDigests,
