@@ -60,7 +60,7 @@ import Testing
     -> FileStatus
   {
     var raw = stat()
-    raw.st_dev = device
+    raw.st_dev = UInt(device)
     raw.st_mode = kind
     raw.st_ctim.tv_sec = Int(Self.now - age)
     raw.st_ctim.tv_nsec = Int(nanoseconds)

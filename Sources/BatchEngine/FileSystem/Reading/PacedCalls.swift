@@ -88,4 +88,10 @@ package final class PacedCalls: FileSystemCalls {
   package func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
     calls.readEntries(descriptor, into: buffer)
   }
+
+  package func fileSystemType(of descriptor: Int32) -> Int? { calls.fileSystemType(of: descriptor) }
+
+  package func syncContent(of descriptor: Int32) -> Int32 { calls.syncContent(of: descriptor) }
+
+  package func syncFileSystem(of descriptor: Int32) -> Int32 { calls.syncFileSystem(of: descriptor) }
 }
