@@ -10,6 +10,8 @@ struct SummaryText: Sendable {
   var noun = "file"
   /// Of what was done, in bytes; nil where bytes say nothing.
   let bytes: Int64?
+  /// Of how many files and bytes these are a part; nil where they are all.
+  var total: (files: Int, bytes: Int64)?
   /// What the bytes became, in bytes; nil where they became nothing else.
   var output: Int64?
   /// What was done beside files, such as `(3, "folder")`; those of zero are left out.
@@ -36,7 +38,10 @@ struct SummaryText: Sendable {
       showsRate && seconds >= Self.shortest
       ? ByteCount.rate(bytes, seconds: seconds).map { " (\($0))" } ?? "" : ""
     let things =
-      [ByteCount.counted(files, noun)]
+      [
+        total.map { "\(ByteCount.grouped(files)) of \(ByteCount.counted($0.files, noun))" }
+          ?? ByteCount.counted(files, noun)
+      ]
       + kinds.filter { $0.count > 0 }.map {
         "\(ByteCount.grouped($0.count)) \($0.noun)\($0.count == 1 ? "" : "s")"
       }
@@ -48,7 +53,8 @@ struct SummaryText: Sendable {
 
   private func amount(_ bytes: Int64) -> String {
     guard let output, bytes > 0 || output > 0 else {
-      return files > 0 && self.bytes != nil ? ", " + ByteCount.text(bytes) : ""
+      guard files > 0, self.bytes != nil else { return "" }
+      return ", " + ByteCount.text(bytes) + (total.map { " of \(ByteCount.text($0.bytes))" } ?? "")
     }
     let percent =
       output > 0 && output <= bytes ? " (\(Int((Double(output) / Double(bytes) * 100).rounded())) %)" : ""

@@ -30,8 +30,12 @@ struct DrillCommand: Command {
     var files = 0
     var bytes: Int64 = 0
     var damaged = 0
+    /// Files that there was no place to restore to.
+    var undrilled = 0
     var rotten = 0
     var isStopped = false
+    /// Whether the temporary folder was full, or something could not be removed from it.
+    var isWithoutRoom = false
   }
 
   /// - Throws: what ends the run before it begins.
@@ -43,13 +47,14 @@ struct DrillCommand: Command {
     defer { withExtendedLifetime(lock) {} }
     let content = try set.content(in: context)
     for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
-    let snapshot = try content.snapshot(at: choices.place)
+    let snapshot = try choices.snapshot(of: content, in: session)
     var tally = Tally()
+    let drill: Drill
     do throws(BatchError) {
-      let drill = try Drill(snapshot, of: set, share: share, isSynced: common.fsync, in: context)
-      while let batch = try drill.next() {
+      drill = try Drill(snapshot, of: set, share: share, isSynced: common.fsync, in: context)
+      while !tally.isWithoutRoom, let batch = try drill.next() {
         try restore(batch, of: drill, &tally)
-        if let budget, ContinuousClock.now - start >= budget, drill.remaining > 0 {
+        if let budget, ContinuousClock.now - start >= budget, !drill.isComplete {
           tally.isStopped = true
           break
         }
@@ -60,24 +65,63 @@ struct DrillCommand: Command {
       return .exit(.differences)
     }
     try session.output.finish()
-    var counts = Counters.Snapshot()
-    (counts.seen, counts.done, counts.failed, counts.byteCount) = (
-      tally.files, tally.files - tally.damaged, tally.damaged, tally.bytes
-    )
-    session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: ContinuousClock.now - start),
-      text: SummaryText(
-        verb: "drilled \(snapshot.name.stamp):", files: tally.files, bytes: tally.bytes,
-        others: [(tally.damaged, "damaged"), (tally.rotten, "rotten live files")],
-        tallies: [(tally.damaged, "damaged"), (tally.rotten, "rot")]))
+    summarize(tally, drill, elapsed: ContinuousClock.now - start)
+    if tally.undrilled > 0 || tally.isWithoutRoom { return .exit(.outputIncomplete) }
     if tally.damaged + tally.rotten > 0 { return .exit(.differences) }
     return .exit(tally.isStopped ? .budgetReached : .success)
+  }
+
+  private func summarize(_ tally: Tally, _ drill: Drill, elapsed: Duration) {
+    let failed = tally.damaged + tally.undrilled
+    var counts = Counters.Snapshot()
+    (counts.seen, counts.done, counts.failed, counts.byteCount) = (
+      tally.files, tally.files - failed, failed, tally.bytes
+    )
+    let total = (files: drill.total.files, bytes: Int64(clamping: drill.total.bytes))
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: nil, elapsed: elapsed),
+      text: SummaryText(
+        verb: "drilled \(drill.snapshot.name.stamp):", files: tally.files, bytes: tally.bytes,
+        total: tally.files == total.files ? nil : total,
+        others: [
+          (tally.damaged, "damaged"), (tally.undrilled, "could not be drilled"),
+          (tally.rotten, "rotten live files"),
+        ],
+        tallies: [
+          (tally.damaged, "damaged"), (tally.undrilled, "undrilled"), (tally.rotten, "rot"),
+          (total.files, "snapshot_files"), (Int(clamping: total.bytes), "snapshot_bytes"),
+        ]))
   }
 
   /// Restores some files, compares them, and removes them.
   private func restore(_ batch: Drill.Batch, of drill: Drill, _ tally: inout Tally) throws(BatchError) {
     let folder = try TemporaryFolder(in: temporary)
-    defer { withExtendedLifetime(folder) {} }
+    let undrilled = try extract(batch, of: drill, into: folder.path, &tally)
+    // Where there was no room the run is stopped.
+    let damaged =
+      tally.isWithoutRoom
+      ? [] : try compare(batch, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
+    tally.files += batch.entries.count
+    let (bytes, isTooLarge) = tally.bytes.addingReportingOverflow(Int64(clamping: batch.amount.bytes))
+    tally.bytes = isTooLarge ? .max : bytes
+    tally.damaged += damaged.count
+    tally.undrilled += undrilled.count
+    if isAgainstLive, !tally.isWithoutRoom {
+      tally.rotten += try compare(batch, of: drill, with: "/", isLive: true).count
+    }
+    try drill.finish(batch, damaged: damaged, undrilled: undrilled)
+    do throws(BatchError) {
+      try folder.remove()
+    } catch {
+      session.reporter.fatal(error)
+      tally.isWithoutRoom = true
+    }
+  }
+
+  /// - Returns: the files that the temporary folder could not take, which are named.
+  private func extract(
+    _ batch: Drill.Batch, of drill: Drill, into folder: PathBytes, _ tally: inout Tally
+  ) throws(BatchError) -> Set<PathBytes> {
     var options = ExtractionOptions()
     options.keepsGoing = true
     options.isSynced = false
@@ -85,43 +129,75 @@ struct DrillCommand: Command {
     options.usesNumericOwner = true
     options.restoresPrivileges = true
     options.memory = session.context.options.memory
-    // What cannot be restored is named when it is compared.
+    // What else cannot be restored is named when it is compared.
+    let refusals = OutputRefusals()
     let extraction = RunContext(
-      sharing: session.context, stride: .automatic, observer: nil, fileTimes: session.fileTimes)
+      sharing: session.context, stride: .automatic, observer: refusals, fileTimes: session.fileTimes)
     session.follow(extraction)
-    let job = try ExtractJob(into: folder.path, selection: MemberSelection(), options: options) { _ in }
+    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options) { _ in }
     let restored = BatchRunner(extraction).run(job, over: try drill.source(of: batch, options: options))
-    try check(restored)
+    if let stopped = restored.summary.stopped {
+      guard stopped.isOutOfSpace else { throw stopped }
+      tally.isWithoutRoom = true
+      tell(stopped, "\(ByteCount.files(batch.entries.count)) could not be drilled", temporary)
+      return Set(batch.entries.map(\.path))
+    }
     if let failure = restored.result?.failure { throw failure }
-    let damaged = try compare(batch, of: drill, with: folder.path, isLive: false)
-    tally.files += batch.entries.count
-    tally.bytes += restored.summary.counts.byteCount
-    tally.damaged += damaged.count
-    if isAgainstLive { tally.rotten += try compare(batch, of: drill, with: "/", isLive: true).count }
-    try drill.finish(batch, damaged: damaged)
+    let refused = refusals.errors
+    let entries = batch.entries.filter { entry in
+      refused[entry.path] != nil || entry.firstName.map { refused[$0] != nil } ?? false
+    }
+    for entry in entries {
+      guard let error = refused[entry.path] ?? entry.firstName.flatMap({ refused[$0] }) else { continue }
+      tell(error, "could not be drilled", entry.path)
+    }
+    return Set(entries.map(\.path))
+  }
+
+  private func tell(_ error: BatchError, _ text: String, _ path: PathBytes) {
+    session.reporter.met(
+      Problem(
+        .unreadable,
+        BatchError(
+          .unwritable, "\(text): \(error.message)", path: path, errno: error.errno,
+          remedy: "set TMPDIR to a directory that can hold it")),
+      severity: .failure)
   }
 
   /// - Returns: the files that differ.
   private func compare(
-    _ batch: Drill.Batch, of drill: Drill, with folder: PathBytes, isLive: Bool
+    _ batch: Drill.Batch, of drill: Drill, with folder: PathBytes, isLive: Bool,
+    leavingOut unknown: Set<PathBytes> = []
   ) throws(BatchError) -> Set<PathBytes> {
     let context = RunContext(
       sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
     let live = try LiveTree(folder, options: WalkOptions(), run: context)
     let rows = AuditRows(session: session, showsRotAlone: isLive)
     let found = Mutex<Set<PathBytes>>([])
-    let job = AuditJob(live: live) { (findings) throws(BatchError) in
+    let job = AuditJob(live: live) { (all) throws(BatchError) in
+      let findings = all.filter { !unknown.contains($0.path) }
       let different = findings.filter { finding in
         finding.difference.map { !isLive || $0.kind == .rot } ?? false
       }
       found.withLock { $0.formUnion(different.map(\.path)) }
       try rows.write(isLive ? different : findings)
     }
-    try check(BatchRunner(context).run(job, over: drill.audit(of: batch, live: live)))
+    let outcome = BatchRunner(context).run(job, over: drill.audit(of: batch, live: live))
+    if let stopped = outcome.summary.stopped { throw stopped }
     return found.withLock { $0 }
   }
+}
 
-  private func check<Result>(_ outcome: RunOutcome<Result>) throws(BatchError) {
-    if let stopped = outcome.summary.stopped { throw stopped }
+/// Errors of outputs, by the files that they keep from being made.
+private final class OutputRefusals: RunObserver {
+  private let found = Mutex<[PathBytes: BatchError]>([:])
+
+  var errors: [PathBytes: BatchError] { found.withLock { $0 } }
+
+  func met(_ problem: Problem, severity: Severity) {
+    guard problem.error.code == .unwritable, severity == .failure, let path = problem.error.path else {
+      return
+    }
+    found.withLock { $0[path] = problem.error }
   }
 }

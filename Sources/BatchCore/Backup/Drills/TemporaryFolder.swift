@@ -2,7 +2,7 @@ import BatchEngine
 import CLinux
 import Glibc
 
-/// A folder that only its owner may enter, and that goes with all that is in it.
+/// A folder that only its owner may enter, and that is removed with all that is in it.
 ///
 /// It is locked as long as it is used. The kernel lets go of the lock when the process ends in whatever way, and the next
 /// one that makes such a folder in the same place removes those whose locks it can take.
@@ -30,7 +30,16 @@ package final class TemporaryFolder {
   }
 
   deinit {
-    Self.remove(path, in: AT_FDCWD)
+    TreeRemoval.remove(path, in: AT_FDCWD)
+  }
+
+  /// Removes the folder with all that is in it.
+  ///
+  /// - Throws: `unwritable` when something stays.
+  package func remove() throws(BatchError) {
+    guard let failed = TreeRemoval.remove(path, in: AT_FDCWD) else { return }
+    throw BatchError.syscall("remove all of the temporary folder", errno: failed, path: path).recoded(
+      .unwritable)
   }
 
   private static func make(in place: PathBytes) throws(BatchError) -> PathBytes {
@@ -70,31 +79,8 @@ package final class TemporaryFolder {
       guard name.bytes.count == prefix.utf8.count + randomLength, let lock = lock(name, in: folder.raw) else {
         continue
       }
-      remove(name, in: folder.raw)
+      TreeRemoval.remove(name, in: folder.raw)
       _ = consume lock
     }
-  }
-
-  /// Removes a file, or a folder with all that is in it; follows no link.
-  private static func remove(_ name: PathBytes, in folder: Int32) {
-    if name.withCString({ unlinkat(folder, $0, 0) }) == 0 || errno == ENOENT { return }
-    let opened = name.withCString {
-      clinux_openat(folder, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
-    }
-    guard opened >= 0 else { return }
-    _ = fchmod(opened, 0o700)
-    if let stream = fdopendir(dup(opened)) {
-      while let entry = readdir(stream) {
-        let child = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-          let start = UnsafeRawPointer(pointer)
-          return PathBytes(
-            UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
-        }
-        if !child.bytes[...].isDots { remove(child, in: opened) }
-      }
-      closedir(stream)
-    }
-    close(opened)
-    _ = name.withCString { unlinkat(folder, $0, AT_REMOVEDIR) }
   }
 }

@@ -1,0 +1,176 @@
+import BatchEngine
+
+/// A restore of a part of a snapshot, to see whether it can be restored: each goes on where the one before ended, so that
+/// a cycle covers all files.
+///
+/// The part is a share of the files in the order of the manifest. Where these have less than that share of the bytes, large
+/// files follow, which have a cycle of their own: a sample of empty files would prove nothing.
+package final class Drill {
+  /// Files that are restored together.
+  private static let batchSize = 2000
+  /// Of these files, in bytes, unless one file alone has more.
+  private static let batchBytes: UInt64 = 1 << 28
+
+  package let snapshot: Snapshot
+  private let set: BackupSet
+  private let run: RunContext
+  private let isSynced: Bool
+  private var state: DrillState
+  /// What the snapshot has.
+  package let total: Amount
+  /// What is still to be drilled.
+  private var remaining: Amount
+  /// Large files that were drilled in their turn.
+  private var large: Set<PathBytes> = []
+  /// Whether all files are drilled, and none differed so far.
+  private var provesAll: Bool
+
+  /// A number of files and their bytes.
+  package struct Amount: Sendable, Hashable {
+    package var files = 0
+    package var bytes: UInt64 = 0
+
+    /// The mean size, in bytes.
+    var mean: UInt64 { files > 0 ? bytes / UInt64(files) : 0 }
+
+    mutating func add(_ entry: SnapshotEntry) {
+      files += 1
+      let (sum, isTooLarge) = bytes.addingReportingOverflow(entry.size)
+      bytes = isTooLarge ? .max : sum
+    }
+
+    mutating func remove(_ other: Amount) {
+      files -= min(files, other.files)
+      bytes -= min(bytes, other.bytes)
+    }
+  }
+
+  /// - Parameter share: of the files of the snapshot and of their bytes, above 0 and up to 1.
+  package init(_ snapshot: Snapshot, of set: BackupSet, share: Double, isSynced: Bool, in run: RunContext)
+    throws(BatchError)
+  {
+    self.snapshot = snapshot
+    self.set = set
+    self.run = run
+    self.isSynced = isSynced
+    state = (try? DrillState(set.drillPath, in: run)) ?? DrillState()
+    try SnapshotReader.check(set.path(snapshot.name.manifest), in: run)
+    total = try Self.amount(of: snapshot, set, run)
+    let bytes = (Double(total.bytes) * share).rounded(.up)
+    remaining = Amount(
+      files: min(total.files, Int((Double(total.files) * share).rounded(.up))),
+      bytes: min(total.bytes, UInt64(exactly: bytes) ?? .max))
+    provesAll = remaining.files == total.files
+  }
+
+  /// Whether nothing is left to be drilled.
+  package var isComplete: Bool { remaining.files == 0 && remaining.bytes == 0 }
+
+  /// Some files with their rows.
+  package struct Batch: Sendable {
+    package let entries: [SnapshotEntry]
+    package fileprivate(set) var amount = Amount()
+    fileprivate var isOfLarge = false
+    fileprivate var last: DrillState.Place?
+  }
+
+  /// The files that come next; nil when there are enough.
+  package func next() throws(BatchError) -> Batch? {
+    if remaining.files > 0 {
+      if let batch = try select(isOfLarge: false) {
+        large.formUnion(batch.entries.filter(isLarge).map(\.path))
+        remaining.remove(batch.amount)
+        return batch
+      }
+    }
+    if remaining.bytes > 0 {
+      if let batch = try select(isOfLarge: true) {
+        large.formUnion(batch.entries.map(\.path))
+        remaining.remove(batch.amount)
+        return batch
+      }
+    }
+    remaining = Amount()
+    return nil
+  }
+
+  /// What restores a batch.
+  package func source(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreSource
+  {
+    let names = Set(batch.entries.map(\.path))
+    // What comes back is compared afterwards, and what is wrong with it is reported.
+    return try RestoreSource(snapshot, of: set, options: options, comparesDigests: false, in: run) {
+      names.contains($0.path)
+    }
+  }
+
+  /// What compares a batch with a folder.
+  package func audit(of batch: Batch, live: LiveTree) -> sending AuditSource {
+    AuditSource(batch.entries, live: live, in: run)
+  }
+
+  /// Remembers that a batch was drilled.
+  ///
+  /// - Parameters:
+  ///   - damaged: its files that did not come back as they were.
+  ///   - undrilled: its files that there was no place to restore to, of which nothing is known.
+  package func finish(_ batch: Batch, damaged: Set<PathBytes>, undrilled: Set<PathBytes>) throws(BatchError) {
+    if batch.isOfLarge { state.lastLarge = batch.last } else { state.last = batch.last }
+    for entry in batch.entries where !undrilled.contains(entry.path) {
+      state.note(entry.path, in: entry.archive, isDamaged: damaged.contains(entry.path))
+    }
+    provesAll = provesAll && damaged.isEmpty && undrilled.isEmpty
+    // All that its archive has is among the files of the snapshot.
+    if provesAll, remaining.files == 0 { state.forget(snapshot.name.stamp) }
+    let file = try OutputFile(
+      set.drillPath, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+    try file.write(state.lines)
+    try file.finish()
+  }
+
+  private func isLarge(_ entry: SnapshotEntry) -> Bool { entry.size > 0 && entry.size >= total.mean }
+
+  /// The files behind those that were drilled last, or the first ones.
+  private func select(isOfLarge: Bool) throws(BatchError) -> Batch? {
+    if let batch = try select(after: isOfLarge ? state.lastLarge : state.last, isOfLarge: isOfLarge) {
+      return batch
+    }
+    return try select(after: nil, isOfLarge: isOfLarge)
+  }
+
+  /// - Returns: nil when nothing follows.
+  private func select(after place: DrillState.Place?, isOfLarge: Bool) throws(BatchError) -> Batch? {
+    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: run)
+    let most = isOfLarge ? Self.batchSize : min(remaining.files, Self.batchSize)
+    let bytes = isOfLarge ? min(remaining.bytes, Self.batchBytes) : Self.batchBytes
+    var source: PathBytes = ""
+    var entries = [SnapshotEntry]()
+    var amount = Amount()
+    var last: DrillState.Place?
+    while entries.count < most, amount.bytes < bytes, let item = try reader.next() {
+      switch item {
+      case .source(let next): source = next.path
+      case .entry(let entry, _):
+        guard entry.kind == .file, place?.isBefore(source, entry.path) ?? true else { continue }
+        if isOfLarge {
+          guard isLarge(entry), !large.contains(entry.path) else { continue }
+        }
+        entries.append(entry)
+        amount.add(entry)
+        last = DrillState.Place(source: source, path: entry.path)
+      }
+    }
+    return entries.isEmpty ? nil : Batch(entries: entries, amount: amount, isOfLarge: isOfLarge, last: last)
+  }
+
+  private static func amount(
+    of snapshot: Snapshot, _ set: BackupSet, _ run: RunContext
+  ) throws(BatchError) -> Amount {
+    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: run)
+    var amount = Amount()
+    while let item = try reader.next() {
+      if case .entry(let entry, _) = item, entry.kind == .file { amount.add(entry) }
+    }
+    return amount
+  }
+}

@@ -1,0 +1,122 @@
+import BatchEngine
+import Glibc
+
+/// The results of the drills of a set: where the next one goes on, and archives in which damage was found.
+package struct DrillState: Sendable {
+  /// A file, by its source and its name in the archive.
+  struct Place: Sendable, Hashable {
+    let source: PathBytes
+    let path: PathBytes
+
+    /// Whether a file comes later in the order of manifests.
+    func isBefore(_ source: PathBytes, _ path: PathBytes) -> Bool {
+      if source != self.source { return self.source < source }
+      return TreeOrder.compare(self.path.bytes, isFolder: false, path.bytes, isFolder: false) < 0
+    }
+  }
+
+  /// The last file that was drilled; nil at the beginning of a cycle.
+  var last: Place?
+  /// The last large file that was drilled for the sake of its bytes.
+  var lastLarge: Place?
+  /// Damage by the stamps of the snapshots whose archives have it.
+  private var damage: [String: Damage] = [:]
+
+  private struct Damage: Sendable {
+    var paths: Set<PathBytes> = []
+    /// Whether there are files whose names were not noted.
+    var hasOthers = false
+  }
+
+  /// How much room the names of damaged files may take, in bytes: the file stays small enough to be read at once.
+  private static let room = 1 << 18
+
+  init() {}
+
+  /// - Throws: `malformed`; then everything is drilled from the beginning.
+  init(_ path: PathBytes, in run: RunContext) throws(BatchError) {
+    guard let bytes = try? SmallFile.read(path) else { return }
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      let members = try SnapshotLine(Array(line))
+      switch members.text("type") {
+      case "drill": last = try Self.place(members)
+      case "large": lastLarge = try Self.place(members)
+      case "suspect":
+        guard let archive = members.text("archive"), LocalTime.seconds(ofStamp: archive.utf8) != nil else {
+          throw SnapshotLine.malformed("archive")
+        }
+        if let path = try members.path("path") {
+          damage[archive, default: Damage()].paths.insert(path)
+        } else {
+          damage[archive, default: Damage()].hasOthers = true
+        }
+      default: throw SnapshotLine.malformed
+      }
+    }
+  }
+
+  private static func place(_ members: SnapshotLine) throws(BatchError) -> Place? {
+    guard let source = try members.path("source"), let path = try members.path("path") else { return nil }
+    return Place(source: source, path: path)
+  }
+
+  /// Archives in which damage was found, by the stamps of their snapshots.
+  package var suspects: Set<String> { Set(damage.keys) }
+
+  /// Notes what a drill of a file showed. An archive is no longer suspect when all its damaged files came back.
+  mutating func note(_ path: PathBytes, in archive: String, isDamaged: Bool) {
+    guard isDamaged else {
+      guard damage[archive]?.paths.remove(path) != nil else { return }
+      if damage[archive]?.paths.isEmpty == true, damage[archive]?.hasOthers == false { forget(archive) }
+      return
+    }
+    let taken = damage.values.reduce(0) { $1.paths.reduce($0) { $0 + $1.bytes.count } }
+    if taken + path.bytes.count <= Self.room {
+      damage[archive, default: Damage()].paths.insert(path)
+    } else {
+      damage[archive, default: Damage()].hasOthers = true
+    }
+  }
+
+  /// All that an archive has came back.
+  mutating func forget(_ archive: String) { damage[archive] = nil }
+
+  var lines: [UInt8] {
+    var lines = Self.line("drill", last)
+    if let lastLarge { lines += Self.line("large", lastLarge) }
+    for (archive, damage) in damage.sorted(by: { $0.key < $1.key }) {
+      let start = "{\"type\":\"suspect\",\"archive\":\"\(archive)\""
+      for path in damage.paths.sorted() {
+        lines += "\(start),".utf8
+        JSONText.append(path: path, to: &lines)
+        lines += "}\n".utf8
+      }
+      if damage.hasOthers { lines += "\(start)}\n".utf8 }
+    }
+    return lines
+  }
+
+  private static func line(_ type: String, _ place: Place?) -> [UInt8] {
+    var line = Array("{\"type\":\"\(type)\"".utf8)
+    if let place {
+      line.append(UInt8(ascii: ","))
+      JSONText.append(bytes: place.source.bytes, key: "source", to: &line)
+      line.append(UInt8(ascii: ","))
+      JSONText.append(path: place.path, to: &line)
+    }
+    return line + Array("}\n".utf8)
+  }
+}
+
+extension BackupSet {
+  /// Archives in which drills found damage, by the stamps of their snapshots.
+  package func suspects(in run: RunContext) -> Set<String> {
+    (try? DrillState(drillPath, in: run))?.suspects ?? []
+  }
+
+  /// When the last drill of the set noted how far it came; nil when there was none.
+  package var lastDrill: FileStatus.Time? {
+    var raw = stat()
+    return drillPath.withCString { lstat($0, &raw) } == 0 ? FileStatus(raw).modified : nil
+  }
+}

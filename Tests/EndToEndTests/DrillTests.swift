@@ -1,0 +1,132 @@
+import BatchEngine
+import Foundation
+import TestSupport
+import Testing
+
+/// Samples of drills, and what drills say where there is no place to restore to.
+@Suite(.timeLimit(.minutes(4))) struct DrillTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell("mkdir src tmp")
+  }
+
+  private func drilled(_ script: String) throws -> Outcome {
+    try t.shell("export TMPDIR=$PWD/tmp; \(script)")
+  }
+
+  @Test("a sample has its share of the bytes too, and is never of empty files alone")
+  func sample() throws {
+    let run = try drilled(
+      """
+      for n in 1 2 3 4 5 6 7 8; do : >src/a$n; done; head -c 100000 /dev/urandom >src/b; head -c 100000 /dev/urandom >src/c
+      $BP backup -q --to set src
+      for n in 1 2 3; do $BP drill set 2>&1 | sed 's/.*: //; s/ in .*//'; done
+      $BP drill --all set 2>&1 | sed 's/.*: //; s/ in .*//'; $BP drill --json set | grep -c '"snapshot_files":10,"snapshot_bytes":200000'
+      """)
+    #expect(
+      run.text == """
+        2 of 10 files, 97.7 KiB of 195.3 KiB
+        2 of 10 files, 97.7 KiB of 195.3 KiB
+        2 of 10 files, 97.7 KiB of 195.3 KiB
+        10 files, 195.3 KiB
+        1
+
+        """, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("twenty drills of 5 % cover all files, small and large") func coverage() throws {
+    let run = try drilled(
+      """
+      for n in $(seq 40); do head -c $((n % 7 * 5000)) /dev/urandom >src/f$n; done; $BP backup -q --to set src
+      for n in $(seq 20); do $BP drill --json -v set; done | grep -o 'src/f[0-9]*' | sort -u | wc -l
+      """)
+    #expect(run.text == "40\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a file that the temporary directory cannot take is not damaged, and its archive is not suspect")
+  func tooLarge() throws {
+    let run = try drilled(
+      """
+      head -c 300K /dev/urandom >src/big; ln src/big src/z; echo one >src/small; $BP backup -q --to set src
+      (ulimit -f 100; $BP drill --all set); echo $?; grep -c suspect set/.backup.drill; ls -A tmp
+      $BP drill -q --all set; echo $?
+      """)
+    #expect(run.text == "5\n0\n0\n", "\(run.text)\(run.errorText)")
+    #expect(
+      run.errorText.contains("src/big: could not be drilled: ")
+        && run.errorText.contains("src/z: could not be drilled")
+        && run.errorText.contains("File too large") && run.errorText.contains("2 could not be drilled")
+        && run.errorText.contains("set TMPDIR"), "\(run.errorText)")
+  }
+
+  @Test("a full temporary directory is not damage, and the next drill goes on", .enabled(if: Host.canMount))
+  func full() throws {
+    let run = try drilled(
+      """
+      head -c 3M /dev/urandom >src/big; echo one >src/small; $BP backup -q --to set src
+      unshare -m sh -c 'mount -t tmpfs -o size=1m none tmp; $BP drill --all set; echo $?; ls -A tmp'
+      grep -c suspect set/.backup.drill; $BP drill -q --all set; echo $?
+      """)
+    #expect(run.text == "5\n0\n0\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("2 files could not be drilled: "), "\(run.errorText)")
+  }
+
+  @Test("an archive is suspect until its damaged files come back", .enabled(if: Host.hasPython))
+  func suspect() throws {
+    let run = try drilled(
+      """
+      for n in $(seq 10); do head -c 10K /dev/urandom >src/f$n; done; $BP backup -q --to set src; $BP backup -q --full --to set src
+      newest=$(ls set/*.zst | tail -n 1); cp $newest keep; id=$(echo $newest | grep -o '[0-9]*T[0-9]*Z')
+      python3 -c 'import sys
+      with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' $newest
+      count() { grep -c "\\"suspect\\",\\"archive\\":\\"$id\\"" set/.backup.drill; }
+      $BP drill -q --all set >found; echo $?; [ "$(count)" = "$(grep -c MISSING found)" ] && echo noted; $BP drill -q --all set >again; count | cmp - <(grep -c MISSING found)
+      cp keep $newest; $BP drill -q --sample 1% --at ${id} set; echo $?; $BP drill -q --all set; echo $?; count
+      echo "{\\"type\\":\\"suspect\\",\\"archive\\":\\"$id\\"}" >>set/.backup.drill
+      $BP drill -q --sample 50% set; count; $BP drill -q --all set; count
+      """)
+    #expect(run.text == "4\nnoted\n0\n0\n0\n1\n0\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "nothing stays of folders that are deeper than the limit of descriptors", .enabled(if: Host.hasPython),
+    arguments: [64, 1024])
+  func deep(_ limit: Int) throws {
+    try t.shell(
+      """
+      python3 -c 'import os, sys
+      os.chdir("src")
+      for n in range(int(sys.argv[1])):
+        open("f", "w").write(str(n)); os.mkdir("d"); os.chdir("d")' \(limit)
+      """)
+    let run = try drilled(
+      "$BP backup -q --to set src; (ulimit -n \(limit); $BP drill -q --all set); echo $?; ls -A tmp | wc -l")
+    #expect(run.text == "0\n0\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("what cannot be removed is reported", .enabled(if: Host.canPreload)) func stays() throws {
+    try t.preload(
+      """
+      #include <errno.h>
+      #include <string.h>
+      int unlinkat(int folder, const char *name, int flags) {
+        static int (*real)(int, const char *, int);
+        if (!real) real = dlsym(RTLD_NEXT, "unlinkat");
+        if (!strcmp(name, "stays")) { errno = EBUSY; return -1; }
+        return real(folder, name, flags);
+      }
+      """)
+    let run = try drilled(
+      """
+      mkdir -p src/a/b; echo one >src/a/b/stays; echo two >src/a/other; $BP backup -q --to set src
+      LD_PRELOAD=$PWD/preload.so $BP drill -q --all set; echo $?; find tmp -type f | wc -l
+      $BP drill -q --all set; echo $?; ls -A tmp
+      """)
+    #expect(run.text == "5\n1\n0\n", "\(run.text)\(run.errorText)")
+    #expect(
+      run.errorText.contains("cannot remove all of the temporary folder: Device or resource busy"),
+      "\(run.errorText)")
+  }
+}
