@@ -145,33 +145,6 @@ extension ExtractionItem {
   }
 }
 
-extension BackupSet.Content {
-  /// The snapshot of an id or its beginning, or the newest one that was begun before a moment.
-  ///
-  /// - Throws: `missing` when there is none, `invalid` when an id is that of several.
-  package func snapshot(at place: SnapshotPlace?) throws(BatchError) -> Snapshot {
-    let found: [Snapshot]
-    switch place {
-    case nil: found = snapshots.suffix(1)
-    case .time(let seconds): found = snapshots.filter { $0.header.started.seconds <= seconds }.suffix(1)
-    case .id(let id): found = snapshots.filter { $0.name.stamp.hasPrefix(id) }
-    }
-    guard let snapshot = found.first else { throw BatchError(.missing, "there is no such snapshot") }
-    guard found.count == 1 else {
-      throw BatchError(.invalid, "several snapshots begin so: give more of the id")
-    }
-    return snapshot
-  }
-}
-
-/// Which snapshot is meant.
-package enum SnapshotPlace: Sendable, Hashable {
-  /// Its id, or the beginning of that.
-  case id(String)
-  /// The newest one that was begun not later, in seconds since 1970.
-  case time(Int64)
-}
-
 extension RestoreSource {
   /// Makes the folder to restore into, where it is missing.
   package static func makeTarget(_ folder: PathBytes) throws(BatchError) {

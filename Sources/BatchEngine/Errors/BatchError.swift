@@ -28,6 +28,8 @@ public struct BatchError: Error, Sendable, Hashable {
     case exhausted
     /// The caller asked for something that cannot be.
     case invalid
+    /// What the caller asked for can mean several things.
+    case ambiguous
   }
 
   public let code: Code

@@ -41,16 +41,26 @@ struct BackupChoices: Sendable {
     retention = Retention(counts: counts, within: parsed.span(.keepWithin))
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     place = try parsed.bytes(.at).map { (at: PathBytes) throws(UsageError) -> SnapshotPlace in
-      if let id = at.text, id.utf8.count >= 4, id.utf8.first.map(isDigit) == true,
-        !id.utf8.contains(UInt8(ascii: "-"))
-      {
-        return .id(id)
-      }
-      do throws(ValueSyntax.Mismatch) {
-        return .time(try ValueSyntax.time(at))
+      do throws(BatchError) {
+        return try SnapshotPlace(at)
       } catch {
-        throw UsageError("The value of '--at' is no id and no time. \(error.sentence)", in: parsed.command)
+        throw UsageError(
+          """
+          The value of '--at' \(error.message). Please give an id, 'latest', 'yesterday', a time such as \
+          '2026-01-31 12:30', or an age such as '2h' or '3 days'.
+          """, in: parsed.command)
       }
     }
+  }
+
+  /// The snapshot that is meant. When a time or the beginning of an id was given, says which one it is.
+  ///
+  /// - Throws: `missing` when there is none, `ambiguous` when several fit.
+  func snapshot(of content: BackupSet.Content, in session: Session) throws(BatchError) -> Snapshot {
+    let snapshot = try content.snapshot(at: place)
+    if let place, place != .id(snapshot.name.stamp), !session.common.quiet, !session.common.json {
+      session.diagnostics.report("--at means the snapshot \(snapshot.label)", as: .note)
+    }
+    return snapshot
   }
 }

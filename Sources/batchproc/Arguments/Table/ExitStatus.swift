@@ -39,6 +39,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
       switch error.code {
       case .unwritable: .outputIncomplete
       case .locked: .locked
+      case .ambiguous: .usage
       default: .fatal
       }
   }

@@ -22,7 +22,7 @@ struct SnapshotsCommand: Command {
     let context = session.context
     let set = try BackupSet(in: choices.directory, named: choices.name, context)
     let content = try set.content(in: context)
-    if showsDigests { return try showDigests(of: content.snapshot(at: choices.place), in: set) }
+    if showsDigests { return try showDigests(of: choices.snapshot(of: content, in: session), in: set) }
     let snapshots = choices.place == nil ? content.snapshots : [try content.snapshot(at: choices.place)]
     var hasFaults = !content.damaged.isEmpty
     for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }

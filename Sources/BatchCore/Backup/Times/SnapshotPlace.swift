@@ -1,0 +1,121 @@
+import BatchEngine
+import Glibc
+
+/// Which snapshot of a set is meant.
+package enum SnapshotPlace: Sendable, Hashable {
+  /// The one with the highest number.
+  case latest
+  /// The one of this id, or the only one whose id begins so.
+  case id(String)
+  /// The newest one that was begun not later than a moment.
+  case time(WrittenTime)
+
+  /// - Throws: `invalid` for text that is no id and no time.
+  package init(_ text: PathBytes) throws(BatchError) {
+    if text == "latest" {
+      self = .latest
+    } else if let id = Self.id(text.bytes) {
+      self = .id(id)
+    } else if let time = WrittenTime(text.bytes) {
+      self = .time(time)
+    } else {
+      throw BatchError(.invalid, "is no id and no time", path: text)
+    }
+  }
+
+  /// Four or more characters that an id can begin with.
+  private static func id(_ text: [UInt8]) -> String? {
+    let isBeginning = text.indices.allSatisfy { index in
+      switch index {
+      case 8: text[index] == UInt8(ascii: "T")
+      case 15: text[index] == UInt8(ascii: "Z")
+      default: (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(text[index])
+      }
+    }
+    return isBeginning && (4...16).contains(text.count) ? String(decoding: text, as: UTF8.self) : nil
+  }
+}
+
+extension Snapshot {
+  /// The id and the local time, for people.
+  package var label: String { "\(name.stamp) (\(LocalClock.text(of: header.started.seconds)))" }
+}
+
+extension BackupSet.Content {
+  /// The snapshot that is meant; the newest one when no place is given.
+  ///
+  /// - Parameter now: by the clock of the machine, in seconds since 1970.
+  /// - Throws: `missing` when there is none, `ambiguous` when several fit.
+  package func snapshot(
+    at place: SnapshotPlace?, now: Int64 = Clock.now(CLOCK_REALTIME).seconds
+  ) throws(BatchError) -> Snapshot {
+    guard let newest = snapshots.last else {
+      throw BatchError(.missing, "there is no snapshot that can be read")
+    }
+    switch place {
+    case nil, .latest: return newest
+    case .id(let id): return try snapshot(beginning: id)
+    case .time(let time):
+      let choices = time.moments(now: now).map { Choice(through: $0, of: time.precision, in: snapshots) }
+      return try choose(choices, time)
+    }
+  }
+
+  /// What one reading of a time leads to.
+  private struct Choice {
+    let moment: Int64
+    /// The newest snapshot that was begun not later.
+    let snapshot: Snapshot?
+    /// Whether that one is listed with the very time.
+    let isListed: Bool
+
+    init(through moment: Int64, of precision: Int64, in snapshots: [Snapshot]) {
+      self.moment = moment
+      let found = snapshots.last { $0.header.started.seconds <= moment }
+      snapshot = found
+      isListed = found.map { $0.header.started.seconds > moment - precision } ?? false
+    }
+  }
+
+  private func choose(_ choices: [Choice], _ time: WrittenTime) throws(BatchError) -> Snapshot {
+    let listed = choices.filter(\.isListed)
+    // A time of the list means what is listed.
+    let fitting = (listed.isEmpty ? choices : listed).filter { $0.snapshot != nil }
+    let names = Set(fitting.compactMap { $0.snapshot?.name.stamp })
+    if names.count == 1, let snapshot = fitting.first?.snapshot { return snapshot }
+    guard let first = fitting.first, let last = fitting.last, let one = first.snapshot,
+      let other = last.snapshot
+    else { throw missing("no snapshot is that old", nearest: snapshots.prefix(1)) }
+    func written(_ moment: Int64) -> String {
+      let offset = LocalClock.offset(at: moment)
+      return LocalClock.text(ofWall: moment + offset - (time.precision - 1))
+        + LocalClock.text(ofOffset: offset)
+    }
+    throw BatchError(
+      .ambiguous, "the local clock showed this time twice, since it was set back",
+      remedy: .advice(
+        "write '\(written(first.moment))' for the snapshot \(one.name.stamp), or '\(written(last.moment))' for \(other.name.stamp)"
+      ))
+  }
+
+  private func snapshot(beginning id: String) throws(BatchError) -> Snapshot {
+    let found = snapshots.filter { $0.name.stamp.hasPrefix(id) }
+    if let only = found.first, found.count == 1 { return only }
+    guard found.isEmpty else {
+      let list = found.prefix(5).map(\.label).joined(separator: ", ")
+      throw BatchError(
+        .ambiguous,
+        "the ids of \(found.count) snapshots begin with \(id): \(list)\(found.count > 5 ? ", …" : "")",
+        remedy: "give more of the id")
+    }
+    let ordered = snapshots.sorted { $0.name.stamp < $1.name.stamp }
+    let next = ordered.firstIndex { $0.name.stamp > id } ?? ordered.endIndex
+    throw missing(
+      "no snapshot has the id \(id)", nearest: ordered[max(0, next - 1)..<min(ordered.count, next + 1)])
+  }
+
+  private func missing(_ reason: String, nearest: ArraySlice<Snapshot>) -> BatchError {
+    let list = nearest.map(\.label).joined(separator: " and ")
+    return BatchError(.missing, "\(reason); the nearest \(nearest.count == 1 ? "is" : "are") \(list)")
+  }
+}

@@ -1,0 +1,122 @@
+extension WrittenTime {
+  /// Reads `@1795140000`, `yesterday`, `today`, `2h`, `3 days ago`, `2026-11-23`, `2026-11-23 05:02`,
+  /// `2026-11-23T05:02:54+01:00`; nil for anything else.
+  ///
+  /// A blank or a `T` stands before the time. A time without a difference from UTC is local.
+  init?(_ text: [UInt8]) {
+    if let word = Self.words[String(decoding: text, as: UTF8.self)] {
+      self = word
+    } else if text.first == UInt8(ascii: "@") {
+      guard let seconds = Self.number(text.dropFirst()[...], digits: 1...12) else { return nil }
+      self = .moment(seconds, precision: 1)
+    } else if let time = Self.calendarTime(text[...]) ?? Self.timeAgo(text[...]) {
+      self = time
+    } else {
+      return nil
+    }
+  }
+
+  private static let words: [String: WrittenTime] = ["today": .day(before: 0), "yesterday": .day(before: 1)]
+
+  // MARK: So long ago
+
+  private static func timeAgo(_ text: ArraySlice<UInt8>) -> WrittenTime? {
+    var (span, seconds, rest) = (Retention.Span(), Int64(0), text)
+    func skipBlanks() { rest = rest.drop { $0 == UInt8(ascii: " ") } }
+    while let first = rest.first, isDigit(first) {
+      let digits = rest.prefix(while: isDigit)
+      rest = rest.dropFirst(digits.count)
+      skipBlanks()
+      let unit = rest.prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
+      rest = rest.dropFirst(unit.count)
+      skipBlanks()
+      guard let count = number(digits, digits: 1...5) else { return nil }
+      let word = String(decoding: unit, as: UTF8.self)
+      switch word {
+      case "s", "sec", "second", "seconds": seconds += count
+      case "m", "min", "minute", "minutes": seconds += count * 60
+      case "h", "hour", "hours": seconds += count * 3600
+      case "d", "day", "days": span.days += Int(count)
+      case "w", "week", "weeks": span.days += Int(count) * 7
+      case "month", "months": span.months += Int(count)
+      case "y", "year", "years": span.years += Int(count)
+      default: return nil
+      }
+    }
+    let isRead = rest.isEmpty || rest.elementsEqual("ago".utf8)
+    return isRead && rest.count < text.count ? .ago(span, seconds: seconds) : nil
+  }
+
+  // MARK: A time of the calendar
+
+  private static func calendarTime(_ text: ArraySlice<UInt8>) -> WrittenTime? {
+    var rest = text
+    guard let date = numbers(&rest, separator: "-", widths: [4, 2, 2]),
+      let midnight = wall(date, [0, 0, 0])
+    else { return nil }
+    var (wall, precision) = (midnight + 86_399, Int64(86_400))
+    if let first = rest.first, first == UInt8(ascii: "T") || first == UInt8(ascii: " ") {
+      rest = rest.dropFirst()
+      guard let clock = numbers(&rest, separator: ":", widths: [2, 2]) else { return nil }
+      var seconds: [Int64] = []
+      if rest.first == UInt8(ascii: ":") {
+        rest = rest.dropFirst()
+        guard let given = numbers(&rest, separator: ":", widths: [2]) else { return nil }
+        seconds = given
+      }
+      guard let read = self.wall(date, clock + (seconds.isEmpty ? [59] : seconds)) else { return nil }
+      (wall, precision) = (read, seconds.isEmpty ? 60 : 1)
+    }
+    if rest.isEmpty { return .wall(wall, precision: precision) }
+    return offset(rest.first == UInt8(ascii: " ") ? rest.dropFirst() : rest).map {
+      .moment(wall - $0, precision: precision)
+    }
+  }
+
+  /// Seconds from `Z`, `+01`, `+0100` and `-03:30`.
+  private static func offset(_ text: ArraySlice<UInt8>) -> Int64? {
+    if text.elementsEqual("Z".utf8) { return 0 }
+    guard let sign = text.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else { return nil }
+    var rest = text.dropFirst()
+    guard let hours = numbers(&rest, separator: ":", widths: [2]), hours[0] <= 15 else { return nil }
+    if rest.first == UInt8(ascii: ":") { rest = rest.dropFirst() }
+    let minutes = rest.isEmpty ? [0] : numbers(&rest, separator: ":", widths: [2])
+    guard let minutes, minutes[0] < 60, rest.isEmpty else { return nil }
+    return (sign == UInt8(ascii: "-") ? -1 : 1) * (hours[0] * 3600 + minutes[0] * 60)
+  }
+
+  /// Takes numbers of these widths from the beginning; nothing when they are not there.
+  private static func numbers(
+    _ text: inout ArraySlice<UInt8>, separator: Unicode.Scalar, widths: [Int]
+  ) -> [Int64]? {
+    var (rest, numbers) = (text, [Int64]())
+    for (index, width) in widths.enumerated() {
+      if index > 0 {
+        guard rest.first == UInt8(ascii: separator) else { return nil }
+        rest = rest.dropFirst()
+      }
+      guard let number = number(rest.prefix(width), digits: width...width) else { return nil }
+      numbers.append(number)
+      rest = rest.dropFirst(width)
+    }
+    text = rest
+    return numbers
+  }
+
+  private static func number(_ text: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int64? {
+    guard digits.contains(text.count), text.allSatisfy(isDigit) else { return nil }
+    return text.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+
+  /// Nil for a date or a time that does not exist.
+  private static func wall(_ date: [Int64], _ clock: [Int64]) -> Int64? {
+    func padded(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    let year = String(repeating: "0", count: max(0, 4 - String(date[0]).count)) + String(date[0])
+    let stamp = "\(year)\(padded(date[1]))\(padded(date[2]))T\(clock.map(padded).joined())Z"
+    return LocalTime.seconds(ofStamp: stamp.utf8)
+  }
+}
