@@ -141,6 +141,9 @@ package final class ExtractCollector: BatchCollector {
     case .failed(let error):
       noteUnmade(order.place)
       try fail(error)
+    case .kept where options.acceptsEqual && options.overwriting == .never:
+      run.counters.addSkipped(.upToDate)
+      try report(ExtractionReport(order.entry, .upToDate))
     case .kept:
       noteUnmade(order.place)
       run.counters.addSkipped(.kept)

@@ -52,7 +52,8 @@ struct ExtractionFinisher {
       // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
       let place = FolderPath(order.place.bytes[...])
       let describes = made.contains(place) || (options.overwriting != .never && !place.bytes.isEmpty)
-      try report(order, describes ? attempt(order, describeFolder) : .made([]))
+      let isEqual = options.acceptsEqual && options.overwriting == .never
+      try report(order, describes ? attempt(order, describeFolder) : isEqual ? .kept : .made([]))
     }
   }
 

@@ -10,9 +10,9 @@ final class ExtractionLane {
   /// In bytes; as much as is not worth a look at the name.
   private static let smallFile: UInt64 = 64 << 10
 
-  private let folder: ExtractionFolder
+  let folder: ExtractionFolder
   private let options: ExtractionOptions
-  private let cancellation: Cancellation
+  let cancellation: Cancellation
   /// Made for the first file whose digest is known before.
   private var digests: DigestStream?
   private let owners = OwnerNumbers()
@@ -60,7 +60,7 @@ final class ExtractionLane {
     /// Nothing has it.
     case free
     case replaced
-    /// It is as new.
+    /// It is as new, or equal.
     case kept
   }
 
@@ -69,7 +69,11 @@ final class ExtractionLane {
     guard let status = status(of: order.place.name, in: folder) else { return .free }
     guard status.kind != .directory else { throw ExtractedFile.failure(EISDIR) }
     switch options.overwriting {
-    case .never: throw ExtractedFile.failure(EEXIST)
+    case .never:
+      guard options.acceptsEqual, try isEqual(status, to: order, in: folder) else {
+        throw ExtractedFile.failure(EEXIST)
+      }
+      return .kept
     case .always: return .replaced
     case .newer:
       let new = order.entry.modified
@@ -114,7 +118,7 @@ final class ExtractionLane {
     let parent = try parent(of: order.place)
     // A name that is taken shows when the file is to get it; looking before is for what takes time to make.
     let isSmall = order.entry.size <= Self.smallFile
-    let isLooked = options.overwriting != .never || !isSmall
+    let isLooked = options.overwriting != .never || options.acceptsEqual || !isSmall
     let standing = isLooked ? try standing(of: order, in: parent) : .free
     if standing == .kept { return nil }
     let metadata = metadata(of: order)

@@ -12,6 +12,9 @@ package struct ExtractionOptions: Sendable {
   }
 
   package var overwriting = Overwriting.never
+  /// Whether a file that is there and is equal to its member counts as up to date: it has the content whose digest is
+  /// known, or else the size and time.
+  package var acceptsEqual = false
   /// Whether files are given to the owners that the archive names.
   package var restoresOwner = false
   /// Whether owners go by their numbers, also where their names are known.

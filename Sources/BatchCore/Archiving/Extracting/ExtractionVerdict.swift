@@ -4,7 +4,7 @@ import BatchEngine
 enum ExtractionVerdict: Sendable {
   case made(EntryMetadata.Losses)
   case deferred(DeferredStep, EntryMetadata.Losses = [])
-  /// What is there has the same time or a later one.
+  /// What is there has the same time or a later one, or is equal.
   case kept
   /// A later member has its name, and nothing was made of this one.
   case superseded
@@ -15,6 +15,8 @@ enum ExtractionVerdict: Sendable {
 package struct ExtractionReport: Sendable {
   package enum Outcome: String, Sendable {
     case extracted, kept, superseded
+    /// What is there is equal.
+    case upToDate = "up_to_date"
   }
 
   /// As it stands in the archive.

@@ -57,13 +57,7 @@ struct ExtractCommand: Command {
         line.add("outcome", report.outcome.rawValue)
       }
     } else if common.verbose {
-      let note =
-        switch report.outcome {
-        case .extracted: ""
-        case .kept: ": kept, as new as the member"
-        case .superseded: ": superseded, a later member has this name"
-        }
-      session.diagnostics.print(TerminalText.string(report.path.bytes) + note)
+      session.diagnostics.print(report.line)
     }
   }
 
@@ -151,5 +145,19 @@ struct ExtractCommand: Command {
     report(unmatched: printing.unmatched)
     if result.isCutShort { return .exit(result.written == 0 ? .fatal : .outputIncomplete) }
     return .exit(result.failed > 0 || !printing.unmatched.isEmpty ? .someFailed : .success)
+  }
+}
+
+extension ExtractionReport {
+  /// For people: the name, and what became of the member when it was not extracted.
+  var line: String {
+    let note =
+      switch outcome {
+      case .extracted: ""
+      case .kept: ": kept, as new as the member"
+      case .upToDate: ": up to date"
+      case .superseded: ": superseded, a later member has this name"
+      }
+    return TerminalText.string(path.bytes) + note
   }
 }

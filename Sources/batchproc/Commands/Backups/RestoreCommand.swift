@@ -23,7 +23,9 @@ struct RestoreCommand: Command {
     }
     self.target = target
     var options = ExtractionOptions()
-    options.overwriting = parsed.choice(.overwrite) ?? .never
+    let overwriting = parsed.given.last { [.overwrite, .force].contains($0.id) }
+    options.overwriting = overwriting?.id == .force ? .always : parsed.choice(.overwrite) ?? .never
+    options.acceptsEqual = true
     options.restoresOwner = parsed.flag(.sameOwner, initially: StandardStreams.isRoot)
     options.usesNumericOwner = parsed.flag(.numericOwner)
     options.restoresPrivileges = true
@@ -49,7 +51,7 @@ struct RestoreCommand: Command {
     defer { withExtendedLifetime(lock) {} }
     let content = try set.content(in: context)
     for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
-    let snapshot = try content.snapshot(at: choices.place)
+    let snapshot = try choices.snapshot(of: content, in: session)
     if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
       throw BatchError(
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
@@ -84,7 +86,7 @@ struct RestoreCommand: Command {
         line.add("outcome", report.outcome.rawValue)
       }
     } else if common.verbose {
-      session.diagnostics.print(TerminalText.string(report.path.bytes))
+      session.diagnostics.print(report.line)
     }
   }
 
@@ -109,12 +111,12 @@ struct RestoreCommand: Command {
       summary,
       text: SummaryText(
         verb: "restored \(snapshot.name.stamp):", files: made.files, bytes: made.bytes, kinds: made.kinds,
-        others: [(counts.failed, "failed")]))
+        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
     let hasBadOutput = refusal != nil || tally.current.spoilt > 0
     if extraction.failure != nil || hasBadOutput || extraction.isDamaged || extraction.isCutShort {
       return .exit(.outputIncomplete)
     }
-    if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
+    if counts.done + counts.skipped == 0, counts.failed > 0 { return .exit(.fatal) }
     return .exit(
       counts.failed > 0 || extraction.misdescribed > 0 || !unmatched.isEmpty ? .someFailed : .success)
   }

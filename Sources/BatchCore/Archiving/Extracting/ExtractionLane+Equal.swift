@@ -1,0 +1,72 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+extension ExtractionLane {
+  /// In bytes.
+  private static let pieceSize = 256 << 10
+
+  /// Whether what has the name of a member is what the member would make; metadata of a file are not compared where the
+  /// digest of its content is known.
+  ///
+  /// - Parameter parent: the open folder of the name.
+  /// - Throws: the reason when the run was stopped.
+  func isEqual(
+    _ status: FileStatus, to order: ExtractionOrder, in parent: Int32
+  ) throws(BatchError) -> Bool {
+    let name = order.place.name
+    switch order.entry.kind {
+    case .file:
+      guard status.kind == .regular, UInt64(exactly: status.size) == order.entry.size else { return false }
+      guard let digest = order.digest else { return status.modified == order.entry.modified }
+      return try content(of: name, in: parent) == digest
+    case .hardLink:
+      guard order.entry.size == 0, let first = order.linkPlace,
+        let source = try? folder.open(first.parent, creating: false)
+      else { return false }
+      return self.status(of: first.name, in: source.raw)?.identity == status.identity
+    case .symbolicLink:
+      return status.kind == .symbolicLink && target(of: name, in: parent) == order.entry.linkTarget
+    case .fifo: return status.kind == .fifo
+    case .characterDevice: return status.kind == .characterDevice && status.device == Self.device(order.entry)
+    case .blockDevice: return status.kind == .blockDevice && status.device == Self.device(order.entry)
+    case .directory: return false
+    }
+  }
+
+  /// The number of a device as the kernel gives it to programs.
+  private static func device(_ entry: ArchiveEntry) -> UInt64 {
+    let (major, minor) = (UInt64(entry.deviceMajor), UInt64(entry.deviceMinor))
+    return (major & ~0xfff) << 32 | (major & 0xfff) << 8 | (minor & ~0xff) << 12 | minor & 0xff
+  }
+
+  /// - Returns: nil for a link that cannot be read.
+  private func target(of name: PathBytes, in parent: Int32) -> PathBytes? {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    let count = name.withCString { readlinkat(parent, $0, &buffer, buffer.count) }
+    return count > 0 && count < buffer.count
+      ? PathBytes(buffer[..<count].map { UInt8(bitPattern: $0) }) : nil
+  }
+
+  /// The SHA-256 of a file; nil for one that cannot be read.
+  private func content(of name: PathBytes, in parent: Int32) throws(BatchError) -> Digest? {
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+    let opened = name.withCString { path in retrying { Int(clinux_openat(parent, path, flags, 0)) } }
+    guard opened >= 0 else { return nil }
+    let file = Descriptor(owning: Int32(truncatingIfNeeded: opened))
+    let stream = try DigestStream(.sha256)
+    var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
+    while true {
+      try cancellation.check()
+      let raw = file.raw
+      let count = buffer.withUnsafeMutableBytes { bytes in
+        retrying { Glibc.read(raw, bytes.baseAddress, bytes.count) }
+      }
+      if count == 0 { return try stream.finish() }
+      guard count > 0 else { return nil }
+      try withBytes(of: buffer) { (bytes) throws(BatchError) in
+        try stream.update(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+      }
+    }
+  }
+}
