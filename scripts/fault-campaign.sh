@@ -28,6 +28,7 @@ trap 'exit 130' INT TERM
 # Other users run it too.
 install -m 755 "$1" "$work/batchproc"
 export BP=$work/batchproc
+export XDG_STATE_HOME=$work/state
 shift
 
 is_root=no

@@ -111,7 +111,7 @@ import Testing
       except BlockingIOError:
           print('nothing')
       END
-      python3 journal.py $BP backup --to set src; python3 journal.py $BP backup --to set gone
+      $BP backup -q --to set src; python3 journal.py $BP backup --to set src; python3 journal.py $BP backup --to set gone
       """)
     let lines = run.text.split(separator: "\n").map(String.init)
     #expect(lines.count == 4, "\(run.text)\(run.errorText)")

@@ -8,6 +8,8 @@ import Glibc
 package final class TreeFixture: Sendable {
   /// Absolute and without symbolic links.
   package let root: PathBytes
+  /// Beside it, for what programs note about the machine; removed with it.
+  package var state: PathBytes { PathBytes(root.bytes + Array(".state".utf8)) }
 
   package init(on place: Place = .memory) throws {
     var template = Array((place.folder.description + "/batchproc-test-XXXXXX").utf8CString)
@@ -19,7 +21,7 @@ package final class TreeFixture: Sendable {
 
   deinit {
     // rm goes through trees that are deeper than PATH_MAX.
-    let remove: [PathBytes] = ["rm", "-rf", "--", root]
+    let remove: [PathBytes] = ["rm", "-rf", "--", root, state]
     if let removed = try? Outcome(of: remove), removed.status == 0 { return }
     // Folders that not even their owner may change.
     _ = try? Outcome(of: ["chmod", "-R", "u+rwx", "--", root])

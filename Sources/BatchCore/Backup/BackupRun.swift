@@ -17,6 +17,10 @@ package struct BackupOptions: Sendable {
   /// What chooses among the files, as one word that is the same for the same choice.
   package var selection = ""
   package var patience = SetLock.Patience.none
+  /// Whether the set begins in its directory.
+  package var initializes = false
+  /// The file that notes which sets this machine has used; nil for none.
+  package var state: PathBytes?
   /// The clock of the machine, which names snapshots.
   package var now: @Sendable () -> FileStatus.Time = { Clock.now(CLOCK_REALTIME) }
   /// The clock by which file systems note changes.
@@ -47,6 +51,10 @@ package final class BackupRun: Sendable {
   private let manifest: OutputFile
   private let outset: BackupOutset
   private let run: RunContext
+  /// What is worth to be said about the directory of the set.
+  package let note: BatchError?
+  /// What keeps the machine from recognizing the directory.
+  package let warnings: [BatchError]
 
   /// Takes the lock of the set, looks at what is there, and opens the files.
   ///
@@ -61,10 +69,13 @@ package final class BackupRun: Sendable {
   ) throws(BatchError) {
     self.set = set
     self.run = run
-    try FolderMaker.make(set.directory)
+    let target = try BackupTarget(set, state: options.state, isNew: options.initializes)
+    note = target.note
+    try target.make()
     lock = try set.lockForWriting(options.patience, in: run)
     set.removeStaleFiles()
     outset = try BackupOutset(paths, to: set, options: options, content: try set.content(in: run), in: run)
+    warnings = [target.warning, try target.settle(isSynced: options.isSynced, in: run)].compactMap { $0 }
     let header = outset.header
     try lock.note([header.name.archive])
     archive = try OutputFile(

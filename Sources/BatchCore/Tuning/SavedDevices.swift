@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// The numbers of operations that were found best and saved, by the identity of a file system (`tune --save`).
 ///
@@ -13,15 +12,7 @@ package struct SavedDevices: Sendable, Hashable {
 
   /// Where the file is: below `XDG_STATE_HOME`, or `.local/state` in the home directory; nil where neither is known.
   package static func path(environment: (String) -> PathBytes?) -> PathBytes? {
-    let state: PathBytes
-    if let given = environment("XDG_STATE_HOME"), given.isAbsolute {
-      state = given
-    } else if let home = environment("HOME"), home.isAbsolute {
-      state = home.appending(".local/state".utf8)
-    } else {
-      return nil
-    }
-    return state.appending("batchproc/devices".utf8)
+    StateFile.path("devices", environment: environment)
   }
 
   package init() {}
@@ -39,12 +30,7 @@ package struct SavedDevices: Sendable, Hashable {
   /// Reads the file; one that is not there, or that somebody else could have written, says nothing.
   package init(readingAt path: PathBytes?) {
     self.init()
-    guard let path else { return }
-    var status = stat()
-    let isOwn = path.withCString { stat($0, &status) } == 0
-    guard isOwn, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o002 == 0,
-      status.st_uid == geteuid() || status.st_uid == 0, let content = try? SmallFile.read(path)
-    else { return }
+    guard let path, let content = try? StateFile.read(path) else { return }
     self = SavedDevices(content)
   }
 

@@ -42,6 +42,12 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case chooseSet
   /// To mount a source, or to say that it may be empty.
   case mountOrAllowEmpty
+  /// To mount the disk of the target, or to say that a set begins there.
+  case mountOrInitialize
+  /// Not to say that a set begins.
+  case continueSet
+  /// To write to a local directory, and to copy that to another machine.
+  case copyElsewhere
 
   public init(stringLiteral value: String) {
     self = .advice(value)

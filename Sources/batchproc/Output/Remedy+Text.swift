@@ -25,6 +25,10 @@ extension Remedy {
     case .readListWithNUL: "lists with NUL ends are read by --files0-from"
     case .waitForLock: "give --lock-wait, or run it later"
     case .chooseSet: "choose one by --name"
+    case .mountOrInitialize: "mount it; or, if a new set is to begin here, give --init this once"
+    case .continueSet: "leave out --init"
+    case .copyElsewhere:
+      "back up to a local directory and copy that, as samples/cron/offsite.sh does; ./NAME is a local directory"
     case .mountOrAllowEmpty: "mount it, or give --allow-empty if this is meant"
     }
   }

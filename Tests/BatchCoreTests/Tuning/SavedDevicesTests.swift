@@ -35,10 +35,22 @@ import Testing
     #expect(SavedDevices(readingAt: nil).numbers.isEmpty)
   }
 
-  @Test func itsPlaceFollowsTheEnvironment() {
+  @Test func itsPlaceFollowsTheEnvironment() throws {
     #expect(SavedDevices.path { $0 == "XDG_STATE_HOME" ? "/s" : nil } == "/s/batchproc/devices")
     #expect(SavedDevices.path { $0 == "HOME" ? "/home/u" : nil } == "/home/u/.local/state/batchproc/devices")
     #expect(SavedDevices.path { $0 == "HOME" ? "/h" : "relative" } == "/h/.local/state/batchproc/devices")
-    #expect(SavedDevices.path { _ in nil } == nil)
+    // A service may have no variable; the user database has a home for it.
+    let path = try #require(SavedDevices.path { _ in nil })
+    #expect(path.isAbsolute && path.bytes.suffix(31).elementsEqual("/.local/state/batchproc/devices".utf8))
+  }
+
+  @Test("a directory of another user is passed over", .enabled(if: geteuid() == 0)) func foreign() throws {
+    let t = try TreeFixture()
+    try t.folder("home")
+    _ = t.path("home").withCString { chown($0, 65534, 65534) }
+    #expect(SavedDevices.path { $0 == "HOME" ? t.path("home") : nil } == SavedDevices.path { _ in nil })
+    #expect(
+      SavedDevices.path { $0 == "XDG_STATE_HOME" ? t.path("home") : "/h" }
+        == "/h/.local/state/batchproc/devices")
   }
 }

@@ -37,7 +37,8 @@ extension TreeFixture {
     _ arguments: [PathBytes], input: [UInt8] = [], environment: [String: String] = [:]
   ) throws -> RunningProgram {
     try RunningProgram(
-      [Array(Host.binary.utf8)] + arguments.map(\.bytes), input: input, environment: environment, in: root)
+      [Array(Host.binary.utf8)] + arguments.map(\.bytes), input: input, environment: withState(environment),
+      in: root)
   }
 
   /// Runs a script in this folder; `$BP` is the built binary.
@@ -53,6 +54,11 @@ extension TreeFixture {
   ) throws -> RunningProgram {
     try RunningProgram(
       ["bash", "-c", script].map { Array($0.utf8) }, input: input,
-      environment: environment.merging(["BP": Host.binary]) { given, _ in given }, in: root)
+      environment: withState(environment).merging(["BP": Host.binary]) { given, _ in given }, in: root)
+  }
+
+  /// With a place for what the program notes about the machine.
+  private func withState(_ environment: [String: String]) -> [String: String] {
+    environment.merging(["XDG_STATE_HOME": state.description]) { given, _ in given }
   }
 }

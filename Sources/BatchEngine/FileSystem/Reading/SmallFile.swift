@@ -8,15 +8,45 @@ package enum SmallFile {
   /// - Parameter limit: the most bytes the file may have.
   /// - Throws: the error of `openat(2)` or `read(2)`, `.malformed` for a file above the limit.
   package static func read(_ path: PathBytes, limit: Int = 1 << 20) throws(BatchError) -> [UInt8] {
+    let file = try open(path, flags: 0)
+    return try content(of: file, path, limit)
+  }
+
+  /// Reads a regular file; a link or a pipe that has its name is refused.
+  ///
+  /// - Parameters:
+  ///   - limit: the most bytes the file may have.
+  ///   - check: throws for a file that is not to be read.
+  /// - Throws: the error of a system call, `.malformed` for what is no regular file or is above the limit.
+  package static func readRegular(
+    _ path: PathBytes, limit: Int = 1 << 20, check: (stat) throws(BatchError) -> Void = { _ in }
+  ) throws(BatchError) -> [UInt8] {
+    let file = try open(path, flags: O_NOFOLLOW | O_NONBLOCK)
+    var raw = stat()
+    guard fstat(file.raw, &raw) == 0 else { throw .syscall("read the status", errno: errno, path: path) }
+    guard raw.st_mode & S_IFMT == S_IFREG else {
+      throw BatchError(.malformed, "is no regular file", path: path)
+    }
+    try check(raw)
+    return try content(of: file, path, limit)
+  }
+
+  private static func open(_ path: PathBytes, flags: Int32) throws(BatchError) -> Descriptor {
     let opened = path.withCString { pointer in
-      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0)) }
+      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags, 0)) }
     }
     guard opened >= 0 else { throw .syscall("open", errno: Int32(-opened), path: path) }
-    let file = Descriptor(owning: Int32(opened))
+    return Descriptor(owning: Int32(opened))
+  }
+
+  private static func content(
+    of file: borrowing Descriptor, _ path: PathBytes, _ limit: Int
+  ) throws(BatchError) -> [UInt8] {
+    let raw = file.raw
     var content: [UInt8] = []
     while true {
       let count = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 16_384) { buffer in
-        let count = retrying { Glibc.read(file.raw, buffer.baseAddress, buffer.count) }
+        let count = retrying { Glibc.read(raw, buffer.baseAddress, buffer.count) }
         if count > 0 { content += buffer[..<count] }
         return count
       }

@@ -27,7 +27,7 @@ extension OptionSpec {
   }
 
   /// Whether a file or variable may give it to every run; what removes or replaces files only by a profile.
-  var mayHoldForEveryRun: Bool { id != .force && id != .removeSource }
+  var mayHoldForEveryRun: Bool { id != .force && id != .removeSource && id != .initialize }
 
   /// What a value that stands elsewhere than on the command line means.
   func given(

@@ -23,14 +23,20 @@ extension CommandSpec {
       """,
       """
       A source that is missing, that is empty while the snapshot before had files of it, or that is on another file \
-      system, ends the run before anything is written. One run at a time may write to a set; another one ends with 11.
+      system, ends the run before anything is written. So does a target that lacks the set that backups of this machine \
+      went to before, which is how a disk that is not mounted looks, and one whose parent is missing: --init says that a \
+      set is to begin there. One run at a time may write to a set; another one ends with 11.
       """,
     ],
     operands: [Operand(name: "source", repeats: true, help: "Files and directories.")],
     own: [
       OptionSpec(
         .target, "to", kind: .single(.directory), value: "dir",
-        help: "Where the snapshots are; it is made if it is missing."),
+        help: "The local directory of the snapshots."),
+      OptionSpec(
+        .initialize, "init",
+        help:
+          "Begin a set in a directory that is missing with its parent, or that is another one than before."),
       .setName(default: "backup", help: "The name of the set, with which the names of its files begin."),
       OptionSpec(
         .fullEvery, "full-every", kind: .single(.number(1...1_000_000)), value: "n", default: "7",
@@ -111,7 +117,11 @@ extension CommandSpec {
       of gitignore(5); a directory stands for all that is in it. When a name of a file with several names is \
       restored, the name under which the archive holds its content is restored too.
       """,
-      "Archives are not removed while they are read. What exists in the target directory is kept and named.",
+      """
+      Archives are not removed while they are read. A file that exists in the target directory is up to date when it has \
+      the recorded content (where no digest is recorded: the size and time), so that a restore can be repeated; any other \
+      file is kept and named.
+      """,
     ],
     operands: [
       Operand(name: "directory", repeats: false, help: "The directory of the snapshots."),
@@ -127,6 +137,7 @@ extension CommandSpec {
         .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
         default: ReadingChoices.overwritings[0],
         help: "Replace files that exist: never, where the member is newer, or always."),
+      OptionSpec(.force, "force", help: "The same as --overwrite always; a report is replaced too."),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
         help: "Give files to their owners."),
@@ -139,7 +150,7 @@ extension CommandSpec {
       Example(
         command: "batchproc restore /mnt/backups -C /", meaning: "Restore the newest snapshot in its place."),
       Example(
-        command: "batchproc restore /mnt/backups --at 20261120 -C /tmp/old home/anna/letters",
+        command: "batchproc restore /mnt/backups --at 2026-11-20 -C /tmp/old home/anna/letters",
         meaning: "Restore one directory as it was that day."),
     ])
 
@@ -176,7 +187,8 @@ extension CommandSpec {
       A sample of the files is restored into a temporary directory below TMPDIR, and compared with the manifest: bytes, sizes, \
       times, modes. Each drill goes on where the one before ended, so that a cycle covers all files. Files that do \
       not come back as they were are named (4). Archives in which a drill found damage do not count as verified \
-      when 'prune' keeps the newest verified snapshot.
+      when 'prune' keeps the newest verified snapshot, until a drill finds those files whole. Files for which the \
+      temporary directory has no room are named, and the status is 5.
       """
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
@@ -185,7 +197,7 @@ extension CommandSpec {
       .at, .lockWait,
       OptionSpec(
         .sample, "sample", kind: .single(.share), value: "share", default: "5%",
-        help: "The part of the files that is restored."),
+        help: "The part of the files, and of the bytes, that is restored."),
       OptionSpec(.all, "all", help: "Restore all files."),
       OptionSpec(
         .timeBudget, "time-budget", kind: .single(.duration), value: "time",
@@ -295,8 +307,9 @@ extension OptionSpec {
   fileprivate static let at = OptionSpec(
     .at, "at", kind: .single(.glob), value: "time|id",
     help: """
-      The snapshot of this id, or of an id that begins so; or the newest one that is not later than a time, such as \
-      @1767225600 or 2026-01-01T12:30 in UTC.
+      The snapshot of this id, of the only id that begins so, or the newest one that is not later than a time: latest, \
+      '2026-01-31 12:30', 2026-01-31 (its last moment), yesterday, 2h or '3 days' (ago), @1767225600. Times are local, as \
+      'snapshots' prints them, unless they end in Z or a difference such as +01:00.
       """)
 
   fileprivate static let lockWait = OptionSpec(

@@ -33,6 +33,8 @@ struct BackupCommand: Command {
     options.allowsEmpty = parsed.flag(.allowEmpty)
     options.isSynced = common.fsync
     options.patience = choices.patience
+    options.initializes = parsed.flag(.initialize)
+    options.state = StateFile.path("sets", environment: environment)
     let choosing = Set(CommandSpec.Group.choosing.options.map(\.id))
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
@@ -75,6 +77,7 @@ struct BackupCommand: Command {
   /// Names what would be archived; runs no hook, takes no lock, and writes nothing.
   private func list() throws(BatchError) -> Ending {
     let set = try self.set()
+    _ = try BackupTarget(set, state: options.state, isNew: options.initializes)
     let outset = try BackupOutset(try sources(), to: set, options: options, in: session.context)
     for remark in outset.remarks { session.warn(remark) }
     let source = try outset.source(try self.walk(of: set), in: session.context)
@@ -123,6 +126,8 @@ struct BackupCommand: Command {
     let backup = try BackupRun(try sources(), to: set, options: options, in: session.context) {
       (members) throws(BatchError) in try tell(members)
     }
+    for warning in backup.warnings { session.reporter.met(Problem(.unreadable, warning), severity: .warning) }
+    if let note = backup.note { session.warn(note, as: .note) }
     for remark in backup.remarks { session.warn(remark) }
     let walk = try self.walk(of: set)
     let source: BackupSource

@@ -1,0 +1,137 @@
+import BatchEngine
+import Glibc
+
+/// The directory that a backup goes to: whether it is the one that backups of this machine went to before.
+///
+/// A disk that is not mounted leaves an empty directory, or another disk, under the same path. So each set has an id, and
+/// the machine notes which ids it has used under each path.
+package struct BackupTarget: Sendable {
+  private let set: BackupSet
+  /// The path by which the machine knows the directory.
+  private let place: PathBytes
+  private let state: PathBytes?
+  private let id: String?
+  private let isNoted: Bool
+  /// What is worth to be said about a directory that was not known.
+  package let note: BatchError?
+  /// Why it is not known what this machine has backed up to.
+  package let warning: BatchError?
+
+  /// Looks at the directory; writes nothing.
+  ///
+  /// - Parameters:
+  ///   - state: the file of ``KnownTargets``; nil where the machine has no place for it.
+  ///   - isNew: whether the user says that the set begins here.
+  /// - Throws: `missing` or `invalid` for a directory that cannot be the right one.
+  package init(_ set: BackupSet, state: PathBytes?, isNew: Bool) throws(BatchError) {
+    self.set = set
+    let directory = set.directory
+    if Self.isRemote(directory) {
+      throw BatchError(
+        .invalid, "is a place on another machine, and backups are written to local directories",
+        path: directory, remedy: .copyElsewhere)
+    }
+    place = Self.place(of: directory)
+    var warning: BatchError?
+    var known: Set<String> = []
+    do throws(BatchError) {
+      known = try KnownTargets(readingAt: state).ids[place] ?? []
+      self.state = state
+    } catch {
+      warning = error
+      self.state = nil
+    }
+    self.warning = warning
+    let present = SetID.all(in: directory)
+    id = SetID.read(set.idPath)
+    isNoted = id.map(known.contains) ?? false
+    if !known.isDisjoint(with: present) {
+      if isNew, id != nil {
+        throw BatchError(
+          .invalid, "no set begins here, since backups went to this one before", path: directory,
+          remedy: .continueSet)
+      }
+    } else if !isNew {
+      try Self.check(directory, isKnown: !known.isEmpty)
+    }
+    note = Self.note(set, id)
+  }
+
+  /// - Throws: `missing` when nothing speaks for the directory.
+  private static func check(_ directory: PathBytes, isKnown: Bool) throws(BatchError) {
+    let isThere = kind(of: directory) != nil
+    if isKnown {
+      throw BatchError(
+        .missing,
+        isThere
+          ? "is not the directory that backups went to before: it has none of their sets"
+          : "is missing, and backups went there before",
+        path: directory, remedy: .mountOrInitialize)
+    }
+    let above = directory.parent
+    guard !isThere, kind(of: above.isEmpty ? "." : above) != .directory else { return }
+    throw BatchError(
+      .missing, "there is no directory '\(above)' to make it in", path: directory, remedy: .mountOrInitialize)
+  }
+
+  private static func kind(of path: PathBytes) -> FileStatus.Kind? {
+    var raw = stat()
+    return path.withCString { stat($0, &raw) } == 0 ? FileStatus(raw).kind : nil
+  }
+
+  private static func note(_ set: BackupSet, _ id: String?) -> BatchError? {
+    guard id == nil else { return nil }
+    let hasSnapshots = (try? BackupSet.names(in: set.directory))?.contains(set.name) ?? false
+    return BatchError(
+      .missing,
+      hasSnapshots
+        ? "the set '\(set.name)' has snapshots and no id: it gets one, by which it will be recognized"
+        : "there is no set '\(set.name)' yet: it begins with this snapshot", path: set.directory)
+  }
+
+  /// As `scp` and `rsync` tell: a colon before the first slash. That is also so in a URL.
+  package static func isRemote(_ path: PathBytes) -> Bool {
+    path.bytes.prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: ":"))
+  }
+
+  /// The path from the root without dots, also of a directory that is missing.
+  private static func place(of directory: PathBytes) -> PathBytes {
+    let absolute = WorkingFolder.absolute(directory)
+    var names = absolute.bytes.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
+    if names.contains(where: { $0.elementsEqual("..".utf8) }),
+      let real = absolute.withCString({ realpath($0, nil) })
+    {
+      names = Array(UnsafeRawBufferPointer(start: real, count: strlen(real))).split(
+        separator: UInt8(ascii: "/"))
+      free(real)
+    }
+    return PathBytes([UInt8(ascii: "/")] + names.joined(separator: [UInt8(ascii: "/")]))
+  }
+
+  /// Makes the directory where it is missing, with those above it.
+  ///
+  /// - Throws: `unwritable`.
+  func make() throws(BatchError) { try FolderMaker.make(set.directory) }
+
+  /// Gives the set an id, and notes that this machine has used it.
+  ///
+  /// - Returns: why the machine could not note it; the next backup then finds an unknown directory.
+  /// - Throws: `unwritable` when the id cannot be written.
+  func settle(isSynced: Bool, in run: RunContext) throws(BatchError) -> BatchError? {
+    let id = self.id ?? SetID.random()
+    if self.id == nil {
+      let file = try OutputFile(set.idPath, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+      try file.write(Array("\(id)\n".utf8))
+      try file.finish()
+    }
+    guard !isNoted, let state else { return nil }
+    do throws(BatchError) {
+      try KnownTargets.add(id, in: place, to: state)
+      return nil
+    } catch {
+      return BatchError(
+        error.code, "\(error.message): an unmounted disk would not be noticed", path: error.path,
+        errno: error.errno)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// Which sets this machine has backed up to, by the directories that they were in.
+///
+/// A text file that grows by a line of JSON for each set and directory. What is no such line is left out; a line that is
+/// deleted makes a directory unknown.
+struct KnownTargets {
+  /// Ids of sets by their directories.
+  private(set) var ids: [PathBytes: Set<String>] = [:]
+
+  /// - Parameter path: nil where the machine has no place for the file.
+  /// - Throws: the error of reading it; `unreadable` when somebody else could have written it.
+  init(readingAt path: PathBytes?) throws(BatchError) {
+    guard let path, let content = try StateFile.read(path) else { return }
+    for line in content.split(separator: UInt8(ascii: "\n")) {
+      guard let members = try? SnapshotLine(Array(line)), members.text("type") == "set",
+        let id = members.text("id"), SetID.isValid(id.utf8), let directory = try? members.path("path")
+      else { continue }
+      ids[directory, default: []].insert(id)
+    }
+  }
+
+  /// Adds a line to the file, which is made with the directories above it.
+  ///
+  /// - Throws: `unwritable`.
+  static func add(_ id: String, in directory: PathBytes, to path: PathBytes) throws(BatchError) {
+    try FolderMaker.make(path.parent)
+    let flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+    let opened = path.withCString { name in retrying { Int(clinux_openat(AT_FDCWD, name, flags, 0o600)) } }
+    guard opened >= 0 else { throw failure(Int32(-opened), path) }
+    let file = Descriptor(owning: Int32(opened))
+    var line = [UInt8]()
+    // A line that a dead run has not completed stays one of its own.
+    var last = UInt8(ascii: "\n")
+    let end = lseek(file.raw, 0, SEEK_END)
+    if end > 0, pread(file.raw, &last, 1, end - 1) == 1, last != UInt8(ascii: "\n") {
+      line.append(UInt8(ascii: "\n"))
+    }
+    line += "{\"type\":\"set\",\"id\":\"\(id)\",".utf8
+    JSONText.append(path: directory, to: &line)
+    line += "}\n".utf8
+    let written = line.withUnsafeBytes { bytes in
+      retrying { Glibc.write(file.raw, bytes.baseAddress, bytes.count) }
+    }
+    guard written == line.count else { throw failure(written < 0 ? Int32(-written) : ENOSPC, path) }
+    guard fsync(file.raw) == 0 || errno == EINVAL else { throw failure(errno, path) }
+  }
+
+  private static func failure(_ number: Int32, _ path: PathBytes) -> BatchError {
+    BatchError.syscall("note the target", errno: number, path: path).recoded(.unwritable)
+  }
+}

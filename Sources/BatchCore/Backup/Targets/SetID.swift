@@ -1,0 +1,46 @@
+import BatchEngine
+
+/// The identity of a set: 128 random bits in a small hidden file beside its snapshots, `.NAME.id`.
+///
+/// It is not a secret, and no proof against somebody who can write to the directory. It tells one disk from another that
+/// is mounted in its place, and both from an empty mount point.
+enum SetID {
+  private static let suffix = ".id"
+  private static let length = 32
+
+  static func random() -> String {
+    var numbers = SystemRandomNumberGenerator()
+    let digits = Array("0123456789abcdef")
+    return String((0..<length).map { _ in digits[Int.random(in: digits.indices, using: &numbers)] })
+  }
+
+  static func isValid(_ text: some Collection<UInt8>) -> Bool {
+    text.count == length
+      && text.allSatisfy {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+          || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+      }
+  }
+
+  /// - Returns: nil where there is no such file, or it holds something else.
+  static func read(_ path: PathBytes) -> String? {
+    guard let content = try? SmallFile.readRegular(path, limit: 4096) else { return nil }
+    let text = content.last == UInt8(ascii: "\n") ? content.dropLast() : content[...]
+    return isValid(text) ? String(decoding: text, as: UTF8.self) : nil
+  }
+
+  /// The ids of all sets of a directory; empty for one that is missing.
+  static func all(in directory: PathBytes) -> Set<String> {
+    let files = (try? BackupSet.files(in: directory)) ?? []
+    return Set(
+      files.filter {
+        $0.bytes.first == UInt8(ascii: ".") && $0.bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+      }
+      .compactMap { read(directory.appending($0.bytes)) })
+  }
+}
+
+extension BackupSet {
+  /// The file of the identity of the set.
+  var idPath: PathBytes { path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(".id".utf8))) }
+}

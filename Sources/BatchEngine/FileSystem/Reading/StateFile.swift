@@ -1,0 +1,49 @@
+import Glibc
+
+/// Files in which the program notes what it learned on this machine.
+package enum StateFile {
+  /// Where a file is: below `XDG_STATE_HOME`, or `.local/state` in the home directory of the user.
+  ///
+  /// A directory of another user is passed over: `sudo -E` keeps the variables of whoever called it.
+  ///
+  /// - Returns: nil where no directory is known.
+  package static func path(_ name: String, environment: (String) -> PathBytes?) -> PathBytes? {
+    if let given = environment("XDG_STATE_HOME"), isUsable(given) {
+      return given.appending("batchproc/\(name)".utf8)
+    }
+    let home = [environment("HOME"), homeOfUser].lazy.compactMap { $0 }.first(where: isUsable)
+    return home?.appending(".local/state/batchproc/\(name)".utf8)
+  }
+
+  /// Of the user database, for a service that has no `HOME`.
+  private static var homeOfUser: PathBytes? {
+    guard let entry = getpwuid(geteuid()), let home = entry.pointee.pw_dir else { return nil }
+    return PathBytes(UnsafeRawBufferPointer(start: home, count: strlen(home)))
+  }
+
+  private static func isUsable(_ folder: PathBytes) -> Bool {
+    guard folder.isAbsolute else { return false }
+    var raw = stat()
+    // One that is missing can be made.
+    guard folder.withCString({ stat($0, &raw) }) == 0 else { return true }
+    return isOwn(raw)
+  }
+
+  private static func isOwn(_ raw: stat) -> Bool { raw.st_uid == geteuid() || raw.st_uid == 0 }
+
+  /// - Returns: nil when there is no such file.
+  /// - Throws: `unreadable` for a file that somebody else could have written; the error of reading it.
+  package static func read(_ path: PathBytes) throws(BatchError) -> [UInt8]? {
+    do throws(BatchError) {
+      return try SmallFile.readRegular(path) { (raw) throws(BatchError) in
+        guard isOwn(raw), raw.st_mode & 0o002 == 0 else {
+          throw BatchError(
+            .unreadable, "is not used, since other users could have written it", path: path)
+        }
+      }
+    } catch {
+      guard error.errno == ENOENT || error.errno == ENOTDIR else { throw error }
+      return nil
+    }
+  }
+}
