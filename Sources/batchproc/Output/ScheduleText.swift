@@ -97,6 +97,9 @@ struct ScheduleText: Sendable {
   /// The first word of a command in a unit, in which systemd replaces no variables.
   private var executable: String { word(specifiers(String(decoding: program.bytes, as: UTF8.self))) }
 
+  /// Whether systemd takes the path of the program, quoted or not.
+  var isExecutable: Bool { !program.bytes.contains { "'\"\\".utf8.contains($0) } }
+
   private func word(_ text: String) -> String {
     guard !text.allSatisfy(Self.isPlain) else { return text }
     return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""

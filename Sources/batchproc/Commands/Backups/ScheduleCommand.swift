@@ -24,7 +24,12 @@ struct ScheduleCommand: Command {
       target: WorkingFolder.absolute(target), name: name)
     switch (parsed.flag(.cron), parsed.flag(.systemd)) {
     case (true, false): text = schedule.cron
-    case (false, true): text = schedule.service + "\n" + schedule.timer
+    case (false, true):
+      guard schedule.isExecutable else {
+        throw UsageError(
+          "systemd starts no program whose path has quotes or a backslash.", in: parsed.command)
+      }
+      text = schedule.service + "\n" + schedule.timer
     default: throw UsageError("Please give either --cron or --systemd.", in: parsed.command)
     }
     session = try Session(common, environment: environment)
