@@ -28,6 +28,7 @@ public struct BatchRunner: Sendable {
     do throws(BatchError) {
       let run = try ChunkRun(job, source, context)
       let adapter = ConcurrencyAdapter(context)
+      adapter?.start()
       defer { adapter?.stop() }
       if context.options.runsOnCaller && context.options.mostConcurrency == nil
         && context.concurrency.current == 1

@@ -20,6 +20,8 @@ public struct ConcurrencyChange: Sendable, Hashable {
     case control
     /// The load of the machine is above the limit, or has fallen below it.
     case load
+    /// The process may use more or fewer processors than before.
+    case processors
   }
 
   public let old: Int

@@ -27,6 +27,7 @@ extension ConcurrencyChange.Reason {
     case .ending: "the last operations begin together"
     case .control: "the control file says so"
     case .load: "because of the load of the machine"
+    case .processors: "the number of processors has changed"
     }
   }
 }

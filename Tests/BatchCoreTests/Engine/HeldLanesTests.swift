@@ -129,15 +129,18 @@ import Testing
     }
   }
 
-  @Test func aCapLowersTheNumberForATime() {
+  @Test func aNumberIsHalvedForATime() {
     let concurrency = ConcurrencyLimit(8)
-    concurrency.setCap(3)
-    #expect(concurrency.current == 3)
-    concurrency.set(2)
-    #expect(concurrency.current == 2)
+    concurrency.setHalved(true)
+    #expect(concurrency.current == 4)
+    concurrency.setHalved(true)
+    #expect(concurrency.current == 4)
+    concurrency.set(1)
+    #expect(concurrency.current == 1)
     concurrency.set(6)
     #expect(concurrency.current == 3)
-    concurrency.setCap(nil)
+    #expect(concurrency.wanted == 6)
+    concurrency.setHalved(false)
     #expect(concurrency.current == 6)
     concurrency.fix(4)
     #expect(concurrency.isFixed)

@@ -31,17 +31,77 @@ import Testing
     #expect(calls([0.5, 3, 4, 1.9, 1, 2.5], limit: 2, canHalve: false) == [.suspended, .none, .suspended])
   }
 
-  @Test func holdsARunBackByItsConcurrency() {
+  /// Holds a run of so many operations back as the load takes these values in turn.
+  private func numbers(_ loads: [Double], concurrency count: Int) -> [Int] {
     var options = BatchOptions()
-    options.concurrency = 8
-    let run = RunContext(options: options)
-    // Every machine has some load.
-    let governor = LoadGovernor.holdBack(run, limit: -1)
+    options.concurrency = count
+    let changes = Recorder<ConcurrencyChange>()
+    let run = RunContext(options: options, observer: ChangeRecorder(changes: changes))
+    let rest = Mutex(loads)
+    let governor = LoadGovernor.holdBack(
+      run, limit: 2, load: { rest.withLock { $0.isEmpty ? nil : $0.removeFirst() } })
+    var numbers = [Int]()
+    for _ in loads {
+      governor.sample()
+      numbers.append(run.concurrency.isSuspended ? 0 : run.concurrency.current)
+    }
+    // The observer hears of the same steps.
+    let steps = ([count] + numbers).reduce(into: [Int]()) { if $0.last != $1 { $0.append($1) } }
+    #expect(changes.values.map(\.new) == Array(steps.dropFirst()))
+    #expect(changes.values.allSatisfy { $0.reason == .load })
+    return numbers
+  }
+
+  private struct ChangeRecorder: RunObserver {
+    let changes: Recorder<ConcurrencyChange>
+
+    func met(_ problem: Problem, severity: Severity) {}
+    func changed(_ change: ConcurrencyChange) { changes.record(change) }
+  }
+
+  @Test(
+    "A run is held back and let go on in the same steps",
+    arguments: [(8, [4, 0, 0, 4, 8, 8]), (5, [2, 0, 0, 2, 5, 5]), (2, [1, 0, 0, 1, 2, 2]), (1, [0, 0, 0, 1, 1, 1])])
+  func steps(concurrency: Int, expected: [Int]) {
+    #expect(numbers([3, 3, 3, 1, 1, 1], concurrency: concurrency) == expected)
+  }
+
+  @Test func aRunThatIsHalvedGoesBackToItsNumberHoweverOftenItIsHeldBack() {
+    #expect(
+      numbers([3, 3, 1, 3, 1, 3, 3, 1, 1, 3, 1], concurrency: 8) == [4, 0, 4, 0, 4, 0, 0, 4, 8, 4, 8])
+  }
+
+  @Test func theNumberThatIsAskedForMeanwhileIsTheOneThatHoldsAfterwards() {
+    let run = RunContext(options: BatchOptions())
+    run.concurrency.set(8)
+    let load = Mutex(3.0)
+    let governor = LoadGovernor.holdBack(run, limit: 2, load: { load.withLock { $0 } })
     governor.sample()
-    #expect(run.concurrency.current == 4)
-    #expect(!run.concurrency.isSuspended)
+    run.concurrency.fix(6)
+    #expect(run.concurrency.current == 3)
+    load.withLock { $0 = 1 }
     governor.sample()
-    #expect(run.concurrency.isSuspended)
+    #expect(run.concurrency.current == 6)
+  }
+
+  @Test(.timeLimit(.minutes(3))) func stepsOfSeveralThreadsAreAppliedInTheirOrder() async throws {
+    let applied = Recorder<LoadGovernor.Pressure>()
+    let loads = Mutex(0)
+    // High and low in turn: each look goes one step, and each step follows from the one before.
+    let governor = LoadGovernor(
+      limit: 2,
+      load: {
+        loads.withLock { count in
+          count += 1
+          return count % 2 == 1 ? 3 : 1
+        }
+      },
+      apply: { pressure in
+        sched_yield()
+        applied.record(pressure)
+      })
+    try await onThreads(4) { _ in for _ in 0..<500 { governor.sample() } }
+    #expect(applied.values == (0..<2000).map { $0 % 2 == 0 ? .halved : .none })
   }
 
   @Test func theLimitItselfIsAllowed() {

@@ -1,35 +1,75 @@
 import Dispatch
-import Glibc
 import Synchronization
 
 /// Has an ``AdaptiveConcurrency`` move the number of operations of a run while it goes on.
 ///
-/// While somebody has fixed or capped the number, or the run is suspended, nothing is moved; afterwards it goes on from the number
-/// that holds then.
+/// While the number is fixed or halved, or the run is suspended, nothing is moved; afterwards it goes on from the number
+/// that holds then. When the processors of the process become more or fewer, the number begins again where that of a run
+/// which starts now would begin.
 final class ConcurrencyAdapter: Sendable {
+  /// What is measured, as values that a test may provide.
+  struct Meters: Sendable {
+    /// Since any fixed moment.
+    var time: @Sendable () -> Duration
+    /// What the threads of the process have computed, and what they have waited for a processor.
+    var computed: @Sendable () -> Duration = { ProcessorTime.computed() }
+    var waited: @Sendable () -> Duration = { ProcessorTime.waited() }
+    /// How many processors the process may use now, as a fraction where a quota says so. Reads some small files.
+    var processors: @Sendable () -> Double = { Capacity.current().processors }
+
+    /// Those of the machine.
+    init() {
+      let start = ContinuousClock.now
+      time = { ContinuousClock.now - start }
+    }
+  }
+
+  private struct State {
+    var controller: AdaptiveConcurrency
+    /// Nil before the first look at them.
+    var processors: Double?
+    var nextLook = Duration.zero
+    /// Whether the number of processors is another one, and the run has not followed.
+    var hasOtherProcessors = false
+    var wasHeld = false
+  }
+
   private static let interval = DispatchTimeInterval.milliseconds(10)
   /// Of so many turns of the timer one is used while there is nothing to be found out.
   private static let turnsOfRest = 3
+  /// From one look at the processors to the next.
+  private static let lookInterval = Duration.seconds(10)
   private let context: RunContext
-  private let start = ContinuousClock.now
-  private let controller: Mutex<AdaptiveConcurrency>
+  private let meters: Meters
+  private let state: Mutex<State>
   private let turns = Atomic<Int>(0)
   private let queue = DispatchQueue(label: "batchproc.adapt")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-  /// Begins at once; nil where the options of the run keep its number.
-  init?(_ context: RunContext) {
+  /// Nil where the options of the run keep its number.
+  init?(_ context: RunContext, meters: Meters = Meters()) {
     guard let most = context.options.mostConcurrency, most > 1 else { return nil }
     self.context = context
-    controller = Mutex(
-      AdaptiveConcurrency(
-        start: context.concurrency.current, ceiling: most, processors: context.options.processors,
-        isKnown: context.options.isConcurrencyKnown))
+    self.meters = meters
+    state = Mutex(
+      State(
+        controller: AdaptiveConcurrency(
+          start: context.concurrency.wanted, ceiling: most, processors: context.options.processors,
+          isKnown: context.options.isConcurrencyKnown)))
     timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.setEventHandler { [weak self] in self?.look() }
+    timer.setEventHandler { [weak self] in self?.tick() }
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    timer.schedule(deadline: .distantFuture)
+    timer.activate()
+  }
+
+  deinit {
+    timer.cancel()
+  }
+
+  func start() {
     timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(1))
-    timer.resume()
   }
 
   /// When this returns nothing is moved any more.
@@ -38,40 +78,77 @@ final class ConcurrencyAdapter: Sendable {
     queue.sync {}
   }
 
-  private func look() {
+  private func tick() {
     let turn = turns.add(1, ordering: .relaxed).newValue
-    guard turn % Self.turnsOfRest == 0 || !controller.withLock({ $0.isSettled }) else { return }
-    let concurrency = context.concurrency
-    let reading = read()
-    let change = controller.withLock { controller -> ConcurrencyChange? in
-      let old = concurrency.current
-      guard !concurrency.isFixed else { return nil }
-      if controller.level != old { controller = adapting(from: old, controller.ceiling) }
-      guard let reason = controller.take(reading) else { return nil }
-      let wanted = controller.level
-      let new = context.affordable(wanted)
-      if new != wanted { controller = adapting(from: new, new) }
-      guard new != old else { return nil }
-      let speed = controller.measured
-      return ConcurrencyChange(
-        from: old, to: new, reason, filesPerSecond: speed.files, bytesPerSecond: speed.bytes)
-    }
-    guard let change else { return }
-    concurrency.set(change.new)
+    guard turn % Self.turnsOfRest == 0 || !state.withLock({ $0.controller.isSettled }) else { return }
+    look()
+  }
+
+  /// Reads the counts and moves the number where that is due.
+  func look() {
+    guard let change = state.withLock({ step(&$0) }) else { return }
+    context.concurrency.set(change.new)
     context.report(change)
   }
 
-  private func adapting(from level: Int, _ ceiling: Int) -> AdaptiveConcurrency {
+  private func step(_ state: inout State) -> ConcurrencyChange? {
+    let concurrency = context.concurrency
+    let reading = read()
+    lookAtProcessors(reading.time, &state)
+    guard !concurrency.isHeld else {
+      state.wasHeld = true
+      return nil
+    }
+    let old = concurrency.wanted
+    if let change = followProcessors(from: old, &state) { return change }
+    let isMoved = state.controller.level != old
+    if isMoved || state.wasHeld {
+      state.controller = adapting(from: old, isKnown: isMoved || state.controller.isSettled, state)
+    }
+    state.wasHeld = false
+    guard let reason = state.controller.take(reading) else { return nil }
+    let wanted = state.controller.level
+    let new = context.affordable(wanted)
+    if new != wanted { state.controller = adapting(from: new, ceiling: new, isKnown: true, state) }
+    guard new != old else { return nil }
+    let speed = state.controller.measured
+    return ConcurrencyChange(
+      from: old, to: new, reason, filesPerSecond: speed.files, bytesPerSecond: speed.bytes)
+  }
+
+  private func lookAtProcessors(_ now: Duration, _ state: inout State) {
+    guard now >= state.nextLook else { return }
+    state.nextLook = now + Self.lookInterval
+    let processors = meters.processors()
+    state.hasOtherProcessors = state.hasOtherProcessors || processors != state.processors ?? processors
+    state.processors = processors
+  }
+
+  /// Begins again when the number of processors is another one.
+  private func followProcessors(from old: Int, _ state: inout State) -> ConcurrencyChange? {
+    guard state.hasOtherProcessors, let processors = state.processors else { return nil }
+    state.hasOtherProcessors = false
+    state.wasHeld = false
+    let most = context.options.mostConcurrency ?? old
+    let new = context.affordable(max(1, min(most, Int(processors.rounded(.up)))))
+    state.controller = adapting(from: new, ceiling: most, isKnown: false, state)
+    return new == old ? nil : ConcurrencyChange(from: old, to: new, .processors)
+  }
+
+  private func adapting(
+    from level: Int, ceiling: Int? = nil, isKnown: Bool, _ state: State
+  ) -> AdaptiveConcurrency {
     AdaptiveConcurrency(
-      start: level, ceiling: ceiling, processors: context.options.processors, isKnown: true)
+      start: level, ceiling: ceiling ?? state.controller.ceiling,
+      processors: state.processors ?? context.options.processors, isKnown: isKnown)
   }
 
   private func read() -> AdaptiveConcurrency.Reading {
     let progress = context.counters.progress
     let concurrency = context.concurrency
     return AdaptiveConcurrency.Reading(
-      time: ContinuousClock.now - start, files: progress.files, bytes: progress.bytes,
-      processorTime: ProcessorTime.computed(), waitingTime: ProcessorTime.waited(),
+      time: meters.time(), files: progress.files, bytes: progress.bytes,
+      processorTime: meters.computed(), waitingTime: meters.waited(),
       running: concurrency.isSuspended ? 0 : concurrency.runningCount, hasMore: concurrency.hasMore,
       waiting: max(0, concurrency.unfinishedCount - concurrency.runningCount))
   }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// How many operations of a run go on at once: the one owner of that number, and of whether any may go on.
 ///
-/// Whoever shares something out among the lanes asks for ``current`` each time that it matters, so that a change
+/// Code that divides something among the lanes asks for ``current`` each time that it matters, so that a change
 /// during a run takes effect everywhere. Lanes look before each item and each buffer, so that a lower number and a pause
 /// hold soon, and not from the next operation on.
 public final class ConcurrencyLimit: Sendable {
@@ -12,9 +12,9 @@ public final class ConcurrencyLimit: Sendable {
   }
 
   private struct State {
-    /// The number that was asked for, and the most that may be at the moment.
+    /// The number that was asked for.
     var wanted: Int
-    var cap = ConcurrencyLimit.most
+    var isHalved = false
     var suspenders: Set<Suspender> = []
     var listeners: [Int: @Sendable () -> Void] = [:]
     var registrations = 0
@@ -46,6 +46,12 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether somebody chose the number, so that it is not to be adapted.
   package var isFixed: Bool { fixed.load(ordering: .relaxed) }
 
+  /// The number that was asked for, which is more than ``current`` while that is halved.
+  package var wanted: Int { state.withLock { $0.wanted } }
+
+  /// Whether the number is fixed or halved, or the run suspended: then it is not adapted.
+  package var isHeld: Bool { isFixed || state.withLock { $0.isHalved || !$0.suspenders.isEmpty } }
+
   /// How many operations go on at this moment, as the lanes tell it.
   package var runningCount: Int { running.load(ordering: .relaxed) }
 
@@ -75,9 +81,9 @@ public final class ConcurrencyLimit: Sendable {
     if let count { set(count) }
   }
 
-  /// Lowers the number for some time; nil ends that.
-  package func setCap(_ cap: Int?) {
-    state.withLock { $0.cap = cap.map(Self.bounded) ?? Self.most }
+  /// Allows half of the number that was asked for, at least 1, until it is called with false.
+  package func setHalved(_ isHalved: Bool) {
+    state.withLock { $0.isHalved = isHalved }
     apply()
   }
 
@@ -110,7 +116,7 @@ public final class ConcurrencyLimit: Sendable {
   private func apply() {
     let listeners = state.withLock { state in
       // Inside the lock, so that of two changes the later one holds.
-      number.store(min(state.wanted, state.cap), ordering: .relaxed)
+      number.store(state.isHalved ? max(1, state.wanted / 2) : state.wanted, ordering: .relaxed)
       suspended.store(!state.suspenders.isEmpty, ordering: .relaxed)
       return Array(state.listeners.values)
     }

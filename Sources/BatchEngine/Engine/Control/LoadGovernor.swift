@@ -14,6 +14,8 @@ package final class LoadGovernor: Sendable {
   private let canHalve: @Sendable () -> Bool
   private let apply: @Sendable (Pressure) -> Void
   private let pressure = Mutex(Pressure.none)
+  /// Steps are taken and applied on it, so that they are applied in their order.
+  private let queue = DispatchQueue(label: "batchproc.load")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
@@ -21,7 +23,7 @@ package final class LoadGovernor: Sendable {
   ///   - limit: the load average above which nothing begins; more than 0.
   ///   - load: the average of the last minute, nil when it cannot be known.
   ///   - canHalve: whether more than one operation runs; one is suspended at once.
-  ///   - apply: called with each step.
+  ///   - apply: called with each step, one call at a time and in their order, on one serial queue.
   package init(
     limit: Double, load: @escaping @Sendable () -> Double?,
     canHalve: @escaping @Sendable () -> Bool = { true }, apply: @escaping @Sendable (Pressure) -> Void
@@ -30,8 +32,8 @@ package final class LoadGovernor: Sendable {
     self.load = load
     self.canHalve = canHalve
     self.apply = apply
-    timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "batchproc.load"))
-    timer.setEventHandler { [weak self] in self?.sample() }
+    timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.setEventHandler { [weak self] in self?.step() }
     // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
@@ -47,23 +49,29 @@ package final class LoadGovernor: Sendable {
     timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))
   }
 
-  /// Has a run held back as the steps say, and tells its observer.
-  package static func holdBack(_ run: RunContext, limit: Double) -> LoadGovernor {
+  /// Holds a run back as the steps say, and reports each to its observer.
+  package static func holdBack(
+    _ run: RunContext, limit: Double, load: @escaping @Sendable () -> Double? = { LoadAverage.lastMinute() }
+  ) -> LoadGovernor {
     let concurrency = run.concurrency
     return LoadGovernor(
-      limit: limit, load: { LoadAverage.lastMinute() }, canHalve: { concurrency.current > 1 },
+      limit: limit, load: load, canHalve: { concurrency.wanted > 1 },
       apply: { pressure in
         let old = concurrency.isSuspended ? 0 : concurrency.current
-        if pressure == .halved { concurrency.setCap(max(1, concurrency.current / 2)) }
-        if pressure == .none { concurrency.setCap(nil) }
+        // Suspended, it stays halved: that is the next step back.
+        concurrency.setHalved(pressure != .none)
         concurrency.setSuspended(pressure == .suspended, by: .load)
         let new = concurrency.isSuspended ? 0 : concurrency.current
         if new != old { run.report(ConcurrencyChange(from: old, to: new, .load)) }
       })
   }
 
-  /// Looks once, and goes one step.
+  /// Looks once, and goes one step. Must not be called by `apply`.
   package func sample() {
+    queue.sync { step() }
+  }
+
+  private func step() {
     guard let load = load() else { return }
     let step = pressure.withLock { current -> Pressure? in
       let old = current
