@@ -16,6 +16,8 @@ let package = Package(
   ],
   targets: [
     .target(name: "CLinux"),
+    // Of the program alone: it takes the place of a function of the C library.
+    .target(name: "CInheritedPriority"),
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CBlake3", pkgConfig: "blake3"),
     .systemLibrary(name: "CBZip2", providers: [.apt(["libbz2-dev"])]),
@@ -37,7 +39,8 @@ let package = Package(
       swiftSettings: settings
     ),
     .executableTarget(
-      name: "batchproc", dependencies: ["BatchCore", "BatchEngine"], swiftSettings: settings),
+      name: "batchproc", dependencies: ["BatchCore", "BatchEngine", "CInheritedPriority"],
+      swiftSettings: settings),
     .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
       name: "TestSupport", dependencies: ["BatchEngine", "CLinux", "CSpawn"], path: "Tests/TestSupport",

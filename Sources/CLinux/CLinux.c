@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -178,6 +179,8 @@ int clinux_terminal_columns(int fd) {
   if (ioctl(fd, TIOCGWINSZ, &size) != 0) return 0;
   return size.ws_col;
 }
+
+int clinux_set_nice(int value) { return (int)syscall(SYS_setpriority, PRIO_PROCESS, 0, value); }
 
 void clinux_reraise(int number) {
   sigset_t set;

@@ -3,17 +3,93 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What `--qos` makes of the process.
-@Suite struct PriorityTests {
-  @Test(
-    "--qos sets how nice the process is",
-    arguments: [("background", "19"), ("utility", "10"), ("default", "0")])
-  func niceness(level: String, expected: String) throws {
+/// The nice value and the class of I/O of all threads of the process, not only of the first one.
+@Suite(.timeLimit(.minutes(3))) struct PriorityTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    let prefix: String
+    let options: String
+    let nice: String
+    /// What ionice prints; nil where it is that of the test.
+    var ioClass: String?
+
+    var testDescription: String { "\(prefix) batchproc hash \(options)" }
+  }
+
+  private static let cases = [
+    Case(prefix: "", options: "--qos background", nice: "19", ioClass: "idle"),
+    Case(prefix: "", options: "--qos utility", nice: "10", ioClass: "best-effort: prio 7"),
+    Case(prefix: "", options: "", nice: "0"),
+    Case(prefix: "nice -n 7", options: "", nice: "7"),
+    Case(prefix: "nice -n 7", options: "-j auto --progress plain", nice: "7"),
+    Case(prefix: "nice -n 7", options: "--qos utility", nice: "10"),
+    Case(prefix: "nice -n 12", options: "--qos utility", nice: "12"),
+  ]
+
+  private static let ofRoot = [
+    Case(prefix: "nice -n -5", options: "", nice: "-5"),
+    Case(prefix: "nice -n -5", options: "--qos utility", nice: "10"),
+  ]
+
+  /// Prints the nice values, then the classes of I/O, of all threads of `$pid`, each once, in one line.
+  private static let show = """
+    show() {
+      cut -d" " -f19 /proc/$pid/task/*/stat 2>/dev/null | sort -u | tr '\\n' ' '
+      for task in /proc/$pid/task/*; do ionice -p ${task##*/} 2>/dev/null; done | sort -u | tr '\\n' ' '; echo
+    }
+    """
+
+  /// Looks at a run that has begun with standard input, and at one that has come to it behind large files, which
+  /// several threads have hashed.
+  private func check(_ one: Case, as user: String) throws {
     let t = try TreeFixture()
-    // The process reads what it is itself, which the kernel tells in the nineteenth field of its status.
     let run = try t.shell(
-      "mkfifo f; $BP hash --qos \(level) - <f >o 2>&1 & pid=$!; exec 3>f; until grep -q . /proc/$pid/cmdline; do :; done; until [ \"$(cut -d' ' -f19 /proc/$pid/stat)\" = \(expected) ]; do kill -0 $pid || break; done; cut -d' ' -f19 /proc/$pid/stat; exec 3>&-; wait $pid"
-    )
-    #expect(run.text == "\(expected)\n" && run.status == 0, "\(run.errorText)")
+      """
+      \(Self.show)
+      mkdir t; for i in 1 2 3; do head -c 20000000 /dev/zero >t/$i; done; chmod 755 .
+      mkfifo in out; chmod 666 in out
+      for order in '- t' 't -'; do
+        \(user) \(one.prefix) $BP hash -a blake3 -j 4 \(one.options) $order <in >out 2>errors & pid=$!
+        exec 3>in 4<out
+        if [ "$order" = 't -' ]; then for i in 1 2 3; do read -r row <&4; done; fi
+        until [ $(ls /proc/$pid/task | wc -l) -gt 3 ]; do kill -0 $pid || break; done
+        show; exec 3>&-; cat <&4 >rows; wait $pid || cat errors; exec 4<&-
+      done
+      """)
+    #expect(run.errorText == "")
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.count == 2, "\(run.text)")
+    for line in lines {
+      #expect(line.hasPrefix(one.nice + " "), "\(line)")
+      if let ioClass = one.ioClass { #expect(line.dropFirst(one.nice.utf8.count) == " " + ioClass + " ") }
+    }
+  }
+
+  @Test("all threads have the nice value that is asked for", arguments: cases)
+  func niceness(_ one: Case) throws { try check(one, as: "") }
+
+  @Test(
+    "all threads of root have it, where libdispatch may set any value",
+    .enabled(if: Host.isRoot, "needs root"), arguments: ofRoot)
+  func nicenessOfRoot(_ one: Case) throws { try check(one, as: "") }
+
+  @Test(
+    "all threads of another user have it", .enabled(if: Host.isRoot, "needs root"),
+    arguments: cases)
+  func nicenessOfUser(_ one: Case) throws {
+    try check(one, as: "setpriv --reuid=65534 --regid=65534 --clear-groups")
+  }
+
+  @Test("a hook has the nice value and the capabilities that the program was started with")
+  func hooks() throws {
+    let t = try TreeFixture()
+    let run = try t.shell(
+      """
+      mkdir t; echo content >t/file; grep CapEff /proc/self/status
+      nice -n 7 $BP backup -q --to set --before 'nice >nice; grep CapEff /proc/self/status >capabilities' t
+      cat capabilities nice
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(run.errorText == "" && lines.count == 3 && lines.last == "7", "\(run.text)")
+    #expect(lines.first == lines.dropFirst().first)
   }
 }

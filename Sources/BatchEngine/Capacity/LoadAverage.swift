@@ -5,6 +5,20 @@ package enum LoadAverage {
   /// - Parameter proc: where proc(5) is mounted.
   package static func lastMinute(proc: PathBytes = "/proc") -> Double? {
     guard let content = try? SmallFile.read(proc.appending("loadavg".utf8)) else { return nil }
+    return number(content[...])
+  }
+
+  /// The percentage of the last 10 s in which some thread waited for a processor; nil when the kernel does not tell.
+  ///
+  /// - Parameter proc: where proc(5) is mounted.
+  package static func processorPressure(proc: PathBytes = "/proc") -> Double? {
+    let key = Array("some avg10=".utf8)
+    guard let content = try? SmallFile.read(proc.appending("pressure/cpu".utf8)), content.starts(with: key)
+    else { return nil }
+    return number(content.dropFirst(key.count))
+  }
+
+  private static func number(_ content: ArraySlice<UInt8>) -> Double? {
     let number = content.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\n") }
     // Double's own parser takes "nan", "inf" and hexadecimal as well.
     guard

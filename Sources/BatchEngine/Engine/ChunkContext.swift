@@ -17,43 +17,52 @@ public final class ChunkContext {
     self.bench = bench
     self.run = run
     if run.fileTimes != nil { stopwatch = FileStopwatch() }
+    bench.heldTime = .zero
   }
 
   /// Begins the time of what follows: for workers of items that are several files. Cheap where nobody asks for times.
-  package func startTime() { stopwatch?.start() }
+  package func startTime() {
+    bench.heldTime = .zero
+    stopwatch?.start()
+  }
 
   /// Ends the time of an item, where it is one file or a part of one.
   func endTime(of item: some Any) {
+    leaveOutHeldTime()
     stopwatch?.endItem((item as? any FileItem)?.path)
   }
 
   /// Ends it.
   package func endTime(of path: @autoclosure () -> PathBytes) {
-    if stopwatch != nil { stopwatch?.end(path()) }
+    guard stopwatch != nil else { return }
+    leaveOutHeldTime()
+    stopwatch?.end(path())
   }
+
+  /// The time for which the lane was held back is no part of that of the file.
+  private func leaveOutHeldTime() {
+    stopwatch?.leaveOut(bench.heldTime)
+    bench.heldTime = .zero
+  }
+
+  /// Operations of the run at once. What one of them divides by itself keeps to it as well.
+  package var concurrency: Int { run.concurrency.current }
 
   private var policy: EventPolicy { run.options.policy }
   private var counters: Counters { run.counters }
   private var cancellation: Cancellation { run.cancellation }
-
-  /// Operations of the run at once. What one of them shares out by itself keeps to it as well.
-  package var concurrency: Int { run.concurrency.current }
 
   /// Waits while the run is suspended, or while as many other operations run as may. To be asked before each item that takes
   /// a while, and between its buffers.
   ///
   /// - Throws: why the run is to stop, when it is.
   public func checkCancellation() throws(BatchError) {
-    if bench.gate.isCrowded { waitForOthers() }
+    if bench.gate.isCrowded { bench.pool?.pass(bench) }
     try cancellation.check()
   }
 
-  /// No part of the time of the file that the lane is at.
-  private func waitForOthers() {
-    let start = stopwatch == nil ? nil : ContinuousClock.now
-    bench.pool?.pass(bench)
-    if let start { stopwatch?.leaveOut(ContinuousClock.now - start) }
-  }
+  /// For threads that help the lane with its item.
+  package var probe: CancellationProbe { CancellationProbe(bench: bench, cancellation: cancellation) }
 
   /// Reads a file to its end, again where the policies say so, and counts it.
   ///

@@ -129,16 +129,17 @@ package final class LanePool: Sendable {
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter bench: of the lane, also when a thread that helps it calls.
-  func pass(_ bench: Workbench) {
-    let isLane = Lane.workbench === bench
-    let turn = bench.turn
+  /// - Parameter bench: of the lane that calls; nil when a thread calls that helps one.
+  func pass(_ bench: Workbench?) {
+    let turn = bench?.turn
     letGoOn()
     let signal = state.withLock { state -> DispatchSemaphore? in
       let limit = self.limit
-      guard isLane ? state.busy - state.held.count - state.blocked > limit : limit == 0 else { return nil }
+      guard turn == nil ? limit == 0 : state.busy - state.held.count - state.blocked > limit else {
+        return nil
+      }
       let signal = DispatchSemaphore(value: 0)
-      if isLane {
+      if let turn {
         let place = state.held.firstIndex { $0.turn > turn } ?? state.held.count
         state.held.insert(Held(turn: turn, signal: signal), at: place)
       } else {
@@ -147,8 +148,10 @@ package final class LanePool: Sendable {
       return signal
     }
     guard let signal else { return }
+    let start = ContinuousClock.now
     letGoOn()
     signal.wait()
+    bench?.heldTime += ContinuousClock.now - start
   }
 
   /// Counts a lane as one that waits for others.

@@ -15,6 +15,8 @@ package final class Workbench {
   var gate = LaneGate()
   /// When the operation of the lane began, among those of the run: the oldest ones go on first.
   var turn = 0
+  /// How long the lane was held back since the time of a file was measured last.
+  var heldTime = Duration.zero
   /// Made when the lane first processes a chunk.
   var worker: AnyObject?
   private let descriptors: DescriptorBudget

@@ -31,7 +31,7 @@ package final class ProgressSampler: Sendable {
     additions.cancel()
   }
 
-  /// Tells that a number of files is done; cheap, from any thread.
+  /// Adds files that are done; cheap, from any thread.
   package func add(_ count: Int) {
     additions.add(data: UInt(max(0, count)))
   }

@@ -65,6 +65,9 @@ long clinux_fgetxattr(int file, const char *name, void *value, size_t size);
 int clinux_fsetxattr(int fd, const char *name, const void *value, size_t size);
 int clinux_fremovexattr(int fd, const char *name);
 
+// Sets the nice value of the calling thread by the system call itself: the program has a setpriority(3) of its own.
+int clinux_set_nice(int value);
+
 /// ioprio_set(2) for the calling process: class 1 real-time, 2 best effort, 3 idle; level 0 to 7.
 int clinux_set_process_io_priority(int io_class, int level);
 

@@ -30,6 +30,10 @@ struct ParsedCommand: Sendable {
     if case .decimal(let number) = last(id) { number } else { nil }
   }
 
+  func load(_ id: OptionID) -> LoadLimit? {
+    if case .load(let limit) = last(id) { limit } else { nil }
+  }
+
   func time(_ id: OptionID) -> Int64? {
     if case .time(let seconds) = last(id) { seconds } else { nil }
   }

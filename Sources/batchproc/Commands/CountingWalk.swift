@@ -19,7 +19,7 @@ enum CountingWalk {
   static func operation(
     _ operands: Operands, options: WalkOptions, run: RunContext
   ) -> ResultOperation<Counters.Snapshot> {
-    ResultOperation(on: DispatchQueue(label: "batchproc.count", qos: .utility)) { operation in
+    ResultOperation(on: DispatchQueue(label: "batchproc.count")) { operation in
       var source = run.tree(operands.uncounted, options: options)
       var total = Counters.Snapshot()
       while !operation.isCancelled, !run.cancellation.isCancelled, let item = source.next() {

@@ -125,6 +125,11 @@ final class Session: Sendable {
     }
     if let limit = common.maxLoad {
       let context = context
+      if limit.load() == nil {
+        diagnostics.report(
+          BatchError(.unreadable, "--max-load has no effect: the kernel does not provide this load"),
+          as: .warning)
+      }
       governor.withLock { $0 = LoadGovernor.holdBack(context, limit: limit) }
     }
     if let file = common.control {
@@ -195,8 +200,10 @@ final class Session: Sendable {
     _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
     let total = progressMode == .none ? nil : total
+    let concurrency = context.concurrency
     let display = ProgressDisplay(
-      mode: progressMode, diagnostics: diagnostics, counters: context.counters, total: total)
+      mode: progressMode, diagnostics: diagnostics, counters: context.counters, total: total,
+      isPaused: { concurrency.isSuspended })
     progress.withLock { $0 = display }
     try? total?.startByHand()
     governor.withLock { $0 }?.start()
@@ -213,7 +220,7 @@ final class Session: Sendable {
     if !common.quiet, !common.json { diagnostics.report(error, as: severity) }
   }
 
-  /// Tells the progress that some items are done.
+  /// Notes for the progress that some items are done.
   func advanced(_ count: Int) {
     progress.withLock { $0 }?.add(count)
   }

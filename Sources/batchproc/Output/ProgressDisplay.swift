@@ -10,6 +10,7 @@ final class ProgressDisplay: Sendable {
     var bar = ProgressBar()
     var plain = ProgressPlain()
     var pacer = UpdatePacer()
+    var window = ProgressWindow()
     var isEnded = false
   }
 
@@ -17,28 +18,31 @@ final class ProgressDisplay: Sendable {
   private let diagnostics: Diagnostics
   private let counters: Counters
   private let total: ResultOperation<Counters.Snapshot>?
+  private let isPaused: @Sendable () -> Bool
   private let start = ContinuousClock.now
   private let state = Mutex(State())
   private let sampler = Mutex<ProgressSampler?>(nil)
 
   /// - Parameters:
   ///   - mode: not `auto`.
-  ///   - total: counts what is to be done, beside the run; nil when nobody can know.
+  ///   - total: counts what is to be done, beside the run; nil when that cannot be known.
+  ///   - isPaused: whether the run is paused at the moment.
   init(
     mode: ProgressMode, diagnostics: Diagnostics, counters: Counters,
-    total: ResultOperation<Counters.Snapshot>?
+    total: ResultOperation<Counters.Snapshot>?, isPaused: @escaping @Sendable () -> Bool
   ) {
     self.mode = mode
     self.diagnostics = diagnostics
     self.counters = counters
     self.total = total
-    guard mode != .none else { return }
+    self.isPaused = isPaused
+    // Also where nothing is shown: a signal may ask for the state.
     sampler.withLock {
-      $0 = ProgressSampler(everyMilliseconds: 200) { [weak self] _ in self?.update() }
+      $0 = ProgressSampler(everyMilliseconds: 200) { [weak self] in self?.update(adding: Int(clamping: $0)) }
     }
   }
 
-  /// Tells that some files are done.
+  /// Notes that some files are done.
   func add(_ count: Int) {
     sampler.withLock { $0 }?.add(count)
   }
@@ -57,6 +61,8 @@ final class ProgressDisplay: Sendable {
     if mode == .plain, isComplete {
       var last = current()
       last.isFinished = true
+      // The last line is about the whole run.
+      last.recent = nil
       if let line = state.withLock({ $0.plain.line(for: last) }) { diagnostics.print(line) }
     }
     total?.cancel()
@@ -66,8 +72,8 @@ final class ProgressDisplay: Sendable {
     if mode == .bar { diagnostics.show(status: []) }
   }
 
-  private func update() {
-    let now = current()
+  private func update(adding files: Int) {
+    let now = current(adding: files)
     state.withLock { state in
       guard !state.isEnded else { return }
       switch mode {
@@ -81,12 +87,18 @@ final class ProgressDisplay: Sendable {
     }
   }
 
-  private func current() -> ProgressState {
+  /// - Parameter files: that are done since the last call.
+  private func current(adding files: Int = 0) -> ProgressState {
     let counts = counters.snapshot
     let all = try? total?.value()
+    let elapsed = (ContinuousClock.now - start) / .seconds(1)
+    let recent = state.withLock { state in
+      state.window.add(files: files, bytes: counts.byteCount, at: elapsed, isPaused: isPaused())
+      return state.window.work
+    }
     return ProgressState(
       filesDone: counts.done + counts.failed + counts.skipped, filesTotal: all?.seen,
       bytesDone: counts.byteCount, bytesTotal: all?.byteCount,
-      elapsed: (ContinuousClock.now - start) / .seconds(1))
+      elapsed: elapsed, recent: recent)
   }
 }

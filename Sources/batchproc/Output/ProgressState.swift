@@ -9,6 +9,8 @@ struct ProgressState: Sendable, Equatable {
   /// Seconds since the start by a monotonic clock.
   var elapsed: Double = 0
   var isFinished = false
+  /// The last part of the run, for the rate and the time that is left; nil counts all of it.
+  var recent: ProgressWindow.Work?
 
   /// The part that is done, by bytes where there are any and by files elsewhere; nil without totals.
   var fraction: Double? {
@@ -18,10 +20,16 @@ struct ProgressState: Sendable, Equatable {
     return nil
   }
 
-  /// Seconds until the end at the average speed so far; nil when that cannot be said.
+  /// Seconds until the end at the rate of the last part; nil when that cannot be said.
   func secondsLeft(at fraction: Double?) -> Double? {
-    guard !isFinished, let fraction, fraction > 0, elapsed > 0 else { return nil }
-    return elapsed / fraction - elapsed
+    guard !isFinished, let fraction, fraction > 0 else { return nil }
+    guard let recent else { return elapsed > 0 ? elapsed / fraction - elapsed : nil }
+    let (total, done) =
+      if let bytesTotal, bytesTotal > 0 { (Double(bytesTotal), Double(recent.bytes)) } else {
+        (Double(filesTotal ?? 0), Double(recent.files))
+      }
+    guard done > 0, total > 0 else { return nil }
+    return total * (1 - fraction) / done * recent.seconds
   }
 
   /// `123.4 MiB of 465.0 MiB`, `12,345 of 44,128 files`, `1.5 GiB/s`, `0.31 s left`, as far as known.
@@ -33,7 +41,9 @@ struct ProgressState: Sendable, Equatable {
     }
     let bytes = ByteCount.text(bytesDone)
     let all = bytesTotal.map { " of \(ByteCount.text(max($0, bytesDone)))" } ?? ""
-    let rate = ByteCount.rate(bytesDone, seconds: elapsed)
+    let rate =
+      recent.map { ByteCount.rate($0.bytes, seconds: $0.seconds) }
+      ?? ByteCount.rate(bytesDone, seconds: elapsed)
     let time = secondsLeft(at: fraction).map { "\(DurationText.text(seconds: $0)) left" }
     return [bytes + all, files ?? ByteCount.files(filesDone)] + (rate.map { [$0] } ?? [])
       + [time ?? "\(DurationText.text(seconds: elapsed)) elapsed"]

@@ -18,6 +18,20 @@ import Testing
     #expect(LoadAverage.lastMinute(proc: proc.root) == expected)
   }
 
+  @Test(
+    "the pressure is the part of the last 10 s in which some thread waited",
+    arguments: [
+      ("some avg10=12.34 avg60=1.00 avg300=0.00 total=5\nfull avg10=0.00 avg60=0.00\n", 12.34),
+      ("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", 0), ("some avg10=100.00", 100), ("", nil),
+      ("full avg10=1.00 avg60=0.00", nil), ("some avg10=nan", nil), ("some avg10=", nil),
+    ] as [(String, Double?)])
+  func pressure(content: String, expected: Double?) throws {
+    let proc = try TreeFixture()
+    try proc.file("pressure/cpu", content)
+    #expect(LoadLimit.pressure(50).load(proc: proc.root) == expected)
+    #expect(LoadLimit.average(50).load(proc: proc.root) == nil)
+  }
+
   @Test("without proc there is none; here there is one")
   func mounted() throws {
     #expect(LoadAverage.lastMinute(proc: "/nonexistent") == nil)

@@ -29,6 +29,19 @@ import Testing
     #expect(observer.paths.values.count == 300)
   }
 
+  @Test func theTimeForWhichALaneWasHeldIsLeftOut() {
+    let bench = Workbench()
+    let context = ChunkContext(bench: bench, run: RunContext(fileTimes: Observer(), calls: LinuxCalls()))
+    bench.heldTime = .seconds(1000)
+    context.endTime(of: PathBytes("a"))
+    context.endTime(of: PathBytes("b"))
+    bench.heldTime = .seconds(1000)
+    context.startTime()
+    context.endTime(of: PathBytes("c"))
+    let durations = context.stopwatch?.times.map(\.duration) ?? []
+    #expect(durations.map { $0 < .seconds(-900) } == [true, false, false])
+  }
+
   @Test func withoutAnObserverNoTimeIsTaken() {
     let context = ChunkContext(bench: Workbench(), run: RunContext(calls: LinuxCalls()))
     context.startTime()

@@ -39,7 +39,7 @@ import Testing
     let run = RunContext(options: options, observer: ChangeRecorder(changes: changes))
     let rest = Mutex(loads)
     let governor = LoadGovernor.holdBack(
-      run, limit: 2, load: { rest.withLock { $0.isEmpty ? nil : $0.removeFirst() } })
+      run, limit: .average(2), load: { rest.withLock { $0.isEmpty ? nil : $0.removeFirst() } })
     var numbers = [Int]()
     for _ in loads {
       governor.sample()
@@ -61,7 +61,9 @@ import Testing
 
   @Test(
     "A run is held back and let go on in the same steps",
-    arguments: [(8, [4, 0, 0, 4, 8, 8]), (5, [2, 0, 0, 2, 5, 5]), (2, [1, 0, 0, 1, 2, 2]), (1, [0, 0, 0, 1, 1, 1])])
+    arguments: [
+      (8, [4, 0, 0, 4, 8, 8]), (5, [2, 0, 0, 2, 5, 5]), (2, [1, 0, 0, 1, 2, 2]), (1, [0, 0, 0, 1, 1, 1]),
+    ])
   func steps(concurrency: Int, expected: [Int]) {
     #expect(numbers([3, 3, 3, 1, 1, 1], concurrency: concurrency) == expected)
   }
@@ -75,7 +77,7 @@ import Testing
     let run = RunContext(options: BatchOptions())
     run.concurrency.set(8)
     let load = Mutex(3.0)
-    let governor = LoadGovernor.holdBack(run, limit: 2, load: { load.withLock { $0 } })
+    let governor = LoadGovernor.holdBack(run, limit: .pressure(2), load: { load.withLock { $0 } })
     governor.sample()
     run.concurrency.fix(6)
     #expect(run.concurrency.current == 3)

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -105,6 +106,46 @@ import Testing
     #expect(Set(rows.values) == Set(expected))
     #expect(outcome.counts.done == sizes.count)
     #expect(outcome.counts.byteCount == Int64(sizes.reduce(0, +)))
+  }
+
+  private struct Times: FileTimeObserver {
+    let paths = Recorder<PathBytes>()
+    func took(_ times: [FileTime]) { for time in times { paths.record(time.path) } }
+  }
+
+  @Test("A large file is timed, and its lanes are held again and again meanwhile", .timeLimit(.minutes(3)))
+  func heldWhileTimed() async throws {
+    let t = try TreeFixture()
+    let content = TreeFixture.content(40 << 20)
+    try t.file("large", content)
+    var options = BatchOptions()
+    options.concurrency = 4
+    let times = Times()
+    let run = RunContext(options: options, fileTimes: times, calls: LinuxCalls())
+    let digests = Recorder<Digest>()
+    let job = HashJob(algorithms: [.blake3]) { (row, _) throws(BatchError) in
+      digests.record(row.digests[0])
+    } output: { _ in
+    }
+    let isEnded = Atomic<Bool>(false)
+    async let holding: Void = onThread {
+      while !isEnded.load(ordering: .acquiring) {
+        run.concurrency.setSuspended(true)
+        sched_yield()
+        run.concurrency.setSuspended(false)
+        run.concurrency.set(1)
+        sched_yield()
+        run.concurrency.set(4)
+      }
+    }
+    let outcome = try await onThread {
+      defer { isEnded.store(true, ordering: .releasing) }
+      return BatchRunner(run).run(job, over: run.tree([t.path("large")])).summary
+    }
+    try await holding
+    #expect(outcome.counts.done == 1)
+    #expect(digests.values == [try Digest.of(content, .blake3)])
+    #expect(times.paths.values == [t.path("large")])
   }
 
   @Test("A large file that changes while it is read is told as others are") func tellsOfChanges() throws {

@@ -62,6 +62,36 @@ import Testing
     }
   }
 
+  @Test(
+    "Digests are computed on as many threads as the other lanes leave",
+    arguments: [(2, 1, 2), (2, 2, 1), (8, 1, 3), (8, 6, 3), (8, 7, 2), (1, 1, 1), (8, 8, 1)])
+  func sharesTheThreads(concurrency: Int, running: Int, expected: Int) throws {
+    let limit = ConcurrencyLimit(concurrency)
+    limit.note(running: running)
+    let widths = Recorder<Int>()
+    let algorithms: [DigestAlgorithm] = [.md5, .sha256, .crc32]
+    let set = try DigestSet(algorithms, concurrency: limit) { count, block in
+      widths.record(count)
+      for index in 0..<count { block(index) }
+    }
+    let piece = TreeFixture.content(300_000)
+    try piece.withUnsafeBytes { try set.update($0) }
+    #expect(widths.values == (expected > 1 ? [expected] : []))
+    #expect(try set.finish() == algorithms.map { try Digest.of(piece, $0) })
+  }
+
+  @Test func theThreadsOfAnItemAreNotGivenToAnother() {
+    let limit = ConcurrencyLimit(8)
+    limit.note(running: 2)
+    let found = limit.withThreads(upTo: 5) { first in
+      [first] + limit.withThreads(upTo: 16) { second in [second] + limit.withThreads(upTo: 16) { [$0] } }
+    }
+    #expect(found == [5, 3, 1], "with the two that run that is 8")
+    #expect(limit.withThreads(upTo: 16) { $0 } == 7)
+    limit.set(1)
+    #expect(limit.withThreads(upTo: 16) { $0 } == 1)
+  }
+
   @Test func namesAnAlgorithmThatLibcryptoLacks() {
     let error = #expect(throws: BatchError.self) {
       try FetchedDigests.method(named: "no such digest", of: .crc32)

@@ -24,7 +24,7 @@ import Testing
         "--on", "vanished=warn", "--on=changed=retry:3", "--on", "vanished=fail", "--progress=plain",
         "--color=never", "--json", "-n", "--no-fsync"))
     #expect(options.concurrency == 4 && options.stride == 16 && options.maxOpenFiles == 100)
-    #expect(options.maxMemory == 1_048_576 && options.maxLoad == 2.5 && options.qos == .background)
+    #expect(options.maxMemory == 1_048_576 && options.maxLoad == .average(2.5) && options.qos == .background)
     #expect(options.excludeCaches && options.gitignore && options.oneFileSystem && options.followSymlinks)
     #expect(options.minSize == 1 && options.maxSize == 1024)
     #expect(options.policies == [.vanished: .fail, .changed: .retry(3)])

@@ -62,7 +62,7 @@ import Testing
     case .duration: ("10m", "10 minutes", .duration(600))
     case .span: ("1y2d", "1d2y", .span(Retention.Span(years: 1, days: 2)))
     case .share: ("5%", "5", .decimal(0.05))
-    case .decimal: ("1.5", "1,5", .decimal(1.5))
+    case .load: ("pressure:1.5", "pressure:1,5", .load(.pressure(1.5)))
     case .threads: ("12", "twelve", .count(12))
     case .choice(let values, _): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
     case .file, .directory, .glob: (PathBytes([0xff]), "", .bytes(PathBytes([0xff])))

@@ -69,16 +69,18 @@ import Testing
   }
 
   @Test(arguments: [("1", 1.0), ("0.25", 0.25), ("3.50", 3.5), ("100", 100)])
-  func readsDecimals(text: String, number: Double) {
-    #expect(value(.decimal, PathBytes(text)) == .decimal(number))
+  func readsLoads(text: String, number: Double) {
+    #expect(value(.load, PathBytes(text)) == .load(.average(number)))
+    #expect(value(.load, PathBytes("pressure:" + text)) == (number < 100 ? .load(.pressure(number)) : nil))
   }
 
   @Test(arguments: [
     "", "0", "0.0", "-1", ".5", "1.", "1.2.3", "1e3", "inf", "nan", "0x1p3", "1,5",
-    String(repeating: "9", count: 400),
+    String(repeating: "9", count: 400), "pressure", "pressure:20%", "Pressure:20", "memory:20", "20:pressure",
   ])
   func refusesWhatIsNoLoad(text: String) {
-    #expect(value(.decimal, PathBytes(text)) == nil)
+    #expect(value(.load, PathBytes(text)) == nil)
+    #expect(value(.load, PathBytes("pressure:" + text)) == nil)
   }
 
   @Test(arguments: [

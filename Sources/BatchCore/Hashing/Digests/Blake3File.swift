@@ -4,7 +4,7 @@ import Synchronization
 
 /// The BLAKE3 digest of a large file, whose subtrees are read and hashed on as many threads as the concurrency says.
 struct Blake3File {
-  /// How many large files of a run are hashed so at the moment: they share the threads.
+  /// How many large files of a run are hashed this way at the moment: they share the threads.
   private final class Files: Sendable {
     let count = Atomic<Int>(0)
   }
@@ -13,6 +13,14 @@ struct Blake3File {
   private final class Window: Sendable {
     let next = Atomic<Int>(0)
     let isComplete = Atomic<Bool>(true)
+    /// The chaining values of the blocks, one behind the other.
+    let values: Mutex<[UInt8]>
+
+    init(count: Int) {
+      values = Mutex([UInt8](repeating: 0, count: Window.valueSize * count))
+    }
+
+    static let valueSize = 32
   }
 
   /// Files from this size on; those are in operations of their own.
@@ -59,8 +67,6 @@ struct Blake3File {
   ) throws(BatchError) -> Digest? {
     let size = Int(clamping: record.status.size)
     let hasher = Blake3Hasher()
-    let values = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 * Self.blocksOfWindow, alignment: 16)
-    defer { values.deallocate() }
     var offset = 0
     // The last bytes are left to the library: it does not know before whether a subtree is the root.
     let blocks = max(0, size - 1) / Self.blockSize
@@ -68,11 +74,17 @@ struct Blake3File {
     while rest > 0 {
       try context.checkCancellation()
       let count = min(rest, Self.blocksOfWindow)
-      guard hash(count, at: offset, of: descriptor, width: share(), into: values) else { return nil }
-      for index in 0..<count {
-        hasher.push(
-          UnsafeRawBufferPointer(rebasing: values[(32 * index)..<(32 * index + 32)]),
-          chunks: Self.blockSize / 1024)
+      let width = min(share(), count, Self.mostThreads)
+      let found = context.run.concurrency.withThreads(upTo: width) {
+        hash(count, at: offset, of: descriptor, width: $0)
+      }
+      guard let found else { return nil }
+      found.withUnsafeBytes { values in
+        for start in stride(from: 0, to: values.count, by: Window.valueSize) {
+          hasher.push(
+            UnsafeRawBufferPointer(rebasing: values[start..<(start + Window.valueSize)]),
+            chunks: Self.blockSize / 1024)
+        }
       }
       offset += count * Self.blockSize
       counted += count * Self.blockSize
@@ -82,7 +94,10 @@ struct Blake3File {
     try context.checkCancellation()
     let tail = UnsafeMutableRawBufferPointer.allocate(byteCount: size - offset, alignment: 4096)
     defer { tail.deallocate() }
-    guard fill(tail, from: descriptor, at: offset) else { return nil }
+    let mayHaveHoles = record.status.unallocated > 0
+    guard Self.fill(tail, from: descriptor, at: offset, mayHaveHoles: mayHaveHoles, context.run.calls) else {
+      return nil
+    }
     hasher.update(UnsafeRawBufferPointer(tail))
     counted += tail.count
     context.count(bytes: tail.count)
@@ -90,15 +105,12 @@ struct Blake3File {
     return now.hasSameContent(as: record.status) ? hasher.finish() : nil
   }
 
-  /// - Returns: whether all blocks could be read.
-  private func hash(
-    _ count: Int, at offset: Int, of descriptor: Int32, width: Int, into values: UnsafeMutableRawBufferPointer
-  ) -> Bool {
-    let window = Window()
-    // Each iteration writes values of its own, and all are done before the call returns.
-    nonisolated(unsafe) let values = values
-    nonisolated(unsafe) let file = self
-    DispatchQueue.concurrentPerform(iterations: min(width, count, Self.mostThreads)) { _ in
+  /// - Returns: the chaining values of all blocks; nil when not all of them could be read.
+  private func hash(_ count: Int, at offset: Int, of descriptor: Int32, width: Int) -> [UInt8]? {
+    let window = Window(count: count)
+    let (probe, calls) = (context.probe, context.run.calls)
+    let mayHaveHoles = record.status.unallocated > 0
+    DispatchQueue.concurrentPerform(iterations: width) { _ in
       let subtree = Blake3Subtree(byteCount: Self.blockSize)
       let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.blockSize, alignment: 4096)
       defer { buffer.deallocate() }
@@ -106,22 +118,28 @@ struct Blake3File {
         let index = window.next.add(1, ordering: .relaxed).oldValue
         guard index < count else { return }
         let start = offset + index * Self.blockSize
-        guard (try? file.context.checkCancellation()) != nil, file.fill(buffer, from: descriptor, at: start)
+        guard (try? probe.check()) != nil,
+          Self.fill(buffer, from: descriptor, at: start, mayHaveHoles: mayHaveHoles, calls)
         else {
           return window.isComplete.store(false, ordering: .relaxed)
         }
-        subtree.compute(
-          UnsafeRawBufferPointer(buffer), at: UInt64(start),
-          into: UnsafeMutableRawBufferPointer(rebasing: values[(32 * index)..<(32 * index + 32)]))
+        withUnsafeTemporaryAllocation(byteCount: Window.valueSize, alignment: 16) { value in
+          subtree.compute(UnsafeRawBufferPointer(buffer), at: UInt64(start), into: value)
+          let place = (Window.valueSize * index)..<(Window.valueSize * (index + 1))
+          window.values.withLock { $0.replaceSubrange(place, with: value) }
+        }
       }
     }
-    return window.isComplete.load(ordering: .relaxed)
+    return window.isComplete.load(ordering: .relaxed) ? window.values.withLock { $0 } : nil
   }
 
   /// - Returns: whether there were so many bytes.
-  private func fill(_ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: Int) -> Bool {
+  private static func fill(
+    _ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: Int, mayHaveHoles: Bool,
+    _ calls: any FileSystemCalls
+  ) -> Bool {
     SparseReading.fill(
-      buffer, from: descriptor, at: UInt64(clamping: offset), mayHaveHoles: record.status.unallocated > 0,
-      calls: context.run.calls) == buffer.count
+      buffer, from: descriptor, at: UInt64(clamping: offset), mayHaveHoles: mayHaveHoles, calls: calls)
+      == buffer.count
   }
 }

@@ -7,11 +7,20 @@ package final class DigestSet {
   /// One stream for each algorithm that was asked, in that order.
   package let streams: [DigestStream]
   private let concurrency: ConcurrencyLimit
+  private let perform: Perform
 
-  /// - Parameter concurrency: how many digests of a piece may be computed at once.
+  package typealias Perform = (_ iterations: Int, _ block: @Sendable (Int) -> Void) -> Void
+
+  /// - Parameters:
+  ///   - concurrency: how many digests may be computed at once, those of other lanes included.
+  ///   - perform: runs a block that often, on as many threads.
   /// - Throws: as ``DigestStream/init(_:)``.
-  package init(_ algorithms: [DigestAlgorithm], concurrency: ConcurrencyLimit) throws(BatchError) {
+  package init(
+    _ algorithms: [DigestAlgorithm], concurrency: ConcurrencyLimit,
+    perform: @escaping Perform = { DispatchQueue.concurrentPerform(iterations: $0, execute: $1) }
+  ) throws(BatchError) {
     self.concurrency = concurrency
+    self.perform = perform
     var streams = [DigestStream]()
     streams.reserveCapacity(algorithms.count)
     for algorithm in algorithms { streams.append(try DigestStream(algorithm)) }
@@ -24,10 +33,17 @@ package final class DigestSet {
   /// Pieces of this many bytes or more are worth a core for each digest.
   private static let sharedPiece = 256 << 10
 
-  /// Adds the next bytes of the file to every digest; of large pieces several digests at once.
+  /// Adds the next bytes of the file to every digest; of large pieces several digests at once, where the other lanes leave
+  /// threads for that.
   package func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    let width = min(concurrency.current, streams.count)
-    guard width > 1, bytes.count >= Self.sharedPiece else {
+    let most = bytes.count >= Self.sharedPiece ? streams.count : 1
+    try concurrency.withThreads(upTo: most) { (width) throws(BatchError) in
+      try update(bytes, width: width)
+    }
+  }
+
+  private func update(_ bytes: UnsafeRawBufferPointer, width: Int) throws(BatchError) {
+    guard width > 1 else {
       for stream in streams { try stream.update(bytes) }
       return
     }
@@ -35,7 +51,7 @@ package final class DigestSet {
     nonisolated(unsafe) let streams = streams
     nonisolated(unsafe) let bytes = bytes
     let failure = Mutex<BatchError?>(nil)
-    DispatchQueue.concurrentPerform(iterations: width) { first in
+    perform(width) { first in
       do throws(BatchError) {
         for index in stride(from: first, to: streams.count, by: width) { try streams[index].update(bytes) }
       } catch {

@@ -29,6 +29,7 @@ public final class ConcurrencyLimit: Sendable {
   private let running = Atomic<Int>(0)
   private let more = Atomic<Bool>(true)
   private let unfinished = Atomic<Int>(0)
+  private let helpers = Atomic<Int>(0)
   private let state: Mutex<State>
 
   /// - Parameter count: operations at once; less than 1 counts as 1.
@@ -67,6 +68,29 @@ public final class ConcurrencyLimit: Sendable {
   func note(unfinished count: Int) { unfinished.store(count, ordering: .relaxed) }
 
   func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
+
+  /// Runs `body` with the number of threads that may work on the item of one operation: the thread that calls, and others
+  /// as far as no operation and no other item uses them.
+  ///
+  /// - Parameter most: threads that are of use, 1 or more.
+  package func withThreads<Result, Failure: Error>(
+    upTo most: Int, _ body: (_ count: Int) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let count = takeHelpers(upTo: most - 1)
+    defer { helpers.subtract(count, ordering: .relaxed) }
+    return try body(1 + count)
+  }
+
+  private func takeHelpers(upTo most: Int) -> Int {
+    var taken = helpers.load(ordering: .relaxed)
+    while true {
+      let count = max(0, min(most, current - max(1, runningCount) - taken))
+      let (isTaken, now) = helpers.weakCompareExchange(
+        expected: taken, desired: taken + count, ordering: .relaxed)
+      if isTaken { return count }
+      taken = now
+    }
+  }
 
   /// Changes the number, before a run or while it goes on. Operations above a lower number wait where they are, after the
   /// file or the buffer that they are at.

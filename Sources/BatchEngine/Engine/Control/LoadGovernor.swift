@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Holds a run back while the machine's load average is above a limit: first half of the operations go on, then none, and in
+/// Holds a run back while the load of the machine is above a limit: first half of the operations go on, then none, and in
 /// the same steps all of them again.
 package final class LoadGovernor: Sendable {
   /// How far a run is held back.
@@ -20,8 +20,8 @@ package final class LoadGovernor: Sendable {
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
   /// - Parameters:
-  ///   - limit: the load average above which nothing begins; more than 0.
-  ///   - load: the average of the last minute, nil when it cannot be known.
+  ///   - limit: the load above which nothing begins; more than 0.
+  ///   - load: the load of this moment, nil when it cannot be known.
   ///   - canHalve: whether more than one operation runs; one is suspended at once.
   ///   - apply: called with each step, one call at a time and in their order, on one serial queue.
   package init(
@@ -43,19 +43,21 @@ package final class LoadGovernor: Sendable {
     timer.cancel()
   }
 
-  /// Looks at once and then every few seconds, which is how often the kernel renews the average.
+  /// Looks at once and then every few seconds, which is how often the kernel renews its averages.
   package func start() {
     sample()
     timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))
   }
 
   /// Holds a run back as the steps say, and reports each to its observer.
+  ///
+  /// - Parameter load: in the place of that of the machine.
   package static func holdBack(
-    _ run: RunContext, limit: Double, load: @escaping @Sendable () -> Double? = { LoadAverage.lastMinute() }
+    _ run: RunContext, limit: LoadLimit, load: (@Sendable () -> Double?)? = nil
   ) -> LoadGovernor {
     let concurrency = run.concurrency
     return LoadGovernor(
-      limit: limit, load: load, canHalve: { concurrency.wanted > 1 },
+      limit: limit.value, load: load ?? { limit.load() }, canHalve: { concurrency.wanted > 1 },
       apply: { pressure in
         let old = concurrency.isSuspended ? 0 : concurrency.current
         // Suspended, it stays halved: that is the next step back.

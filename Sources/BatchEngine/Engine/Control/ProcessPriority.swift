@@ -10,8 +10,10 @@ package enum ProcessPriority: String, Sendable, CaseIterable {
   /// As the process was started.
   case standard = "default"
 
-  /// Applies to the calling thread and to those that it and they begin later: to be called before any
+  /// Applies to the calling thread and to those that it and they start later: to be called before any
   /// other thread exists. What the kernel refuses stays as it is.
+  ///
+  /// libdispatch would give each of its threads a nice value of its own; the program prevents that (`CInheritedPriority`).
   package func apply() {
     switch self {
     case .standard: break
@@ -23,7 +25,7 @@ package enum ProcessPriority: String, Sendable, CaseIterable {
   private func lower(nice value: Int32, ioClass: Int32, level: Int32) {
     // Never raised: a process that was started nicer stays so.
     if getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) < value {
-      _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, value)
+      _ = clinux_set_nice(value)
     }
     _ = clinux_set_process_io_priority(ioClass, level)
   }

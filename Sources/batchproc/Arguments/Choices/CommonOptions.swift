@@ -17,7 +17,7 @@ struct CommonOptions: Sendable {
   let maxOpenFiles: Int?
   /// In bytes.
   let maxMemory: Int64?
-  let maxLoad: Double?
+  let maxLoad: LoadLimit?
   /// Seconds without progress after which that is told; 0 is never.
   let stallWarning: Int64
   /// Seconds without progress after which the run is ended; 0 is never.
@@ -59,7 +59,7 @@ struct CommonOptions: Sendable {
     stride = parsed.count(.stride)
     maxOpenFiles = parsed.count(.maxOpenFiles)
     maxMemory = parsed.size(.maxMemory)
-    maxLoad = parsed.decimal(.maxLoad)
+    maxLoad = parsed.load(.maxLoad)
     stallWarning = parsed.duration(.stallWarning) ?? 600
     stallTimeout = parsed.duration(.stallTimeout) ?? 0
     control = parsed.bytes(.control)

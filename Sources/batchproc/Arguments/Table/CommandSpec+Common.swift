@@ -33,8 +33,11 @@ extension CommandSpec.Group {
         .maxMemory, "max-memory", kind: .single(.size(minimum: 1)), value: "size",
         help: "Memory for buffers at most, such as 512M; reading waits when it is used up."),
       OptionSpec(
-        .maxLoad, "max-load", kind: .single(.decimal), value: "load",
-        help: "While the load average is above this, halve the operations at once, then start none."),
+        .maxLoad, "max-load", kind: .single(.load), value: "load",
+        help: """
+          While the load average is above this, halve the operations at once, then start none; 'pressure:20' compares the \
+          percentage of the last 10 s in which processes waited for a processor.
+          """),
       OptionSpec(
         .stallWarning, "stall-warning", kind: .single(.duration), value: "time", default: "10m",
         help: "Name the files in progress when nothing was read for so long; 0 is never."),

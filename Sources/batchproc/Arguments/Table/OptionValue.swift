@@ -9,6 +9,7 @@ enum OptionValue: Sendable, Hashable {
   /// In bytes.
   case size(Int64)
   case decimal(Double)
+  case load(LoadLimit)
   /// In seconds since 1970.
   case time(Int64)
   /// In seconds.

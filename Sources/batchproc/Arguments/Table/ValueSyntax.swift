@@ -13,8 +13,8 @@ enum ValueSyntax: Sendable, Hashable {
   case number(ClosedRange<Int>)
   /// A number of bytes with an optional unit.
   case size(minimum: Int64)
-  /// A decimal number above zero.
-  case decimal
+  /// A load average above zero, or `pressure:` and a percentage.
+  case load
   /// A moment, to the second.
   case time
   /// A number of seconds with an optional unit.
@@ -50,7 +50,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
-    case .whole, .number, .size, .decimal, .time, .duration, .span, .share, .file, .directory, .glob: []
+    case .whole, .number, .size, .load, .time, .duration, .span, .share, .file, .directory, .glob: []
     }
   }
 
@@ -61,7 +61,7 @@ enum ValueSyntax: Sendable, Hashable {
       .count(try ValueSyntax.number(value, in: 0...Int(Int32.max), else: "Please provide a whole number."))
     case .number(let range): .count(try ValueSyntax.number(value, in: range))
     case .size(let minimum): .size(try ValueSyntax.size(value, minimum: minimum))
-    case .decimal: .decimal(try ValueSyntax.decimal(value))
+    case .load: .load(try ValueSyntax.load(value))
     case .time: .time(try ValueSyntax.time(value))
     case .duration: .duration(try ValueSyntax.duration(value))
     case .span: .span(try ValueSyntax.span(value))
@@ -94,14 +94,20 @@ enum ValueSyntax: Sendable, Hashable {
     return number
   }
 
-  private static func decimal(_ value: PathBytes) throws(Mismatch) -> Double {
-    let expected = Mismatch(sentence: "Please provide a decimal number above 0, such as '3.5'.")
-    let parts = value.bytes.split(
-      separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+  private static func load(_ value: PathBytes) throws(Mismatch) -> LoadLimit {
+    let expected = Mismatch(
+      sentence: "Please provide a load average above 0, such as '3.5', or a percentage such as 'pressure:20'."
+    )
+    let prefix = Array("pressure:".utf8)
+    let isPressure = value.bytes.starts(with: prefix)
+    let digits = isPressure ? Array(value.bytes.dropFirst(prefix.count)) : value.bytes
+    let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) }) else { throw expected }
-    guard let number = Double(value.description), number.isFinite else { throw .tooLarge }
+    guard let number = Double(PathBytes(digits).description), number.isFinite else { throw .tooLarge }
     guard number > 0 else { throw expected }
-    return number
+    // The pressure is never above 100.
+    guard !isPressure || number < 100 else { throw expected }
+    return isPressure ? .pressure(number) : .average(number)
   }
 
   private static func choice(

@@ -1,0 +1,24 @@
+/// Above which load of the machine a run is held back.
+package enum LoadLimit: Sendable, Hashable {
+  /// The load average of the last minute: threads of the whole machine that wait for a processor or for a device.
+  case average(Double)
+  /// The part of the last 10 s in which some thread of the machine waited for a processor, in percent.
+  case pressure(Double)
+
+  /// The load above which nothing begins.
+  package var value: Double {
+    switch self {
+    case .average(let value), .pressure(let value): value
+    }
+  }
+
+  /// The load at this moment; nil when the kernel does not provide it.
+  ///
+  /// - Parameter proc: where proc(5) is mounted.
+  package func load(proc: PathBytes = "/proc") -> Double? {
+    switch self {
+    case .average: LoadAverage.lastMinute(proc: proc)
+    case .pressure: LoadAverage.processorPressure(proc: proc)
+    }
+  }
+}

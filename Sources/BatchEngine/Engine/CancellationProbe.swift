@@ -1,0 +1,21 @@
+/// What threads that help a lane with its item ask between their steps: they must not use the context of the chunk, which
+/// belongs to the lane.
+package struct CancellationProbe: Sendable {
+  private let gate: LaneGate
+  private let pool: LanePool?
+  private let cancellation: Cancellation
+
+  init(bench: Workbench, cancellation: Cancellation) {
+    gate = bench.gate
+    pool = bench.pool
+    self.cancellation = cancellation
+  }
+
+  /// Waits while the run is suspended; on the lane itself also while as many other operations run as may.
+  ///
+  /// - Throws: why the run is to stop, when it is.
+  package func check() throws(BatchError) {
+    if gate.isCrowded { pool?.pass(Lane.workbench) }
+    try cancellation.check()
+  }
+}

@@ -1,0 +1,47 @@
+/// What a run has done in the last 30 s, without the time for which it was paused.
+struct ProgressWindow: Sendable {
+  /// What was done in a number of seconds.
+  struct Work: Sendable, Equatable {
+    var files: Int
+    var bytes: Int64
+    var seconds: Double
+  }
+
+  private static let length = 30.0
+  /// Points that are nearer to each other are one.
+  private static let step = 0.2
+
+  /// The sums up to the moments at which they were noted, in seconds without pauses; the oldest is the start of the window.
+  private var points = [Work(files: 0, bytes: 0, seconds: 0)]
+  private var now = Work(files: 0, bytes: 0, seconds: 0)
+  private var last = 0.0
+  private var wasPaused = false
+
+  init() {}
+
+  /// Notes what was done.
+  ///
+  /// - Parameters:
+  ///   - files: that were finished since the last call.
+  ///   - bytes: since the start of the run.
+  ///   - time: seconds since the start of the run, by a monotonic clock.
+  ///   - isPaused: whether the run is paused from now on.
+  mutating func add(files: Int, bytes: Int64, at time: Double, isPaused: Bool) {
+    if !wasPaused { now.seconds += max(0, time - last) }
+    last = max(last, time)
+    wasPaused = isPaused
+    now.files += files
+    now.bytes = bytes
+    if let newest = points.last, now.seconds - newest.seconds >= Self.step { points.append(now) }
+    let start = now.seconds - Self.length
+    let kept = points.lastIndex { $0.seconds <= start } ?? 0
+    points.removeFirst(kept)
+  }
+
+  /// What was done within the window; nil before any time has passed.
+  var work: Work? {
+    guard let start = points.first, now.seconds > start.seconds else { return nil }
+    return Work(
+      files: now.files - start.files, bytes: now.bytes - start.bytes, seconds: now.seconds - start.seconds)
+  }
+}
