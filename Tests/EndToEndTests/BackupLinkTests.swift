@@ -52,6 +52,16 @@ import Testing
     #expect(run.text == "in/y\nk/x\nsame\nk/x\nsame\n0\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test("of sources within each other each name comes back once")
+  func nestedSources() throws {
+    let run = try t.shell(
+      Self.tools + """
+        $BP backup -q --to nested t t/e t/e/a; sleep 1.1; $BP backup -q --to nested t t/e t/e/a
+        $BP restore -q -C out nested; echo $?; groups t >live; groups out/$PWD/t | diff live - && echo same; $BP drill -q --all nested; echo $?
+        """)
+    #expect(run.text == "0\nsame\n0\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a part of the names is restored without the others, whichever has the content in the archive")
   func partOfNames() throws {
     let run = try t.shell(

@@ -54,6 +54,7 @@ package struct RestoreSource: BatchSource {
     var names: [String: MemberNames] = [:]
     var groups = LinkGroups()
     var links = [Link]()
+    var linked: Set<RelativePath> = []
     while let item = try reader.next() {
       try run.cancellation.check()
       guard case .entry(let entry, _) = item, let place = try? RelativePath(entry.path) else { continue }
@@ -70,7 +71,10 @@ package struct RestoreSource: BatchSource {
           continue
         }
         if let first = groups.first(of: entry) {
-          if first != entry.path { links.append(Link(place: place, first: try RelativePath(first))) }
+          // Of a source within another one the rows come twice.
+          if first != entry.path, linked.insert(place).inserted {
+            links.append(Link(place: place, first: try RelativePath(first)))
+          }
         } else {
           let member =
             try entry.firstName.map { (name) throws(BatchError) in try RelativePath(name) } ?? place
