@@ -14,7 +14,7 @@ import Testing
     // Small files, large ones of several blocks, one that does not get smaller, and further names.
     let made = try t.shell(
       """
-      mkdir src; cd src; for i in $(seq 90); do seq $((i * 40)) >f$i; done; seq 400000 >f200; seq 500000 >f35x
+      mkdir src; cd src; for i in $(seq 90); do seq $((i * 40)) >f$i; done; seq 400000 >z200; seq 500000 >z35x
       head -c 5000 /dev/urandom >random; echo x >tiny; for i in 5 50 70; do ln f$i g$i; done
       """)
     try #require(made.status == 0, "\(made.errorText)")
@@ -36,7 +36,7 @@ import Testing
       concurrency = ["1", "2", "7", "32"][Int.random(in: 0..<4, using: &numbers)]
       isSynced = turn % 2 == 0
       isJSON = turn % 4 > 1
-      entries = Int.random(in: 0..<80, using: &numbers)
+      entries = Int.random(in: 0..<60, using: &numbers)
       pause = UInt32.random(in: 0..<2_000, using: &numbers)
       number = [SIGINT, SIGTERM, SIGHUP][turn % 3]
     }
@@ -132,7 +132,7 @@ import Testing
       // A stream that does not end holds the run.
       let input =
         hasIndex
-        ? "-C o a.tar.zst" : "-C o - < <(head -c \(700_000 + turn * 5_000) stream; exec cat list)"
+        ? "-C o a.tar.zst" : "-C o - < <(head -c \(2_000_000 + turn * 20_000) stream; exec cat list)"
       let run = try interrupt("extract", at: moment, in: "o/src", input: input)
       if hasIndex, run.ending == .exit(0) { continue }
       expectStopped(run, moment, turn)
