@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Foundation
 import TestSupport
 import Testing
 
@@ -127,43 +126,6 @@ import Testing
     if command == "compress w" { #expect(run.text == "w/a.gz\nw/d/b.gz\n") }
     if command == "decompress z" { #expect(run.text == "z/a\nz/d/b\n") }
     if command.contains("-dir") { #expect(run.text == "o/w/a.gz\no/w/d/b.gz\n") }
-  }
-
-  @Test(
-    "a dry run counts and names what the run does",
-    arguments: [
-      "compress w", "compress --force w", "compress --remove-source w", "compress --output-dir o w w/a",
-      "compress --output-dir o --copy-others w", "compress --compress-all w", "compress --no-replace w",
-      "compress --format zst -j 7 w nosuch", "decompress w", "decompress --force w",
-      "decompress --output-dir o w",
-    ])
-  func dryRunCounts(command: String) throws {
-    try t.shell(
-      """
-      cd w; seq 3000 >b; seq 900000 >large; ln b linked; ln b d/linked; gzip -k b
-      seq 20 >newer; gzip -c newer >newer.gz; touch -d '+1 day' newer.gz
-      seq 9 >older.gz; seq 3000 >older; touch -d '-1 day' older.gz
-      head -c 3000 /dev/urandom >random; printf '\\x89PNG\\r\\n\\x1a\\n' | cat - b >picture; zstd -q b -o z.zst
-      cp z.zst d/y.zst; cp z.zst z2.zst; zstd -q large -o x.lz4.zst; mkfifo pipe; echo odd | gzip >a.Z; rm random
-      cd ..; cp -a w plan
-      """)
-    let arguments = command.replacingOccurrences(of: " w", with: " plan")
-    let plan = try t.shell("$BP \(arguments) --dry-run --json; echo $?")
-    let names = try t.shell("$BP \(arguments) --dry-run 2>text | sed s/plan/w/ | sort; cat text >&2")
-    #expect(try t.shell("diff -r w plan").text.isEmpty && !t.exists("o"))
-    let run = try t.shell("$BP \(command) --json; echo $?")
-    func counts(_ text: String) -> String? {
-      text.firstMatch(of: /"type":"summary".*?("seen".*?"skipped":\d+)/).map { String($0.1) }
-    }
-    #expect(counts(plan.text) != nil && counts(plan.text) == counts(run.text), "\(plan.text)\(run.text)")
-    #expect(plan.rows.last == run.rows.last)
-    let made = run.text.matches(
-      of: /"outcome":"(?:written|copied)","output":"([^"]*)"|"path":"([^"]*)","outcome":"linked"/)
-    #expect(!made.isEmpty && made.count == names.rows.count, "\(names.text)\(run.text)")
-    let outputs = Set(names.rows.map { String(decoding: $0, as: UTF8.self) })
-    for one in made { if let name = one.1 { #expect(outputs.contains(String(name)), "\(name)") } }
-    #expect(names.errorText.contains(command.hasPrefix("d") ? "would decompress" : "would compress"))
-    #expect(!names.errorText.contains(", 0 B"), "\(names.errorText)")
   }
 
   @Test("the name that is left decides the output's: .tgz and the like become .tar")
