@@ -26,6 +26,10 @@ struct ArchiveContradictionTests {
     "a member with another name": "[A], [B], END, [(A, 0), (named(B, b'innocent'), 1)]",
     "a member of another kind": "[A], [B], END, [(A, 0), (kind(B, b'5'), 1)]",
     "a member of another size": "[A], [B], END, [(A, 0), (sized(B, 1), 1)]",
+    "a member with other headers": "[A], [B], END, [(A, 0), (checked(B, 1), 1)]",
+    "a member with longer headers": "[A], [B], END, [(A, 0), (headed(B, 1024), 1)]",
+    "a folder with a size": "[A], [D, B], END, [(A, 0), (sized(D, 7), 1), (B, 1)]",
+    "a link with a size": "[A], [L, B], END, [(A, 0), (sized(L, 1 << 40), 1), (B, 1)]",
     "a member at another place": "[A, B], END, [(A, 0), (moved(B, -512), 0)]",
     "a member that is not there": "[A], [B], END, [(A, 0), (moved(C, 512), 0), (B, 1)]",
     "a header for all that follow": "[G + A], [B], END, [(A, 0), (B, 1)]",
@@ -52,7 +56,12 @@ struct ArchiveContradictionTests {
     def member(name, data):
         info = tarfile.TarInfo(name); info.size = len(data); info.mtime = 1000
         found = Member(info.tobuf(tarfile.USTAR_FORMAT) + data.ljust((len(data) + 511) // 512 * 512, b'\0'))
-        found.claim = [name.encode(), b'0', len(data), 0, hashlib.sha256(data).digest()]
+        found.claim = [name.encode(), b'0', len(data), 0, hashlib.sha256(data).digest(), 0, 512]
+        return found
+    def special(name, letter, target=''):
+        info = tarfile.TarInfo(name); info.type = letter; info.linkname = target; info.mtime = 1000
+        found = Member(info.tobuf(tarfile.USTAR_FORMAT))
+        found.claim = [name.encode(), letter, 0, 0, None, 0, 512]
         return found
     def changed(member, at, value):
         copy = Member(member); copy.claim = list(member.claim); copy.claim[at] = value
@@ -63,12 +72,15 @@ struct ArchiveContradictionTests {
         return copy
     def sized(member, size): return changed(member, 2, size)
     def moved(member, distance): return changed(member, 3, distance)
+    def checked(member, difference): return changed(member, 5, difference)
+    def headed(member, size): return changed(member, 6, size)
     class Skipped(bytes):
         pass
     def header(letter, data=b''):
         info = tarfile.TarInfo('h'); info.type = letter; info.size = len(data)
         return info.tobuf(tarfile.USTAR_FORMAT) + data.ljust((len(data) + 511) // 512 * 512, b'\0')
     A, B, C = member('a', b'first\n'), member('b', b'second\n' * 200), member('c', b'third\n')
+    D, L = special('d', b'5'), special('l', b'2', 'a')
     Z = bytes(512)
     END = [Z + Z]
     G, X, V = header(b'g', b'15 path=global\n'), header(b'x', b'16 path=renamed\n'), header(b'V')
@@ -89,12 +101,13 @@ struct ArchiveContradictionTests {
                 offset += 0 if part[:512] in (G[:512], V[:512]) else len(part) - len(claimed)
                 break
             offset += 0 if type(part) is Skipped else len(part)
-        rows.append([*claimed.claim[:3], frame, offset + claimed.claim[3], claimed.claim[4], zlib.crc32(claimed[:512])])
+        rows.append([*claimed.claim[:3], frame, offset + claimed.claim[3], claimed.claim[4],
+          zlib.crc32(claimed[:512]) ^ claimed.claim[5], claimed.claim[6]])
     def column(form, values): return b''.join(struct.pack('<' + form, value) for value in values)
     page = struct.pack('<I', len(rows)) + column('I', [len(r[0]) for r in rows]) + b''.join(r[1] for r in rows)
     page += column('B', [r[5] is not None for r in rows]) + column('Q', [r[2] for r in rows]) + column('q', [1000] * len(rows))
     page += column('I', [0] * len(rows)) + column('I', [r[3] for r in rows]) + column('Q', [r[4] for r in rows])
-    page += column('I', [512] * len(rows)) + b''.join(r[0] for r in rows)
+    page += column('I', [r[7] for r in rows]) + b''.join(r[0] for r in rows)
     pages = zstd(page) if rows else b''
     checks = column('I', [r[6] for r in rows]) + b''.join(r[5] or b'' for r in rows)
     # Both versions of the index are read.
@@ -174,6 +187,7 @@ struct ArchiveContradictionTests {
     for what in [
       "[A], [B, C], END, [(A, 0), (B, 1), (C, 1)]",
       "[A], [B[:512]], [B[512:]], [C], END, [(A, 0), (B, 1), (C, 3)]", "END, []",
+      "[D, A], [L], END, [(D, 0), (A, 0), (L, 1)]",
     ] {
       try forge(format, what)
       let run = try t.shell(

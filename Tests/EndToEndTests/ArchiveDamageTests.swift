@@ -146,11 +146,10 @@ import Testing
           for place in (entry(1)(data) + 46 + 3, data.index(b'member0001') + 3): data[place] = 0
       zip('nul.zip', nul)
       zip('lost.zip', put('<I', lambda d: d.index(b'PK\\3\\4', 10), 0))
-      zip('behind.zip', lambda d: d.extend(b'more'))
       def cut(data): del data[end(data):]
       zip('cut.zip', cut)
       """)
-    for name in ["size", "csize", "count", "one", "name", "nul", "lost", "behind", "cut"] {
+    for name in ["size", "csize", "count", "one", "name", "nul", "lost", "cut"] {
       let archive = PathBytes(name + ".zip")
       let verified = try t.batchproc("verify", archive)
       #expect(verified.status == 4, "\(name): \(verified.errorText)")
@@ -178,7 +177,10 @@ import Testing
       """)
     #expect(try t.shell("'\(Host.binary)' extract -C out - <x.zip").status == 0)
     #expect(try extracted() == "first second third ")
-    for name in ["cut", "less", "behind", "content"] {
+    let behind = try t.shell("rm -rf out && mkdir out && '\(Host.binary)' extract -q -C out - <behind")
+    #expect(behind.status == 0 && behind.errorText.contains("there are bytes behind the end of the zip"))
+    #expect(try extracted() == "first second third ")
+    for name in ["cut", "less", "content"] {
       let verified = try t.shell("'\(Host.binary)' verify - <\(name)")
       #expect(verified.status == 4, "\(name): \(verified.errorText)")
       let done = try t.shell("rm -rf out && mkdir out && '\(Host.binary)' extract -q -C out - <\(name)")

@@ -220,6 +220,14 @@ final class Session: Sendable {
     if !common.quiet, !common.json { diagnostics.report(error, as: severity) }
   }
 
+  /// Reports what is odd about an archive, also under `--quiet`: a part of it may be left out.
+  func warn(of archive: PathBytes, _ remarks: [String]) {
+    for remark in remarks {
+      reporter.met(
+        Problem(.unreadable, BatchError(.malformed, remark, path: archive)), severity: .warning)
+    }
+  }
+
   /// Notes for the progress that some items are done.
   func advanced(_ count: Int) {
     progress.withLock { $0 }?.add(count)

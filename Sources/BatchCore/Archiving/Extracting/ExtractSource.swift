@@ -25,8 +25,10 @@ package struct ExtractSource: BatchSource {
   ) throws(BatchError) {
     self.archive = archive
     planner = ExtractionPlanner(selection, globs: globs)
-    let open = try OpenArchive(archive, checks: options.keepsGoing, memory: options.memory)
-    pending.append(.note(.remarks(open.remarks)))
+    let open = try OpenArchive(
+      archive, checks: options.keepsGoing || selection.takesEverything, memory: options.memory)
+    let damagedStart = open.index?.damagedStart.map { [$0.message] } ?? []
+    pending.append(.note(.remarks(open.remarks + damagedStart)))
     if let indexed = open.index {
       way = .segments(
         try SegmentPlanner(indexed, planner: planner, limits: options.limits, claims: true))

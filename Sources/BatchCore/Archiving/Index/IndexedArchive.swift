@@ -7,6 +7,8 @@ struct IndexedArchive: Sendable {
   /// Nil where nothing is compressed.
   let format: CompressionFormat?
   let index: MemberIndex
+  /// Says that the file does not begin as the archive did; nil where it does. The index says what was there.
+  var damagedStart: BatchError?
 
   /// What the search for an index came to.
   enum Finding {
@@ -36,7 +38,36 @@ struct IndexedArchive: Sendable {
   private static func search(_ file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
     let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
-    let format = CompressionFormat.detect(start)
+    if let format = CompressionFormat.detect(start) {
+      return try search(file, size: size, as: format, checks: checks, memory: memory)
+    }
+    let finding = try search(file, size: size, as: nil, checks: checks, memory: memory)
+    switch finding {
+    case .unusable: return finding
+    case .found(var archive, let remarks):
+      if archive.index.count > 0, start.allSatisfy({ $0 == 0 }) { archive.damagedStart = lostStart(of: file) }
+      return .found(archive, remarks: remarks)
+    case .none: break
+    }
+    // The first block may be lost. An index that is right and describes the file from its first byte on is proof enough.
+    for format in [.zst, .gz, .xz, .lz4, .bz2] as [CompressionFormat] {
+      let other = try search(file, size: size, as: format, checks: checks, memory: memory)
+      guard case .found(var archive, let remarks) = other else { continue }
+      archive.damagedStart = lostStart(of: file)
+      return .found(archive, remarks: remarks)
+    }
+    return .none
+  }
+
+  private static func lostStart(of file: ArchiveFile) -> BatchError {
+    BatchError(
+      .malformed, "damaged: its first bytes are lost; its members are known from its index", path: file.path)
+  }
+
+  /// - Parameter format: how the archive is compressed; nil for a plain tar.
+  private static func search(
+    _ file: ArchiveFile, size: UInt64, as format: CompressionFormat?, checks: Bool, memory: Int
+  ) throws(BatchError) -> Finding {
     let room = UInt64(max(0, memory))
     let locator: (any IndexLocator)? =
       switch format {
@@ -76,9 +107,11 @@ struct IndexedArchive: Sendable {
   ///
   /// - Throws: `exhausted` when memory is missing.
   static func decode(
-    _ compressed: [UInt8], of format: CompressionFormat, limit: UInt64
+    _ compressed: [UInt8], of format: CompressionFormat, limit: UInt64, _ decoding: DecoderOptions
   ) throws(BatchError) -> [UInt8]? {
-    let decoder = try format.makeDecoder(DecoderOptions(maximumOutput: limit))
+    var decoding = decoding
+    decoding.maximumOutput = limit
+    let decoder = try format.makeDecoder(decoding)
     var bytes = [UInt8]()
     do throws(BatchError) {
       let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in

@@ -33,8 +33,7 @@ struct MemberIndex: Sendable {
 
     /// Whether the archive itself says the same.
     func agrees(with entry: ArchiveEntry) -> Bool {
-      path == entry.path && kind == entry.kind && modified == entry.modified
-        && (size == entry.size || kind != .file)
+      path == entry.path && kind == entry.kind && modified == entry.modified && size == entry.size
     }
   }
 

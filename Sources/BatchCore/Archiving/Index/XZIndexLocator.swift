@@ -28,7 +28,7 @@ struct XZIndexLocator: IndexLocator {
     guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
     guard
       let content = try IndexedArchive.decode(
-        try file.bytes(at: stream.start, count: Int(length)), of: .xz, limit: stream.plainSize),
+        try file.bytes(at: stream.start, count: Int(length)), of: .xz, limit: stream.plainSize, file.decoding),
       let block = TailBlock(Array(content.suffix(TailBlock.size))),
       block.tailLength == UInt64(content.count)
     else { return .damaged(from: stream.start) }
@@ -61,7 +61,7 @@ struct XZIndexLocator: IndexLocator {
   /// Whether a stream is more than a part of an archive: it begins as an index does.
   private func holdsIndex(_ stream: Stream) throws(BatchError) -> Bool {
     let bytes = try file.bytes(at: stream.start, count: Int(min(Self.startSize, size - stream.start)))
-    let decoder = try CompressionFormat.xz.makeDecoder()
+    let decoder = try CompressionFormat.xz.makeDecoder(file.decoding)
     var start = [UInt8]()
     bytes.withUnsafeBytes { raw in
       // Of a damaged stream as much as there is.

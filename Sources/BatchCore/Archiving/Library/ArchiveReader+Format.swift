@@ -3,10 +3,13 @@ import CArchive
 
 extension ArchiveReader {
   /// Opens an archive from its beginning, whatever it is compressed with.
-  convenience init(_ content: FileContent, name: PathBytes, limits: ArchiveLimits) throws(BatchError) {
-    let start = content.start
-    let isUnicode =
-      content.format == nil && (start.starts(with: Array("PK".utf8)) || start.starts(with: Array("7z".utf8)))
+  ///
+  /// - Parameter requiresMembers: whether an index says that there are members.
+  /// - Throws: `malformed` when it is in no known format, `unsupported` for one that is known by its name alone.
+  convenience init(
+    _ content: FileContent, name: PathBytes, requiresMembers: Bool = false, limits: ArchiveLimits
+  ) throws(BatchError) {
+    let isUnicode = try Self.isUnicode(content)
     let format = try Self.format(of: content)
     let isReadOnDemand = format?.kind == .archive && !content.readsAllFormats
     let remedy: Remedy? = isReadOnDemand ? .readAllFormats : nil
@@ -16,10 +19,41 @@ extension ArchiveReader {
     }
     do throws(BatchError) {
       try self.init(
-        content, name: name, isUnicode: isUnicode, readsAllFormats: content.readsAllFormats, limits: limits)
+        content, name: name, isUnicode: isUnicode, requiresMembers: requiresMembers,
+        claim: (NameClaim(of: name), content.format), readsAllFormats: content.readsAllFormats, limits: limits
+      )
     } catch {
       guard error.message == Self.unknownFormat, let format else { throw error }
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
+    }
+    if let file = content.file { try readSevenZipHeader(of: file) }
+  }
+
+  /// What a zip, or a program that unpacks itself, may begin with.
+  private static let zipStarts = ["PK\u{3}\u{4}", "PK\u{5}\u{6}", "MZ", "\u{7F}ELF", "#!"].map {
+    Array($0.utf8)
+  }
+  private static let ustarMark = (place: 257, bytes: Array("ustar".utf8))
+
+  /// Whether names are text, as in zip and 7z; in a file the zip may stand behind a program or padding.
+  ///
+  /// A zip in a file ends behind its last record from then on: libarchive looks for that near the end alone.
+  private static func isUnicode(_ content: FileContent) throws(BatchError) -> Bool {
+    guard content.format == nil else { return false }
+    let start = content.start
+    let isNamed = ["PK", "7z"].contains { start.starts(with: Array($0.utf8)) }
+    // The last member of a tar may be a zip.
+    guard let file = content.file, !start.dropFirst(ustarMark.place).starts(with: ustarMark.bytes) else {
+      return isNamed
+    }
+    do throws(BatchError) {
+      let end = try ZipEnd(file).upperBound
+      if zipStarts.contains(where: { start.starts(with: $0) }) { content.cut(at: end) }
+      return true
+    } catch {
+      // What is no zip is recognised by libarchive, and what is wrong with one is reported with its members.
+      guard error.code == .malformed || error.code == .unsupported else { throw error }
+      return isNamed
     }
   }
 

@@ -23,44 +23,62 @@ final class ArchiveReader {
   static let unknownFormat = "in no known archive format"
   private static let noProgress = "damaged: reading makes no progress"
 
-  static let moreRemark = "there is more behind the end of the archive, which is not read"
-  static let loneBlockRemark = "of the two blocks that end the archive one is missing"
-
   /// Remarks that do not keep a member from being read, each once.
-  private(set) var remarks: [String] = []
+  var remarks: [String] = []
+  /// Whether a member, or damage in the place of one, was read.
+  private(set) var hasMembers = false
+  /// What the name of the archive claims, with the compression that was recognised.
+  let claim: (name: NameClaim?, compression: CompressionFormat?)
+  /// Whether something outside of the members says that there are some.
+  let requiresMembers: Bool
   /// Bytes of content that were handed out.
   private(set) var plainCount: UInt64 = 0
 
-  private let name: PathBytes
+  let name: PathBytes
   private let archive: OpaquePointer
-  private let feed: ArchiveFeed
+  let feed: ArchiveFeed
   private let locale: ArchiveLocale
   private let requiresEnd: Bool
   private let limits: ArchiveLimits
   /// Where the content of the last member that was passed ends, its padding included.
   private(set) var boundary: UInt64 = 0
   private var isInside = false
+  /// Why libarchive is not asked any more: what it does behind such an error differs by format, and may be a crash.
+  private var ending: BatchError?
   /// Where the last piece of content that was handed out ends in its file.
   private var contentEnd: UInt64 = 0
   private var records = PaxRecords()
   private var isEncrypted = false
+  /// Whether ``headerCheck`` is wanted.
+  private let checksHeaders: Bool
+  /// Of the headers of the last member of a tar, where it is wanted.
+  private(set) var headerCheck: HeaderCheck?
   /// What was found behind damage that is reported before it; nil for the end of the archive.
   private var found: [Member?] = []
   /// The directory of a zip archive in a file, once its first member is known; nil when there is none that is valid.
   private var zip: ZipMembers?
   private var areHeadersKnown = false
+  /// What the headers of a 7z in a file say, and what is wrong with them.
+  private var sevenZip: (header: SevenZipHeader?, damage: BatchError?)
   private var streamedZip = StreamedZip()
 
   /// - Parameters:
   ///   - name: of the archive, for messages.
   ///   - isUnicode: whether names are in UTF-16 or marked as UTF-8, as in 7z and zip.
   ///   - requiresEnd: whether a tar has to have the blocks that end it; a part of one has none.
+  ///   - requiresMembers: whether the archive has an index, so that one without members is damaged.
+  ///   - claim: what its name says, with the compression that was recognised.
   ///   - readsAllFormats: whether formats count that are read on demand only.
+  ///   - checksHeaders: whether ``headerCheck`` is wanted.
   /// - Throws: `malformed` when it is in no known format.
   init(
     _ content: any ArchiveContent, name: PathBytes, isUnicode: Bool = false, requiresEnd: Bool = true,
-    readsAllFormats: Bool = false, limits: ArchiveLimits = ArchiveLimits()
+    requiresMembers: Bool = false, claim: (name: NameClaim?, compression: CompressionFormat?) = (nil, nil),
+    readsAllFormats: Bool = false, checksHeaders: Bool = false, limits: ArchiveLimits = ArchiveLimits()
   ) throws(BatchError) {
+    self.checksHeaders = checksHeaders
+    self.claim = claim
+    self.requiresMembers = requiresMembers
     self.name = name
     self.requiresEnd = requiresEnd
     self.limits = limits
@@ -93,6 +111,18 @@ final class ArchiveReader {
     archive_read_free(archive)
   }
 
+  /// Reads the headers of a 7z in a file before libarchive does.
+  ///
+  /// - Throws: `malformed` for those that it must not read.
+  func readSevenZipHeader(of file: ArchiveFile) throws(BatchError) {
+    do throws(BatchError) {
+      sevenZip.header = try SevenZipHeader(file)
+    } catch {
+      guard error.code == .malformed, error != SevenZipHeader.excessive else { throw error.at(name) }
+      sevenZip.damage = error
+    }
+  }
+
   /// The format as libarchive calls it, known from the first member on.
   var formatName: String {
     guard let text = archive_format_name(archive) else { return "unknown" }
@@ -103,13 +133,14 @@ final class ArchiveReader {
   var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
 
   /// Whether members stand in a tar.
-  private var isTar: Bool { base == ARCHIVE_FORMAT_TAR }
+  var isTar: Bool { base == ARCHIVE_FORMAT_TAR }
 
   /// The next member; nil behind the last one, when the archive ends as its format demands.
   ///
   /// - Throws: `malformed` where it cannot be read further.
   func next() throws(BatchError) -> Member? {
     if !found.isEmpty { return found.removeFirst() }
+    if let ending { throw ending }
     // So the place is known behind which only the end may come.
     if isInside { try skipContent() }
     contentEnd = 0
@@ -141,7 +172,8 @@ final class ArchiveReader {
       found = [nil]
       return .unusable(loss)
     }
-    guard result >= ARCHIVE_FAILED, let entry else { throw failure() }
+    guard result >= ARCHIVE_FAILED, let entry else { throw failure(after: result) }
+    hasMembers = true
     // A format that gives a header up stands behind it, and has no content to skip.
     isInside = result != ARCHIVE_FAILED
     // Some formats note what is wrong with a member and return ARCHIVE_OK.
@@ -183,6 +215,7 @@ final class ArchiveReader {
   /// - Throws: `malformed` when the content is not to be had, and `exhausted` at a limit.
   func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
     guard !isEncrypted else { throw Self.encrypted }
+    if let ending { throw ending }
     for _ in 0..<Self.mostIdleSteps {
       var start: UnsafeRawPointer?
       var count = 0
@@ -190,7 +223,7 @@ final class ArchiveReader {
       let result = archive_read_data_block(archive, &start, &count, &offset)
       switch result {
       case ARCHIVE_EOF:
-        guard archive_error_string(archive) == nil else { throw failure() }
+        guard archive_error_string(archive) == nil else { throw failure(after: result, ofContent: true) }
         return nil
       case ARCHIVE_OK:
         guard let place = UInt64(exactly: offset), place >= contentEnd else {
@@ -204,35 +237,16 @@ final class ArchiveReader {
         try limits.check(plain: plainCount, compressed: feed.content.bytesRead)
         return (UnsafeRawBufferPointer(start: start, count: count), place)
       // A warning about content is damage: so libarchive calls a checksum that is wrong.
-      default: throw failure()
+      default: throw failure(after: result, ofContent: true)
       }
     }
     throw BatchError(.malformed, Self.noProgress)
   }
 
-  /// Reads what follows the archive, so that the checksums of the compression are compared to the last one, and
-  /// nothing is passed over without a word.
-  func drain() throws(BatchError) {
-    if let failure = feed.failure { throw failure }
-    let isFile = feed.content.length != nil
-    // Of zip and 7z the directory says where the end is.
-    let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
-    guard !isFile || endsWithZeros else { return }
-    var trailing = TrailingBytes()
-    if endsWithZeros { feed.rest(from: position).withUnsafeBytes { trailing.add($0) } }
-    // What is not compressed has no checksums, and may go on for long.
-    while !isFile || !trailing.isSurelyMore {
-      let piece = try feed.content.next()
-      if piece.isEmpty { break }
-      if endsWithZeros { trailing.add(piece) }
-    }
-    if trailing.isMore || feed.content.hasGarbage { remarks.append(Self.moreRemark) }
-  }
-
   // MARK: Steps
 
   /// Behind the last byte that libarchive took, in the content without compression.
-  private var position: UInt64 { UInt64(clamping: archive_filter_bytes(archive, 0)) }
+  var position: UInt64 { UInt64(clamping: archive_filter_bytes(archive, 0)) }
 
   /// The format without its dialect, a number of libarchive.
   var base: Int32 { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK }
@@ -240,7 +254,7 @@ final class ArchiveReader {
   private func skipContent() throws(BatchError) {
     let result = archive_read_data_skip(archive)
     isInside = false
-    guard result == ARCHIVE_OK else { throw failure() }
+    guard result == ARCHIVE_OK else { throw failure(after: result, ofContent: true) }
     boundary = position
   }
 
@@ -271,9 +285,8 @@ final class ArchiveReader {
       switch base {
       case ARCHIVE_FORMAT_ZIP: zip = try ZipMembers(file)
       case ARCHIVE_FORMAT_7ZIP:
-        if let header = try SevenZipHeader(file), header.trailingByteCount > 0 {
-          remarks.append(Self.moreRemark)
-        }
+        if let damage = sevenZip.damage { throw damage }
+        if let header = sevenZip.header, header.trailingByteCount > 0 { remarks.append(Self.moreRemark) }
       default: break
       }
       return nil
@@ -292,9 +305,11 @@ final class ArchiveReader {
     guard base == ARCHIVE_FORMAT_ZIP else { return nil }
     guard feed.content.file == nil else {
       try zip?.checkEnd()
+      if zip?.hasMore == true { remarks.append(Self.behindZipRemark) }
       return nil
     }
-    let links = try streamedZip.checkEnd(of: feed, from: position, name: name)
+    let (links, hasMore) = try streamedZip.checkEnd(of: feed, from: position, name: name)
+    if hasMore { remarks.append(Self.behindZipRemark) }
     guard links > 0 else { return nil }
     return BatchError(
       .unsupported,
@@ -343,7 +358,9 @@ final class ArchiveReader {
 
   /// What the headers of a tar hold that libarchive does not look at, or does not pass on as it is.
   private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
+    headerCheck = nil
     _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
+      if checksHeaders { headerCheck = HeaderCheck(of: bytes) }
       let headers = TarHeaderScan(bytes)
       guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
       try headers.check()
@@ -357,6 +374,18 @@ final class ArchiveReader {
   /// What libarchive says of the last call; nil when it says nothing.
   private var message: LibraryMessage? {
     archive_error_string(archive).map { LibraryMessage(String(cString: $0)) }
+  }
+
+  /// The error of a call, and the end of the reading where none may follow.
+  private func failure(after result: Int32, ofContent isContent: Bool = false) -> BatchError {
+    let error = failure()
+    let goesOn = [ARCHIVE_FORMAT_TAR, ARCHIVE_FORMAT_CPIO, ARCHIVE_FORMAT_ZIP, ARCHIVE_FORMAT_7ZIP].contains(
+      base)
+    if result <= ARCHIVE_FATAL || (isContent && !goesOn) {
+      ending = BatchError(
+        error.code, error.message + "; it is not read further", path: name, remedy: error.remedy)
+    }
+    return error
   }
 
   private func failure() -> BatchError {

@@ -25,6 +25,8 @@ package struct MemberListSource: BatchSource {
   /// Nil where nobody asks which members are superseded.
   private var marks: SupersededMembers?
   private var isAtEnd = false
+  /// Damage that is known before the first member.
+  private var damage: BatchError?
   private var number = 0
   /// Members of the index from this one on, where the archive is read beside it.
   private var flagged = IndexSlice(numbers: 0..<0, pages: [], checks: nil)
@@ -60,6 +62,7 @@ package struct MemberListSource: BatchSource {
     cursor = index.map { IndexCursor($0) }
     let isListed = index != nil && !details
     if isListed || open.index == nil { end.note(remarks: open.remarks) }
+    if isListed { damage = open.index?.damagedStart }
     reader = isListed ? nil : try open.reader(limits: limits)
     self.digests = digests && !isListed ? try DigestStream(.sha256) : nil
   }
@@ -92,6 +95,11 @@ package struct MemberListSource: BatchSource {
 
   private mutating func nextItem() throws(BatchError) -> Item? {
     guard !isAtEnd else { return nil }
+    if let damage {
+      self.damage = nil
+      end.cutShort()
+      return .problem(damage)
+    }
     guard let reader else { return try nextSlice().map { .members($0) } }
     do throws(BatchError) {
       try archive.cancellation.check()

@@ -8,6 +8,12 @@ package final class MemberPrinting {
     package var failed = 0
     /// Whether reading ended before the archive did.
     package var isCutShort = false
+    /// Whether a part of the archive is damaged.
+    package var isDamaged = false
+    /// What is odd about the archive, and did not keep a member from being read.
+    package var remarks: [String] = []
+    /// Whether the file was recognised as an archive.
+    fileprivate var hasBegun = false
   }
 
   private static let pieceSize = 256 << 10
@@ -49,12 +55,14 @@ package final class MemberPrinting {
       try archive.cancellation.check()
       if error.code == .closedOutput || error.code == .unwritable { throw error }
       result.isCutShort = true
+      result.isDamaged = result.hasBegun && error.code == .malformed
       problem(error)
     }
     return result
   }
 
   private func printSegments(of indexed: IndexedArchive, _ result: inout Result) throws(BatchError) {
+    result.hasBegun = true
     var plans = try SegmentPlanner(indexed, planner: planner, limits: limits, claims: false)
     var segment = SegmentReader(
       archive: indexed, loader: try FrameLoader(indexed.file, indexed.format))
@@ -76,6 +84,7 @@ package final class MemberPrinting {
     of open: OpenArchive, _ result: inout Result, _ problem: (BatchError) -> Void
   ) throws(BatchError) {
     let reader = try open.reader(limits: limits)
+    result.hasBegun = true
     while let member = try reader.next() {
       switch member {
       case .unusable(let error):
@@ -97,6 +106,7 @@ package final class MemberPrinting {
       }
     }
     try reader.drain()
+    result.remarks += reader.remarks
   }
 
   private func write(_ entry: ArchiveEntry, _ reader: ArchiveReader) throws(BatchError) {

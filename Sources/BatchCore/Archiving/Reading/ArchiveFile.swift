@@ -8,6 +8,8 @@ package final class ArchiveFile: Sendable {
   package let size: UInt64?
   /// Whether it may be in one of the formats that are read on demand only.
   let readsAllFormats: Bool
+  /// How much memory its decoders may take.
+  let decoding: DecoderOptions
   let cancellation: Cancellation
   private let calls: any FileSystemCalls
   private let raw: Int32
@@ -24,6 +26,7 @@ package final class ArchiveFile: Sendable {
   ) throws(BatchError) {
     self.path = path
     self.readsAllFormats = readsAllFormats
+    decoding = DecoderOptions(memory: run.options.memory)
     cancellation = run.cancellation
     calls = run.calls
     if path == "-", folder == nil {
@@ -55,6 +58,7 @@ package final class ArchiveFile: Sendable {
   ) throws(BatchError) {
     path = output.path
     readsAllFormats = false
+    decoding = DecoderOptions()
     cancellation = run.cancellation
     calls = run.calls
     let file = Descriptor(owning: try output.openForReading(syncing: isSynced))

@@ -11,10 +11,10 @@ final class FileContent: ArchiveContent {
   private(set) var damage: CompressionDamage?
   private(set) var bytesRead: UInt64 = 0
   private(set) var hasGarbage = false
-  let length: UInt64?
+  private(set) var length: UInt64?
 
   private let source: ArchiveFile
-  private let end: UInt64
+  private var end: UInt64
   private let stream: StreamReader?
   private let buffer: ScratchBuffer
   private var rest: UnsafeRawBufferPointer
@@ -43,7 +43,7 @@ final class FileContent: ArchiveContent {
     guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
     if let format = CompressionFormat.detect(start, named: file.path) {
       self.format = format
-      decoder = try format.makeDecoder()
+      decoder = try format.makeDecoder(file.decoding)
       length = nil
     } else {
       length = file.size.map { min($0, end ?? $0) }
@@ -51,6 +51,15 @@ final class FileContent: ArchiveContent {
     rest = start
     position = UInt64(filled)
     bytesRead = UInt64(filled)
+  }
+
+  /// Ends the content at a place where it ended behind it, before ``next()`` is called.
+  func cut(at place: UInt64) {
+    guard let length, place < length, position == UInt64(rest.count) else { return }
+    self.length = place
+    end = place
+    rest = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(clamping: place)))
+    position = UInt64(rest.count)
   }
 
   var readsAllFormats: Bool { source.readsAllFormats }
@@ -96,7 +105,13 @@ final class FileContent: ArchiveContent {
   }
 
   private func noting(_ body: () throws(DecodingError) -> Void) throws(BatchError) {
-    guard let damage = try FileDecoder.damage(body) else { return }
+    let found: CompressionDamage?
+    do throws(BatchError) {
+      found = try FileDecoder.damage(body)
+    } catch {
+      throw error.path == nil ? error.at(source.path) : error
+    }
+    guard let damage = found else { return }
     // What gunzip and bunzip2 pass over with a word does not spoil what came before it.
     if damage.kind == .garbageAfterEnd, format?.mayHaveGarbage == true {
       isAtEnd = true

@@ -16,7 +16,7 @@ final class FrameLoader {
 
   init(_ file: ArchiveFile, _ format: CompressionFormat?) throws(BatchError) {
     self.file = file
-    decoder = try format?.makeDecoder()
+    decoder = try format?.makeDecoder(file.decoding)
     input = try ScratchBuffer(capacity: 1 << 20)
     output = try ScratchBuffer(capacity: 4 << 20)
   }

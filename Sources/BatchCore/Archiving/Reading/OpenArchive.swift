@@ -35,6 +35,12 @@ struct OpenArchive {
   ///
   /// - Throws: `malformed` when the file is no archive.
   func reader(limits: ArchiveLimits) throws(BatchError) -> ArchiveReader {
-    try ArchiveReader(try content(), name: file.path, limits: limits)
+    try reader(of: try content(), limits: limits)
+  }
+
+  /// The same, of content that ``content()`` returned.
+  func reader(of content: FileContent, limits: ArchiveLimits) throws(BatchError) -> ArchiveReader {
+    let hasMembers = unusedIndex != nil || index.map { $0.index.count > 0 } ?? false
+    return try ArchiveReader(content, name: file.path, requiresMembers: hasMembers, limits: limits)
   }
 }

@@ -45,7 +45,9 @@ struct SegmentReader {
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
     let content = SegmentContent(loader, archive.index, frames: group.frames)
-    let reader = try ArchiveReader(content, name: archive.file.path, requiresEnd: false, limits: limits)
+    let reader = try ArchiveReader(
+      content, name: archive.file.path, requiresEnd: false,
+      checksHeaders: archive.index.checks != nil, limits: limits)
     for number in group.members {
       try archive.file.cancellation.check()
       let member = members[number]
@@ -55,6 +57,9 @@ struct SegmentReader {
       else { throw contradicted("the archive is not what its index says") }
       guard content.hasOwnHeader(at: start) else {
         throw contradicted("headers that belong to no single member")
+      }
+      if let header = member.header, header != reader.headerCheck {
+        throw contradicted("the headers of a member are not those that its index describes")
       }
       try visit(number, member, entry, reader)
     }

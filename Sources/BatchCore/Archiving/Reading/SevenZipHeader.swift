@@ -11,11 +11,14 @@ struct SevenZipHeader {
   /// A header of more than this is not decoded a second time.
   private static let largest: UInt64 = 64 << 20
 
+  /// For a header that would make libarchive allocate without end.
+  static let excessive = BatchError(.malformed, "damaged: its header claims more than it has bytes for")
+
   /// What follows the archive in the file.
   let trailingByteCount: UInt64
 
   /// - Returns: nil for a file that begins with something else, as archives that unpack themselves do.
-  /// - Throws: `malformed` when a check is wrong or the archive is cut off.
+  /// - Throws: `malformed` when a check is wrong or the archive is cut off; ``excessive``.
   init?(_ file: ArchiveFile) throws(BatchError) {
     guard let size = file.size, size >= UInt64(Self.startSize) else { return nil }
     let start = try file.bytes(at: 0, count: Self.startSize)[...]
@@ -32,6 +35,8 @@ struct SevenZipHeader {
     trailingByteCount = room - length - offset
     guard length > 0, length <= Self.largest else { return }
     let header = try file.bytes(at: UInt64(Self.startSize) + offset, count: Int(length))[...]
+    // Before its check, which libarchive does not compare either.
+    guard SevenZipCounts.areHeld(by: header) else { throw Self.excessive }
     guard Self.check(of: header) == start.little(at: 28) else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
     }
@@ -47,7 +52,9 @@ struct SevenZipHeader {
     else { return }
     let packed = try file.bytes(
       at: UInt64(startSize) + stream.offset, count: Int(stream.packedSize))
-    guard let plain = stream.decode(packed), check(of: plain[...]) == stream.check else {
+    let plain = stream.decode(packed)
+    guard SevenZipCounts.areHeld(by: plain?[...] ?? []) else { throw excessive }
+    guard let plain, check(of: plain[...]) == stream.check else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
     }
   }
@@ -69,8 +76,8 @@ private struct LZMAHeader {
   init?(_ header: ArraySlice<UInt8>) {
     var rest = header
     // Compressed header; one packed stream; one folder with one coder.
-    guard Self.take(&rest, [0x17, 0x06]), let offset = Self.number(&rest), Self.take(&rest, [1, 0x09]),
-      let packedSize = Self.number(&rest)
+    guard Self.take(&rest, [0x17, 0x06]), let offset = rest.popSevenZipNumber(), Self.take(&rest, [1, 0x09]),
+      let packedSize = rest.popSevenZipNumber()
     else { return nil }
     // The packed stream may have a check as well.
     if Self.take(&rest, [0x0A, 1]) {
@@ -80,7 +87,7 @@ private struct LZMAHeader {
     guard Self.take(&rest, [0x00, 0x07, 0x0B, 1, 0, 1, 0x23, 3, 1, 1, 5]), rest.count >= 5 else { return nil }
     properties = rest.prefix(5)
     rest = rest.dropFirst(5)
-    guard Self.take(&rest, [0x0C]), let size = Self.number(&rest), Self.take(&rest, [0x0A, 1]),
+    guard Self.take(&rest, [0x0C]), let size = rest.popSevenZipNumber(), Self.take(&rest, [0x0A, 1]),
       rest.count >= 4
     else { return nil }
     self.offset = offset
@@ -121,18 +128,5 @@ private struct LZMAHeader {
     guard rest.starts(with: bytes) else { return false }
     rest = rest.dropFirst(bytes.count)
     return true
-  }
-
-  /// A number of 1 to 9 bytes, whose first byte tells how many follow.
-  private static func number(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
-    guard let first = rest.popFirst() else { return nil }
-    var value: UInt64 = 0
-    for index in 0..<8 {
-      let mask = UInt8(0x80) >> UInt8(index)
-      if first & mask == 0 { return value | UInt64(first & (mask - 1)) << UInt64(8 * index) }
-      guard let byte = rest.popFirst() else { return nil }
-      value |= UInt64(byte) << UInt64(8 * index)
-    }
-    return value
   }
 }

@@ -24,9 +24,11 @@ struct StreamedZip {
 
   /// Reads the directory to the end of the stream.
   ///
-  /// - Returns: how many members are symbolic links, which only the directory says.
+  /// - Returns: how many members are symbolic links, which only the directory says, and whether something follows it.
   /// - Throws: `malformed` when it is missing, or names other members than those that were read.
-  func checkEnd(of feed: ArchiveFeed, from position: UInt64, name: PathBytes) throws(BatchError) -> Int {
+  func checkEnd(
+    of feed: ArchiveFeed, from position: UInt64, name: PathBytes
+  ) throws(BatchError) -> (links: Int, hasMore: Bool) {
     var rest = RestOfStream(feed, from: position)
     var entries = 0
     var entrySum: UInt64 = 0
@@ -46,8 +48,7 @@ struct StreamedZip {
           ? "damaged: its directory describes other members than the \(count) that were read"
           : "damaged: its directory names \(entries) members, and \(count) were read", path: name)
     }
-    try rest.checkZipEnd(entries, name)
-    return links
+    return (links, try rest.passZipEnd(entries, name))
   }
 
   private static func number(of headers: UnsafeRawBufferPointer) throws(BatchError) -> UInt64 {
@@ -92,8 +93,9 @@ private struct RestOfStream {
     return bytes[start..<(start + count)]
   }
 
-  /// - Throws: `malformed` unless nothing but the records that end a zip follows.
-  mutating func checkZipEnd(_ entries: Int, _ name: PathBytes) throws(BatchError) {
+  /// - Returns: whether something follows the records that end a zip.
+  /// - Throws: `malformed` where these are not next.
+  mutating func passZipEnd(_ entries: Int, _ name: PathBytes) throws(BatchError) -> Bool {
     if try begins(with: ZipEnd.largeSignature) { _ = try take(ZipEnd.largeSize, name) }
     if try begins(with: ZipEnd.locatorSignature) { _ = try take(ZipEnd.locatorSize, name) }
     let end = try take(ZipEnd.fixedSize, name)
@@ -102,9 +104,7 @@ private struct RestOfStream {
       throw BatchError(.malformed, "damaged: the record that ends the zip is not valid", path: name)
     }
     _ = try take(Int(end.little(at: 20) as UInt16), name)
-    guard try !fill(1) else {
-      throw BatchError(.malformed, "damaged: there are bytes behind the end of the archive", path: name)
-    }
+    return try fill(1)
   }
 
   /// - Returns: false when the stream ends before.

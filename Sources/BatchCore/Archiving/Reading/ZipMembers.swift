@@ -98,15 +98,15 @@ final class ZipMembers {
     }
   }
 
+  /// Whether bytes stand behind the end of the zip.
+  var hasMore: Bool { end.upperBound < file.size ?? 0 }
+
   /// - Throws: `malformed` when the directory names members that were not found.
   func checkEnd() throws(BatchError) {
     guard number == count else {
       throw BatchError(
         .malformed, "damaged: its directory names \(count) members, and \(number) of them can be read",
         path: file.path)
-    }
-    guard end.isLast else {
-      throw BatchError(.malformed, "damaged: there are bytes behind the end of the archive", path: file.path)
     }
   }
 

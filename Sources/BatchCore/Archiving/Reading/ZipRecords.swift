@@ -150,8 +150,8 @@ struct ZipEnd {
   let directory: Range<UInt64>
   /// What stands before the archive, in bytes: a program that unpacks it, for example.
   let shift: UInt64
-  /// Whether the file ends with it and its comment.
-  let isLast: Bool
+  /// Behind it and its comment, in bytes from the beginning of the file.
+  let upperBound: UInt64
 
   /// - Throws: `malformed` when there is none, or when it is not that of a whole archive.
   init(_ file: ArchiveFile) throws(BatchError) {
@@ -169,8 +169,9 @@ struct ZipEnd {
     guard let place = find({ $0 + $1 == tail.count }) ?? find({ _, _ in true }) else {
       throw BatchError(.malformed, "damaged: the directory that ends a zip is missing", path: file.path)
     }
+    let commentSize = Int(tail.little(at: place + 20) as UInt16)
     // libarchive looks for the record in the last 16 KiB.
-    guard tail.count - place <= Self.farthest else {
+    guard min(tail.count - place, Self.fixedSize + commentSize) <= Self.farthest else {
       throw BatchError(.unsupported, "unsupported: its comment is too long", path: file.path)
     }
     let disks = [tail.little(at: place + 4) as UInt16, tail.little(at: place + 6) as UInt16]
@@ -178,7 +179,7 @@ struct ZipEnd {
     else {
       throw Self.unusable(file)
     }
-    isLast = place + Self.fixedSize + Int(tail.little(at: place + 20) as UInt16) == tail.count
+    upperBound = min(size, start + UInt64(place + Self.fixedSize + commentSize))
     var count = UInt64(tail.little(at: place + 10) as UInt16)
     var length = UInt64(tail.little(at: place + 12) as UInt32)
     var offset = UInt64(tail.little(at: place + 16) as UInt32)

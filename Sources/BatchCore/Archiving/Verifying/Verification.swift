@@ -7,6 +7,8 @@ package struct Verification: Sendable {
     case damage(String)
     /// What was checked, or what could not be.
     case fact(String)
+    /// What is no damage and may be a loss.
+    case warning(String)
     case indexDigest(Digest)
     /// The reader came to the end. The fact holds only where no damage was found before.
     case end(complete: String)
@@ -14,6 +16,8 @@ package struct Verification: Sendable {
 
   /// What is wrong with the archive itself, each thing once, in the order of the archive.
   package private(set) var damage: [String] = []
+  /// What is no damage and may be a loss, in sentences.
+  package private(set) var warnings: [String] = []
   /// What was checked, and what could not be, in sentences.
   package private(set) var facts: [String] = []
   /// The SHA-256 of the index, which stands for the whole archive; nil where there is none.
@@ -37,6 +41,7 @@ package struct Verification: Sendable {
     switch note {
     case .damage(let text): if known.insert(text).inserted { damage.append(text) }
     case .fact(let text): facts.append(text)
+    case .warning(let text): warnings.append(text)
     case .indexDigest(let digest): indexDigest = digest
     case .end(let complete): if damage.isEmpty { facts.append(complete) }
     }
@@ -95,6 +100,6 @@ extension Verification.Note {
     notes.append(.end(complete: "it is complete to its end (\(reader.formatName))"))
     notes.append(.fact(reader.checksFact))
     notes.append(.fact("no index: contents were readable, but there are no SHA-256 digests to check"))
-    return notes + reader.remarks.filter { !doubts.contains($0) }.map { .fact($0) }
+    return notes + reader.remarks.filter { !doubts.contains($0) }.map { .warning($0) }
   }
 }

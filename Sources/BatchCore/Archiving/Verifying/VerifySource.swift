@@ -68,6 +68,7 @@ package struct VerifySource: BatchSource {
       way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
       self.marks = try SupersededMembers(indexed.index, archive.cancellation)
       notes += Verification.Note.beginning(indexed) + open.remarks.map { .damage($0) }
+      if let damage = indexed.damagedStart { notes.append(.damage(damage.message)) }
       if let fact = self.marks.fact { notes.append(.fact(fact)) }
       return
     }
@@ -76,7 +77,7 @@ package struct VerifySource: BatchSource {
     }
     let content = try open.content()
     let start = Array(content.start.prefix(CompressionFormat.detectionLength))
-    way = .members(try ArchiveReader(content, name: archive.path, limits: ArchiveLimits()))
+    way = .members(try open.reader(of: content, limits: ArchiveLimits()))
     if let note = Verification.Note.beginning(content.format, start: start) { notes.append(note) }
     if marks || live != nil {
       self.marks = try SupersededMembers(open, decodes: live != nil)

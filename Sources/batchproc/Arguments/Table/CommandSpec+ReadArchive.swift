@@ -64,7 +64,9 @@ extension CommandSpec {
       """,
       """
       A member glob is a pattern of gitignore; a directory that matches stands for all that is in it. What the index \
-      of an archive claims is compared with the archive: all of it, or with a glob what is decoded for the members.
+      of an archive claims is compared with the archive: the checksum of each frame, and name, kind, size, time, \
+      place and headers of each member, or with a glob those of the members that are decoded, without headers. The \
+      SHA-256 of contents is compared by 'verify'.
       """,
     ],
     operands: [

@@ -112,7 +112,7 @@ struct ExtractCommand: Command {
     guard let extraction = outcome.result else { return .exit(.fatal) }
     if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }
-    for remark in extraction.remarks { session.warn(BatchError(.malformed, remark, path: archive)) }
+    session.warn(of: archive, extraction.remarks)
     if extraction.strippedSlash {
       session.warn(BatchError(.invalid, "absolute names were made relative", path: archive), as: .note)
     }
@@ -142,8 +142,11 @@ struct ExtractCommand: Command {
       session.reporter.met(Problem(.unreadable, error), severity: .failure)
     }
     try session.output.finish()
+    session.warn(of: archive.path, result.remarks)
     report(unmatched: printing.unmatched)
-    if result.isCutShort { return .exit(result.written == 0 ? .fatal : .outputIncomplete) }
+    if result.isCutShort {
+      return .exit(result.written == 0 && !result.isDamaged ? .fatal : .outputIncomplete)
+    }
     return .exit(result.failed > 0 || !printing.unmatched.isEmpty ? .someFailed : .success)
   }
 }

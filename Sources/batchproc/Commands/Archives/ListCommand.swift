@@ -38,7 +38,7 @@ struct ListCommand: Command {
     }
     let summary = session.run(job, over: source).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
-    for remark in end.remarks { session.warn(BatchError(.malformed, remark, path: archive.path)) }
+    session.warn(of: archive.path, end.remarks)
     for glob in end.unmatched {
       session.reporter.met(
         Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),

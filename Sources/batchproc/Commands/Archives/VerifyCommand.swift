@@ -105,6 +105,7 @@ struct VerifyCommand: Command {
       session.reporter.met(
         Problem(.unreadable, BatchError(.malformed, text, path: path)), severity: .failure)
     }
+    session.warn(of: path, verification.warnings)
     if let events = session.reporter as? JSONReporter {
       do throws(BatchError) {
         for fact in verification.facts { try events.write("note") { $0.add("message", fact) } }

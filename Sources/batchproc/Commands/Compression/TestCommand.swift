@@ -32,7 +32,8 @@ struct TestCommand: Command {
     let damaged = Mutex(0)
     let size = Mutex<Int64>(0)
     let gaps = Mutex(CheckGapCounts())
-    let job = TestJob(DecoderOptions()) { (findings) throws(BatchError) in
+    let job = TestJob(DecoderOptions(memory: session.context.options.memory)) {
+      (findings) throws(BatchError) in
       for finding in findings {
         try tell(finding)
         if let damage = finding.damage {

@@ -85,7 +85,9 @@ struct TransformCommand: Command {
       outcome = session.run(job, over: source, total: total)
     } else {
       let source = DecompressSource(tree, operands: known, naming: naming)
-      let decoding = DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) })
+      let decoding = DecoderOptions(
+        maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) },
+        memory: session.context.options.memory)
       let job = DecompressJob(
         options, decoding: decoding, output: session.output
       ) { (report) throws(BatchError) in
@@ -108,7 +110,9 @@ struct TransformCommand: Command {
   private func writeContents(
     of tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?, _ operands: Operands
   ) -> Ending {
-    let decoding = DecoderOptions(maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) })
+    let decoding = DecoderOptions(
+      maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) },
+      memory: session.context.options.memory)
     let job = ContentJob(decoding, width: session.width, output: session.output)
     let outcome = session.run(job, over: tree, total: total)
     let summary = outcome.summary

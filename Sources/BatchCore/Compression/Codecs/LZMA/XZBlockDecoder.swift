@@ -65,8 +65,7 @@ final class XZBlockDecoder: FrameDecoder {
     }
     defer { lzma_filters_free(filters, nil) }
     guard lzma_raw_decoder_memusage(filters) <= memoryLimit else {
-      throw .failed(
-        BatchError(.exhausted, "the data needs more than \(memoryLimit >> 20) MiB of memory"))
+      throw .failed(.decoderMemory(limit: memoryLimit))
     }
     guard lzma_block_decoder(&stream, block) == LZMA_OK else { throw .failed(.noCodecMemory) }
     isHeaderComplete = true

@@ -66,13 +66,21 @@ extension lzma_stream {
     case LZMA_OK, LZMA_STREAM_END, LZMA_BUF_ERROR: break
     case LZMA_MEM_ERROR: throw .failed(.noCodecMemory)
     case LZMA_MEMLIMIT_ERROR:
-      throw .failed(
-        BatchError(.exhausted, "the data needs more than \(memoryLimit >> 20) MiB of memory"))
+      throw .failed(.decoderMemory(limit: memoryLimit))
     case LZMA_OPTIONS_ERROR:
       throw .failed(BatchError(.invalid, "unsupported: the data has features that liblzma does not know"))
     default: throw .corrupt
     }
     return FrameStep(
       consumed: input.count - avail_in, produced: output.count - avail_out, isEnd: result == LZMA_STREAM_END)
+  }
+}
+
+extension BatchError {
+  /// The data needs a decoder with more memory than may be used, in bytes.
+  static func decoderMemory(limit: UInt64) -> BatchError {
+    BatchError(
+      .exhausted, "the data needs more than \(limit >> 20) MiB of memory to be decoded",
+      remedy: limit < DecoderOptions.largestMemory ? .raiseMemory : nil)
   }
 }

@@ -51,7 +51,9 @@ final class ZstdFrameDecoder: FrameDecoder {
     case ZSTD_error_memory_allocation: throw .failed(.noCodecMemory)
     case ZSTD_error_frameParameter_windowTooLarge:
       throw .failed(
-        BatchError(.exhausted, "the zstd frame needs a window of more than 2^\(windowLog) bytes"))
+        BatchError(
+          .exhausted, "the zstd frame needs a window of more than 2^\(windowLog) bytes",
+          remedy: windowLog < DecoderOptions.largestWindowLog ? .raiseMemory : nil))
     case ZSTD_error_dictionary_wrong:
       throw .failed(BatchError(.invalid, "the zstd frame needs the dictionary that it was made with"))
     default: throw .corrupt

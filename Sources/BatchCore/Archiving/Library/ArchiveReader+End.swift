@@ -1,0 +1,52 @@
+import BatchEngine
+import CArchive
+
+extension ArchiveReader {
+  static let moreRemark = "there is more behind the end of the archive, which is not read"
+  static let loneBlockRemark = "of the two blocks that end the archive one is missing"
+  static let behindZipRemark = "there are bytes behind the end of the zip, which are not read"
+  static let emptyRemark = "it has no members"
+
+  /// Reads what follows the archive, so that the checksums of the compression are compared to the last one, and
+  /// nothing is passed over without a word.
+  ///
+  /// - Throws: `malformed` for what cannot be decoded, and for an archive without members that must have some.
+  func drain() throws(BatchError) {
+    if let failure = feed.failure { throw failure }
+    let hasMore = try drainContent()
+    let difference = claim.name?.difference(claim.compression, base)
+    if let difference, hasMembers { remarks.append(difference) }
+    guard !hasMembers else {
+      if hasMore { remarks.append(Self.moreRemark) }
+      return
+    }
+    // Zeros read as a tar without members, and a lost first block leaves zeros.
+    if hasMore {
+      throw BatchError(.malformed, "damaged: it begins with zeros and has content behind them", path: name)
+    }
+    if let difference {
+      throw BatchError(.malformed, "damaged: it has no members: \(difference)", path: name)
+    }
+    if requiresMembers {
+      throw BatchError(.malformed, "damaged: it has an index and no members", path: name)
+    }
+    remarks.append(Self.emptyRemark)
+  }
+
+  /// - Returns: whether there is more behind the end of the archive.
+  private func drainContent() throws(BatchError) -> Bool {
+    let isFile = feed.content.length != nil
+    // Of zip and 7z the directory says where the end is.
+    let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
+    guard !isFile || endsWithZeros else { return false }
+    var trailing = TrailingBytes()
+    if endsWithZeros { feed.rest(from: position).withUnsafeBytes { trailing.add($0) } }
+    // What is not compressed has no checksums, and may go on for long.
+    while !isFile || !trailing.isSurelyMore {
+      let piece = try feed.content.next()
+      if piece.isEmpty { break }
+      if endsWithZeros { trailing.add(piece) }
+    }
+    return trailing.isMore || feed.content.hasGarbage
+  }
+}

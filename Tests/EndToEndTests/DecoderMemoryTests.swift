@@ -1,0 +1,46 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+@Suite("The decoders of xz, lzma and zstd", .timeLimit(.minutes(3)), .enabled(if: Host.hasPython))
+struct DecoderMemoryTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  @Test("take no more than --max-memory, and say what to do")
+  func bounded() throws {
+    let made = try t.shell(
+      #"""
+      python3 - <<'END'
+      import lzma
+      open('a.xz', 'wb').write(lzma.compress(b'x' * 99999, filters=[{'id': lzma.FILTER_LZMA2, 'dict_size': 200 << 20, 'preset': 0}]))
+      open('b.lzma', 'wb').write(lzma.compress(b'x' * 99999, format=lzma.FORMAT_ALONE, filters=[{'id': lzma.FILTER_LZMA1, 'dict_size': 256 << 20, 'preset': 0}]))
+      END
+      head -c 1M /dev/zero | zstd -q --ultra --long=27 -c >c.zst; echo one >f; tar c f | xz --lzma2=dict=200MiB >d.tar.xz
+      """#)
+    try #require(made.status == 0, "\(made.errorText)")
+    let messages = [
+      "a.xz: the data needs more than 64 MiB of memory to be decoded (see --max-memory)",
+      "b.lzma: the data needs more than 64 MiB of memory to be decoded (see --max-memory)",
+      "c.zst: the zstd frame needs a window of more than 2^26 bytes (see --max-memory)",
+    ].map { "batchproc: " + $0 }
+    for jobs in ["1", "2", "7", "32"] {
+      for command in ["test", "cat", "decompress"] {
+        let run = try t.batchproc(
+          PathBytes(command), "-q", "-j", PathBytes(jobs), "--max-memory", "64M", "a.xz", "b.lzma", "c.zst")
+        #expect(
+          run.status == 3 && run.messages == messages, "\(command) \(jobs): \(run.status) \(run.errorText)")
+      }
+    }
+    #expect(t.names() == ["a.xz", "b.lzma", "c.zst", "d.tar.xz", "f"])
+    for command in [["list"], ["verify"], ["extract", "-O"]] as [[PathBytes]] {
+      let run = try t.batchproc(command + ["-q", "--max-memory", "64M", "d.tar.xz"])
+      #expect(
+        run.status == 1 && run.messages == [messages[0].replacing("a.xz", with: "d.tar.xz")],
+        "\(command): \(run.status) \(run.errorText)")
+      #expect(try t.batchproc(command + ["-q", "--max-memory", "512M", "d.tar.xz"]).status == 0)
+    }
+    #expect(try t.batchproc("test", "-q", "--max-memory", "512M", "a.xz", "b.lzma", "c.zst").status == 0)
+  }
+}
