@@ -20,8 +20,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case replaceOutput
   /// Permission to replace files that exist by members.
   case overwriteFiles
-  /// To go on behind damage, which leaves so many other members.
-  case keepGoing(others: Int)
+  /// To extract the undamaged members too, also those behind the damage.
+  case keepGoing
   /// To compare with another folder.
   case compareWith(PathBytes)
   /// Permission to make devices.

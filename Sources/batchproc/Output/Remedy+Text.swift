@@ -15,8 +15,7 @@ extension Remedy {
     case .replaceOutput: "--force replaces it"
     case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
     case .overwriteFiles: "--force replaces it, --overwrite newer only what is older"
-    case .keepGoing(let others):
-      "add --keep-going to extract the other \(others == 1 ? "member" : "\(ByteCount.grouped(others)) members")"
+    case .keepGoing: "add --keep-going to extract all members that are undamaged"
     case .makeDevices: "see --devices"
     case .restorePrivileges: "see --same-permissions"
     case .allowUnsafeLinks: "see --safe-links"

@@ -269,16 +269,14 @@ package final class ExtractWorker: BatchWorker {
       }
     }
     guard count > 0 else { return }
-    let index = plan.archive.index
-    let others = max(0, index.count - plan.group.members.count)
     output.rows.append(
       .lost(
         places, count: count,
         BatchError(
           .malformed,
-          "\(index.place(of: plan.group)) are damaged and hold \(count == 1 ? "1 member" : "\(count) members"): "
+          "\(plan.archive.index.place(of: plan.group)) are damaged and hold \(count == 1 ? "1 member" : "\(count) members"): "
             + error.message,
-          path: plan.archive.file.path, remedy: .keepGoing(others: others))))
+          path: plan.archive.file.path, remedy: .keepGoing)))
     for order in waiting { output.rows.append(.waiting(order, .lost)) }
   }
 

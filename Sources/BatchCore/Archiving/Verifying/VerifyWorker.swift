@@ -11,6 +11,8 @@ package final class VerifyWorker: BatchWorker {
   private let comparison: LiveComparison?
   /// Made for the first segment.
   private var tools: SegmentTools?
+  /// Bytes of content that were counted for the group that is read, damaged members included.
+  private var countedOfGroup = 0
 
   init(_ comparison: LiveComparison?) {
     self.comparison = comparison
@@ -72,13 +74,14 @@ package final class VerifyWorker: BatchWorker {
   ) throws(BatchError) {
     var segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [(finding: Finding, member: RecordedPath)]()
+    countedOfGroup = 0
     defer { reportAltered(tools, to: &output) }
     do throws(BatchError) {
       if let contents {
         try compare(group, of: archive, tools, with: contents)
         for number in group.members {
           let member = members[number]
-          context.count(bytes: Int(clamping: member.digest == nil ? 0 : member.size))
+          count(Int(clamping: member.digest == nil ? 0 : member.size), in: context)
           found.append((Finding(path: member.path, damage: nil), RecordedPath(member, nil)))
         }
       } else {
@@ -97,11 +100,15 @@ package final class VerifyWorker: BatchWorker {
       guard error.code == .malformed else { throw error }
       output.append(row: .note(.damage(archive.index.place(of: group) + ": " + error.message)))
       found = []
+      var salvaged = 0
       try segment.salvage(group, members, digests: tools.digests) { (_, member, rest) throws(BatchError) in
         let damage = rest == nil ? BatchError(.malformed, "damaged", path: member.path) : nil
+        salvaged += rest?.pieces.reduce(0) { $0 + $1.bytes.count } ?? 0
         found.append(
           (Finding(path: member.path, damage: damage), RecordedPath(member, rest?.entry)))
       }
+      // What was read before the damage showed is counted already.
+      count(max(0, salvaged - countedOfGroup), in: context)
     }
     for (number, (finding, member)) in zip(group.members, found) {
       var finding = finding
@@ -155,6 +162,11 @@ package final class VerifyWorker: BatchWorker {
     context.finish()
   }
 
+  private func count(_ bytes: Int, in context: ChunkContext) {
+    countedOfGroup += bytes
+    context.count(bytes: bytes)
+  }
+
   private func finding(
     of member: MemberIndex.Member, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentTools,
     _ archive: IndexedArchive, in context: ChunkContext
@@ -164,7 +176,7 @@ package final class VerifyWorker: BatchWorker {
     guard let recorded = member.digest else {
       try reader.readContent { (piece, _) throws(BatchError) in
         try context.checkCancellation()
-        context.count(bytes: piece.count)
+        count(piece.count, in: context)
       }
       return Finding(path: member.path, damage: nil)
     }
@@ -172,7 +184,7 @@ package final class VerifyWorker: BatchWorker {
     try reader.readContent { (piece, offset) throws(BatchError) in
       try context.checkCancellation()
       try digest.add(piece, at: offset)
-      context.count(bytes: piece.count)
+      count(piece.count, in: context)
     }
     let isRight = try digest.finish(size: entry.size) == recorded
     return Finding(
