@@ -215,7 +215,7 @@ import Testing
   @Test("a tree of thousands of folders, one in the other, with a small stack and few descriptors")
   func deep() throws {
     // Either way the path is longer than the kernel takes in one call.
-    let depth = Host.runsLargeTests ? 5000 : 2500
+    let depth = Host.runsLargeTests ? 4000 : 2500
     let run = try t.shell(
       """
       python3 -c "

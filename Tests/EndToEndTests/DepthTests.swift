@@ -94,14 +94,77 @@ struct DepthTests {
       python3 -c "$walk" t >before
       (
         ulimit -n 24; ulimit -s 256
-        $BP archive -q -j \(concurrency) --no-fsync -o a.tar.zst t; echo $?
-        mkdir out; $BP extract -q -j \(concurrency) --no-fsync a.tar.zst -C out; echo $?
-        $BP hash -q -j \(concurrency) t | sha256sum >digests
-        (cd out && $BP hash -q -j \(concurrency) t) | sha256sum >again
+        options="-q -j \(concurrency) --max-levels 20000"
+        $BP archive $options --no-fsync -o a.tar.zst t; echo $?
+        mkdir out; $BP extract $options --no-fsync a.tar.zst -C out; echo $?
+        $BP hash $options t | sha256sum >digests
+        (cd out && $BP hash $options t) | sha256sum >again
       )
       python3 -c "$walk" out/t >after
       cmp before after && cmp digests again && grep -c "'f'" before
       """, seconds: 600)
     #expect(run.text == "0\n0\n\(depth / 500 + 1)\n", "\(run.text.suffix(300)) \(run.errorText.suffix(300))")
+  }
+
+  @Test(
+    "a folder that lies too deep is named, and nothing below it; all that was archived can be extracted",
+    .enabled(if: Host.hasPython), arguments: [1, 2, 7, 32])
+  func limit(concurrency: Int) throws {
+    try makeChain("t", 30, every: 1)
+    let run = try t.shell(
+      """
+      options="-q -j \(concurrency) --no-fsync"
+      $BP archive $options -o all.tar.zst t; tar -cf all.tar t; mkdir one two three
+      $BP hash $options --max-levels 11 t >rows 2>messages; echo "hash $? $(wc -l <rows)"
+      $BP archive $options --max-levels 11 -o some.tar.zst t 2>>messages; echo "archive $?"
+      # Its members have the whole path.
+      above=$(pwd | tr -dc / | wc -c)
+      $BP backup $options --max-levels $((11 + above)) --to set t 2>&1 | grep left >>messages; echo "backup ${PIPESTATUS[0]}"
+      $BP extract $options -C one some.tar.zst 2>>messages; echo "extract $? $(find one -type f | wc -l)"
+      for archive in all.tar.zst all.tar; do
+        rm -rf two/t; $BP extract $options --max-levels 11 -C two $archive 2>>messages
+        echo "extract $? $(find two -type f | wc -l) $(diff -r one two)"
+      done
+      $BP extract -j \(concurrency) --no-fsync --max-levels 11 -C three all.tar 2>&1 | grep -o "[0-9]* failed"
+      $BP extract $options --max-levels 11 --strip-components 20 -C three all.tar 2>>messages; echo "extract $?"
+      sed "s|$PWD/||" messages | sort | uniq -c | sed 's/  *//'
+      """)
+    let deepest = "t" + String(repeating: "/d", count: 11)
+    #expect(
+      run.text == """
+        hash 3 10
+        archive 3
+        backup 3
+        extract 0 10
+        extract 3 10\u{20}
+        extract 3 10\u{20}
+        40 failed
+        extract 0
+        5 batchproc: \(deepest): left out: folders may lie 11 deep in one another at most (--max-levels allows more)
+
+        """, "\(run.text) \(run.errorText)")
+  }
+
+  @Test("folders count as 4 KiB for --max-output and --max-ratio", arguments: ["x.tar", "x.tar.zst"])
+  func folders(archive: String) throws {
+    let run = try t.shell(
+      """
+      mkdir -p t; for i in $(seq 500); do mkdir t/$i; done; echo x >t/500/f
+      if [ \(archive) = x.tar ]; then tar -cf x.tar t; else $BP archive -q -o x.tar.zst t; fi
+      for options in "--max-output 2000K" "--max-output 2010K" "--max-ratio 1"; do
+        rm -rf o; mkdir o; $BP extract -q --no-fsync $options -C o \(archive) 2>&1 | sed 's/.*: //'; echo ${PIPESTATUS[0]}
+      done
+      """)
+    // With an index it is known before anything is made.
+    let status = archive == "x.tar" ? 5 : 1
+    #expect(
+      run.text == """
+        the content is larger than 2048000 bytes (see --max-output)
+        \(status)
+        0
+        the content is more than 1 times as large as the archive (see --max-ratio)
+        \(status)
+
+        """, "\(run.text) \(run.errorText)")
   }
 }

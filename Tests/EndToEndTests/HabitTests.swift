@@ -193,8 +193,13 @@ import Testing
       "$BP archive -q -o x.\(format) w; mkdir -p o/w; echo old >o/w/a; touch -d '-1 day' o/w/a; echo new >o/w/b; touch -d '+1 day' o/w/b"
     )
     func preview(_ options: String) throws -> String {
-      let run = try t.shell("$BP extract -q -n -C o \(options) -f x.\(format) w/a w/b w/sub | sort")
-      #expect(run.status == 0, "\(run.errorText)")
+      let run = try t.shell(
+        """
+        $BP extract -q -n -C o \(options) -f x.\(format) w/a w/b w/sub 2>told | sort; told=${PIPESTATUS[0]}
+        cp -a o copy; $BP extract -q -C copy \(options) -f x.\(format) w/a w/b w/sub 2>done; did=$?
+        [ $told = $did ] || echo "$told, then $did"
+        diff told done; rm -r copy
+        """)
       return run.text
     }
     let rest = "o/w/sub\no/w/sub/c\no/w/sub/noise2\n"
@@ -206,6 +211,57 @@ import Testing
     let json = try t.shell("$BP extract -n --json -C o x.\(format) w/a w/sub/c")
     #expect(
       json.text.contains(#""path":"o/w/a","outcome":"kept"}"#) && json.text.contains(#""outcome":"made"}"#))
+  }
+
+  @Test(
+    "a dry run of extract counts and ends as the run does, for files that exist, damage, links and refusals",
+    arguments: ["tar", "tar.zst"])
+  func previewCounts(format: String) throws {
+    let run = try t.shell(
+      #"""
+      mkdir d; cd d; mkdir -p t/in; echo one >t/a; ln t/a t/b; ln -s a t/l; mkfifo t/p; head -c 3000000 /dev/zero >t/in/big
+      chmod u+s t/a; python3 - <<'END'
+      import io, tarfile
+      with tarfile.open('x.tar', 'w') as tar:
+          tar.add('t')
+          for name in ('../out', 'new/f', 'new/f', 't/a/below'):
+              info = tarfile.TarInfo(name); info.size = 3; tar.addfile(info, io.BytesIO(b'abc'))
+          info = tarfile.TarInfo('gone'); info.type = tarfile.LNKTYPE; info.linkname = 'none'; tar.addfile(info)
+          info = tarfile.TarInfo('device'); info.type = tarfile.CHRTYPE; tar.addfile(info)
+      END
+      [ FORMAT = tar ] || { $BP archive -q -o x.FORMAT t; }
+      cp x.FORMAT cut; head -c $(($(stat -c %s cut) / 2)) x.FORMAT >cut
+      summary() { tail -n 1 $1 | sed -e 's/would extract/extracted/' -e 's/ in [0-9.]* s.*;/;/' -e 's/ in [0-9.]* s.*//'; }
+      for setup in 'true' 'mkdir o' 'mkdir -p o/t; touch o/t/a' 'mkdir -p o/t/a' 'mkdir o; ln -s /tmp o/t' 'mkdir -p o/t/in; ln -s x o/t/l'; do
+        for options in x.FORMAT '--force x.FORMAT' '-p x.FORMAT' '--overwrite newer x.FORMAT' '--keep-going cut' cut; do
+          rm -rf o; eval "$setup"; find o 2>/dev/null | sort >before
+          $BP extract -j 2 --no-fsync -n -C o $options >rows 2>told; told=$?
+          find o 2>/dev/null | sort | cmp before - || echo "changed: $setup, $options"
+          $BP extract -j 2 --no-fsync -C o $options 2>did; did=$?
+          [ $told = $did ] || echo "$setup, $options: $told, then $did"
+          diff <(sed '$d' told) <(sed '$d' did) || echo "messages: $setup, $options"
+          [ "$(summary told)" = "$(summary did)" ] || { echo "$setup, $options:"; summary told; summary did; }
+        done
+      done
+      """#.replacing("FORMAT", with: format))
+    #expect(run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a dry run of archive counts members and bytes, and ends, as the run does")
+  func archivePreview() throws {
+    let run = try t.shell(
+      """
+      mkdir -p d/t/sub; cd d; head -c 100000 /dev/urandom >t/a; ln t/a t/b; ln -s a t/l; mkfifo t/p; echo x >t/sub/c
+      summary() { tail -n 1 $1 | sed -e 's/would archive/archived/' -e 's/ -> .*//' -e 's/ in [0-9.]* s.*//'; }
+      for options in "-o x.tar t" "-o x.tar.zst t none" "-o x.zip t" "-o x.tar --exclude sub t" "-o x.tar none"; do
+        rm -f x.*; $BP archive -n $options >rows 2>told; told=$?; ls x.* 2>/dev/null
+        $BP archive $options 2>did; did=$?
+        [ $told = $did ] || echo "$options: $told, then $did"
+        case "$(summary did)" in "$(summary told)"*) ;; *) summary told; summary did;; esac
+      done
+      touch x.tar; $BP archive -n -o x.tar t 2>told >&2; echo $?; $BP archive -o x.tar t 2>did; echo $?; cmp told did
+      """)
+    #expect(run.text == "1\n1\n" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
 
   @Test(

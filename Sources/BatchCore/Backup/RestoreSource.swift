@@ -143,7 +143,7 @@ extension ExtractionItem {
   fileprivate var memberCount: Int {
     switch step {
     case .segment(let plan): plan.choices.count
-    case .member, .begin, .lost: 1
+    case .member, .begin, .lost, .belowRefused: 1
     case .piece, .end, .problem, .passed, .note: 0
     }
   }

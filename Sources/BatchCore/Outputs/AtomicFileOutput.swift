@@ -255,7 +255,7 @@ extension AtomicFileOutput {
   }
 
   /// Refuses a target whose name is taken by what may not be replaced.
-  private static func check(_ target: PathBytes, in folder: Int32, isReplacing: Bool) throws(BatchError) {
+  static func check(_ target: PathBytes, in folder: Int32, isReplacing: Bool) throws(BatchError) {
     var raw = stat()
     let result = PathBytes(target.lastComponent).withCString {
       fstatat(folder, $0, &raw, AT_SYMLINK_NOFOLLOW)

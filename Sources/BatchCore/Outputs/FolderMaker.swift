@@ -34,6 +34,23 @@ package enum FolderMaker {
     }
   }
 
+  /// Refuses a folder that ``makeLast(_:)`` would refuse; nothing is made.
+  ///
+  /// - Throws: `unwritable` with the folder's path.
+  package static func checkLast(_ folder: PathBytes) throws(BatchError) {
+    var raw = stat()
+    var failed = folder.withCString { stat($0, &raw) == 0 ? 0 : errno }
+    if failed == 0 { failed = FileStatus(raw).kind == .directory ? 0 : ENOTDIR }
+    if failed == ENOENT {
+      failed = folder.parent.withCString {
+        faccessat(AT_FDCWD, $0, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno
+      }
+    }
+    guard failed == 0 else {
+      throw BatchError.syscall("make the folder", errno: failed, path: folder).recoded(.unwritable)
+    }
+  }
+
   /// - Returns: 0 when the folder is there, or the error number.
   private static func make(one folder: PathBytes, _ isNew: inout Bool) -> Int32 {
     let failed = folder.withCString { mkdir($0, 0o777) == 0 ? 0 : errno }

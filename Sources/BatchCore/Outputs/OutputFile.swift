@@ -1,4 +1,5 @@
 import BatchEngine
+import Glibc
 
 /// A file as a stream of results: it appears under its name when it is finished.
 ///
@@ -37,6 +38,21 @@ public final class OutputFile: ResultStream {
     } else {
       _ = StaleTemporaries.remove(in: path.parent)
       target = .file(try AtomicFile(at: path, replacing: isReplacing, in: run))
+    }
+  }
+
+  /// Refuses an output that the initializer would refuse for what has its name; nothing is made.
+  ///
+  /// - Throws: when the name is taken and `isReplacing` is false, or the folder is missing and could not be made.
+  public static func check(_ path: PathBytes, isReplacing: Bool, in run: RunContext) throws(BatchError) {
+    guard !isDevice(path) else { return }
+    try FolderMaker.checkLast(path.parent)
+    do throws(BatchError) {
+      let folder = try DirectoryOpener(calls: run.calls).open(path.parent, followingLast: true)
+      try AtomicFileOutput.check(path, in: folder.raw, isReplacing: isReplacing)
+    } catch {
+      // A folder that is missing holds nothing.
+      guard error.errno == ENOENT else { throw error }
     }
   }
 

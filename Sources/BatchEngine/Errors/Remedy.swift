@@ -16,6 +16,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case raiseRatioLimit
   /// A higher limit for the holes of a file.
   case allowHoles
+  /// More levels of folders in one another.
+  case raiseLevels
   /// Permission to replace an output that exists.
   case replaceOutput
   /// Permission to replace files that exist by members.

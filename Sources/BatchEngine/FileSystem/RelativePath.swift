@@ -52,6 +52,14 @@ package struct RelativePath: Sendable, Hashable {
     self.wasAbsolute = wasAbsolute
   }
 
+  /// - Parameters:
+  ///   - folder: the bytes of such a path.
+  ///   - name: in that folder; empty for the folder itself.
+  package init(folder: [UInt8], name: [UInt8]) {
+    bytes = folder.isEmpty ? name : name.isEmpty ? folder : folder + [Self.slash] + name
+    wasAbsolute = false
+  }
+
   /// The path without its first names; nil when nothing is left.
   package func dropping(_ count: Int) -> RelativePath? {
     guard count > 0 else { return self }

@@ -96,6 +96,7 @@ extension CommonOptions {
     options.staysOnFileSystem = oneFileSystem
     options.minimumSize = minSize
     options.maximumSize = maxSize
+    options.limits = pathLimits
     options.readsIgnoreFiles = gitignore
     options.skipsCaches = excludeCaches
     // A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.

@@ -12,6 +12,7 @@ extension Remedy {
     case .raiseOutputLimit: "see --max-output"
     case .raiseRatioLimit: "see --max-ratio"
     case .allowHoles: "--max-hole allows more"
+    case .raiseLevels: "--max-levels allows more"
     case .replaceOutput: "--force replaces it"
     case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
     case .overwriteFiles: "--force replaces it, --overwrite newer only what is older"

@@ -39,8 +39,8 @@ struct ExtractionFinisherTests {
         return
       }
     }
-    try finisher.makeLinks(steps, report: check)
-    try finisher.describeFolders(steps, report: check)
+    try finisher.makeLinks(DeferredSteps(steps), report: check)
+    try finisher.describeFolders(DeferredSteps(steps), report: check)
   }
 
   @Test("gives folders their metadata, whichever lane was the first to make them")

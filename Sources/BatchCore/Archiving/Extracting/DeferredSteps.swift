@@ -11,48 +11,147 @@ enum DeferredStep: Sendable {
   /// The time of a folder is that of its last change.
   case folder(ExtractionOrder)
 
+  enum Kind: Sendable {
+    case symbolicLink, hardLink, contentOfLink, folder
+  }
+
+  init(_ kind: Kind, _ order: ExtractionOrder) {
+    self =
+      switch kind {
+      case .symbolicLink: .symbolicLink(order)
+      case .hardLink: .hardLink(order)
+      case .contentOfLink: .contentOfLink(order)
+      case .folder: .folder(order)
+      }
+  }
+
+  var kind: Kind {
+    switch self {
+    case .symbolicLink: .symbolicLink
+    case .hardLink: .hardLink
+    case .contentOfLink: .contentOfLink
+    case .folder: .folder
+    }
+  }
+
   var order: ExtractionOrder {
     switch self {
     case .symbolicLink(let order), .hardLink(let order), .contentOfLink(let order), .folder(let order): order
     }
   }
 
-  var isFolder: Bool {
-    if case .folder = self { true } else { false }
-  }
+  var isFolder: Bool { kind == .folder }
 }
 
 /// The steps that were put off, in the order of the archive.
-struct DeferredSteps {
-  private var steps: [DeferredStep?] = []
+///
+/// Places are stored as a name and the folder that it is in, so that a step takes memory for its own name and not for its
+/// path.
+struct DeferredSteps: Sendable {
+  private struct Place: Sendable {
+    let folder: FolderTree.Node
+    let name: [UInt8]
+  }
+
+  private struct Stored: Sendable {
+    let kind: DeferredStep.Kind
+    /// Its path is what stands before the place, or all of it where that does not end in the place.
+    let entry: ArchiveEntry
+    let endsInPlace: Bool
+    let place: Place
+    let linkPlace: Place?
+    let turn: MemberClaims.Turn
+  }
+
+  private(set) var folders = FolderTree()
+  private var steps: [Stored?] = []
   /// The numbers of steps by the hashes of the places that they have and lead to; made when a name first comes again.
   private var numbers: [Int: [Int]]?
 
-  mutating func append(_ step: DeferredStep) {
-    if numbers != nil { register(step, steps.count) }
-    steps.append(step)
+  init(_ steps: [DeferredStep] = []) {
+    for step in steps { append(step) }
   }
 
-  mutating func takeAll() -> [DeferredStep] {
+  mutating func append(_ step: DeferredStep) {
+    if numbers != nil { register(step, steps.count) }
+    steps.append(stored(step))
+  }
+
+  mutating func takeAll() -> DeferredSteps {
     defer { self = DeferredSteps() }
-    return steps.compactMap { $0 }
+    return self
   }
 
   /// Takes out the steps that make something at a place or link to it.
   mutating func take(of place: RelativePath, where isMeant: (DeferredStep) -> Bool) -> [DeferredStep] {
     if numbers == nil {
       numbers = [:]
-      for (number, step) in steps.enumerated() { if let step { register(step, number) } }
+      for number in steps.indices { if let step = step(number) { register(step, number) } }
     }
     var taken = [DeferredStep]()
     for number in numbers?[place.bytes.hashValue] ?? [] {
-      guard let step = steps[number], isMeant(step),
+      guard let step = step(number), isMeant(step),
         step.order.place.bytes == place.bytes || step.order.linkPlace?.bytes == place.bytes
       else { continue }
       steps[number] = nil
       taken.append(step)
     }
     return taken
+  }
+
+  /// Calls `body` with the orders of the steps of one kind.
+  func forEach(_ kind: DeferredStep.Kind, _ body: (ExtractionOrder) throws(BatchError) -> Void)
+    throws(BatchError)
+  {
+    for number in steps.indices where steps[number]?.kind == kind {
+      if let step = step(number) { try body(step.order) }
+    }
+  }
+
+  /// The numbers of the steps that describe folders, by the folders.
+  var numbersOfFolders: [FolderTree.Node: [Int]] {
+    var numbers: [FolderTree.Node: [Int]] = [:]
+    for (number, step) in steps.enumerated() {
+      if let step, step.kind == .folder { numbers[step.place.folder, default: []].append(number) }
+    }
+    return numbers
+  }
+
+  /// A step by its number; nil for one that was taken out.
+  func step(_ number: Int) -> DeferredStep? {
+    guard let stored = steps[number] else { return nil }
+    var entry = stored.entry
+    let place = path(of: stored.place)
+    if stored.endsInPlace { entry.path = PathBytes(entry.path.bytes + place.bytes) }
+    var order = ExtractionOrder(entry: entry, place: place, turn: stored.turn)
+    order.linkPlace = stored.linkPlace.map { path(of: $0) }
+    return DeferredStep(stored.kind, order)
+  }
+
+  // MARK: Storing
+
+  private mutating func stored(_ step: DeferredStep) -> Stored {
+    let order = step.order
+    var entry = order.entry
+    let path = entry.path.bytes
+    let place = order.place.bytes
+    let endsInPlace = path.count >= place.count && path.suffix(place.count).elementsEqual(place)
+    if endsInPlace { entry.path = PathBytes(path.dropLast(place.count)) }
+    // Of a hard link it is known where that leads.
+    if entry.kind == .hardLink { entry.linkTarget = nil }
+    return Stored(
+      kind: step.kind, entry: entry, endsInPlace: endsInPlace,
+      place: step.isFolder
+        ? Place(folder: folders.insert(place[...]), name: []) : self.place(of: order.place),
+      linkPlace: order.linkPlace.map { self.place(of: $0) }, turn: order.turn)
+  }
+
+  private mutating func place(of path: RelativePath) -> Place {
+    Place(folder: folders.insert(path.parent), name: Array(path.bytes[path.nameStart...]))
+  }
+
+  private func path(of place: Place) -> RelativePath {
+    RelativePath(folder: folders.path(of: place.folder), name: place.name)
   }
 
   private mutating func register(_ step: DeferredStep, _ number: Int) {

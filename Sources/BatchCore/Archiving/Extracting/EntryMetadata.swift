@@ -58,6 +58,25 @@ struct EntryMetadata {
     return losses
   }
 
+  /// What is lost in any case, as far as the archive and the options tell.
+  var foreseenLosses: Losses {
+    var losses = Losses()
+    _ = owner(&losses)
+    if entry.kind != .symbolicLink { _ = mode(&losses) }
+    if !entry.hasTime { losses.insert(.timeRange) }
+    let isWhole = options.restoresPrivileges || !options.restoresAttributes
+    if !isWhole, entry.kind == .file || entry.kind == .directory,
+      entry.attributes.contains(where: { !isHarmless($0) })
+    {
+      losses.insert(.privileges)
+    }
+    return losses
+  }
+
+  private func isHarmless(_ attribute: ExtendedAttribute) -> Bool {
+    attribute.name.starts(with: Self.userNamespace) || attribute.isList
+  }
+
   /// The same for a symbolic link, a FIFO or a device, which this run just made and nothing can open for writing.
   ///
   /// - Throws: `changed` when the name is that of something else by now.
@@ -145,8 +164,7 @@ struct EntryMetadata {
 
   private func applyAttributes(to descriptor: Int32, _ losses: inout Losses) {
     for attribute in entry.attributes.listsLast {
-      let isHarmless = attribute.name.starts(with: Self.userNamespace) || attribute.isList
-      guard isHarmless || options.restoresPrivileges else {
+      guard isHarmless(attribute) || options.restoresPrivileges else {
         losses.insert(.privileges)
         continue
       }

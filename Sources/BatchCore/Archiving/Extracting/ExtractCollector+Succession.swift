@@ -23,8 +23,9 @@ extension ExtractCollector {
       for link in due { steps.append(link.leading(like: first)) }
       return
     }
-    let finisher = ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: hasMade)
-    try finisher.makeLinks(due) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
+    try finisher().makeLinks(DeferredSteps(due)) { (order, verdict) throws(BatchError) in
+      try settle(order, verdict)
+    }
     if isUnmade(place) { return }
     if lane.remove(place, isFolder: false) { return }
     guard order.entry.kind != .directory, folder.hasMade(place), lane.remove(place, isFolder: true) else {

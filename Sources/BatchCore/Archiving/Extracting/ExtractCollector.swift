@@ -18,6 +18,8 @@ package final class ExtractCollector: BatchCollector {
   private var unmade: Set<Int> = []
   /// Hashes of the places of empty files that this run made.
   private var emptyFiles: Set<Int> = []
+  /// Hashes of the places of what a dry run would have made.
+  private var rehearsed: Set<Int> = []
   /// The file whose pieces come.
   private var growing: GrowingFile?
   private var growingOrder: ExtractionOrder?
@@ -75,7 +77,9 @@ package final class ExtractCollector: BatchCollector {
       noteMade(file.place, isEmpty: file.size == 0)
       warn(of: file.losses, file.path)
       run.counters.addDone()
-      try report(ExtractionReport(path: file.path, size: file.size, outcome: .extracted))
+      try report(
+        ExtractionReport(
+          path: file.path, size: file.size, outcome: .extracted, existed: existed(file.place, .file)))
     case .file(let order, let file):
       let verdict = attempt(order) { () throws(BatchError) in try lane.publish(file, as: order) }
       if case .failed = verdict { isComplete = false }
@@ -98,6 +102,9 @@ package final class ExtractCollector: BatchCollector {
       extraction.isDamaged = true
       for _ in 0..<count { run.counters.addFailed() }
       run.report(Problem(.unreadable, error), severity: .failure)
+    case .belowRefused:
+      isComplete = false
+      run.counters.addFailed()
     case .skipped(let reason): run.counters.addSkipped(reason)
     case .begin(let order): try begin(order)
     case .piece(let bytes, let offset): try write(bytes, at: offset)
@@ -111,16 +118,14 @@ package final class ExtractCollector: BatchCollector {
   package func finish() throws(BatchError) -> Extraction {
     drop()
     let last = steps.takeAll()
-    let finisher = ExtractionFinisher(folder: folder, options: options, lane: lane, hasMade: hasMade)
+    let finisher = finisher()
     try finisher.makeLinks(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
-    if extraction.isCutShort {
-      let described = last.filter { $0.isFolder }.map { FolderPath($0.order.place.bytes[...]) }
-      folder.removeEmptyFolders(except: Set(described))
+    try finisher.describeFolders(last, removingEmpty: extraction.isCutShort) {
+      (order, verdict) throws(BatchError) in try settle(order, verdict)
     }
-    try finisher.describeFolders(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
     // When links and folders are counted too.
     if extraction.isCutShort { run.counters.end(bytes: byteCount) }
-    if options.isSynced {
+    if options.isSynced, !options.isDryRun {
       do throws(BatchError) {
         try folder.sync()
       } catch {
@@ -131,6 +136,12 @@ package final class ExtractCollector: BatchCollector {
   }
 
   package func discard() { drop() }
+
+  func finisher() -> ExtractionFinisher {
+    ExtractionFinisher(
+      folder: folder, options: options, lane: lane, hasMade: hasMade,
+      hasRehearsed: { [self] in rehearsed.contains($0.bytes.hashValue) && !isUnmade($0) })
+  }
 
   // MARK: What became of members
 
@@ -159,11 +170,20 @@ package final class ExtractCollector: BatchCollector {
       noteMade(order)
       warn(of: losses, path)
       run.counters.addDone()
-      try report(ExtractionReport(order.entry, .extracted))
+      try report(ExtractionReport(order.entry, .extracted, existed: existed(order.place, order.entry.kind)))
     }
   }
 
+  /// In a dry run: whether a file or folder that is there has the name.
+  private func existed(_ place: RelativePath, _ kind: ArchiveEntry.Kind) -> Bool {
+    options.isDryRun && lane.hasSomething(at: place, isFolder: kind == .directory)
+  }
+
   private func fail(_ error: BatchError) throws(BatchError) {
+    // The file that is there stays, and the dry run names it among the others.
+    if options.isDryRun, error.remedy == .overwriteFiles, let path = error.path {
+      try report(ExtractionReport(path: path, outcome: .kept))
+    }
     // Every file that follows would fail in the same way.
     if error.isOutOfSpace { throw error }
     if error.code == .malformed { extraction.isDamaged = true }
@@ -183,6 +203,7 @@ package final class ExtractCollector: BatchCollector {
   private func noteMade(_ place: RelativePath, isEmpty: Bool) {
     if !unmade.isEmpty { unmade.remove(place.bytes.hashValue) }
     if isEmpty { emptyFiles.insert(place.bytes.hashValue) }
+    if options.isDryRun { rehearsed.insert(place.bytes.hashValue) }
   }
 
   func noteUnmade(_ place: RelativePath) { unmade.insert(place.bytes.hashValue) }

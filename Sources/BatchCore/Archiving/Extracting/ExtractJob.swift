@@ -14,7 +14,7 @@ package struct ExtractJob: BatchJob {
   private let report: @Sendable (ExtractionReport) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - folder: has to exist.
+  ///   - folder: has to exist, or in a dry run the one that holds it.
   ///   - selection: that of the source.
   ///   - report: takes what became of a member, in the order of the archive; links and folders come at the end. One call
   ///     at a time.
@@ -23,7 +23,8 @@ package struct ExtractJob: BatchJob {
     into folder: PathBytes, selection: MemberSelection, options: ExtractionOptions,
     report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) throws(BatchError) {
-    self.folder = try ExtractionFolder(folder, holding: options.foldersHeldOpen)
+    self.folder = try ExtractionFolder(
+      folder, holding: options.foldersHeldOpen, isDryRun: options.isDryRun)
     self.selection = selection
     self.options = options
     self.report = report

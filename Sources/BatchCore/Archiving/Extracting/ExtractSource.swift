@@ -24,7 +24,7 @@ package struct ExtractSource: BatchSource {
     _ archive: ArchiveFile, selection: MemberSelection, globs: [PathBytes], options: ExtractionOptions
   ) throws(BatchError) {
     self.archive = archive
-    planner = ExtractionPlanner(selection, globs: globs)
+    planner = ExtractionPlanner(selection, globs: globs, limits: options.pathLimits)
     let open = try OpenArchive(
       archive, checks: options.keepsGoing || selection.takesEverything, memory: options.memory)
     let damagedStart = open.index?.damagedStart.map { [$0.message] } ?? []
@@ -86,7 +86,7 @@ extension ExtractionItem {
     switch step {
     case .member(_, let bytes), .piece(let bytes, _): Int64(bytes.count)
     case .segment(let plan): plan.archive.index.weight(of: plan.group)
-    case .begin, .end, .lost, .problem, .passed, .note: 0
+    case .begin, .end, .lost, .problem, .belowRefused, .passed, .note: 0
     }
   }
 
@@ -94,7 +94,7 @@ extension ExtractionItem {
   var count: Int {
     switch step {
     case .segment(let plan): plan.choices.count
-    case .member, .begin, .lost, .problem, .passed: 1
+    case .member, .begin, .lost, .problem, .belowRefused, .passed: 1
     case .piece, .end, .note: 0
     }
   }
@@ -104,7 +104,7 @@ extension ExtractionItem {
     switch step {
     case .member(_, let bytes), .piece(let bytes, _): Int64(bytes.count) + 512
     case .segment(let plan): Int64(plan.choices.count * 64 + plan.members.memory)
-    case .begin, .end, .lost, .problem, .passed, .note: 512
+    case .begin, .end, .lost, .problem, .belowRefused, .passed, .note: 512
     }
   }
 }

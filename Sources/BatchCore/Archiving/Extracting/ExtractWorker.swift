@@ -56,6 +56,7 @@ package final class ExtractWorker: BatchWorker {
     case .end(let error): output.rows.append(.end(error))
     case .lost(let order, let error): lose(order, error, into: &output)
     case .problem(let error): output.rows.append(.failed(nil, error))
+    case .belowRefused: output.rows.append(.belowRefused)
     case .passed: output.rows.append(.skipped(.notChosen))
     case .note(let note):
       noteBytes(in: &output)
@@ -223,6 +224,7 @@ package final class ExtractWorker: BatchWorker {
     let turn: MemberClaims.Turn
     switch choice.disposition {
     case .refused(let error): return output.rows.append(.failed(nil, error))
+    case .belowRefused: return output.rows.append(.belowRefused)
     case .superseded: return output.rows.append(.superseded(entry.path))
     case .make(let claimed): turn = claimed
     }
@@ -286,6 +288,7 @@ package final class ExtractWorker: BatchWorker {
   ) {
     switch choice.disposition {
     case .refused: output.rows.append(.failed(nil, error))
+    case .belowRefused: output.rows.append(.belowRefused)
     case .superseded: output.rows.append(.skipped(.superseded))
     case .make(let turn):
       guard let path = error.path, let place = plan.selection(or: selection).place(of: path) else {

@@ -9,8 +9,10 @@ struct ExtractionFinisher {
   let folder: ExtractionFolder
   let options: ExtractionOptions
   let lane: ExtractionLane
-  /// Whether this run made a file at a place.
+  /// Whether this run made an empty file at a place.
   let hasMade: (RelativePath) -> Bool
+  /// Whether this dry run would have made something at a place.
+  var hasRehearsed: (RelativePath) -> Bool = { _ in false }
 
   /// Takes what became of a member.
   typealias Report = (ExtractionOrder, ExtractionVerdict) throws(BatchError) -> Void
@@ -18,42 +20,81 @@ struct ExtractionFinisher {
   /// Makes the links of some steps, kind by kind, each kind in the order of the archive.
   ///
   /// - Throws: what `report` throws.
-  func makeLinks(_ steps: [DeferredStep], report: Report) throws(BatchError) {
+  func makeLinks(_ steps: DeferredSteps, report: Report) throws(BatchError) {
     defer { lane.closeFolder() }
-    for case .contentOfLink(let order) in steps { try report(order, attempt(order, shareContent)) }
-    for case .symbolicLink(let order) in steps { try report(order, attempt(order, makeSymbolicLink)) }
-    for case .hardLink(let order) in steps { try report(order, attempt(order, makeHardLink)) }
+    try steps.forEach(.contentOfLink) { (order) throws(BatchError) in
+      try report(order, attempt(order, shareContent))
+    }
+    try steps.forEach(.symbolicLink) { (order) throws(BatchError) in
+      try report(order, attempt(order, makeSymbolicLink))
+    }
+    try steps.forEach(.hardLink) { (order) throws(BatchError) in
+      try report(order, attempt(order, makeHardLink))
+    }
   }
 
   /// Gives folders their metadata, from the leaves up; to be called when all links are there.
   ///
+  /// - Parameter removesEmpty: whether folders that the run made, that no step describes and that hold nothing are removed.
   /// - Throws: what `report` throws.
-  func describeFolders(_ steps: [DeferredStep], report: Report) throws(BatchError) {
-    var folders = [(order: ExtractionOrder, index: Int)]()
-    for (index, step) in steps.enumerated() {
-      if case .folder(let order) = step { folders.append((order, index)) }
-    }
-    // What is below comes first; of two descriptions of one folder, the later one holds.
-    folders.sort { left, right in
-      let (first, second) = (
-        FolderPath(left.order.place.bytes[...]), FolderPath(right.order.place.bytes[...])
-      )
-      return first == second ? left.index < right.index : first.isBelowOrBehind(second)
-    }
-    let made = folder.madeFolders
-    let plain = made.subtracting(folders.map { FolderPath($0.order.place.bytes[...]) })
-    for path in plain.sorted(by: { $0.isBelowOrBehind($1) }) {
-      _ = attempt { () throws(BatchError) in
-        let opened = try folder.openForMetadata(path.bytes)
-        return fchmod(opened.raw, Self.plainMode) == 0 ? .made([]) : .made(.mode)
+  func describeFolders(
+    _ steps: DeferredSteps, removingEmpty removesEmpty: Bool = false, report: Report
+  ) throws(BatchError) {
+    lane.closeFolder()
+    guard !options.isDryRun else { return try rehearseFolders(steps, report: report) }
+    var tree = steps.folders
+    let made = madeFolders(in: &tree)
+    let numbers = steps.numbersOfFolders
+    let descent = FolderDescent(tree, below: folder, holding: folder.giveUpFoldersOnTheWay())
+    try descent.visit { (visit) throws(BatchError) in
+      let isMade = made.contains(visit.node)
+      guard let described = numbers[visit.node] else {
+        guard isMade, !(removesEmpty && remove(tree.name(of: visit.node), in: visit.parent)) else { return }
+        if case .success(let opened) = visit.folder { _ = fchmod(opened, Self.plainMode) }
+        return
+      }
+      // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
+      let describes = isMade || (options.overwriting != .never && visit.node != FolderTree.root)
+      let isEqual = options.acceptsEqual && options.overwriting == .never
+      // Of two descriptions of one folder the later one holds.
+      for number in described {
+        guard let order = steps.step(number)?.order else { continue }
+        try report(order, describes ? describe(visit.folder, order) : isEqual ? .kept : .made([]))
       }
     }
-    for (order, _) in folders {
-      // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
-      let place = FolderPath(order.place.bytes[...])
-      let describes = made.contains(place) || (options.overwriting != .never && !place.bytes.isEmpty)
-      let isEqual = options.acceptsEqual && options.overwriting == .never
-      try report(order, describes ? attempt(order, describeFolder) : isEqual ? .kept : .made([]))
+  }
+
+  private func rehearseFolders(_ steps: DeferredSteps, report: Report) throws(BatchError) {
+    try steps.forEach(.folder) { (order) throws(BatchError) in
+      let describes =
+        folder.hasMade(order.place) || (options.overwriting != .never && !order.place.bytes.isEmpty)
+      try report(order, .made(describes ? lane.metadata(of: order).foreseenLosses : []))
+    }
+  }
+
+  /// The folders that the run made, as they are numbered in another tree, to which they are added.
+  private func madeFolders(in tree: inout FolderTree) -> Set<FolderTree.Node> {
+    let made = folder.madeFolders
+    // The folder above is always there before those that are in it.
+    var numbers = [FolderTree.root]
+    for node in 1..<max(1, FolderTree.Node(truncatingIfNeeded: made.tree.count)) {
+      numbers.append(
+        tree.insert(made.tree.name(of: node), in: numbers[Int(made.tree.parent(of: node))]))
+    }
+    return Set(made.nodes.map { numbers[Int($0)] })
+  }
+
+  private func remove(_ name: [UInt8], in parent: Int32?) -> Bool {
+    guard let parent else { return false }
+    return PathBytes(name).withCString { unlinkat(parent, $0, AT_REMOVEDIR) == 0 }
+  }
+
+  private func describe(
+    _ folder: Result<Int32, BatchError>, _ order: ExtractionOrder
+  ) -> ExtractionVerdict {
+    switch folder {
+    case .success(let opened): .made(lane.metadata(of: order).apply(to: opened))
+    case .failure(let error): .failed(error.at(order.entry.path))
     }
   }
 
@@ -67,17 +108,10 @@ struct ExtractionFinisher {
   private func attempt(
     _ order: ExtractionOrder, _ body: (ExtractionOrder) throws(BatchError) -> ExtractionVerdict
   ) -> ExtractionVerdict {
-    switch attempt({ () throws(BatchError) in try body(order) }) {
-    case .failed(let error): .failed(error.at(order.entry.path))
-    case let verdict: verdict
-    }
-  }
-
-  private func attempt(_ body: () throws(BatchError) -> ExtractionVerdict) -> ExtractionVerdict {
     do throws(BatchError) {
-      return try body()
+      return try body(order)
     } catch {
-      return .failed(error)
+      return .failed(error.at(order.entry.path))
     }
   }
 
@@ -92,6 +126,7 @@ struct ExtractionFinisher {
       throw BatchError(
         .invalid, "refused: a symbolic link that leads outside", remedy: .allowUnsafeLinks)
     }
+    guard !options.isDryRun else { return try lane.rehearse(order) }
     let parent = try lane.parent(of: order.place)
     guard try lane.mayTake(order, in: parent) else { return .kept }
     let name = order.place.name
@@ -127,6 +162,12 @@ struct ExtractionFinisher {
   private func makeHardLink(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
+    }
+    guard !options.isDryRun else {
+      guard hasRehearsed(first) || lane.hasSomething(at: first, isFolder: false) else {
+        throw Self.noFirstName
+      }
+      return try lane.mayTake(order) ? .made([]) : .kept
     }
     let source = try open(first.parent)
     let parent = try lane.parent(of: order.place)
@@ -173,6 +214,7 @@ struct ExtractionFinisher {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
     }
+    guard !options.isDryRun else { return .made([]) }
     // The name that waits for this content is that of an empty file which this run made.
     guard hasMade(first) else { return .made([]) }
     let target = try folder.open(first.parent, creating: false)
@@ -187,12 +229,5 @@ struct ExtractionFinisher {
     }
     guard failed == 0 else { throw ExtractedFile.failure(failed) }
     return .made([])
-  }
-
-  // MARK: Folders
-
-  private func describeFolder(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
-    let opened = try folder.openForMetadata(order.place.bytes[...])
-    return .made(lane.metadata(of: order).apply(to: opened.raw))
   }
 }

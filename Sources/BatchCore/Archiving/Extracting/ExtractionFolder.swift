@@ -23,9 +23,11 @@ final class ExtractionFolder: Sendable {
 
   let path: PathBytes
   private let root: Descriptor
+  /// In a run that makes nothing: whether the target folder is not there. Then the folder that is to hold it is open.
+  private let isMissing: Bool
   private let device: UInt64
   /// Folders that were made here; complete when all lanes have come to their end, and not before.
-  private let made = Mutex<Set<FolderPath>>([])
+  private let made = Mutex(MadeFolders())
   /// Folders that stay open so that deep ones are opened from them, the one that was used last behind all others.
   private let onTheWay = Mutex<[(path: FolderPath, folder: OpenFolder)]>([])
   private let mostOpen: Int
@@ -38,19 +40,62 @@ final class ExtractionFolder: Sendable {
   /// Hashes of the paths of folders that were cleared.
   private let cleared = Mutex<Set<Int>>([])
 
-  /// - Parameter open: how many folders on the way to deep ones may be held open.
+  /// - Parameters:
+  ///   - open: how many folders on the way to deep ones may be held open.
   /// - Throws: the error of opening it.
-  init(_ path: PathBytes, holding open: Int = 0) throws(BatchError) {
+  ///   - isDryRun: whether the folder may be missing, in one that is there.
+  init(_ path: PathBytes, holding open: Int = 0, isDryRun: Bool = false) throws(BatchError) {
     self.path = path
     mostOpen = open
     hopLength = open > 0 ? Self.shortHop : Int(PATH_MAX) - 1
-    let opened = path.withCString { pointer in
-      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
-    }
+    var opened = Self.openTarget(path)
+    isMissing = isDryRun && opened == -Int(ENOENT)
+    if isMissing { opened = Self.openTarget(path.parent) }
     guard opened >= 0 else { throw .syscall("open the folder", errno: Int32(-opened), path: path) }
     root = Descriptor(owning: Int32(opened))
     var raw = stat()
     device = fstat(root.raw, &raw) == 0 ? UInt64(raw.st_dev) : 0
+  }
+
+  private static func openTarget(_ path: PathBytes) -> Int {
+    path.withCString { pointer in
+      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
+    }
+  }
+
+  /// Opens a folder below in a run that makes nothing. What is missing of it counts as made.
+  ///
+  /// - Returns: nil where it is missing.
+  /// - Throws: what ``open(_:creating:)`` throws for what is in the way.
+  func openIfThere(_ folder: ArraySlice<UInt8>) throws(BatchError) -> Descriptor? {
+    if !isMissing {
+      if !folder.isEmpty, made.withLock({ $0.contains(folder) }) { return nil }
+      do throws(BatchError) {
+        return try open(folder, creating: false)
+      } catch {
+        guard error.errno == ENOENT else { throw error }
+      }
+    }
+    noteMissing(folder)
+    return nil
+  }
+
+  /// Notes the folders on the way to a missing one that are missing too.
+  private func noteMissing(_ folder: ArraySlice<UInt8>) {
+    guard !folder.isEmpty else { return }
+    let ends = folder.indices.filter { folder[$0] == Self.slash } + [folder.endIndex]
+    // Where one is missing, all below it are.
+    var (first, last) = (0, ends.count - 1)
+    while !isMissing, first < last {
+      let middle = (first + last) / 2
+      if (try? open(folder[..<ends[middle]], creating: false)) != nil {
+        first = middle + 1
+      } else {
+        last = middle
+      }
+    }
+    let missing = ends[first...].map { $0 - folder.startIndex }
+    made.withLock { $0.insert(folder, ends: missing) }
   }
 
   /// Opens a folder below, for calls that name what is in it.
@@ -70,15 +115,9 @@ final class ExtractionFolder: Sendable {
     return Descriptor(owning: try openInSteps(folder, Self.folderFlags, creating: creating))
   }
 
-  /// Opens a folder below for its metadata.
-  func openForMetadata(_ folder: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
-    let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
-    if let found = try openInHops(folder, flags) { return Descriptor(owning: found) }
-    return Descriptor(owning: try openInSteps(folder, flags, creating: false))
-  }
-
   /// Whether a path below is a folder, and reached through folders alone.
   func isFolder(_ folder: ArraySlice<UInt8>) -> Bool {
+    if !folder.isEmpty, made.withLock({ $0.contains(folder) }) { return true }
     do throws(BatchError) {
       _ = try open(folder, creating: false)
       return true
@@ -88,27 +127,30 @@ final class ExtractionFolder: Sendable {
   }
 
   /// The folders that were made in this run; to be asked when no lane makes any more.
-  var madeFolders: Set<FolderPath> { made.withLock { $0 } }
+  var madeFolders: MadeFolders { made.withLock { $0 } }
 
   /// Whether a folder was made in this run.
-  func hasMade(_ place: RelativePath) -> Bool { made.withLock { $0.contains(FolderPath(place.bytes[...])) } }
+  func hasMade(_ place: RelativePath) -> Bool { made.withLock { $0.contains(place.bytes[...]) } }
 
   /// Takes a folder that was made in this run for one that is not there any more.
   func forget(_ place: RelativePath) {
     let path = FolderPath(place.bytes[...])
-    made.withLock { _ = $0.remove(path) }
+    made.withLock { $0.remove(place.bytes[...]) }
     onTheWay.withLock { open in open.removeAll { path.holds($0.path.bytes) } }
   }
 
-  /// Removes folders that were made in this run, hold nothing, and are none of some others.
-  func removeEmptyFolders(except kept: Set<FolderPath>) {
-    for path in madeFolders.subtracting(kept).sorted(by: { $0.isBelowOrBehind($1) }) {
-      let nameStart = path.bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? path.bytes.startIndex
-      let parent = path.bytes[..<max(path.bytes.startIndex, nameStart - 1)]
-      guard let opened = try? open(parent, creating: false) else { continue }
-      let removed = PathBytes(path.bytes[nameStart...]).withCString { unlinkat(opened.raw, $0, AT_REMOVEDIR) }
-      if removed == 0 { made.withLock { _ = $0.remove(path) } }
+  /// The target folder; it stays open as long as this object is there.
+  var rootDescriptor: Int32 { root.raw }
+
+  /// Closes the folders on the way, and returns how many may be open in their place.
+  func giveUpFoldersOnTheWay() -> Int {
+    let dropped = onTheWay.withLock { open in
+      defer { open = [] }
+      return open
     }
+    // Closed outside the lock.
+    _ = dropped
+    return mostOpen
   }
 
   /// Removes what dead runs left in a folder, once in a run. Others wait meanwhile: a file that was staged then has no
@@ -195,20 +237,28 @@ final class ExtractionFolder: Sendable {
     var (current, begin) =
       base.map { (OpenFolder(Descriptor(owning: $0)), start) } ?? nearest(to: folder)
     var lastKept = begin
+    var madeEnds = [Int]()
+    // Also when a folder further on cannot be made.
+    defer {
+      if let last = madeEnds.last {
+        made.withLock { $0.insert(folder[..<(folder.startIndex + last)], ends: madeEnds) }
+      }
+    }
     while begin < folder.endIndex {
       let end = folder[begin...].firstIndex(of: Self.slash) ?? folder.endIndex
       let name = PathBytes(folder[begin..<end])
       begin = end + 1
       let stepFlags = end == folder.endIndex ? flags : Self.folderFlags
       let directory = raw(current)
-      var next = step(directory, name, stepFlags)
+      // In a folder that was made a moment ago nothing is to be found.
+      var next = madeEnds.isEmpty ? step(directory, name, stepFlags) : -ENOENT
       if next == -ENOENT, creating {
         let failed = name.withCString { mkdirat(directory, $0, Self.madeMode) == 0 ? 0 : errno }
         guard failed == 0 || failed == EEXIST else {
           throw BatchError.syscall("make the folder", errno: failed, path: PathBytes(folder[..<end]))
             .recoded(.unwritable)
         }
-        if failed == 0 { made.withLock { _ = $0.insert(FolderPath(folder[..<end])) } }
+        if failed == 0 { madeEnds.append(end - folder.startIndex) }
         next = step(directory, name, stepFlags)
       }
       let opened = try check(next, folder[..<end])
@@ -233,10 +283,13 @@ final class ExtractionFolder: Sendable {
   private func nearest(to folder: ArraySlice<UInt8>) -> (OpenFolder?, Int) {
     guard mostOpen > 0, folder.count > hopLength else { return (nil, folder.startIndex) }
     return onTheWay.withLock { open in
-      let index = open.indices.filter { open[$0].path.holds(folder) }.max {
-        open[$0].path.bytes.count < open[$1].path.bytes.count
+      var nearest: Int?
+      // The one that was used last is the nearest mostly; what is shorter need not be compared then.
+      for index in open.indices.reversed()
+      where open[index].path.bytes.count > nearest.map({ open[$0].path.bytes.count }) ?? 0 {
+        if open[index].path.holds(folder) { nearest = index }
       }
-      guard let index else { return (nil, folder.startIndex) }
+      guard let index = nearest else { return (nil, folder.startIndex) }
       open.append(open.remove(at: index))
       let found = open[open.endIndex - 1]
       return (found.folder, folder.startIndex + found.path.bytes.count + 1)
@@ -265,18 +318,23 @@ final class ExtractionFolder: Sendable {
 
   private func check(_ result: Int32, _ folder: ArraySlice<UInt8>) throws(BatchError) -> Int32 {
     guard result < 0 else { return result }
+    throw Self.error(-result, at: folder)
+  }
+
+  /// Why a folder below cannot be opened.
+  static func error(_ number: Int32, at folder: ArraySlice<UInt8>) -> BatchError {
     let path = PathBytes(folder)
-    switch -result {
+    switch number {
     case ELOOP, ENOTDIR, EXDEV:
-      throw BatchError(.invalid, "refused: on the way to it is a link or a file, and no folder", path: path)
-    default: throw BatchError.syscall("open the folder", errno: -result, path: path).recoded(.unwritable)
+      return BatchError(.invalid, "refused: on the way to it is a link or a file, and no folder", path: path)
+    default: return BatchError.syscall("open the folder", errno: number, path: path).recoded(.unwritable)
     }
   }
 }
 
 /// The path of a folder that shares its bytes with the path of what is in it: 10,000 folders in one another have
 /// paths of 100 MB.
-struct FolderPath: Hashable, Sendable {
+struct FolderPath: Equatable, Sendable {
   let bytes: ArraySlice<UInt8>
 
   init(_ bytes: ArraySlice<UInt8>) {
@@ -291,19 +349,8 @@ struct FolderPath: Hashable, Sendable {
     return FolderPath(path[..<end]) == self
   }
 
-  /// Whether this path comes first where all that is in a folder comes before it.
-  func isBelowOrBehind(_ other: FolderPath) -> Bool {
-    let count = min(bytes.count, other.bytes.count)
-    let order = compare(other, count)
-    return order == 0 ? bytes.count > other.bytes.count : order > 0
-  }
-
   static func == (left: FolderPath, right: FolderPath) -> Bool {
     left.bytes.count == right.bytes.count && left.compare(right, left.bytes.count) == 0
-  }
-
-  func hash(into hasher: inout Hasher) {
-    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
 
   private func compare(_ other: FolderPath, _ count: Int) -> Int32 {

@@ -16,6 +16,8 @@ package struct ExtractionItem: Sendable {
     case segment(SegmentPlan)
     /// Something that is none, or that cannot be read.
     case problem(BatchError)
+    /// A member in a folder that was refused and named before.
+    case belowRefused
     /// Members that nobody asked for, or that nothing is left of.
     case passed
     case note(Extraction.Note)
@@ -42,6 +44,8 @@ package struct ExtractedChunk: ChunkOutput, Sendable {
     case failed(RelativePath?, BatchError)
     /// So many members that cannot be made, for one reason that is reported once; nothing is under their names.
     case lost([RelativePath], count: Int, BatchError)
+    /// A member in a folder that was refused and named before: it counts as failed.
+    case belowRefused
     /// A member of which nothing is made or reported.
     case skipped(SkipReason)
     case begin(ExtractionOrder)
@@ -103,7 +107,7 @@ extension ExtractionItem: FileItem {
     switch step {
     case .member(let order, _), .begin(let order), .lost(let order, _): order.entry.path
     case .segment(let plan): plan.archive.file.path
-    case .piece, .end, .problem, .passed, .note: nil
+    case .piece, .end, .problem, .belowRefused, .passed, .note: nil
     }
   }
 }

@@ -11,13 +11,15 @@ final class ExtractionLane {
   private static let smallFile: UInt64 = 64 << 10
 
   let folder: ExtractionFolder
-  private let options: ExtractionOptions
+  let options: ExtractionOptions
   let cancellation: Cancellation
   /// Made for the first file whose digest is known before.
   private var digests: DigestStream?
   private let owners = OwnerNumbers()
   // Members of one folder mostly come together.
   private var current: (path: ArraySlice<UInt8>, descriptor: Int32)?
+  /// Hashes of the places that were given up for later members in a dry run.
+  var freed: Set<Int> = []
   /// What a new file in that folder gets that is asked for with these permissions.
   private var given: (permissions: UInt32, status: FileStatus)?
 
@@ -94,6 +96,10 @@ final class ExtractionLane {
   func makeFolder(_ order: ExtractionOrder) throws(BatchError) {
     // Two folders are open on the way to a deep one, and the lane has descriptors for two.
     if order.place.bytes.count > ExtractionFolder.shortHop { closeFolder() }
+    guard !options.isDryRun else {
+      _ = try folder.openIfThere(order.place.bytes[...])
+      return
+    }
     if !order.place.bytes.isEmpty { _ = try folder.open(order.place.bytes[...], creating: true) }
   }
 
@@ -115,6 +121,7 @@ final class ExtractionLane {
   func make(
     _ order: ExtractionOrder, among files: () -> StagedFiles, _ fill: Fill
   ) throws(BatchError) -> Made? {
+    guard !options.isDryRun else { return try rehearse(order, fill) }
     let parent = try parent(of: order.place)
     // A name that is taken shows when the file is to get it; looking before is for what takes time to make.
     let isSmall = order.entry.size <= Self.smallFile
@@ -190,7 +197,7 @@ final class ExtractionLane {
   }
 
   /// Nil where the archive alone says what the content is.
-  private func expectedContent(
+  func expectedContent(
     of order: ExtractionOrder, reusing isReused: Bool
   ) throws(BatchError) -> ExpectedContent? {
     guard let digest = order.digest else { return nil }
@@ -206,6 +213,10 @@ final class ExtractionLane {
   func stageWaiting(
     _ order: ExtractionOrder, among files: StagedFiles, _ fill: Fill
   ) throws(BatchError) -> StagedFile {
+    guard !options.isDryRun else {
+      try check(order, fill)
+      return rehearsed(order)
+    }
     var file = try beginWaiting(order, among: files)
     try fill { (bytes, offset) throws(BatchError) in try file.write(bytes, at: offset) }
     return try end(file, order)
@@ -215,6 +226,12 @@ final class ExtractionLane {
   ///
   /// - Returns: nil where what is there is as new.
   func begin(_ order: ExtractionOrder, among files: StagedFiles) throws(BatchError) -> GrowingFile? {
+    guard !options.isDryRun else {
+      if order.turn == .any, try !mayTake(order) { return nil }
+      return GrowingFile(
+        file: try ExtractedFile(discardedIn: folder.rootDescriptor), folder: nil, path: [],
+        content: try expectedContent(of: order, reusing: false))
+    }
     guard order.turn == .any else { return try beginWaiting(order, among: files) }
     guard try mayTake(order, in: try parent(of: order.place)) else { return nil }
     return try begin(order, in: order.place.parent, among: files)
@@ -240,6 +257,7 @@ final class ExtractionLane {
   func end(_ file: consuming GrowingFile, _ order: ExtractionOrder) throws(BatchError) -> StagedFile {
     try checkSize(of: file.file, order, end: file.end)
     try file.content?.check(size: order.entry.size)
+    guard !options.isDryRun else { return rehearsed(order) }
     let losses = metadata(of: order).apply(to: file.file.descriptor)
     return try file.stage(losses: losses)
   }
@@ -248,14 +266,18 @@ final class ExtractionLane {
   private func checkSize(
     of file: borrowing ExtractedFile, _ order: ExtractionOrder, end: UInt64
   ) throws(BatchError) {
+    try checkSize(order, end: end)
+    if end < order.entry.size { try file.setSize(order.entry.size) }
+  }
+
+  /// - Throws: `malformed` where the content ends elsewhere than it is to end.
+  func checkSize(_ order: ExtractionOrder, end: UInt64) throws(BatchError) {
     guard end <= order.entry.size else {
       throw BatchError(.malformed, "damaged: there is more content than its size says")
     }
-    guard end < order.entry.size else { return }
-    guard order.entry.dataMap != nil else {
+    guard end == order.entry.size || order.entry.dataMap != nil else {
       throw BatchError(.malformed, "damaged: there is less content than its size says")
     }
-    try file.setSize(order.entry.size)
   }
 
   /// Owner and mode of a new file, which those of the folder, its lists and the umask make; the same for each
@@ -271,6 +293,11 @@ final class ExtractionLane {
 
   /// Gives a file its name that was made before.
   func publish(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+    guard !options.isDryRun else {
+      if order.turn != .any, try !mayTake(order) { return .kept }
+      return order.entry.kind == .hardLink
+        ? .deferred(.contentOfLink(order), file.losses) : .made(file.losses)
+    }
     let parent = try parent(of: order.place)
     // Another member of the run may have made what is there now.
     if order.turn != .any, try !mayTake(order, in: parent) { return .kept }
@@ -299,7 +326,7 @@ final class ExtractionLane {
 
   /// Removes a file that was made in this run, unless something else has its name by now.
   func remove(_ file: MadeFile) {
-    guard let parent = try? folder.open(file.place.parent, creating: false),
+    guard !options.isDryRun, let parent = try? folder.open(file.place.parent, creating: false),
       let status = status(of: file.place.name, in: parent.raw), file.isPossibly(status)
     else { return }
     _ = file.place.name.withCString { unlinkat(parent.raw, $0, 0) }
@@ -309,6 +336,11 @@ final class ExtractionLane {
   ///
   /// - Returns: whether it is gone; a folder that holds something stays.
   func remove(_ place: RelativePath, isFolder: Bool) -> Bool {
+    guard !options.isDryRun else {
+      guard !isFolder, !folder.hasMade(place) else { return false }
+      freed.insert(place.bytes.hashValue)
+      return true
+    }
     do throws(BatchError) {
       let parent = try folder.open(place.parent, creating: false)
       return place.name.withCString { unlinkat(parent.raw, $0, isFolder ? AT_REMOVEDIR : 0) == 0 }
@@ -326,6 +358,7 @@ final class ExtractionLane {
     case .characterDevice where options.makesDevices: kind = S_IFCHR
     default: throw BatchError(.special, "refused: a device", remedy: .makeDevices)
     }
+    guard !options.isDryRun else { return try rehearse(order) }
     let parent = try parent(of: order.place)
     guard try mayTake(order, in: parent) else { return .kept }
     let name = order.place.name

@@ -28,10 +28,14 @@ package struct ExtractionOptions: Sendable {
   /// through a link; this is for whoever follows the links later.
   package var refusesUnsafeLinks = false
   package var limits = ArchiveLimits()
+  /// Members in folders that exceed these are not made; the first such folder on the way of a member is reported once.
+  package var pathLimits = PathLimits()
   /// What the index of the archive may take, in bytes.
   package var memory = BatchOptions().memory
   /// Whether members behind a damaged place are looked for.
   package var keepsGoing = false
+  /// Whether nothing is made: all is read, and the same is decided, counted and reported as if the members were made.
+  package var isDryRun = false
   /// Whether all is brought to the disk before the run ends.
   package var isSynced = true
   /// How many folders on the way to deep ones may stay open, see ``BatchRunner/foldersHeldOpen``.

@@ -4,16 +4,36 @@ import Synchronization
 /// Decides about each member, in the order of the archive: whether it is meant, where it goes, whether that is safe.
 final class ExtractionPlanner {
   let selection: MemberSelection
+  /// What is done with a member whose place is asked for.
+  enum Claim: Sendable {
+    case made(MemberClaims.Turn)
+    /// A folder that it is in was refused and named before.
+    case belowRefused
+    /// Nothing is left of its path.
+    case passed
+  }
+
+  /// A block, as most file systems give one to each folder.
+  private static let bytesOfFolder: UInt64 = 4096
+
   private let globs: [PathBytes]
+  private let limits: PathLimits
+  /// Hashes of the folders that were refused.
+  private var refused: Set<Int> = []
   private var claims = MemberClaims()
   private var matched: Set<Int> = []
   /// Whether a leading slash was taken from a name.
   private(set) var strippedSlash = false
 
-  init(_ selection: MemberSelection, globs: [PathBytes]) {
+  /// - Parameter limits: of the folders that members may be in.
+  init(_ selection: MemberSelection, globs: [PathBytes], limits: PathLimits = PathLimits()) {
     self.selection = selection
     self.globs = globs
+    self.limits = limits
   }
+
+  /// What the folders count that members need, in bytes.
+  var bytesOfFolders: UInt64 { UInt64(claims.folderCount) * Self.bytesOfFolder }
 
   /// The patterns that no member matched.
   var unmatched: [PathBytes] { globs.indices.filter { !matched.contains($0) }.map { globs[$0] } }
@@ -36,22 +56,25 @@ final class ExtractionPlanner {
 
   /// Takes a place for a member, in the order of the archive; the last member of a place has it in the end.
   ///
-  /// - Returns: nil for a member of whose path nothing is left.
   /// - Throws: `invalid` for a member that is refused.
-  func claim(_ path: PathBytes, _ kind: ArchiveEntry.Kind) throws(BatchError) -> MemberClaims.Turn? {
+  func claim(_ path: PathBytes, _ kind: ArchiveEntry.Kind) throws(BatchError) -> Claim {
     let member = try RelativePath(path)
-    guard let place = selection.place(of: member) else { return nil }
+    guard let place = selection.place(of: member) else { return .passed }
+    if let (folder, excess) = limits.excess(of: kind == .directory ? place.bytes[...] : place.parent) {
+      guard refused.insert(folder.hashValue).inserted else { return .belowRefused }
+      throw excess.error(at: PathBytes(folder))
+    }
     guard !place.bytes.isEmpty || kind == .directory else {
       throw BatchError(.invalid, "refused: its path is that of the target folder", path: path)
     }
     if member.wasAbsolute { strippedSlash = true }
-    return try claims.claim(place, kind, path: path)
+    return .made(try claims.claim(place, kind, path: path))
   }
 }
 
 extension MemberSelection {
   /// Where a member goes; nil for one that is refused, or of whose path nothing is left.
-  func place(of path: PathBytes) -> RelativePath? {
+  package func place(of path: PathBytes) -> RelativePath? {
     (try? RelativePath(path)).flatMap { place(of: $0) }
   }
 

@@ -25,15 +25,21 @@ package struct ExtractionReport: Sendable {
   /// Of the content, in bytes.
   package let size: UInt64
   package let outcome: Outcome
+  /// In a dry run: whether what is extracted is there already: a file gives way to it, a folder is used.
+  package let existed: Bool
 
-  init(_ entry: ArchiveEntry, _ outcome: Outcome) {
-    self.init(path: entry.path, kind: entry.kind, size: entry.size, outcome: outcome)
+  init(_ entry: ArchiveEntry, _ outcome: Outcome, existed: Bool = false) {
+    self.init(path: entry.path, kind: entry.kind, size: entry.size, outcome: outcome, existed: existed)
   }
 
-  init(path: PathBytes, kind: ArchiveEntry.Kind = .file, size: UInt64 = 0, outcome: Outcome) {
+  init(
+    path: PathBytes, kind: ArchiveEntry.Kind = .file, size: UInt64 = 0, outcome: Outcome,
+    existed: Bool = false
+  ) {
     self.path = path
     self.kind = kind
     self.size = size
     self.outcome = outcome
+    self.existed = existed
   }
 }

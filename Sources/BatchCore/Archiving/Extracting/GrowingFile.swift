@@ -3,13 +3,14 @@ import BatchEngine
 /// A file whose content comes piece by piece, with the folder that it lies in.
 struct GrowingFile: ~Copyable {
   let file: ExtractedFile
-  private let folder: Descriptor
+  /// Nil in a dry run.
+  private let folder: Descriptor?
   let path: ArraySlice<UInt8>
   let content: ExpectedContent?
   private(set) var end: UInt64 = 0
 
   init(
-    file: consuming ExtractedFile, folder: consuming Descriptor, path: ArraySlice<UInt8>,
+    file: consuming ExtractedFile, folder: consuming Descriptor?, path: ArraySlice<UInt8>,
     content: ExpectedContent?
   ) {
     self.file = file

@@ -58,11 +58,15 @@ final class MemberFeed {
     do throws(BatchError) {
       // A hard link that comes with its content is made as a file.
       let kind = entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind
-      guard let claimed = try planner.claim(entry.path, kind) else { return .passed }
-      turn = claimed
+      switch try planner.claim(entry.path, kind) {
+      case .made(let claimed): turn = claimed
+      case .belowRefused: return .belowRefused
+      case .passed: return .passed
+      }
     } catch {
       return .problem(error)
     }
+    try reader.count(folders: planner.bytesOfFolders)
     var order: ExtractionOrder
     do throws(BatchError) {
       guard let found = try planner.selection.order(for: entry, turn: turn) else { return .passed }

@@ -13,6 +13,8 @@ struct SegmentPlan: Sendable {
     /// A later member has its name.
     case superseded
     case refused(BatchError)
+    /// A folder that it is in was refused and named before.
+    case belowRefused
   }
 
   let archive: IndexedArchive

@@ -44,11 +44,18 @@ struct SegmentPlanner {
           continue
         }
         do throws(BatchError) {
-          guard let turn = try planner.claim(member.path, member.kind) else { continue }
-          choices.append(SegmentPlan.Choice(number: number, disposition: .make(turn)))
+          switch try planner.claim(member.path, member.kind) {
+          case .made(let turn):
+            choices.append(SegmentPlan.Choice(number: number, disposition: .make(turn)))
+          case .belowRefused:
+            choices.append(SegmentPlan.Choice(number: number, disposition: .belowRefused))
+          case .passed: continue
+          }
         } catch {
           choices.append(SegmentPlan.Choice(number: number, disposition: .refused(error)))
         }
+        try limits.check(
+          plain: plain + min(planner.bytesOfFolders, UInt64.max - plain), compressed: archive.file.size ?? 0)
       }
       // Without patterns all of the archive is held against its index.
       if !choices.isEmpty || planner.takesEverything {

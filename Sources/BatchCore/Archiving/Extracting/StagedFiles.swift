@@ -83,6 +83,7 @@ struct ExtractedFile: ~Copyable {
   /// Nil for a file without a name, of which nothing is left when it is let go of.
   let name: TemporaryName?
   private let file: Descriptor
+  private let isDiscarded: Bool
 
   /// Makes a file that has no name.
   ///
@@ -99,6 +100,16 @@ struct ExtractedFile: ~Copyable {
   private init(owning raw: Int32) {
     name = nil
     file = Descriptor(owning: raw)
+    isDiscarded = false
+  }
+
+  /// A file of a dry run, of which nothing is written.
+  init(discardedIn folder: Int32) throws(BatchError) {
+    let raw = fcntl(folder, F_DUPFD_CLOEXEC, 0)
+    guard raw >= 0 else { throw BatchError.syscall("create", errno: errno) }
+    name = nil
+    file = Descriptor(owning: raw)
+    isDiscarded = true
   }
 
   /// - Parameters:
@@ -132,6 +143,7 @@ struct ExtractedFile: ~Copyable {
       }
       self.name = name
       self.file = file
+      isDiscarded = false
       return
     }
     throw BatchError.syscall("create", errno: EEXIST).recoded(.unwritable)
@@ -148,6 +160,7 @@ struct ExtractedFile: ~Copyable {
   var descriptor: Int32 { file.raw }
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    guard !isDiscarded else { return }
     var rest = bytes
     var place = offset
     while !rest.isEmpty {
@@ -166,6 +179,7 @@ struct ExtractedFile: ~Copyable {
 
   /// Gives the file a size; what was not written is a hole.
   func setSize(_ size: UInt64) throws(BatchError) {
+    guard !isDiscarded else { return }
     guard let length = off_t(exactly: size), ftruncate(file.raw, length) == 0 else {
       throw BatchError.syscall("write", errno: off_t(exactly: size) == nil ? EFBIG : errno).recoded(
         .unwritable)

@@ -31,6 +31,8 @@ final class ArchiveReader {
   let claim: (name: NameClaim?, compression: CompressionFormat?)
   /// Whether something outside of the members says that there are some.
   let requiresMembers: Bool
+  /// What folders count, in bytes.
+  private var folderBytes: UInt64 = 0
   /// Bytes of content that were handed out.
   private(set) var plainCount: UInt64 = 0
 
@@ -234,13 +236,26 @@ final class ArchiveReader {
         guard !isHuge else { throw BatchError(.malformed, "damaged: no file is as large") }
         contentEnd = next
         plainCount += UInt64(count)
-        try limits.check(plain: plainCount, compressed: feed.content.bytesRead)
+        try checkLimits()
         return (UnsafeRawBufferPointer(start: start, count: count), place)
       // A warning about content is damage: so libarchive calls a checksum that is wrong.
       default: throw failure(after: result, ofContent: true)
       }
     }
     throw BatchError(.malformed, Self.noProgress)
+  }
+
+  /// - Parameter folders: what the folders count that are needed so far, in bytes.
+  /// - Throws: `exhausted` at a limit.
+  func count(folders: UInt64) throws(BatchError) {
+    guard folders != folderBytes else { return }
+    folderBytes = folders
+    try checkLimits()
+  }
+
+  private func checkLimits() throws(BatchError) {
+    let (plain, isHuge) = plainCount.addingReportingOverflow(folderBytes)
+    try limits.check(plain: isHuge ? .max : plain, compressed: feed.content.bytesRead)
   }
 
   // MARK: Steps

@@ -27,6 +27,10 @@ struct MemberClaims {
   private var contested: Set<Int> = []
   /// The folder of the member before, whose own folders are known.
   private var lastParent: ArraySlice<UInt8>?
+  /// What the names of that folder are hashed into.
+  private var parentHasher = Hasher()
+  /// How many folders there are, also those that are no members.
+  private(set) var folderCount = 0
 
   /// Takes a place for the next member.
   ///
@@ -35,7 +39,7 @@ struct MemberClaims {
     -> Turn
   {
     let isBelowContested = try claimFolders(above: place, path: path)
-    let hash = place.bytes.hashValue
+    let hash = Self.hash(of: place.bytes[place.nameStart...], in: parentHasher)
     let others: Turn = isBelowContested ? .afterAll : .any
     switch kind {
     case .directory:
@@ -43,7 +47,7 @@ struct MemberClaims {
       let wasFile = files.remove(hash) != nil
       if wasFile { contested.insert(hash) }
       let wasLink = links.remove(hash) != nil
-      folders.insert(hash)
+      addFolder(hash)
       return wasFile || wasLink ? .replaces : others
     case .symbolicLink, .hardLink:
       // Of the two a folder stays, and the link is refused.
@@ -61,23 +65,46 @@ struct MemberClaims {
 
   /// - Returns: whether one of them was a file before.
   private mutating func claimFolders(above place: RelativePath, path: PathBytes) throws(BatchError) -> Bool {
-    var parent = place.parent
+    let parent = place.parent
     if contested.isEmpty, parent == lastParent { return false }
+    // A name is hashed behind those before it, so that all folders on the way take one pass.
+    var hasher = Hasher()
+    var hashes = [Int]()
+    for name in parent.split(separator: Self.slash) {
+      hasher = Self.hasher(of: name, in: hasher)
+      let known = hasher
+      hashes.append(known.finalize())
+    }
+    parentHasher = hasher
     var isBelowContested = false
-    var isKnown = false
-    let first = parent
-    while !parent.isEmpty, !isKnown || !contested.isEmpty {
-      let hash = Array(parent).hashValue
+    for hash in hashes.reversed() {
       if contested.contains(hash) {
         isBelowContested = true
       } else if files.contains(hash) {
         throw BatchError(
           .invalid, "refused: an earlier member, which is no folder, has the name of its folder", path: path)
       }
-      isKnown = !folders.insert(hash).inserted
-      parent = parent[..<(parent.lastIndex(of: Self.slash) ?? parent.startIndex)]
+      if !addFolder(hash), contested.isEmpty { break }
     }
-    lastParent = first
+    lastParent = parent
     return isBelowContested
+  }
+
+  @discardableResult
+  private mutating func addFolder(_ hash: Int) -> Bool {
+    guard folders.insert(hash).inserted else { return false }
+    folderCount += 1
+    return true
+  }
+
+  private static func hash(of name: ArraySlice<UInt8>, in folder: Hasher) -> Int {
+    hasher(of: name, in: folder).finalize()
+  }
+
+  private static func hasher(of name: ArraySlice<UInt8>, in folder: Hasher) -> Hasher {
+    var hasher = folder
+    name.withUnsafeBytes { hasher.combine(bytes: $0) }
+    hasher.combine(slash)
+    return hasher
   }
 }

@@ -17,9 +17,10 @@ extension ArchiveItem {
   var plainSize: Int {
     switch self {
     case .member(let record, let map):
-      let headers = Self.headersSize + (map?.count ?? 0) * Self.rangeSize
+      let headers = Self.headersSize + (map?.count ?? 0) * Self.rangeSize + Self.pathSize(of: record)
       return headers + Int(min(Self.storedSize(of: record), Self.largestContent))
-    case .link, .header: return Self.headersSize
+    case .link(let record, _): return Self.headersSize + 2 * Self.pathSize(of: record)
+    case .header(let member): return Self.headersSize + Self.pathSize(of: member.record)
     case .block(let member, _): return member.blockSize
     case .problem: return 0
     }
@@ -30,6 +31,14 @@ extension ArchiveItem {
     guard record.status.kind == .regular else { return 0 }
     return max(0, min(record.status.size, record.status.allocated))
   }
+
+  /// A long path stands in the headers, in the list of members, and in rows.
+  private static func pathSize(of record: FileRecord) -> Int {
+    Int(clamping: min(record.excessPathLength * 4, mostOfPath))
+  }
+
+  /// In bytes: more than that of path does not make a file a large one.
+  static let mostOfPath: Int64 = 1 << 20
 
   /// Of a pax header with its records, a header, and half a block at the end of the content.
   private static let headersSize = 4 * TarHeaders.blockSize

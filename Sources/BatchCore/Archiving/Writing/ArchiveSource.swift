@@ -100,10 +100,12 @@ package struct ArchiveSource: BatchSource {
 
   package func weight(of item: ArchiveItem) -> Int64 {
     switch item {
-    case .member(let record, _): ArchiveItem.storedSize(of: record)
+    case .member(let record, _):
+      ArchiveItem.storedSize(of: record) + min(record.excessPathLength * 2, ArchiveItem.mostOfPath)
     // Headers and blocks are frames of their own.
     case .header, .block: .max
-    case .link, .problem: 0
+    case .link(let record, _): min(record.excessPathLength * 4, ArchiveItem.mostOfPath)
+    case .problem: 0
     }
   }
 

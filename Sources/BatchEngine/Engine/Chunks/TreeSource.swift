@@ -48,6 +48,14 @@ public struct TreeSource: BatchSource {
   }
 
   public func weight(of item: WalkItem) -> Int64 {
-    if case .file(let record) = item, record.status.kind == .regular { record.status.size } else { 0 }
+    guard case .file(let record) = item else { return 0 }
+    let size = record.status.kind == .regular ? max(0, record.status.size) : 0
+    let (weight, isHuge) = size.addingReportingOverflow(record.excessPathLength)
+    return isHuge ? .max : weight
+  }
+
+  /// Of rows, which have paths.
+  public func retained(by item: WalkItem) -> Int64 {
+    if case .file(let record) = item { record.excessPathLength * 2 } else { 0 }
   }
 }

@@ -54,6 +54,17 @@ public final class DirectoryPath: Sendable {
     return PathBytes(bytes)
   }
 
+  /// What the path exceeds; nil within the limits. The time for it does not grow with the depth.
+  func excess(over limits: PathLimits) -> PathLimits.Excess? {
+    // The slash at the end does not count.
+    let length = prefixLength - 1
+    let levels = (anchor?.levels ?? 0) + PathLimits.names(in: tail[...])
+    return limits.excess(levels: levels, length: length)
+  }
+
+  /// How many bytes ``prefix`` has.
+  var prefixLength: Int { (anchor?.length ?? 0) + tail.count }
+
   /// Appends the bytes of ``prefix``.
   func appendPrefix(to bytes: inout [UInt8]) {
     if let anchor {

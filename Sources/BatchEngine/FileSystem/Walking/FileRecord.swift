@@ -8,6 +8,7 @@ public struct FileRecord: Sendable {
   /// The names of all that the folder holds; of an operand its own alone.
   package let names: NameArena
   private let nameOffset: Int
+  private static let ordinaryPathLength = 1024
 
   package init(
     directory: DirectoryPath, names: NameArena, nameOffset: Int, status: FileStatus, followsLinks: Bool
@@ -28,6 +29,10 @@ public struct FileRecord: Sendable {
 
   /// Whether the file was named as an operand, and not found in a folder.
   package var isOperand: Bool { directory.identity == nil }
+
+  /// How many bytes more the path has than most: what holds paths of many files is bounded by it too. 0 for ordinary paths, so
+  /// that these are planned by their contents alone.
+  package var excessPathLength: Int64 { Int64(max(0, directory.prefixLength - Self.ordinaryPathLength)) }
 
   /// Appends the bytes of ``path`` without making a copy of them.
   public func appendPath(to bytes: inout [UInt8]) {

@@ -16,6 +16,9 @@ package final class FolderAnchor: Sendable {
   package let identity: FileIdentity
   /// How many folders lie between the operand and this one.
   package let depth: Int
+  /// How many names and bytes the whole path has.
+  let levels: Int
+  let length: Int
   let pool: FolderAnchors
   /// In a mutex because the chain is taken apart link by link: its length is in proportion to the depth.
   private let link: Mutex<FolderAnchor?>
@@ -25,6 +28,8 @@ package final class FolderAnchor: Sendable {
     self.names = names
     self.identity = identity
     self.depth = depth
+    levels = (outer?.levels ?? 0) + PathLimits.names(in: names[...])
+    length = (outer?.length ?? 0) + names.count
     self.pool = pool
   }
 

@@ -11,8 +11,13 @@ struct FolderScanner: Sendable {
   package let descriptors: DescriptorBudget
 
   /// Everything that the walk needs to know of a folder; what went wrong is among the items.
+  ///
+  /// A folder that exceeds the limits of the walk is not opened.
   package func scan(_ directory: DirectoryPath) -> ScannedFolder {
-    descriptors.withDescriptors(DescriptorBudget.tokensToList) {
+    if let excess = directory.excess(over: options.limits) {
+      return Self.failed(directory, excess.error(at: directory.shownPath))
+    }
+    return descriptors.withDescriptors(DescriptorBudget.tokensToList) {
       do throws(BatchError) {
         let folder = try open(directory)
         return scan(

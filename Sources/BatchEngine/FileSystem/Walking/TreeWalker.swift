@@ -154,6 +154,9 @@ package struct TreeWalker {
             remedy: .readStandardInput)))
     }
     let directory = DirectoryPath(ofFileOperand: operand)
+    if let excess = directory.excess(over: scanner.options.limits) {
+      return .problem(Problem(.unreadable, excess.error(at: operand)))
+    }
     let names = NameArena(name: operand.lastComponent)
     var chooser = EntryChooser(
       directory: directory, names: names, filter: scanner.options.filter, isCache: false)

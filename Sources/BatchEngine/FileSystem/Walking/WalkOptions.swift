@@ -8,6 +8,8 @@ public struct WalkOptions: Sendable {
   public var minimumSize: Int64?
   /// Leaves out regular files larger than this many bytes.
   public var maximumSize: Int64?
+  /// Folders that exceed these are reported and not gone into, and so is what a list names in such folders.
+  public var limits = PathLimits()
   /// Which names to take; nil for all.
   public var filter: PathFilter?
   /// Heeds the `.gitignore` files below each operand, and leaves out `.git`.

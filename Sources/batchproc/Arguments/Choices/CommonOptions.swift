@@ -40,6 +40,7 @@ struct CommonOptions: Sendable {
   let maxHole: Int64?
   /// In bytes.
   let maxSize: Int64?
+  let pathLimits: PathLimits
   /// Only events that were named; the defaults are the engine's.
   let policies: [Problem.Event: EventPolicy.Action]
   let progress: ProgressMode
@@ -90,6 +91,7 @@ struct CommonOptions: Sendable {
     minSize = parsed.size(.minSize)
     maxHole = parsed.size(.maxHole)
     maxSize = parsed.size(.maxSize)
+    pathLimits = parsed.count(.maxLevels).map { PathLimits(levels: $0) } ?? PathLimits()
     policies = parsed.given.reduce(into: [:]) { policies, option in
       if case .policy(let event, let action) = option.value { policies[event] = action }
     }

@@ -45,6 +45,7 @@ struct ReadingChoices: Sendable {
     options.limits = ArchiveLimits(
       maximumOutput: parsed.size(.maxOutput).map { UInt64(clamping: $0) },
       maximumRatio: parsed.count(.maxRatio).map { UInt64(clamping: $0) })
+    options.pathLimits = common.pathLimits
     options.isSynced = common.fsync
     extraction = options
     if showsLongRows, showsDigests {

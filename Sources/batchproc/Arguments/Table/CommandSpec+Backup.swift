@@ -144,6 +144,7 @@ extension CommandSpec {
       OptionSpec(.numericOwner, "numeric-owner", help: "Owners go by their numbers alone."),
       OptionSpec(
         .keepGoing, "keep-going", help: "Restore what is undamaged behind damage too."),
+      .maxLevels,
     ],
     shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
     examples: [
@@ -208,6 +209,7 @@ extension CommandSpec {
           Also read the live files that still have the size and time of the snapshot, and name those that have other \
           bytes (4).
           """),
+      .maxLevels,
     ],
     shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
     examples: [

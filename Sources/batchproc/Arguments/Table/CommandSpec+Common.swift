@@ -94,6 +94,7 @@ extension CommandSpec.Group {
           A file with more bytes of holes is named and left out (3), where its zeros would have to be hashed or \
           compressed; tar archives and backups keep holes as holes, and leave out none.
           """),
+      .maxLevels,
     ])
 
   static let policy = CommandSpec.Group(
@@ -144,4 +145,15 @@ extension CommandSpec.Group {
       OptionSpec(.version, "version", help: "Show the version."),
       OptionSpec(.help, "help", short: "h", help: "Show help information."),
     ])
+}
+
+extension OptionSpec {
+  /// Of commands that walk trees, and of those that extract.
+  static let maxLevels = OptionSpec(
+    .maxLevels, "max-levels", kind: .single(.number(1...PathLimits.mostLevels)), value: "n",
+    default: "\(PathLimits.defaultLevels)",
+    help: """
+      Name and leave out (3) folders that lie deeper in others than this, and those whose paths are longer than 64 KiB \
+      (16 bytes for each level above \(PathLimits.defaultLevels)).
+      """)
 }

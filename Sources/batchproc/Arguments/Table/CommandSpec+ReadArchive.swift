@@ -110,10 +110,12 @@ extension CommandSpec {
         help: "Does nothing: symbolic links are made as they are unless --safe-links is given."),
       OptionSpec(
         .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Stop when the contents are larger than this together."),
+        help: "Stop when the contents are larger than this together; each folder counts as 4 KiB."),
       OptionSpec(
         .maxRatio, "max-ratio", kind: .single(.number(1...1_000_000_000)), value: "n",
-        help: "Stop when the contents are this many times as large as the archive."),
+        help:
+          "Stop when the contents are this many times as large as the archive; each folder counts as 4 KiB."
+      ), .maxLevels,
       OptionSpec(
         .keepGoing, "keep-going",
         help: "Extract what is undamaged behind damage too; with an index no undamaged file is lost."),

@@ -8,7 +8,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
     qos
   // Selection
   case filesFrom, files0From, exclude, include, excludeFrom, excludeCaches, gitignore, oneFileSystem
-  case minSize, maxSize, maxHole, followSymlinks
+  case minSize, maxSize, maxHole, maxLevels, followSymlinks
   // Policy
   case on, dryRun, fsync
   // Reporting

@@ -45,16 +45,13 @@ struct ArchiveCommand: Command {
     let total =
       operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     let tree = session.context.tree(operands.counted, options: walk)
-    if common.dryRun {
-      return DryRun(session: session, verb: "would archive").run(
-        over: tree, total: total, operandCount: operands.count)
-    }
     var options = ArchiveOptions(format: choices.format)
     options.level = choices.level
     options.isReproducible = choices.isReproducible
     options.latestTime = choices.latestTime
     options.changes = choices.changes
     options.isRemembered = choices.isVerified
+    if common.dryRun { return try preview(tree, options, total: total) }
     let job = ArchiveJob(options, output: file ?? session.output) { (members) throws(BatchError) in
       try tell(members)
     }
@@ -94,9 +91,13 @@ struct ArchiveCommand: Command {
   }
 
   private func openFile() throws(BatchError) -> OutputFile? {
-    guard let path = choices.output, !common.dryRun else { return nil }
+    guard let path = choices.output else { return nil }
     guard !choices.isVerified || !OutputFile.isDevice(path) else {
       throw BatchError(.invalid, "is a pipe or a device: --verify cannot read it back", path: path)
+    }
+    guard !common.dryRun else {
+      try OutputFile.check(path, isReplacing: choices.replacesOutput, in: session.context)
+      return nil
     }
     try FolderMaker.makeLast(path.parent)
     let file = try OutputFile(
@@ -106,6 +107,29 @@ struct ArchiveCommand: Command {
         .invalid, "an archive is not written to a terminal", path: path, remedy: "give --force")
     }
     return file
+  }
+
+  /// Names and counts what would be archived.
+  private func preview(
+    _ tree: sending TreeSource, _ options: ArchiveOptions, total: ResultOperation<Counters.Snapshot>?
+  ) throws(BatchError) -> Ending {
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let names = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let job = ArchivePreviewJob(options) { [tally] (record, entry, bytes) in
+      tally.add(entry.kind, entry.size)
+      names.append(record.path, to: &bytes)
+    } output: { (rows) throws(BatchError) in
+      try results.write(rows)
+    }
+    let summary = session.run(job, over: try ArchiveSource(tree, options: options), total: total).summary
+    if let ending = session.endingBeforeSummary(summary) { return ending }
+    let counts = summary.counts
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "would archive", files: tally.files, bytes: tally.bytes, kinds: tally.kinds,
+        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+    return .exit(cameToNothing(counts) ? .fatal : counts.failed > 0 ? .someFailed : .success)
   }
 
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {

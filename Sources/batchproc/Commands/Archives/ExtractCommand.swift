@@ -35,10 +35,16 @@ struct ExtractCommand: Command {
     options.foldersHeldOpen = session.context.foldersHeldOpen
     let selection = try MemberSelection(
       globs: choices.globs, strip: choices.strip, filter: try session.filter())
-    if common.dryRun { return try preview(archive, selection) }
-    try FolderMaker.makeLast(choices.directory)
+    options.isDryRun = common.dryRun
+    if common.dryRun {
+      try FolderMaker.checkLast(choices.directory)
+    } else {
+      try FolderMaker.makeLast(choices.directory)
+    }
+    let rows = common.dryRun ? PreviewRows(choices.directory, selection, session) : nil
     let job = try ExtractJob(into: choices.directory, selection: selection, options: options) {
-      (report) throws(BatchError) in try show(report)
+      (report) throws(BatchError) in
+      try show(report, rows)
     }
     let source = try ExtractSource(archive, selection: selection, globs: choices.globs, options: options)
     let total = source.total
@@ -47,10 +53,11 @@ struct ExtractCommand: Command {
       of: archive.path)
   }
 
-  private func show(_ report: ExtractionReport) throws(BatchError) {
-    session.advanced(1)
+  private func show(_ report: ExtractionReport, _ rows: PreviewRows?) throws(BatchError) {
     tally.madeOutput()
     if report.outcome == .extracted { made.add(report.kind, report.size) }
+    if let rows { return try rows.write(report) }
+    session.advanced(1)
     if let events = session.reporter as? JSONReporter {
       try events.write("member") { line in
         line.add(path: report.path)
@@ -59,41 +66,6 @@ struct ExtractCommand: Command {
     } else if common.verbose {
       session.diagnostics.print(report.line)
     }
-  }
-
-  /// Lists what would be made, replaced and kept.
-  private func preview(_ archive: ArchiveFile, _ selection: MemberSelection) throws(BatchError) -> Ending {
-    let end = ArchiveEnd()
-    let source = try MemberListSource(
-      archive, selection: selection, globs: choices.globs, details: false, digests: false,
-      memory: session.context.options.memory, marks: true, end: end)
-    let preview = ExtractionPreview(
-      into: choices.directory, selection: selection, overwriting: choices.extraction.overwriting)
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let areMembers = results.writesEvents
-    let job = MemberListJob { (member, bytes) in
-      guard let (path, outcome) = preview.outcome(of: member) else { return }
-      guard areMembers else {
-        TerminalText.append(path.bytes, to: &bytes)
-        bytes += (outcome == .made ? "\n" : ": \(outcome.rawValue)\n").utf8
-        return
-      }
-      bytes.append(UInt8(ascii: "{"))
-      JSONText.append(path: path, to: &bytes)
-      bytes += ",\"outcome\":\"\(outcome.rawValue)\"}\n".utf8
-    } output: { (rows) throws(BatchError) in
-      try results.write(rows, as: "member")
-    }
-    let summary = session.run(job, over: source).summary
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    report(unmatched: end.unmatched)
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: "would extract", files: summary.counts.done, noun: "member", bytes: nil,
-        others: [(summary.counts.failed, "failed")]))
-    if end.isCutShort { return .exit(.outputIncomplete) }
-    return .exit(summary.counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
   }
 
   private func report(unmatched globs: [PathBytes]) {
@@ -108,7 +80,9 @@ struct ExtractCommand: Command {
     let summary = outcome.summary
     let refusal = tally.refusal(of: choices.directory)
     if summary.stopped != nil { tally.passOn() }
-    if let ending = session.endingOfStopped(summary, done: made.text) { return ending }
+    if let ending = common.dryRun ? session.endingBeforeSummary(summary) : session.endingOfStopped(summary, done: made.text) {
+      return ending
+    }
     guard let extraction = outcome.result else { return .exit(.fatal) }
     if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }
@@ -121,7 +95,8 @@ struct ExtractCommand: Command {
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "extracted", files: made.files, bytes: made.bytes, kinds: made.kinds,
+        verb: common.dryRun ? "would extract" : "extracted", files: made.files, bytes: made.bytes,
+        kinds: made.kinds,
         others: [
           (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
           (extraction.madeSafe, "without privileges"),

@@ -128,6 +128,7 @@ struct DrillCommand: Command {
     options.restoresOwner = StandardStreams.isRoot
     options.usesNumericOwner = true
     options.restoresPrivileges = true
+    options.pathLimits = common.pathLimits
     options.memory = session.context.options.memory
     // What else cannot be restored is named when it is compared.
     let refusals = OutputRefusals()

@@ -29,6 +29,7 @@ struct RestoreCommand: Command {
     options.restoresOwner = parsed.flag(.sameOwner, initially: StandardStreams.isRoot)
     options.usesNumericOwner = parsed.flag(.numericOwner)
     options.restoresPrivileges = true
+    options.pathLimits = common.pathLimits
     options.makesDevices = StandardStreams.isRoot
     options.keepsGoing = parsed.flag(.keepGoing)
     options.isSynced = common.fsync

@@ -1,0 +1,125 @@
+import BatchEngine
+
+/// Paths of folders that are stored as a tree, each folder as its name and the folder above it: 4,000 folders in one another
+/// have 4,000 names, and paths of many megabytes.
+///
+/// A path that is looked up takes time for what it does not share with the one before, beside a comparison of the two.
+struct FolderTree: Sendable {
+  typealias Node = Int32
+
+  /// The folder that all paths begin in.
+  static let root: Node = 0
+  private static let slash = UInt8(ascii: "/")
+
+  private struct Folder: Hashable {
+    let parent: Node
+    let name: [UInt8]
+  }
+
+  private var folders = [Folder(parent: -1, name: [])]
+  private var nodes: [Folder: Node] = [:]
+  /// The last path, and where the folders on its way end in it.
+  private var last: [UInt8] = []
+  private var way: [(end: Int, node: Node)] = []
+
+  var count: Int { folders.count }
+
+  func parent(of node: Node) -> Node { folders[Int(node)].parent }
+
+  func name(of node: Node) -> [UInt8] { folders[Int(node)].name }
+
+  /// The names from the root to a folder, with slashes between them.
+  func path(of node: Node) -> [UInt8] {
+    var names = [Node]()
+    var current = node
+    while current != Self.root {
+      names.append(current)
+      current = parent(of: current)
+    }
+    var path = [UInt8]()
+    for node in names.reversed() {
+      if !path.isEmpty { path.append(Self.slash) }
+      path += name(of: node)
+    }
+    return path
+  }
+
+  /// The folder of a path, which is added where it is not known.
+  mutating func insert(_ path: ArraySlice<UInt8>) -> Node {
+    var node = takeWay(of: path)
+    var start = way.last.map { path.startIndex + $0.end + 1 } ?? path.startIndex
+    while start < path.endIndex {
+      let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+      node = insert(Array(path[start..<end]), in: node)
+      way.append((end - path.startIndex, node))
+      start = end + 1
+    }
+    last = Array(path)
+    return node
+  }
+
+  /// The folder of a name in another one, which is added where it is not known.
+  mutating func insert(_ name: [UInt8], in parent: Node) -> Node {
+    let folder = Folder(parent: parent, name: name)
+    if let node = nodes[folder] { return node }
+    let node = Node(truncatingIfNeeded: folders.count)
+    folders.append(folder)
+    nodes[folder] = node
+    return node
+  }
+
+  /// The folders on the way to the path that was inserted last, and where their paths end in it.
+  var wayOfLast: [(end: Int, node: Node)] { way }
+
+  /// The folder of a path; nil where it is not known.
+  func find(_ path: ArraySlice<UInt8>) -> Node? {
+    var node = Self.root
+    var start = path.startIndex
+    while start < path.endIndex {
+      let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+      guard let next = nodes[Folder(parent: node, name: Array(path[start..<end]))] else { return nil }
+      node = next
+      start = end + 1
+    }
+    return node
+  }
+
+  /// All folders but the root, grouped by the folder that they are in, from the last name to the first.
+  ///
+  /// - Returns: the folders, and where the group of each folder is among them.
+  func children() -> (nodes: [Node], groups: [Range<Int>]) {
+    let nodes = (1..<max(1, folders.count)).map { Node(truncatingIfNeeded: $0) }.sorted { left, right in
+      let (first, second) = (folders[Int(left)], folders[Int(right)])
+      if first.parent != second.parent { return first.parent < second.parent }
+      return second.name.lexicographicallyPrecedes(first.name)
+    }
+    var groups = [Range<Int>](repeating: 0..<0, count: folders.count)
+    var start = 0
+    for end in 1...max(1, nodes.count) where !nodes.isEmpty {
+      if end < nodes.count, parent(of: nodes[end]) == parent(of: nodes[start]) { continue }
+      groups[Int(parent(of: nodes[start]))] = start..<end
+      start = end
+    }
+    return (nodes, groups)
+  }
+
+  /// Leaves of the last way what a path shares with it.
+  ///
+  /// - Returns: the folder where the two part.
+  private mutating func takeWay(of path: ArraySlice<UInt8>) -> Node {
+    let shared = last.withUnsafeBufferPointer { old in
+      path.withUnsafeBufferPointer { new in
+        var count = 0
+        while count < min(old.count, new.count), old[count] == new[count] { count += 1 }
+        return count
+      }
+    }
+    while let (end, _) = way.last {
+      if end < shared || end == shared && (end == path.count || path[path.startIndex + end] == Self.slash) {
+        break
+      }
+      way.removeLast()
+    }
+    return way.last?.node ?? Self.root
+  }
+}

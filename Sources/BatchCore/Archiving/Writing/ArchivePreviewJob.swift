@@ -1,0 +1,93 @@
+import BatchEngine
+
+/// Decides about each file as a run that archives does, and archives nothing: files are opened, and not read.
+package struct ArchivePreviewJob: BatchJob {
+  package typealias Item = ArchiveItem
+  /// Appends what is to be shown of a member; on many threads at once.
+  package typealias Render = @Sendable (FileRecord, ArchiveEntry, inout [UInt8]) -> Void
+
+  private let options: ArchiveOptions
+  private let render: Render
+  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+
+  /// - Parameters:
+  ///   - render: gets each member.
+  ///   - output: takes rows; one call at a time, in tree order.
+  package init(
+    _ options: ArchiveOptions, render: @escaping Render,
+    output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
+  ) {
+    self.options = options
+    self.render = render
+    self.output = output
+  }
+
+  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+    Worker(try MemberMaker(options), render)
+  }
+
+  package func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+
+  /// Looks at files.
+  package final class Worker: BatchWorker {
+    private let maker: MemberMaker
+    private let render: Render
+
+    init(_ maker: MemberMaker, _ render: @escaping Render) {
+      self.maker = maker
+      self.render = render
+    }
+
+    package func process(
+      _ item: ArchiveItem, in context: ChunkContext, into output: inout ResultRows
+    ) throws(BatchError) {
+      try context.checkCancellation()
+      switch item {
+      case .problem(let problem): context.report(problem)
+      // Of the file that came with its header.
+      case .block: break
+      case .member(let record, _): try add(record, context, to: &output)
+      case .header(let member): try add(member.record, context, to: &output)
+      case .link(let record, let first):
+        try add(record, context, to: &output) { () throws(BatchError) in
+          try maker.link(for: record, to: first)
+        }
+      }
+    }
+
+    private func add(
+      _ record: FileRecord, _ context: ChunkContext, to output: inout ResultRows
+    ) throws(BatchError) {
+      let kind = record.status.kind
+      let isOrdinary = [.regular, .directory, .symbolicLink].contains(kind)
+      guard isOrdinary || maker.options.format.takesSpecialMembers else {
+        context.report(.special(kind, at: record.path))
+        return
+      }
+      try add(record, context, to: &output) { () throws(BatchError) in
+        if kind == .regular { try context.withFile(record) { (_, _) throws(BatchError) in } }
+        return try maker.entry(for: record, in: context)
+      }
+    }
+
+    private func add(
+      _ record: FileRecord, _ context: ChunkContext, to output: inout ResultRows,
+      _ make: () throws(BatchError) -> ArchiveEntry
+    ) throws(BatchError) {
+      let entry: ArchiveEntry
+      do throws(BatchError) {
+        entry = try make()
+      } catch {
+        try context.checkCancellation()
+        let isSpecial = error.code == .special
+        context.report(
+          isSpecial
+            ? .special(record.status.kind, at: record.path)
+            : Problem(error.path == nil ? error.at(record.path) : error))
+        return
+      }
+      output.append { render(record, entry, &$0) }
+      context.finish()
+    }
+  }
+}

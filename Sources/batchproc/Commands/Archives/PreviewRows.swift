@@ -1,0 +1,40 @@
+import BatchCore
+import BatchEngine
+
+/// Prints what an extraction would make, replace and keep.
+struct PreviewRows: Sendable {
+  private let directory: PathBytes
+  private let selection: MemberSelection
+  private let results: ResultWriter
+
+  init(_ directory: PathBytes, _ selection: MemberSelection, _ session: Session) {
+    self.directory = directory
+    self.selection = selection
+    results = ResultWriter(session: session, stream: session.output, isEvents: true)
+  }
+
+  func write(_ report: ExtractionReport) throws(BatchError) {
+    guard report.outcome != .superseded, let place = selection.place(of: report.path), !place.bytes.isEmpty
+    else { return }
+    let path = directory == "." ? PathBytes(place.bytes) : directory.appending(place.bytes)
+    let outcome =
+      switch report.outcome {
+      case .extracted where report.existed: report.kind == .directory ? "kept" : "replaced"
+      case .extracted: "made"
+      default: "kept"
+      }
+    var rows = ResultRows()
+    let isEvent = results.writesEvents
+    rows.append { bytes in
+      guard isEvent else {
+        TerminalText.append(path.bytes, to: &bytes)
+        bytes += (outcome == "made" ? "\n" : ": \(outcome)\n").utf8
+        return
+      }
+      bytes.append(UInt8(ascii: "{"))
+      JSONText.append(path: path, to: &bytes)
+      bytes += ",\"outcome\":\"\(outcome)\"}\n".utf8
+    }
+    try results.write(rows, as: "member")
+  }
+}

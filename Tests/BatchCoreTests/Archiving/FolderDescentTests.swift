@@ -1,0 +1,93 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import BatchCore
+@testable import BatchEngine
+
+@Suite("Visiting the folders of an extraction")
+struct FolderDescentTests {
+  private let temporary: TreeFixture
+  private let folder: ExtractionFolder
+  private let calls = FaultyCalls()
+
+  init() throws {
+    temporary = try TreeFixture()
+    folder = try ExtractionFolder(temporary.root)
+  }
+
+  private func tree(_ paths: [String]) throws -> FolderTree {
+    var tree = FolderTree()
+    for path in paths {
+      _ = try folder.open(Array(path.utf8)[...], creating: true)
+      _ = tree.insert(Array(path.utf8)[...])
+    }
+    return tree
+  }
+
+  /// What is visited, with the error number where the folder cannot be opened.
+  private func visits(_ tree: FolderTree, holding open: Int) throws -> [String] {
+    var visits = [String]()
+    try FolderDescent(tree, below: folder, holding: open, calls: calls).visit { (visit) throws(BatchError) in
+      let path = String(decoding: tree.path(of: visit.node), as: UTF8.self)
+      switch visit.folder {
+      case .success(let opened):
+        var (mine, there) = (stat(), stat())
+        let place = path.isEmpty ? temporary.root : temporary.path(PathBytes(path))
+        let isSame =
+          fstat(opened, &mine) == 0
+          && (path.utf8.count > 3000 || place.withCString { lstat($0, &there) } == 0)
+        visits.append(isSame && (path.utf8.count > 3000 || mine.st_ino == there.st_ino) ? path : "wrong")
+      case .failure(let error): visits.append("\(path) \(error.errno)")
+      }
+    }
+    return visits
+  }
+
+  @Test("each comes after all that are in it", arguments: [0, 2, 3, 16])
+  func order(open: Int) throws {
+    let tree = try tree(["a/b/c/d/e", "a/b/x/y", "z", "a/b/c/f"])
+    #expect(
+      try visits(tree, holding: open) == [
+        "z", "a/b/x/y", "a/b/x", "a/b/c/f", "a/b/c/d/e", "a/b/c/d", "a/b/c", "a/b", "a", "",
+      ])
+    #expect(temporary.openDescriptors == 1)
+  }
+
+  @Test("takes as many calls for each of 1,000 levels as for each of 100", arguments: [0, 16])
+  func isLinear(open: Int) throws {
+    let path = Array(repeating: "d", count: 1000).joined(separator: "/")
+    let tree = try tree([path])
+    #expect(try visits(tree, holding: open).count == 1001)
+    #expect(calls.count(of: .open, "d") == 1000)
+    // Once up for each, and nothing from the root.
+    #expect(calls.count(of: .open, "..") <= 1000 && calls.count(of: .open, ".") <= 1001)
+  }
+
+  @Test(
+    "a folder that was moved is opened from the target again, and another one in its place is not gone through"
+  )
+  func moved() throws {
+    let tree = try tree(["a/b/c/d"])
+    let (inside, aside) = (temporary.path("a/b/c"), temporary.path("aside"))
+    // When the visit goes up from a folder, that is moved: its '..' is another folder from then on.
+    calls.on(
+      .open, "..", turns: 1...1,
+      .before {
+        _ = inside.withCString { old in aside.withCString { rename(old, $0) } }
+      })
+    #expect(try visits(tree, holding: 2).suffix(4) == ["wrong", "a/b", "a", ""])
+  }
+
+  @Test("a link in the place of a folder is refused, with all below it")
+  func link() throws {
+    let tree = try tree(["a/b/c"])
+    try temporary.folder("elsewhere/c")
+    let (place, aside) = (temporary.path("a/b"), temporary.path("aside"))
+    #expect(place.withCString { old in aside.withCString { rename(old, $0) } } == 0)
+    #expect(place.withCString { symlink("../elsewhere", $0) } == 0)
+    let found = try visits(tree, holding: 16)
+    #expect(found.count == 4 && found[0].hasPrefix("a/b/c ") && found[1].hasPrefix("a/b "), "\(found)")
+    #expect(found[2...] == ["a", ""])
+  }
+}
