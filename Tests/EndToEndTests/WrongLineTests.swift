@@ -36,7 +36,7 @@ import Testing
       }
       lines.append([name, "t", PathBytes(long)])
       // A load may be as high as a number can be.
-      let values = isOfBytes(syntax) ? [""] : wrongValues.filter { syntax != .decimal || $0.bytes.count < 23 }
+      let values = isOfBytes(syntax) ? [""] : wrongValues.filter { syntax != .load || $0.bytes.count < 23 }
       lines += values.map { [name, PathBytes(Array((long + "=").utf8) + $0.bytes), "t"] }
     }
     lines += command.settableKeys.filter { $0.count > 5 }.map { key in
