@@ -80,7 +80,9 @@ struct ExtractCommand: Command {
     let summary = outcome.summary
     let refusal = tally.refusal(of: choices.directory)
     if summary.stopped != nil { tally.passOn() }
-    if let ending = common.dryRun ? session.endingBeforeSummary(summary) : session.endingOfStopped(summary, done: made.text) {
+    if let ending = common.dryRun
+      ? session.endingBeforeSummary(summary) : session.endingOfStopped(summary, done: made.text)
+    {
       return ending
     }
     guard let extraction = outcome.result else { return .exit(.fatal) }
