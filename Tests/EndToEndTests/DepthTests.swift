@@ -127,7 +127,7 @@ struct DepthTests {
       done
       $BP extract -j \(concurrency) --no-fsync --max-levels 11 -C three all.tar 2>&1 | grep -o "[0-9]* failed"
       $BP extract $options --max-levels 11 --strip-components 20 -C three all.tar 2>>messages; echo "extract $?"
-      sed "s|$PWD/||" messages | sort | uniq -c | sed 's/  *//'
+      sed -E "s|$PWD/||; s/lie [0-9]+ deep/lie 11 deep/" messages | sort | uniq -c | sed 's/  *//'
       """)
     let deepest = "t" + String(repeating: "/d", count: 11)
     #expect(

@@ -126,8 +126,10 @@ import Testing
       }
     }
     for concurrency in [2, 7, 32] {
-      #expect(
-        try Outcome(of: ["diff", "-r", t.path("set-1"), t.path(PathBytes("set-\(concurrency)"))]).text == "")
+      let difference = try Outcome(of: [
+        "diff", "-ra", "--exclude=.days.id", t.path("set-1"), t.path(PathBytes("set-\(concurrency)")),
+      ])
+      #expect(difference.status == 0, "\(difference.text.prefix(2000))")
     }
   }
 }

@@ -18,7 +18,7 @@ import Testing
 
   private func refusal(_ trust: TrustedFile = TrustedFile(calls: LinuxCalls())) -> BatchError? {
     do throws(BatchError) {
-      _ = try DigestCache(in: caches, verifiedShare: 0, trust: trust) { _ in }
+      _ = try DigestCache(in: caches, verifiedShare: 0, calls: RunContext().calls, trust: trust) { _ in }
       return nil
     } catch {
       return error

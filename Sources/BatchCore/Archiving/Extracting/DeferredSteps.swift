@@ -119,7 +119,7 @@ struct DeferredSteps: Sendable {
 
   /// A step by its number; nil for one that was taken out.
   func step(_ number: Int) -> DeferredStep? {
-    guard let stored = steps[number] else { return nil }
+    guard steps.indices.contains(number), let stored = steps[number] else { return nil }
     var entry = stored.entry
     let place = path(of: stored.place)
     if stored.endsInPlace { entry.path = PathBytes(entry.path.bytes + place.bytes) }

@@ -139,7 +139,7 @@ package final class ExtractCollector: BatchCollector {
 
   func finisher() -> ExtractionFinisher {
     ExtractionFinisher(
-      folder: folder, options: options, lane: lane, hasMade: hasMade,
+      folder: folder, options: options, lane: lane, calls: run.calls, hasMade: hasMade,
       hasRehearsed: { [self] in rehearsed.contains($0.bytes.hashValue) && !isUnmade($0) })
   }
 

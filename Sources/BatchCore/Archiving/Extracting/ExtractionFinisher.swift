@@ -9,6 +9,7 @@ struct ExtractionFinisher {
   let folder: ExtractionFolder
   let options: ExtractionOptions
   let lane: ExtractionLane
+  let calls: any FileSystemCalls
   /// Whether this run made an empty file at a place.
   let hasMade: (RelativePath) -> Bool
   /// Whether this dry run would have made something at a place.
@@ -45,7 +46,7 @@ struct ExtractionFinisher {
     var tree = steps.folders
     let made = madeFolders(in: &tree)
     let numbers = steps.numbersOfFolders
-    let descent = FolderDescent(tree, below: folder, holding: folder.giveUpFoldersOnTheWay())
+    let descent = FolderDescent(tree, below: folder, holding: folder.giveUpFoldersOnTheWay(), calls: calls)
     try descent.visit { (visit) throws(BatchError) in
       let isMade = made.contains(visit.node)
       guard let described = numbers[visit.node] else {
@@ -165,6 +166,7 @@ struct ExtractionFinisher {
     }
     guard !options.isDryRun else {
       guard hasRehearsed(first) || lane.hasSomething(at: first, isFolder: false) else {
+        _ = try open(first.parent)
         throw Self.noFirstName
       }
       return try lane.mayTake(order) ? .made([]) : .kept

@@ -40,8 +40,7 @@ struct FolderDescent {
 
   /// - Parameter open: how many folders may be open at once; two are in any case.
   init(
-    _ tree: FolderTree, below folder: ExtractionFolder, holding open: Int,
-    calls: any FileSystemCalls = LinuxCalls()
+    _ tree: FolderTree, below folder: ExtractionFolder, holding open: Int, calls: any FileSystemCalls
   ) {
     self.tree = tree
     self.folder = folder

@@ -45,12 +45,12 @@ extension BackupSet.Content {
   /// The snapshot that is meant; the newest one when no place is given.
   ///
   /// - Parameter now: by the clock of the machine, in seconds since 1970.
-  /// - Throws: `missing` when there is none, `ambiguous` when several fit.
+  /// - Throws: `missing` when there is none, `ambiguous` when several fit; the error of a manifest when none can be read.
   package func snapshot(
     at place: SnapshotPlace?, now: Int64 = Clock.now(CLOCK_REALTIME).seconds
   ) throws(BatchError) -> Snapshot {
     guard let newest = snapshots.last else {
-      throw BatchError(.missing, "there is no snapshot that can be read")
+      throw damaged.first ?? BatchError(.missing, "there is no snapshot that can be read")
     }
     switch place {
     case nil, .latest: return newest

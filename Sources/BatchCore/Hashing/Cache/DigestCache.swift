@@ -46,14 +46,13 @@ package final class DigestCache: Sendable {
   /// - Parameters:
   ///   - folder: of caches, with an absolute path; the database lies in `batchproc` below it, and only its owner may
   ///     read it.
-  ///   - trust: what says whose folders and files are used.
+  ///   - trust: what says whose folders and files are used; nil for the rule of this process.
   ///   - now: the clock by which file systems note times.
   ///   - warn: called with a warning when a database is rebuilt.
   /// - Throws: the error of making the folder or the database; `.unreadable` or `.malformed` for a folder or file that
   ///   somebody else can change, or that is a link.
   package init(
-    in folder: PathBytes, verifiedShare: Double, trust: TrustedFile = TrustedFile(calls: LinuxCalls()),
-    calls: any FileSystemCalls = LinuxCalls(),
+    in folder: PathBytes, verifiedShare: Double, calls: any FileSystemCalls, trust: TrustedFile? = nil,
     now: @escaping @Sendable () -> FileStatus.Time = {
       FileStatus.Time(seconds: Int64(time(nil)), nanoseconds: 0)
     },
@@ -61,7 +60,7 @@ package final class DigestCache: Sendable {
   ) throws(BatchError) {
     settling = ChangeSettling(calls: calls, now: now)
     self.verifiedShare = verifiedShare
-    path = try Self.place(in: folder, trust)
+    path = try Self.place(in: folder, trust ?? TrustedFile(calls: calls))
     do throws(SQLiteFile.Failure) {
       try Self.prepare(path)
     } catch {
@@ -108,7 +107,7 @@ package final class DigestCache: Sendable {
   private static func made(
     _ name: some Collection<UInt8>, in parent: PathBytes, _ trust: TrustedFile
   ) throws(BatchError) -> PathBytes {
-    let path = try trust.folder(parent).appending(name)
+    let path = try trust.folder(parent, isOnTheWay: true).appending(name)
     guard path.withCString({ mkdir($0, 0o700) }) == 0 || errno == EEXIST else {
       throw .syscall("make the folder of the cache", errno: errno, path: path)
     }

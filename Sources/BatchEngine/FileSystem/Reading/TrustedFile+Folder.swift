@@ -8,15 +8,17 @@ extension TrustedFile {
   ///
   /// When this returns, only root and the user can change what the result leads to, so it may be opened by its path.
   ///
-  /// - Parameter path: an absolute one.
+  /// - Parameters:
+  ///   - path: an absolute one.
+  ///   - isOnTheWay: whether a folder in it will be checked next; then it may be sticky and one that all write to.
   /// - Returns: the path without links.
   /// - Throws: the error of a system call; `.malformed` for what is no folder; `.unreadable` where somebody else can
   ///   change the way, with the place.
-  package func folder(_ path: PathBytes) throws(BatchError) -> PathBytes {
+  package func folder(_ path: PathBytes, isOnTheWay: Bool = false) throws(BatchError) -> PathBytes {
     var place = PathBytes("/")
     var names = Array(path.bytes.split(separator: UInt8(ascii: "/")).reversed())
     var links = 0
-    try check(place, try status(of: place), isLast: names.isEmpty)
+    try check(place, try status(of: place), isLast: names.isEmpty && !isOnTheWay)
     while let name = names.popLast() {
       if name.elementsEqual(".".utf8) { continue }
       if name.elementsEqual("..".utf8) {
@@ -26,7 +28,7 @@ extension TrustedFile {
       let next = place.appending(name)
       let status = try status(of: next)
       guard status.kind == .symbolicLink else {
-        try check(next, status, isLast: names.isEmpty)
+        try check(next, status, isLast: names.isEmpty && !isOnTheWay)
         place = next
         continue
       }
@@ -39,7 +41,7 @@ extension TrustedFile {
       names += target.bytes.split(separator: UInt8(ascii: "/")).reversed()
     }
     // A path that ends in a link or in dots was not looked at as the last folder.
-    try check(place, try status(of: place), isLast: true)
+    try check(place, try status(of: place), isLast: !isOnTheWay)
     return place
   }
 

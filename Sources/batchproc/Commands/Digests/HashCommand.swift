@@ -67,7 +67,9 @@ struct HashCommand: Command {
         throw BatchError(
           .missing, "there is no cache: neither XDG_CACHE_HOME nor HOME is the path of a folder")
       }
-      return try DigestCache(in: cacheFolder, verifiedShare: options.verifiedShare) {
+      return try DigestCache(
+        in: cacheFolder, verifiedShare: options.verifiedShare, calls: session.context.calls
+      ) {
         session.diagnostics.report($0, as: .warning)
       }
     } catch {
