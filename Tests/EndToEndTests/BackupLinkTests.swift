@@ -21,10 +21,10 @@ import Testing
       """)
     let made = try t.shell(
       Self.tools + """
-      mkdir -p t/d t/k t/z outside; echo one >t/d/a; ln t/d/a t/z/b; echo two >t/k/x; ln t/k/x outside/y; echo three >t/d/other; ln t/d/other t/z/third
-      backup -q --to set t; rename() { mv $1 $2; backup -q --to set t; }
-      rename t/d t/e
-      """)
+        mkdir -p t/d t/k t/z outside; echo one >t/d/a; ln t/d/a t/z/b; echo two >t/k/x; ln t/k/x outside/y; echo three >t/d/other; ln t/d/other t/z/third
+        backup -q --to set t; rename() { mv $1 $2; backup -q --to set t; }
+        rename t/d t/e
+        """)
     try #require(made.status == 0, "\(made.errorText)")
   }
 

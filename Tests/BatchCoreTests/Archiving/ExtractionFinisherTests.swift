@@ -32,7 +32,8 @@ struct ExtractionFinisherTests {
 
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
     let lane = ExtractionLane(folder, options, Cancellation())
-    let finisher = ExtractionFinisher(folder: folder, options: options, lane: lane, calls: RunContext().calls, hasMade: { _ in true })
+    let finisher = ExtractionFinisher(
+      folder: folder, options: options, lane: lane, calls: RunContext().calls, hasMade: { _ in true })
     func check(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) {
       guard case .made(let losses) = verdict, losses.isEmpty else {
         Issue.record("\(verdict)")

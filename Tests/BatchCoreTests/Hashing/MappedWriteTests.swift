@@ -40,7 +40,8 @@ import Testing
   }
 
   private func hash(_ concurrency: Int) throws -> (rows: String, known: Int) {
-    let cache = try DigestCache(in: t.path("caches"), verifiedShare: 0, calls: RunContext().calls, now: clock) { _ in }
+    let cache = try DigestCache(in: t.path("caches"), verifiedShare: 0, calls: RunContext().calls, now: clock)
+    { _ in }
     let rows = Mutex([UInt8]())
     let job = HashJob(algorithms: [.sha256], cache: cache) { (row, bytes) throws(BatchError) in
       row.digests[0].appendHex(to: &bytes)
