@@ -49,6 +49,8 @@ struct ScheduleText: Sendable {
       ProtectSystem=strict
       ProtectHome=read-only
       ReadWritePaths=\(unit(target))
+      StateDirectory=batchproc
+      Environment=XDG_STATE_HOME=%S
       PrivateTmp=yes
       PrivateDevices=yes
       PrivateNetwork=yes
