@@ -185,7 +185,8 @@ plain() {
 }
 
 run() { # program, number, script, folder for what is found
-  rm -rf "$work" "$4"
+  # The machine notes which sets it has used.
+  rm -rf "$work" "$4" "$base/state"
   mkdir -p "$work" "$4"
   cat >"$base/program" <<PROGRAM
 #!/bin/sh
