@@ -198,7 +198,7 @@ PROGRAM
   plain "$4/stderr.raw" >"$4/stderr"
   plain "$4/stdout" >"$4/stdout.plain" && mv "$4/stdout.plain" "$4/stdout"
   # The id of a set is random, a cache has inodes, a lock has the process.
-  (cd "$work" && rm -rf cache && find . -name '.*.lock' -delete && find . -mindepth 1 \( -type f -printf '%y %m %s %T@ %n %p\0' -o -printf '%y %m %l %p\0' \) |
+  (cd "$work" && rm -rf cache && find . \( -name '.*.lock' -o -name '.*.id' \) -delete && find . -mindepth 1 \( -type f -printf '%y %m %s %T@ %n %p\0' -o -printf '%y %m %l %p\0' \) |
     sort -z | tr '\0\n' '\n?' | grep -v ' \./t$' >"$4/tree")
   (cd "$work" && find . -type f -print0 | sort -z | xargs -0r sha256sum) >"$4/sums"
   # What no option keeps the time of has that of the run.
