@@ -114,7 +114,7 @@ package struct BackupSource: BatchSource {
     return (entry, line)
   }
 
-  /// Nil for a file that has one name, and for what is no file.
+  /// Nil for a file with one name, and for all other kinds.
   private mutating func linkGroup(of status: FileStatus) -> UInt64? {
     guard status.kind == .regular, status.linkCount > 1 else { return nil }
     if let known = linkGroups[status.identity] { return known }

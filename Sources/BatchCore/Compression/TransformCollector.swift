@@ -92,7 +92,7 @@ package final class TransformCollector: BatchCollector {
     }
     // Behind an error that ended the run nothing is reported.
     while run.cancellation.isFromOutside, reported < waiting.count {
-      // Reports that nobody takes any more change no count.
+      // A report that cannot be delivered any more changes no count.
       try? reportSettled()
       if reported < waiting.count { reported += 1 }
     }

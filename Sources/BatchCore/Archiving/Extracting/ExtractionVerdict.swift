@@ -25,7 +25,7 @@ package struct ExtractionReport: Sendable {
   /// Of the content, in bytes.
   package let size: UInt64
   package let outcome: Outcome
-  /// In a dry run: whether what is extracted is there already: a file gives way to it, a folder is used.
+  /// Whether a dry run finds the member there already. A file would be replaced, a folder would be used.
   package let existed: Bool
 
   init(_ entry: ArchiveEntry, _ outcome: Outcome, existed: Bool = false) {

@@ -51,7 +51,7 @@ extension ArchiveReader {
       if zipStarts.contains(where: { start.starts(with: $0) }) { content.cut(at: end) }
       return true
     } catch {
-      // What is no zip is recognised by libarchive, and what is wrong with one is reported with its members.
+      // libarchive recognises other formats. Faults of a zip are reported with its members.
       guard error.code == .malformed || error.code == .unsupported else { throw error }
       return isNamed
     }

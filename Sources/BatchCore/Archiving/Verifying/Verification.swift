@@ -7,7 +7,7 @@ package struct Verification: Sendable {
     case damage(String)
     /// What was checked, or what could not be.
     case fact(String)
-    /// What is no damage and may be a loss.
+    /// Remarks that are not damage, but may mean a loss.
     case warning(String)
     case indexDigest(Digest)
     /// The reader came to the end. The fact holds only where no damage was found before.
@@ -16,7 +16,7 @@ package struct Verification: Sendable {
 
   /// What is wrong with the archive itself, each thing once, in the order of the archive.
   package private(set) var damage: [String] = []
-  /// What is no damage and may be a loss, in sentences.
+  /// Remarks that are not damage, but may mean a loss, in sentences.
   package private(set) var warnings: [String] = []
   /// What was checked, and what could not be, in sentences.
   package private(set) var facts: [String] = []

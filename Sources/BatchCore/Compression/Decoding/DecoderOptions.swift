@@ -10,7 +10,7 @@ package struct DecoderOptions: Sendable, Hashable {
   /// xz, lzip, lzma: the most memory in bytes that a decoder may take. What level 9 writes needs 65 MiB.
   package var memoryLimit: UInt64
 
-  /// What `memoryLimit` is where nobody asks for less.
+  /// The default of `memoryLimit`.
   static let largestMemory: UInt64 = 1 << 30
   static let largestWindowLog = 27
   /// The smallest window that zstd knows.

@@ -94,7 +94,7 @@ package final class DigestCache: Sendable {
     }
     let path = own.appending("digests.sqlite".utf8)
     for file in files(of: path) { try trust.checkFile(file) }
-    // Nobody else may see which files there are.
+    // Other users must not see which files exist.
     let file = path.withCString {
       clinux_openat(AT_FDCWD, $0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     }
