@@ -8,6 +8,8 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -232,6 +234,13 @@ int clinux_lock_byte(int fd, int64_t byte, int exclusive) { return record_lock(f
 
 int clinux_unlock_byte(int fd, int64_t byte) { return record_lock(fd, byte, F_UNLCK); }
 
+int clinux_try_read_lease(int fd) {
+  // The signal by default is SIGIO, which ends the process.
+  if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno;
+  fcntl(fd, F_SETLEASE, F_UNLCK);
+  return 0;
+}
+
 int clinux_file_system_id(const char *path, uint64_t *id) {
   struct statfs status;
   while (statfs(path, &status) != 0) {
@@ -252,6 +261,32 @@ static int is_replaced(const char *entry, const char *variables) {
   return 0;
 }
 
+// Starts a program in a process group of its own, with no signal blocked or ignored and nothing open beyond the three.
+static int spawn(
+    const char *program, char *const *arguments, char *const *environment, int input, int output, const char *errors,
+    int *pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, input, 0);
+  posix_spawn_file_actions_adddup2(&actions, output, 1);
+  if (errors) posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY, 0);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  sigset_t none, all_signals;
+  sigemptyset(&none);
+  sigfillset(&all_signals);
+  posix_spawnattr_setflags(
+      &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all_signals);
+  int failed = posix_spawn(pid, program, &actions, &attributes, arguments, environment);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return failed;
+}
+
 int clinux_spawn_shell(const char *command, const void *block, int input, int *pid) {
   const char *variables = block;
   size_t count = 0, added = 0, kept = 0;
@@ -264,27 +299,43 @@ int clinux_spawn_shell(const char *command, const void *block, int input, int *p
   for (char **entry = environ; *entry; entry++) {
     if (!is_replaced(*entry, variables)) all[kept++] = *entry;
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&actions, input, 0);
-  posix_spawn_file_actions_adddup2(&actions, 2, 1);
-  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  sigset_t none, all_signals;
-  sigemptyset(&none);
-  sigfillset(&all_signals);
-  posix_spawnattr_setflags(
-      &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all_signals);
   char *arguments[] = {"sh", "-c", (char *)command, NULL};
-  int failed = posix_spawn(pid, "/bin/sh", &actions, &attributes, arguments, (char **)all);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
+  int failed = spawn("/bin/sh", arguments, (char **)all, input, 2, NULL, pid);
   free(all);
   return failed;
+}
+
+int clinux_spawn_reader(
+    const char *program, const char *command, const char *settings, const char *archive, int input, int socket,
+    int *pid) {
+  char *arguments[] = {"batchproc", (char *)command, (char *)settings, (char *)archive, NULL};
+  return spawn(program, arguments, environ, input, socket, "/dev/null", pid);
+}
+
+static void *await_peer(void *socket) {
+  struct pollfd request = {.fd = (int)(intptr_t)socket, .events = POLLRDHUP};
+  while (poll(&request, 1, -1) <= 0) {
+  }
+  _exit(0);
+}
+
+int clinux_end_with_peer(int socket) {
+  pthread_t thread;
+  int failed = pthread_create(&thread, NULL, await_peer, (void *)(intptr_t)socket);
+  return failed ? failed : pthread_detach(thread);
+}
+
+static int argument_count;
+static char **all_arguments;
+
+// glibc calls what is in this section with the arguments of main.
+__attribute__((constructor)) static void note_arguments(int count, char **arguments) {
+  argument_count = count;
+  all_arguments = arguments;
+}
+
+const char *clinux_argument(int number) {
+  return number >= 0 && number < argument_count ? all_arguments[number] : NULL;
 }
 
 int clinux_sleep_call(void) { return SYS_clock_nanosleep; }

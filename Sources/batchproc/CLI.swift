@@ -6,9 +6,13 @@ import Glibc
 enum CLI {
   /// Sets the process up, obeys the arguments and ends.
   static func main() -> Never {
+    let arguments = ProcessArguments.current()
+    if arguments.first == ForeignReaderProgram.command {
+      exit(ForeignReaderProgram.run(Array(arguments.dropFirst())) ? 0 : ExitStatus.usage.rawValue)
+    }
     StandardStreams.secure()
     SignalSources.ignoreFailedWrites()
-    switch run(ProcessArguments.current(), environment: ProcessArguments.environment) {
+    switch run(arguments, environment: ProcessArguments.environment) {
     case .exit(let status): exit(status.rawValue)
     case .signal(let number):
       SignalSources.reraise(number)

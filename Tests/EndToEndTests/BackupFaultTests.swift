@@ -93,17 +93,7 @@ import Testing
 
   @Test("--dry-run names what would be archived, and writes nothing", .enabled(if: Host.canPreload))
   func dryRun() throws {
-    try t.preload(
-      """
-      #include <time.h>
-      int clock_gettime(clockid_t id, struct timespec *t) {
-        static int (*real)(clockid_t, struct timespec *);
-        if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-        int result = real(id, t);
-        if (id == CLOCK_REALTIME) t->tv_sec += 86400;
-        return result;
-      }
-      """)
+    try t.preloadClock()
     let run = try t.shell(
       """
       export LD_PRELOAD=$PWD/preload.so

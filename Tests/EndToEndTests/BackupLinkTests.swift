@@ -7,18 +7,7 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
-    try t.preload(
-      """
-      #include <stdlib.h>
-      #include <time.h>
-      int clock_gettime(clockid_t id, struct timespec *t) {
-        static int (*real)(clockid_t, struct timespec *);
-        if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-        int result = real(id, t);
-        if (id == CLOCK_REALTIME) t->tv_sec += 86400;
-        return result;
-      }
-      """)
+    try t.preloadClock()
     let made = try t.shell(
       Self.tools + """
         mkdir -p t/d t/k t/z outside; echo one >t/d/a; ln t/d/a t/z/b; echo two >t/k/x; ln t/k/x outside/y; echo three >t/d/other; ln t/d/other t/z/third

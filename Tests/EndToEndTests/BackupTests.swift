@@ -22,20 +22,7 @@ import Testing
   /// The clock of the program some days later than that of the file system, where that can be had.
   private func later(_ day: Int) throws -> [String: String] {
     guard day > 0, Host.canPreload else { return [:] }
-    if !t.exists("preload.so") {
-      try t.preload(
-        """
-        #include <stdlib.h>
-        #include <time.h>
-        int clock_gettime(clockid_t id, struct timespec *t) {
-          static int (*real)(clockid_t, struct timespec *);
-          if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-          int result = real(id, t);
-          if (id == CLOCK_REALTIME && getenv("SHIFT")) t->tv_sec += atol(getenv("SHIFT"));
-          return result;
-        }
-        """)
-    }
+    if !t.exists("preload.so") { try t.preloadClock() }
     return ["LD_PRELOAD": "\(t.path("preload.so"))", "SHIFT": "\(day * 86_400)"]
   }
 
@@ -88,6 +75,49 @@ import Testing
     #expect(try backup().status == 0)
     #expect(try backup("--checksum").status == 0)
     try expectRestored()
+  }
+
+  @Test(
+    "--checksum reads large files with all lanes, takes equal ones over, and archives the others",
+    .enabled(if: Host.canMountImages && Host.hasPython && Host.canPreload), arguments: [1, 2, 7, 32])
+  func checksumOfLargeFiles(jobs: Int) throws {
+    try t.preloadClock()
+    // On the device the bytes of a file change without its status.
+    let run = try t.shell(
+      """
+      cat >change.py <<'EOF'
+      data = open("image", "rb").read(); place = data.find(b"needle"); assert place > 0
+      with open("image", "r+b") as f: f.seek(place); f.write(b"N")
+      EOF
+      truncate -s 128M image; mkfs.ext4 -qF image; mkdir m
+      unshare -m sh -c 'mount -o loop image m; for i in 1 2 3; do head -c 20M /dev/zero | tr "\\0" $i >m/large$i; done
+        printf needle | dd of=m/large2 bs=1 seek=15000000 conv=notrunc status=none; sync -f m
+        export LD_PRELOAD=$PWD/preload.so SHIFT=172800
+        $BP backup -q -j \(jobs) --to set m; echo $?; umount m
+        python3 change.py; mount -o loop image m
+        $BP backup -q --json --checksum -j \(jobs) --to set m | tail -n 1 >json; echo $?
+        tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -o "large.*"
+        $BP restore -q -C back set; echo $?; find back -name large2 | xargs cmp m/large2 && echo same'
+      grep -oE '"bytes":[0-9]+' json
+      """)
+    let bytes = run.text.split(separator: ":").last.flatMap { Int($0.dropLast()) } ?? 0
+    #expect(run.text.hasPrefix("0\n0\nlarge2\n0\nsame\n"), "\(run.text)\(run.errorText)")
+    #expect(bytes >= 60 << 20, "\(run.text)")
+  }
+
+  @Test(
+    "TERM ends --checksum in the middle of a large file", .enabled(if: Host.canPreload), arguments: [1, 7])
+  func interruptedChecksum(jobs: Int) throws {
+    try t.shell("head -c 64M /dev/zero | tr '\\0' a >src/large")
+    #expect(try backup(day: 1).status == 0)
+    let run = try t.shell(
+      """
+      ls set | sort >before; export SHIFT=172800
+      LD_PRELOAD=$PWD/preload.so $BP backup -q --checksum -j \(jobs) --rate 2M --to set src & p=$!
+      until [ -n "$(ls -l /proc/$p/fd 2>/dev/null | grep src/large)" ]; do sleep 0.02; kill -0 $p || break; done
+      kill -TERM $p; wait $p; echo $?; ls set | sort | cmp - before && echo same
+      """)
+    #expect(run.text == "143\nsame\n", "\(run.text)\(run.errorText)")
   }
 
   @Test("every seventh snapshot is full, or as many as are asked for")

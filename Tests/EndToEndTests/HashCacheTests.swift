@@ -23,12 +23,7 @@ import Testing
       END
       """)
     try #require(made.status == 0)
-    try t.preload(
-      """
-      #include <stdlib.h>
-      #include <time.h>
-      time_t time(time_t *t) { struct timespec s; clock_gettime(CLOCK_REALTIME, &s); s.tv_sec += 86400; if (t) *t = s.tv_sec; return s.tv_sec; }
-      """)
+    try t.preloadClock()
   }
 
   /// A day later by the clock of the program: what is new counts as settled.
@@ -92,5 +87,39 @@ import Testing
       env -u XDG_CACHE_HOME -u HOME $BP hash --cache src 2>&1 >n | grep -c 'there is no cache'; cmp m n
       """)
     #expect(run.text == "1\n1\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "what a program writes through a mapping is found by hash --cache and by the next backup, and a new program's writes too",
+    .enabled(if: Host.canMountImages && Host.hasPython && Host.canPreload))
+  func mapped() throws {
+    let run = try later(
+      """
+      truncate -s 64M image; mkfs.ext4 -qF image; mkdir m
+      cat >map.py <<'END'
+      import mmap, sys
+      with open('m/f', 'r+b') as file:
+          page = mmap.mmap(file.fileno(), 4096)
+      for word in sys.stdin:
+          page[0:4] = word[0:4].encode()
+          print('written', flush=True)
+      END
+      # What was written is ten seconds old to the program, and the page is dirty.
+      export SHIFT=10
+      unshare -m bash -c 'later() { LD_PRELOAD=$PWD/preload.so $BP "$@"; }
+      mount -o loop image m; head -c 4096 /dev/zero >m/f; sync m/f
+      for writer in 1 2; do
+        coproc python3 map.py; writer=$!
+        for word in good evil more; do
+          echo $word >&${COPROC[1]}; read -r answer <&${COPROC[0]}; echo $answer
+          later hash -q --cache m/f | sha256sum --check --quiet -; echo $?
+          later backup -q --to set m; rm -rf out; $BP restore -q -C out set; cmp m/f out$PWD/m/f; echo $?
+        done
+        kill $writer; wait $writer
+      done 2>/dev/null
+      later hash --cache m/f 2>&1 >/dev/null | grep -c "1 known"; cat set/*.manifest | grep -c unsettled; umount m'
+      """)
+    #expect(
+      run.text == String(repeating: "written\n0\n0\n", count: 6) + "1\n0\n", "\(run.text)\(run.errorText)")
   }
 }

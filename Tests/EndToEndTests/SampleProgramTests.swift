@@ -31,16 +31,8 @@ struct SampleProgramTests {
   @Test("the samples, which are the listings of the articles, compile", arguments: ["LineCount", "LineEnds"])
   func compile(name: String) throws {
     let t = try TreeFixture()
-    let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-      .path
-    let checkout = DocumentationTests.folder
-    let run = try t.shell(
-      """
-      [ -e '\(tests)/Modules/BatchCore.swiftmodule' ] && command -v swiftc >/dev/null || exit 0
-      export HOME=$PWD; for f in '\(checkout)'/Sources/C*/; do set -- "$@" -I "$f"; done
-      swiftc -typecheck -swift-version 6 -I '\(tests)/Modules' "$@" \
-        -Xcc -fmodule-map-file='\(tests)/CLinux.build/module.modulemap' '\(checkout)/samples/\(name)/Sources/\(name)/main.swift'
-      """)
+    let folder = DocumentationTests.folder
+    let run = try t.typeCheck("'\(folder)/samples/\(name)/Sources/\(name)/main.swift'", isInside: false)
     #expect(run.status == 0, "\(run.errorText)")
   }
 }

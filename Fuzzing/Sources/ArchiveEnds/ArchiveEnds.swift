@@ -18,8 +18,8 @@ public func fuzzArchiveEnds(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt
     return 0
   }
   let run = RunContext()
-  guard let archive = try? ArchiveFile(file.path, in: run),
-    let open = try? OpenArchive(archive, checks: true, memory: 64 << 20),
+  guard let archive = try? ArchiveFile(file.path, in: SourceContext(run)),
+    let open = try? OpenArchive(archive, checks: true, memory: 64 << 20, by: run.reading),
     let reader = try? open.reader(limits: ArchiveLimits(maximumOutput: 16 << 20, maximumRatio: 1000))
   else { return 0 }
   // Members, and the faults between them; a reader that makes no end of an input of this size is at fault itself.

@@ -32,8 +32,10 @@ package struct AuditJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) -> Worker { Worker(LiveComparison(live, reportsRot: true)) }
-  package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+  package func makeWorker(in context: WorkerContext) -> Worker {
+    Worker(LiveComparison(live, reportsRot: true))
+  }
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Compares paths, and hashes what is new.
   package final class Worker: BatchWorker {
@@ -46,7 +48,7 @@ package struct AuditJob: BatchJob {
     }
 
     package func process(
-      _ item: AuditItem, in context: ChunkContext, into output: inout [Finding]
+      _ item: AuditItem, in context: WorkerContext, into output: inout [Finding]
     ) throws(BatchError) {
       try context.checkCancellation()
       switch item {
@@ -65,7 +67,7 @@ package struct AuditJob: BatchJob {
     }
 
     private func compare(
-      _ record: RecordedPath, _ others: [Digest], _ context: ChunkContext, _ output: inout [Finding]
+      _ record: RecordedPath, _ others: [Digest], _ context: WorkerContext, _ output: inout [Finding]
     ) throws(BatchError) {
       guard case .compared(var difference) = try comparison.compare(record, in: context) else { return }
       for other in others where difference?.aspects.first?.name == .content {
@@ -87,7 +89,7 @@ package struct AuditJob: BatchJob {
     }
 
     private func digests(
-      of record: FileRecord, _ algorithms: [DigestAlgorithm], _ context: ChunkContext
+      of record: FileRecord, _ algorithms: [DigestAlgorithm], _ context: WorkerContext
     ) throws(BatchError) -> [[UInt8]]? {
       if streams.map(\.algorithm) != algorithms {
         streams = []

@@ -18,7 +18,7 @@ package struct AuditSource: BatchSource {
   }
 
   private let live: LiveTree
-  private let run: RunContext
+  private let context: SourceContext
   private let records: Records
   private var rest: ArraySlice<SnapshotEntry> = []
   private var places = RecordedPlaces()
@@ -38,26 +38,26 @@ package struct AuditSource: BatchSource {
   ///   - manifest: a backup manifest, or one of the forms that ``ManifestReader`` reads.
   ///   - live: the folder that its names begin in.
   /// - Throws: the error of opening it; `malformed` for a backup manifest that is damaged.
-  package init(_ manifest: PathBytes, live: LiveTree, in run: RunContext) throws(BatchError) {
+  package init(_ manifest: PathBytes, live: LiveTree, in context: SourceContext) throws(BatchError) {
     self.live = live
-    self.run = run
+    self.context = context
     findsNew = true
-    if manifest != "-", let reader = try? SnapshotReader(manifest, in: run) {
-      try SnapshotReader.check(manifest, in: run)
+    if manifest != "-", let reader = try? SnapshotReader(manifest, in: context) {
+      try SnapshotReader.check(manifest, in: context)
       records = .snapshot(reader)
       form = nil
     } else {
-      form = try AuditForm(of: manifest, in: run)
-      records = .manifest(try OpenManifest(manifest, options: ManifestReader.Options(), run: run))
+      form = try AuditForm(of: manifest, in: context)
+      records = .manifest(try OpenManifest(manifest, options: ManifestReader.Options(), in: context))
       // The names of files alone are recorded: what is new anywhere below the folder counts.
       places.add(".", isDirectory: true)
     }
   }
 
   /// Rows of a snapshot alone; what else is there is no matter.
-  init(_ entries: [SnapshotEntry], live: LiveTree, in run: RunContext) {
+  init(_ entries: [SnapshotEntry], live: LiveTree, in context: SourceContext) {
     self.live = live
-    self.run = run
+    self.context = context
     findsNew = false
     records = .entries([])
     rest = entries[...]
@@ -191,9 +191,9 @@ package struct AuditForm: Sendable {
   /// Of its first row.
   package let algorithms: [DigestAlgorithm]
 
-  init?(of manifest: PathBytes, in run: RunContext) throws(BatchError) {
+  init?(of manifest: PathBytes, in context: SourceContext) throws(BatchError) {
     guard manifest != "-" else { return nil }
-    let reader = try OpenManifest(manifest, options: ManifestReader.Options(), run: run)
+    let reader = try OpenManifest(manifest, options: ManifestReader.Options(), in: context)
     while let item = try reader.next() {
       guard case .entry(let entry) = item else { continue }
       guard let format = reader.format else { return nil }
@@ -207,8 +207,8 @@ package struct AuditForm: Sendable {
 
 extension AuditSource {
   /// Whether a manifest is that of a backup.
-  package static func isOfSnapshot(_ manifest: PathBytes, in run: RunContext) -> Bool {
-    manifest != "-" && (try? SnapshotReader(manifest, in: run)) != nil
+  package static func isOfSnapshot(_ manifest: PathBytes, in context: SourceContext) -> Bool {
+    manifest != "-" && (try? SnapshotReader(manifest, in: context)) != nil
   }
 }
 

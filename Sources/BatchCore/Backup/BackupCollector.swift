@@ -12,7 +12,7 @@ package final class BackupCollector: BatchCollector {
   }
 
   private let plan: BackupPlan
-  private let run: RunContext
+  private let context: CollectorContext
   private let archive: OutputFile
   private let collector: ArchiveCollector
   private let writer: SnapshotWriter
@@ -21,18 +21,19 @@ package final class BackupCollector: BatchCollector {
   private var waiting: [BackupRow] = []
   private var first = 0
   /// Of files with several names, by their first name, so that the rows of the others can have them.
-  private var digests: [PathBytes: (digest: Digest?, size: UInt64)] = [:]
+  private var contents: [PathBytes: (digest: Digest?, size: UInt64, isUnsettled: Bool)] = [:]
 
   init(
-    _ plan: BackupPlan, _ run: RunContext, _ job: ArchiveJob, archive: OutputFile, manifest: OutputFile,
+    _ plan: BackupPlan, _ context: CollectorContext, _ job: ArchiveJob, archive: OutputFile,
+    manifest: OutputFile,
     _ report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.plan = plan
-    self.run = run
+    self.context = context
     self.archive = archive
     let reported = Reported()
     self.reported = reported
-    collector = try job.makeCollector(in: run) { (members) throws(BatchError) in
+    collector = try job.makeCollector(in: context) { (members) throws(BatchError) in
       reported.members += members
       try report(members)
     }
@@ -50,7 +51,7 @@ package final class BackupCollector: BatchCollector {
         for member in reported.members { try add(member) }
         reported.members.removeAll()
       case .rotten(let path):
-        run.report(
+        context.report(
           Problem(
             .changed,
             BatchError(
@@ -80,17 +81,17 @@ package final class BackupCollector: BatchCollector {
 
   /// - Returns: whether the archive has the content of the file.
   private func complete(_ entry: inout SnapshotEntry, by member: ArchivedMember) -> Bool {
-    if !member.flags.isDisjoint(with: .changed) { entry.isUnsettled = true }
     guard member.flags.isDisjoint(with: .incomplete) else { return false }
     if let firstName = entry.firstName {
-      guard let known = digests[firstName] else { return false }
-      (entry.digest, entry.size) = (known.digest, known.size)
+      guard let known = contents[firstName] else { return false }
+      (entry.digest, entry.size, entry.isUnsettled) = known
     } else if entry.kind == .file {
       // Nil for a file of very large holes.
       entry.digest = member.digest
       entry.size = member.size
       entry.modified = member.modified
-      if entry.linkCount > 1 { digests[entry.path] = (member.digest, member.size) }
+      entry.isUnsettled = !member.isSettled || member.flags.contains(.changed)
+      if entry.linkCount > 1 { contents[entry.path] = (entry.digest, entry.size, entry.isUnsettled) }
     } else if entry.kind == .symbolicLink {
       entry.linkTarget = member.linkTarget
     }
@@ -121,7 +122,7 @@ package final class BackupCollector: BatchCollector {
     switch row {
     case .source(let source): try writer.begin(source)
     case .kept(let kept):
-      run.counters.addSkipped(.upToDate, kept.count)
+      context.counters.addSkipped(.upToDate, kept.count)
       try writer.append(kept)
     case .planned, .archived, .rotten, .end: break
     }

@@ -40,15 +40,15 @@ package struct BackupJob: BatchJob {
     self.archive = archive
     self.manifest = manifest
     self.report = report
-    job = ArchiveJob(plan.archive, output: archive, report: report)
+    job = ArchiveJob(plan.archive, output: archive, settling: plan.settling, report: report)
   }
 
-  package func makeWorker(in run: RunContext) throws(BatchError) -> BackupWorker {
-    BackupWorker(try job.makeWorker(in: run), try DigestStream(.sha256))
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> BackupWorker {
+    BackupWorker(try job.makeWorker(in: context), try DigestStream(.sha256))
   }
 
-  package func makeCollector(in run: RunContext) throws(BatchError) -> sending BackupCollector {
-    try BackupCollector(plan, run, job, archive: archive, manifest: manifest, report)
+  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending BackupCollector {
+    try BackupCollector(plan, context, job, archive: archive, manifest: manifest, report)
   }
 }
 
@@ -79,7 +79,7 @@ package final class BackupWorker: BatchWorker {
     self.digests = digests
   }
 
-  package func begin(_ chunk: Chunk<Item>, in context: ChunkContext, into output: inout [BackupRow]) {
+  package func begin(_ chunk: Chunk<Item>, in context: WorkerContext, into output: inout [BackupRow]) {
     rows.removeAll()
     worker.begin(
       expecting: chunk.items.reduce(0) { size, item in
@@ -91,7 +91,7 @@ package final class BackupWorker: BatchWorker {
   }
 
   package func process(
-    _ item: Item, in context: ChunkContext, into output: inout [BackupRow]
+    _ item: Item, in context: WorkerContext, into output: inout [BackupRow]
   ) throws(BatchError) {
     switch item {
     case .source(let source): output.append(.source(source))
@@ -116,7 +116,7 @@ package final class BackupWorker: BatchWorker {
     }
   }
 
-  package func end(in context: ChunkContext, into output: inout [BackupRow]) throws(BatchError) {
+  package func end(in context: WorkerContext, into output: inout [BackupRow]) throws(BatchError) {
     try worker.end(in: context, into: &rows)
     output += rows.map { .archived($0) }
     output.append(.end)

@@ -18,11 +18,11 @@ package struct BackupListJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     Worker(try DigestStream(.sha256), render)
   }
 
-  package func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
   /// Names what would be archived.
   package final class Worker: BatchWorker {
@@ -35,7 +35,7 @@ package struct BackupListJob: BatchJob {
     }
 
     package func process(
-      _ item: BackupItem, in context: ChunkContext, into output: inout ResultRows
+      _ item: BackupItem, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
       try context.checkCancellation()
       switch item {
@@ -51,7 +51,7 @@ package struct BackupListJob: BatchJob {
       }
     }
 
-    private func add(_ entry: SnapshotEntry, _ context: ChunkContext, _ output: inout ResultRows) {
+    private func add(_ entry: SnapshotEntry, _ context: WorkerContext, _ output: inout ResultRows) {
       output.append { render(entry.path, &$0) }
       context.finish()
       context.count(bytes: entry.firstName == nil ? Int(clamping: entry.size) : 0)
@@ -61,7 +61,7 @@ package struct BackupListJob: BatchJob {
 
 extension DigestStream {
   /// The digest of a file that is not counted; nil when it cannot be read, which has been reported.
-  func digest(of record: FileRecord, in context: ChunkContext) throws(BatchError) -> Digest? {
+  func digest(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> Digest? {
     let outcome = try context.read(record, isCounted: false) {
       reset()
     } consume: { (piece) throws(BatchError) in

@@ -52,7 +52,7 @@ package struct BackupOutset: Sendable {
             path: set.path(SnapshotName(set: set.name, stamp: fault).archive)))
       } else {
         do throws(BatchError) {
-          try SnapshotReader.check(set.path(snapshot.name.manifest), in: run)
+          try SnapshotReader.check(set.path(snapshot.name.manifest), in: SourceContext(run))
         } catch {
           try run.cancellation.check()
           base = nil
@@ -91,15 +91,19 @@ package struct BackupOutset: Sendable {
     if previous != nil { walk.readAheadThreshold = .zero }
     guard let previous else {
       return try BackupSource(
-        run.tree(paths, options: walk), sources: sources, plan: plan, previous: nil, former: FormerLinks())
+        run.tree(paths, options: walk), sources: sources, plan: plan, previous: nil, former: FormerLinks(),
+        reread: RereadFiles())
     }
     let manifest = set.path(previous.name.manifest)
     let former =
       previous.footer.linked == 0 || plan.hasOtherSelection
-      ? FormerLinks() : try FormerLinks(in: manifest, of: sources, walk, in: run)
+      ? FormerLinks() : try FormerLinks(in: manifest, of: sources, walk, in: SourceContext(run))
+    let reread =
+      plan.readsEverything
+      ? try RereadFiles(in: manifest, of: sources, plan, walk, in: run) : RereadFiles()
     return try BackupSource(
       run.tree(paths, options: walk), sources: sources, plan: plan,
-      previous: SnapshotReader(manifest, in: run), former: former)
+      previous: SnapshotReader(manifest, in: SourceContext(run)), former: former, reread: reread)
   }
 
   /// The first second from a moment on whose name nothing has: the clock may have been set back.
@@ -119,16 +123,12 @@ package struct BackupOutset: Sendable {
     for path in paths {
       let place = try resolved(path)
       guard known.insert(place).inserted else { continue }
-      var raw = stat()
-      guard place.withCString({ lstat($0, &raw) }) == 0 else {
-        throw .syscall("look at the source", errno: errno, path: path)
+      do throws(BatchError) {
+        _ = try place.status()
+        sources.append(SnapshotSource(path: place, fileSystem: String(try place.fileSystemID(), radix: 16)))
+      } catch {
+        throw .syscall("look at the source", errno: error.errno, path: path)
       }
-      var identity: UInt64 = 0
-      let failed = place.withCString { clinux_file_system_id($0, &identity) }
-      guard failed == 0 else {
-        throw .syscall("look at the file system of the source", errno: failed, path: path)
-      }
-      sources.append(SnapshotSource(path: place, fileSystem: String(identity, radix: 16)))
     }
     return sources.sorted { $0.path < $1.path }
   }
@@ -143,11 +143,11 @@ package struct BackupOutset: Sendable {
       throw BatchError(.missing, "the source is no path of a folder or file", path: path)
     }
     guard !names.contains(where: { $0.elementsEqual("..".utf8) }) else {
-      guard let real = absolute.withCString({ realpath($0, nil) }) else {
-        throw .syscall("look at the source", errno: errno, path: path)
+      do throws(BatchError) {
+        return try absolute.resolved()
+      } catch {
+        throw .syscall("look at the source", errno: error.errno, path: path)
       }
-      defer { free(real) }
-      return PathBytes(UnsafeRawBufferPointer(start: real, count: strlen(real)))
     }
     return PathBytes([UInt8(ascii: "/")] + names.joined(separator: [UInt8(ascii: "/")]))
   }

@@ -121,8 +121,7 @@ package final class BackupRun: Sendable {
   }
 
   private func exists(_ file: PathBytes) -> Bool {
-    var raw = stat()
-    return set.path(file).withCString { lstat($0, &raw) } == 0
+    (try? set.path(file).status()) != nil
   }
 }
 

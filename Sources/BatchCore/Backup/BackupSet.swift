@@ -71,22 +71,14 @@ package struct BackupSet: Sendable {
 
   /// - Throws: the error of reading the folder.
   static func files(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
-    guard let stream = directory.withCString({ opendir($0) }) else {
-      throw .syscall("open the folder", errno: errno, path: directory)
-    }
-    defer { closedir(stream) }
     var files = [PathBytes]()
-    errno = 0
-    while let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        let start = UnsafeRawPointer(pointer)
-        return PathBytes(
-          UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
-      }
-      files.append(name)
-      errno = 0
+    do throws(BatchError) {
+      let calls = LinuxCalls()
+      let folder = try DirectoryOpener(calls: calls).open(directory, followingLast: true)
+      try calls.forEachName(in: folder.raw) { files.append(PathBytes($0)) }
+    } catch {
+      throw error.at(directory)
     }
-    guard errno == 0 else { throw .syscall("read the folder", errno: errno, path: directory) }
     return files
   }
 
@@ -115,7 +107,7 @@ package struct BackupSet: Sendable {
     for file in try Self.files(in: directory) {
       if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) {
         do throws(BatchError) {
-          let (header, footer) = try SnapshotReader.facts(path(file), in: run)
+          let (header, footer) = try SnapshotReader.facts(path(file), in: SourceContext(run))
           // Files are found and removed by names that are made of this one.
           guard header.name == name else {
             throw BatchError(
@@ -128,9 +120,8 @@ package struct BackupSet: Sendable {
           content.damaged.append(error)
         }
       } else if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix) {
-        var raw = stat()
-        if path(file).withCString({ lstat($0, &raw) }) == 0 {
-          content.archives[name.stamp] = UInt64(clamping: FileStatus(raw).size)
+        if let status = try? path(file).status() {
+          content.archives[name.stamp] = UInt64(clamping: status.size)
         }
       }
     }
@@ -144,7 +135,7 @@ package struct BackupSet: Sendable {
   ///
   /// - Throws: `locked` when another run has it.
   func lockForWriting(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock {
-    let lock = try SetLock(lockPath, isWritable: true)
+    let lock = try SetLock(lockPath, isWritable: true, calls: run.calls)
     try lock.take(.writing, patience, run.cancellation)
     let pending = lock.pending
     guard !pending.isEmpty else { return lock }
@@ -172,9 +163,9 @@ package struct BackupSet: Sendable {
   {
     let lock: SetLock
     do throws(BatchError) {
-      lock = try SetLock(lockPath, isWritable: true)
+      lock = try SetLock(lockPath, isWritable: true, calls: run.calls)
     } catch {
-      guard let readable = try? SetLock(lockPath, isWritable: false) else {
+      guard let readable = try? SetLock(lockPath, isWritable: false, calls: run.calls) else {
         guard [EROFS, EACCES, EPERM].contains(error.errno) else { throw error }
         return nil
       }
@@ -199,8 +190,8 @@ extension BackupSet {
     write: (ResultRows) throws(BatchError) -> Void
   ) throws(BatchError) {
     let path = path(snapshot.name.manifest)
-    try SnapshotReader.check(path, in: run)
-    let reader = try SnapshotReader(path, in: run)
+    try SnapshotReader.check(path, in: SourceContext(run))
+    let reader = try SnapshotReader(path, in: SourceContext(run))
     let writer = try ManifestWriter(format, algorithms: [.sha256], zero: false)
     var rows = ResultRows()
     while let item = try reader.next() {

@@ -28,20 +28,21 @@ package struct BackupSource: BatchSource {
   /// What comes behind the rows that are kept.
   private var held: [BackupItem] = []
   private var isAtEnd = false
-  private let digests: DigestStream
   private let former: FormerLinks
+  private let reread: RereadFiles
   /// Of files with several names, in the order of their first ones.
   private var linkGroups: [FileIdentity: UInt64] = [:]
 
   /// - Parameters:
   ///   - tree: of a walk over the sources that takes everything.
   ///   - former: what of the snapshot before is not taken over although it has not changed.
+  ///   - reread: large files that were read, where all are to be.
   init(
     _ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?,
-    former: FormerLinks
+    former: FormerLinks, reread: RereadFiles
   ) throws(BatchError) {
     self.former = former
-    digests = try DigestStream(.sha256)
+    self.reread = reread
     archive = try ArchiveSource(tree, options: plan.archive)
     self.sources = sources
     self.plan = plan
@@ -67,7 +68,7 @@ package struct BackupSource: BatchSource {
       held.append(.archive(archive.item(for: walked), nil))
       return
     }
-    if let index = source(beginningWith: record) {
+    if let index = sources.index(beginningWith: record, behind: current) {
       current = index
       yieldKept()
       held.append(.source(sources[index]))
@@ -84,12 +85,11 @@ package struct BackupSource: BatchSource {
         return
       }
       guard !archive.isLarge(record) else {
-        // Its blocks are for the lanes, so whether there are any is decided here.
-        if archive.digest(of: record, digests) == entry.digest {
-          keep(entry, line)
-        } else {
+        if reread.haveChanged(record.path) {
           yieldKept()
           yield(record, walked, path, before: nil)
+        } else {
+          keep(entry, line)
         }
         return
       }
@@ -105,7 +105,7 @@ package struct BackupSource: BatchSource {
   private mutating func kept(
     _ entry: SnapshotEntry, _ line: [UInt8], _ status: FileStatus
   ) -> (SnapshotEntry, line: [UInt8]) {
-    guard let group = linkGroup(of: status) else { return (entry, line) }
+    guard let group = linkGroup(of: status), group != entry.linkGroup else { return (entry, line) }
     var entry = entry
     entry.linkGroup = group
     var line = [UInt8]()
@@ -135,24 +135,14 @@ package struct BackupSource: BatchSource {
     let item = archive.item(for: walked)
     var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
     entry.linkGroup = linkGroup(of: record.status)
-    // Before any lane reads the content.
-    let limit = plan.settling.limit(of: record.status) { body in archive.lend(record, to: body) }
-    entry.isUnsettled = record.status.statusChanged.isLater(than: limit)
+    // A lane answers that of a file with content, just before it reads it.
+    entry.isUnsettled = record.status.kind != .regular && !plan.settling.isSettled(record.status)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
     if let before {
       held.append(.check(record, item, entry, before: before.entry, line: before.line))
     } else {
       held.append(.archive(item, entry))
     }
-  }
-
-  /// The number of the source that a record is the first one of.
-  private func source(beginningWith record: FileRecord) -> Int? {
-    let isFolder = record.status.kind == .directory && record.directory.depth == 0
-    guard record.isOperand || isFolder else { return nil }
-    var path = record.path.bytes
-    while path.count > 1, path.last == UInt8(ascii: "/") { path.removeLast() }
-    return sources[(current + 1)...].firstIndex { $0.path.bytes == path }
   }
 
   private mutating func yieldKept() {
@@ -187,8 +177,19 @@ package struct BackupSource: BatchSource {
   }
 }
 
+extension [SnapshotSource] {
+  /// The source behind one that a record of the walk is the first of.
+  func index(beginningWith record: FileRecord, behind current: Int) -> Int? {
+    let isFolder = record.status.kind == .directory && record.directory.depth == 0
+    guard record.isOperand || isFolder else { return nil }
+    var path = record.path.bytes
+    while path.count > 1, path.last == UInt8(ascii: "/") { path.removeLast() }
+    return self[(current + 1)...].firstIndex { $0.path.bytes == path }
+  }
+}
+
 /// The rows of the snapshot before, asked for in the order of the walk.
-private struct PreviousRows {
+struct PreviousRows {
   private let reader: SnapshotReader
   private var item: SnapshotReader.Item?
 

@@ -33,16 +33,16 @@ struct FormerLinks: Sendable {
   ///   - walk: as of the backup.
   /// - Throws: `malformed`, or why the run is to stop.
   init(
-    in manifest: PathBytes, of sources: [SnapshotSource], _ walk: WalkOptions, in run: RunContext
+    in manifest: PathBytes, of sources: [SnapshotSource], _ walk: WalkOptions, in context: SourceContext
   ) throws(BatchError) {
     var names: [UInt64: Names] = [:]
-    let reader = try SnapshotReader(manifest, in: run)
+    let reader = try SnapshotReader(manifest, in: context)
     var source: Source?
     while let item = try reader.next(ofLinks: true) {
-      try run.cancellation.check()
+      try context.cancellation.check()
       switch item {
       case .source(let former):
-        source = sources.contains { $0.path == former.path } ? Source(former.path, run) : nil
+        source = sources.contains { $0.path == former.path } ? Source(former.path, context) : nil
       case .entry(let entry, _):
         guard entry.kind == .file, entry.linkCount > 1, let group = entry.linkGroup else { continue }
         let found = source?.status(of: entry.path).flatMap { entry.isUnchanged($0) ? $0.identity : nil }
@@ -68,10 +68,10 @@ struct FormerLinks: Sendable {
       if known.count != known.links { open[identity] = group }
     }
     guard !open.isEmpty else { return }
-    var tree = run.tree(sources.map(\.path), options: walk)
+    var tree = context.tree(sources.map(\.path), options: walk)
     var counts: [UInt64: UInt64] = [:]
     while let item = tree.next() {
-      try run.cancellation.check()
+      try context.cancellation.check()
       guard case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1,
         let group = open[record.status.identity]
       else { continue }
@@ -86,31 +86,42 @@ struct FormerLinks: Sendable {
   }
 
   /// A source whose names are looked up without following links.
-  private struct Source {
+  private final class Source {
     private let path: PathBytes
     private let name: PathBytes
     /// Nil for a source that is no folder.
     private let live: LiveTree?
+    /// The one that was looked at last: names of a folder follow each other.
+    private var folder: [UInt8] = []
+    private var descriptor: Descriptor?
 
-    init(_ path: PathBytes, _ run: RunContext) {
+    init(_ path: PathBytes, _ context: SourceContext) {
       self.path = path
       name = MemberNaming.name(of: path)
-      live = try? LiveTree(path, options: WalkOptions(), run: run)
+      live = try? LiveTree(path, options: WalkOptions(), in: context)
     }
 
     /// Nil where nothing is there that can be looked at.
     func status(of entry: PathBytes) -> FileStatus? {
-      guard let live else {
-        var raw = stat()
-        return entry == name && path.withCString { lstat($0, &raw) } == 0 ? FileStatus(raw) : nil
-      }
+      guard let live else { return entry == name ? try? path.status() : nil }
       var rest = entry.bytes[...]
       if name != "." {
         guard rest.starts(with: name.bytes) else { return nil }
         rest = rest.dropFirst(name.bytes.count + 1)
       }
       guard let place = try? RelativePath(PathBytes(rest)) else { return nil }
-      return (try? live.look(at: place))?.status
+      guard let folder = open(place.parent, in: live) else { return nil }
+      return try? live.status(of: place.name, in: folder)
+    }
+
+    /// Nil where no such folder is there.
+    private func open(_ path: ArraySlice<UInt8>, in live: LiveTree) -> Int32? {
+      if descriptor == nil || !folder.elementsEqual(path) {
+        descriptor = nil
+        descriptor = try? live.open(path)
+        folder = Array(path)
+      }
+      return descriptor?.raw
     }
   }
 }

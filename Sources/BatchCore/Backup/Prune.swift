@@ -70,7 +70,7 @@ package struct Prune: Sendable {
     guard !removed.isEmpty else { return }
     for decision in decisions {
       do throws(BatchError) {
-        try SnapshotReader.check(set.path(decision.snapshot.name.manifest), in: run)
+        try SnapshotReader.check(set.path(decision.snapshot.name.manifest), in: SourceContext(run))
       } catch {
         try run.cancellation.check()
         throw BackupSet.nothingIsRemoved(because: error)

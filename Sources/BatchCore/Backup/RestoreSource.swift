@@ -8,7 +8,7 @@ package struct RestoreSource: BatchSource {
   }
 
   private let options: ExtractionOptions
-  private let run: RunContext
+  private let context: SourceContext
   private var parts: ArraySlice<Part>
   private var current: ExtractSource?
   /// How many members of the archive are still to come.
@@ -41,22 +41,22 @@ package struct RestoreSource: BatchSource {
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
     _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], options: ExtractionOptions,
-    comparesDigests: Bool = true, in run: RunContext,
+    comparesDigests: Bool = true, in context: SourceContext,
     choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
   ) throws(BatchError) {
     self.options = options
-    self.run = run
+    self.context = context
     let selection = try MemberSelection(globs: globs)
     var matched: Set<Int> = []
     let manifest = set.path(snapshot.name.manifest)
-    try SnapshotReader.check(manifest, in: run)
-    let reader = try SnapshotReader(manifest, in: run)
+    try SnapshotReader.check(manifest, in: context)
+    let reader = try SnapshotReader(manifest, in: context)
     var names: [String: MemberNames] = [:]
     var groups = LinkGroups()
     var links = [Link]()
     var linked: Set<RelativePath> = []
     while let item = try reader.next() {
-      try run.cancellation.check()
+      try context.cancellation.check()
       guard case .entry(let entry, _) = item, let place = try? RelativePath(entry.path) else { continue }
       if !globs.isEmpty {
         let found = selection.matches(place, isDirectory: entry.kind == .directory)
@@ -123,10 +123,10 @@ package struct RestoreSource: BatchSource {
       missing = part.names.count
       do throws(BatchError) {
         current = try ExtractSource(
-          ArchiveFile(part.archive, in: run), selection: MemberSelection(names: part.names), globs: [],
+          ArchiveFile(part.archive, in: context), selection: MemberSelection(names: part.names), globs: [],
           options: options)
       } catch {
-        try run.cancellation.check()
+        try context.cancellation.check()
         missing = 0
         return ExtractionItem(step: .problem(error.at(part.archive)))
       }

@@ -2,15 +2,17 @@ import BatchEngine
 import Glibc
 
 /// The folder of a set, open for the removal of its files: they are removed by their names below its descriptor.
-struct SetFolder: ~Copyable {
-  private let path: PathBytes
-  private let descriptor: Descriptor
+struct SetFolder {
+  private let folder: OpenFolder
+  private let right: CommitRight
 
   /// - Throws: the error of opening the folder.
   init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
-    path = set.directory
+    right = run.commits
     do throws(BatchError) {
-      descriptor = try DirectoryOpener(calls: run.calls).open(path, followingLast: true)
+      folder = try OpenFolder(
+        try DirectoryOpener(calls: run.calls).open(set.directory, followingLast: true), path: set.directory,
+        calls: run.calls)
     } catch {
       throw error.at(set.directory)
     }
@@ -23,8 +25,9 @@ struct SetFolder: ~Copyable {
     guard !file.containsNUL, !file.bytes.contains(UInt8(ascii: "/")) else {
       throw BatchError(.invalid, "not removed: it is not a name in the folder of the set", path: file)
     }
-    guard file.withCString({ unlinkat(descriptor.raw, $0, 0) }) == 0 || errno == ENOENT else {
-      throw BatchError.syscall("remove", errno: errno, path: path.appending(file.bytes))
+    let failed = folder.remove(file, by: right)
+    guard failed == 0 || failed == ENOENT else {
+      throw BatchError.syscall("remove", errno: failed, path: folder.path.appending(file.bytes))
         .recoded(.unwritable)
     }
   }
@@ -33,8 +36,9 @@ struct SetFolder: ~Copyable {
   ///
   /// - Throws: `unwritable`.
   func sync() throws(BatchError) {
-    guard fsync(descriptor.raw) == 0 || errno == EINVAL else {
-      throw BatchError.syscall("sync the folder", errno: errno, path: path).recoded(.unwritable)
+    let failed = -folder.calls.sync(folder.raw)
+    guard failed == 0 else {
+      throw BatchError.syscall("sync the folder", errno: failed, path: folder.path).recoded(.unwritable)
     }
   }
 }

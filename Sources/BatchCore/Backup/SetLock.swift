@@ -39,21 +39,26 @@ package final class SetLock: Sendable {
 
   package let path: PathBytes
   private let raw: Int32
+  private let calls: any FileSystemCalls
 
   /// Opens the file of the locks, and takes none.
   ///
   /// - Parameter isWritable: whether it is made where it is missing.
   /// - Throws: the error of opening it.
-  init(_ path: PathBytes, isWritable: Bool) throws(BatchError) {
+  init(_ path: PathBytes, isWritable: Bool, calls: any FileSystemCalls) throws(BatchError) {
     self.path = path
-    let flags = (isWritable ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-    let opened = path.withCString { name in retrying { Int(clinux_openat(AT_FDCWD, name, flags, 0o600)) } }
+    self.calls = calls
+    let opened = calls.create(
+      path, in: AT_FDCWD, flags: (isWritable ? O_RDWR | O_CREAT : O_RDONLY) | O_NONBLOCK,
+      permissions: 0o600)
     guard opened >= 0 else {
-      let error = BatchError.syscall("open the lock of the set", errno: Int32(-opened), path: path)
+      let error = BatchError.syscall(
+        "open the lock of the set", errno: Int32(truncatingIfNeeded: -opened), path: path)
       throw isWritable ? error.recoded(.unwritable) : error
     }
-    raw = Int32(opened)
-    Self.open.withLock { _ = $0.insert(Int32(opened)) }
+    let raw = Int32(truncatingIfNeeded: opened)
+    self.raw = raw
+    Self.open.withLock { _ = $0.insert(raw) }
   }
 
   deinit {
@@ -119,12 +124,11 @@ package final class SetLock: Sendable {
   /// - Throws: `unwritable` when the note cannot be brought to the disk.
   func note(_ names: [PathBytes]) throws(BatchError) {
     let bytes = names.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] }
-    let written = bytes.withUnsafeBytes { buffer in
-      retrying { buffer.isEmpty ? 0 : pwrite(raw, buffer.baseAddress, buffer.count, 0) }
-    }
-    let cut = retrying { Int(ftruncate(raw, off_t(bytes.count))) }
-    guard written == bytes.count, cut == 0, fdatasync(raw) == 0 else {
-      throw BatchError.syscall("write the note of what is under way", errno: errno, path: path).recoded(
+    var failed = bytes.withUnsafeBytes { calls.write($0, to: raw, at: 0) }
+    if failed == 0 { failed = calls.resize(raw, to: off_t(bytes.count)) }
+    if failed == 0 { failed = calls.syncContent(of: raw) }
+    guard failed == 0 else {
+      throw BatchError.syscall("write the note of what is under way", errno: -failed, path: path).recoded(
         .unwritable)
     }
   }

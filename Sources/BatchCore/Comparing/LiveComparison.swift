@@ -30,7 +30,7 @@ final class LiveComparison {
   /// Compares what is recorded of one path. A regular file is read where a digest is recorded and the size is the same.
   ///
   /// - Throws: what ends the run.
-  func compare(_ record: RecordedPath, in context: ChunkContext) throws(BatchError) -> Outcome {
+  func compare(_ record: RecordedPath, in context: WorkerContext) throws(BatchError) -> Outcome {
     let place: RelativePath
     let found: LiveTree.Found?
     do throws(BatchError) {
@@ -86,7 +86,7 @@ final class LiveComparison {
 
   /// - Returns: nil when it could not be read, which has been reported.
   private func read(
-    _ place: RelativePath, _ found: LiveTree.Found, _ algorithm: DigestAlgorithm, _ context: ChunkContext
+    _ place: RelativePath, _ found: LiveTree.Found, _ algorithm: DigestAlgorithm, _ context: WorkerContext
   ) throws(BatchError) -> (Digest, FileStatus)? {
     let start = live.path.appending([])
     let prefix = place.parent.isEmpty ? start : PathBytes(start.bytes + place.parent + [UInt8(ascii: "/")])
@@ -117,7 +117,7 @@ final class LiveComparison {
 
   /// A further name of a file: the file is compared under its first one.
   private func compareLink(
-    _ record: RecordedPath, _ place: RelativePath, _ found: LiveTree.Found, _ context: ChunkContext
+    _ record: RecordedPath, _ place: RelativePath, _ found: LiveTree.Found, _ context: WorkerContext
   ) throws(BatchError) -> Outcome {
     // The index of an archive does not tell what a damaged one led to.
     guard let name = record.linkTarget, let target = try? RelativePath(name) else { return .compared(nil) }

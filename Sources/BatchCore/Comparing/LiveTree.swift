@@ -17,19 +17,19 @@ package final class LiveTree: Sendable {
   package let path: PathBytes
   private let root: Descriptor
   private let walk: WalkOptions
-  private let run: RunContext
+  private let context: SourceContext
 
   /// - Parameters:
   ///   - path: the folder that the recorded names begin in.
   ///   - walk: what of the folder counts as new.
-  ///   - run: that compares.
+  ///   - context: that compares.
   /// - Throws: the error of opening the folder.
-  package init(_ path: PathBytes, options walk: WalkOptions, run: RunContext) throws(BatchError) {
+  package init(_ path: PathBytes, options walk: WalkOptions, in context: SourceContext) throws(BatchError) {
     self.path = path
-    self.run = run
+    self.context = context
     self.walk = walk
     do throws(BatchError) {
-      root = try DirectoryOpener(calls: run.calls).open(path, followingLast: true)
+      root = try DirectoryOpener(calls: context.calls).open(path, followingLast: true)
     } catch {
       throw error.at(path)
     }
@@ -37,7 +37,7 @@ package final class LiveTree: Sendable {
 
   /// A walk of what lies below a place.
   func tree(below place: RelativePath) -> TreeSource {
-    run.tree([path(of: place)], options: walk)
+    context.tree([path(of: place)], options: walk)
   }
 
   /// The path that something has, for messages.
@@ -55,17 +55,12 @@ package final class LiveTree: Sendable {
   func look(at place: RelativePath, withAttributes: Bool = false) throws(BatchError) -> Found? {
     do throws(BatchError) {
       let folder = try open(place.parent)
-      let home = try run.calls.status(of: folder)
+      let home = try context.calls.status(of: folder)
       guard !place.bytes.isEmpty else {
         return Found(status: home, target: nil, attributes: nil, folder: home.identity)
       }
-      var raw = stat()
       let number = folder.raw
-      let result = place.name.withCString {
-        run.calls.status(of: $0, at: number, followingLinks: false, into: &raw)
-      }
-      guard result == 0 else { throw .syscall("find", errno: -result) }
-      let status = FileStatus(raw)
+      let status = try status(of: place.name, in: number)
       let target = status.kind == .symbolicLink ? try LinkTarget.read(place.name, in: number) : nil
       var attributes: [ExtendedAttribute]?
       if withAttributes, status.kind == .regular || status.kind == .directory {
@@ -81,7 +76,22 @@ package final class LiveTree: Sendable {
     }
   }
 
-  private func open(_ folder: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
-    try DirectoryOpener(calls: run.calls).open(folder, below: root.raw, isSearched: true)
+  /// Looks at what has a name in a folder.
+  ///
+  /// - Throws: the error of the call.
+  func status(of name: PathBytes, in folder: Int32) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = name.withCString {
+      context.calls.status(of: $0, at: folder, followingLinks: false, into: &raw)
+    }
+    guard result == 0 else { throw .syscall("find", errno: -result) }
+    return FileStatus(raw)
+  }
+
+  /// Opens a folder to look for names in it.
+  ///
+  /// - Throws: the error of opening it, also for what is reached through a link.
+  func open(_ folder: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
+    try DirectoryOpener(calls: context.calls).open(folder, below: root.raw, isSearched: true)
   }
 }

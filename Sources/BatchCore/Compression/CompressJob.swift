@@ -40,14 +40,15 @@ package struct CompressJob: BatchJob {
 
   package var descriptors: Int { options.descriptorsOfLane }
 
-  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
-    try Worker(format, level: level, TransformOutputs.of(run, options, commits), run)
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+    try Worker(
+      format, level: level, TransformOutputs.of(context.services, context.calls, options, commits), context)
   }
 
-  package func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
+  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
-      TransformOutputs.of(run, options, commits),
-      stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), in: run,
+      TransformOutputs.of(context.services, context.calls, options, commits),
+      stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), in: context,
       report: report)
   }
 
@@ -67,17 +68,20 @@ package struct CompressJob: BatchJob {
     private var place: OutputPlace?
 
     init(
-      _ format: CompressionFormat, level: Int, _ outputs: TransformOutputs, _ run: RunContext
+      _ format: CompressionFormat, level: Int, _ outputs: TransformOutputs, _ context: WorkerContext
     ) throws(BatchError) {
       self.outputs = outputs
-      codec = try format.makeContext(level: level) { () throws(BatchError) in try run.checkCancellation() }
-      proof = OutputProof(try format.makeDecoder(), try DigestStream(.xxh128), run)
+      let probe = context.laneProbe
+      codec = try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
+      proof = OutputProof(
+        try format.makeDecoder(by: context.reading), try DigestStream(.xxh128), context.calls,
+        context.cancellation, by: context.reading)
     }
 
     private var options: TransformOptions { outputs.options }
 
     package func process(
-      _ item: CompressItem, in context: ChunkContext, into rows: inout [TransformRow]
+      _ item: CompressItem, in context: WorkerContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
       case .file(let record, let target, let decision):
@@ -102,12 +106,12 @@ package struct CompressJob: BatchJob {
       }
     }
 
-    package func end(in context: ChunkContext, into rows: inout [TransformRow]) {
+    package func end(in context: WorkerContext, into rows: inout [TransformRow]) {
       place = nil
     }
 
     private func skip(
-      _ record: FileRecord, _ outcome: TransformOutcome, output: FileIdentity? = nil, _ context: ChunkContext
+      _ record: FileRecord, _ outcome: TransformOutcome, output: FileIdentity? = nil, _ context: WorkerContext
     ) -> TransformRow.Content {
       context.skip(outcome.skipReason)
       return .report(
@@ -118,7 +122,7 @@ package struct CompressJob: BatchJob {
     ///
     /// - Returns: nil when it failed, which has been reported.
     private func passOver(
-      _ record: FileRecord, _ outcome: TransformOutcome, _ context: ChunkContext
+      _ record: FileRecord, _ outcome: TransformOutcome, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else {
         return skip(record, outcome, context)
@@ -148,7 +152,8 @@ package struct CompressJob: BatchJob {
         let report = TransformReport(
           source: record.path, outcome: .copied(target: target, size: copy.output.read.size))
         return .output(
-          report, outputs.committer.add(.file(copy.output)), SharedSource.of(copy.output, isCopy: true))
+          report, outputs.committer.add(.file(copy.output), by: .compressJob),
+          SharedSource.of(copy.output, isCopy: true))
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
@@ -160,7 +165,7 @@ package struct CompressJob: BatchJob {
 
     /// - Returns: nil when it failed, which has been reported.
     private func compress(
-      _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: ChunkContext
+      _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       if options.writesToStream {
         guard !options.isDryRun else { return context.plan(record, target: record.path) }
@@ -207,7 +212,7 @@ package struct CompressJob: BatchJob {
         let (staged, remark) = try write(plan, of: record, outcome)
         if let remark { context.warn(Problem(.special, remark)) }
         let source = SharedSource.of(staged)
-        return .output(report, outputs.committer.add(.file(staged)), source)
+        return .output(report, outputs.committer.add(.file(staged), by: .compressJob), source)
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error))
@@ -223,7 +228,7 @@ package struct CompressJob: BatchJob {
     }
 
     private func compressToStream(
-      _ record: FileRecord, _ context: ChunkContext
+      _ record: FileRecord, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       guard try read(record, in: context) != nil else { return nil }
       compressed.removeAll(keepingCapacity: true)
@@ -236,7 +241,7 @@ package struct CompressJob: BatchJob {
     /// Reads a file, again where the policies say so: `content` and `attributes` are its own then.
     ///
     /// - Returns: nil when it is not to be used; the reason has been reported.
-    private func read(_ record: FileRecord, in context: ChunkContext) throws(BatchError) -> ReadOutcome? {
+    private func read(_ record: FileRecord, in context: WorkerContext) throws(BatchError) -> ReadOutcome? {
       var outcome: ReadOutcome?
       var pieces: [UInt8] = []
       let size = Int(clamping: max(0, record.status.size))
@@ -300,7 +305,7 @@ package struct CompressJob: BatchJob {
 
     /// - Returns: nil for a block that is not needed any more.
     private func compress(
-      _ file: LargeFile, _ index: Int, _ context: ChunkContext
+      _ file: LargeFile, _ index: Int, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
       var start: LargeFileStart?

@@ -29,7 +29,7 @@ package struct CompressSource: BatchSource {
     self.options = options
     folders = OutputFolders(
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: 0, calls: tree.calls)
-    reader = FileReader(calls: tree.calls)
+    reader = FileReader(calls: tree.calls, by: .compressSource)
     self.format = format
     self.level = try format.checkedLevel(level)
     self.cancellation = cancellation

@@ -17,11 +17,11 @@ package struct ContentJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) -> Worker {
+  package func makeWorker(in context: WorkerContext) -> Worker {
     Worker(ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output))
   }
 
-  package func makeCollector(in run: RunContext) -> sending Collector { Collector() }
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
 
   /// Sizes of what was decoded, in bytes.
   package struct Sizes: Sendable {
@@ -57,7 +57,7 @@ package struct ContentJob: BatchJob {
     }
 
     package func process(
-      _ item: WalkItem, in context: ChunkContext, into output: inout [Sizes]
+      _ item: WalkItem, in context: WorkerContext, into output: inout [Sizes]
     ) throws(BatchError) {
       let sizes: Sizes?
       switch item {
@@ -83,7 +83,7 @@ final class ContentWriter {
   }
 
   /// - Returns: nil when it is not whole, which has been reported, or not compressed.
-  func write(_ record: FileRecord, _ context: ChunkContext) throws(BatchError) -> ContentJob.Sizes? {
+  func write(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> ContentJob.Sizes? {
     var hasBegun = false
     var sizes = ContentJob.Sizes(plain: 0, compressed: max(0, record.status.size))
     let outcome = try outcome(of: record.path, context) { () throws(BatchError) in
@@ -106,7 +106,7 @@ final class ContentWriter {
   }
 
   /// - Returns: as ``write(_:_:)``.
-  func writeStandardInput(_ context: ChunkContext) throws(BatchError) -> ContentJob.Sizes? {
+  func writeStandardInput(_ context: WorkerContext) throws(BatchError) -> ContentJob.Sizes? {
     var sizes = ContentJob.Sizes()
     let outcome = try outcome(of: "-", context) { () throws(BatchError) in
       try decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
@@ -121,7 +121,7 @@ final class ContentWriter {
   /// What one file asks for that cannot be given, such as a window of gigabytes, concerns it alone; a stream that fails
   /// ends the run.
   private func outcome(
-    of path: PathBytes, _ context: ChunkContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
+    of path: PathBytes, _ context: WorkerContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
   ) throws(BatchError) -> FileDecoder.Outcome {
     do throws(BatchError) {
       return try decode()
@@ -134,7 +134,7 @@ final class ContentWriter {
 
   /// - Returns: whether the content is whole.
   private func finish(
-    _ outcome: FileDecoder.Outcome, of path: PathBytes, _ context: ChunkContext
+    _ outcome: FileDecoder.Outcome, of path: PathBytes, _ context: WorkerContext
   ) -> Bool {
     switch outcome {
     case .unreadable: break

@@ -34,13 +34,15 @@ package struct DecompressJob: BatchJob {
 
   package var descriptors: Int { options.descriptorsOfLane }
 
-  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     try Worker(
-      FileDecoder(decoding, parts), TransformOutputs.of(run, options, commits), stream: output, run)
+      FileDecoder(decoding, parts),
+      TransformOutputs.of(context.services, context.calls, options, commits), stream: output, context)
   }
 
-  package func makeCollector(in run: RunContext) throws(BatchError) -> sending TransformCollector {
-    TransformCollector(TransformOutputs.of(run, options, commits), in: run, report: report)
+  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
+    TransformCollector(
+      TransformOutputs.of(context.services, context.calls, options, commits), in: context, report: report)
   }
 
   /// Decodes files.
@@ -55,18 +57,19 @@ package struct DecompressJob: BatchJob {
     private var place: OutputPlace?
 
     init(
-      _ decoder: FileDecoder, _ outputs: TransformOutputs, stream: any ResultStream, _ run: RunContext
+      _ decoder: FileDecoder, _ outputs: TransformOutputs, stream: any ResultStream, _ context: WorkerContext
     ) throws(BatchError) {
       self.decoder = decoder
       self.outputs = outputs
       content = ContentWriter(decoder, to: stream)
-      proof = OutputProof(nil, try DigestStream(.xxh128), run)
+      proof = OutputProof(
+        nil, try DigestStream(.xxh128), context.calls, context.cancellation, by: context.reading)
     }
 
     private var options: TransformOptions { outputs.options }
 
     package func process(
-      _ item: DecompressItem, in context: ChunkContext, into rows: inout [TransformRow]
+      _ item: DecompressItem, in context: WorkerContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
       case .file(let record, let target, let mayHaveRival):
@@ -91,12 +94,12 @@ package struct DecompressJob: BatchJob {
       }
     }
 
-    package func end(in context: ChunkContext, into rows: inout [TransformRow]) {
+    package func end(in context: WorkerContext, into rows: inout [TransformRow]) {
       place = nil
     }
 
     /// A file without a suffix that is known is skipped in a folder, and refused as an operand.
-    private func passOver(_ record: FileRecord, _ context: ChunkContext) {
+    private func passOver(_ record: FileRecord, _ context: WorkerContext) {
       guard record.isOperand else { return context.skip(.unknownFormat) }
       let format = decoder.unsupportedFormat(of: record, in: context)
       let reason = format?.message ?? "unknown suffix; expected .gz, .zst, .xz, .lz4, .bz2, .Z, .lz or .lzma"
@@ -104,8 +107,8 @@ package struct DecompressJob: BatchJob {
     }
 
     /// Whether another file beside a source is after the same output, which has been reported.
-    private func reportsRival(of record: FileRecord, _ target: PathBytes, _ context: ChunkContext) -> Bool {
-      guard let rival = OutputRivals.rival(of: record, target: target, calls: context.run.calls) else {
+    private func reportsRival(of record: FileRecord, _ target: PathBytes, _ context: WorkerContext) -> Bool {
+      guard let rival = OutputRivals.rival(of: record, target: target, calls: context.calls) else {
         return false
       }
       context.report(
@@ -117,7 +120,7 @@ package struct DecompressJob: BatchJob {
 
     /// - Returns: nil when it failed, which has been reported.
     private func decompress(
-      _ record: FileRecord, _ target: PathBytes, mayHaveRival: Bool, _ context: ChunkContext
+      _ record: FileRecord, _ target: PathBytes, mayHaveRival: Bool, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
@@ -151,7 +154,7 @@ package struct DecompressJob: BatchJob {
 
     /// - Returns: nil when what went wrong has been reported.
     private func write(
-      _ plan: OutputPlan, _ record: FileRecord, _ context: ChunkContext
+      _ plan: OutputPlan, _ record: FileRecord, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       var file: AtomicFile?
       var size: Int64 = 0
@@ -211,7 +214,7 @@ package struct DecompressJob: BatchJob {
       }
       let staged = StagedOutput(file, of: record, read, at: place, isProved: removes)
       let source = SharedSource.of(staged)
-      return .output(report, outputs.committer.add(.file(staged)), source)
+      return .output(report, outputs.committer.add(.file(staged), by: .decompressJob), source)
     }
   }
 }

@@ -27,9 +27,9 @@ package struct TestJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) -> Worker { Worker(FileDecoder(options, parts)) }
+  package func makeWorker(in context: WorkerContext) -> Worker { Worker(FileDecoder(options, parts)) }
 
-  package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Hands findings on as they come.
   package final class Collector: BatchCollector {
@@ -53,7 +53,7 @@ package struct TestJob: BatchJob {
     }
 
     package func process(
-      _ item: WalkItem, in context: ChunkContext, into findings: inout [Finding]
+      _ item: WalkItem, in context: WorkerContext, into findings: inout [Finding]
     ) throws(BatchError) {
       switch item {
       case .file(let record):
@@ -78,7 +78,7 @@ package struct TestJob: BatchJob {
     }
 
     private func outcome(
-      of path: PathBytes, in context: ChunkContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
+      of path: PathBytes, in context: WorkerContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
     ) throws(BatchError) -> FileDecoder.Outcome {
       do throws(BatchError) {
         return try decode()
@@ -93,7 +93,7 @@ package struct TestJob: BatchJob {
 
   /// Counts a file; nil when it could not be decoded for a reason that has been reported.
   fileprivate static func finding(
-    _ path: PathBytes, _ size: Int64, _ outcome: FileDecoder.Outcome, _ context: ChunkContext
+    _ path: PathBytes, _ size: Int64, _ outcome: FileDecoder.Outcome, _ context: WorkerContext
   ) -> Finding? {
     let finding: Finding
     switch outcome {

@@ -18,7 +18,7 @@ package final class TransformCollector: BatchCollector {
   /// So many may wait for one output before it is committed in a batch of its own.
   private static let mostWaiting = 4096
 
-  private let run: RunContext
+  private let context: CollectorContext
   private let outputs: TransformOutputs
   private let links: LinkLedger
   private let stream: StreamOutput?
@@ -34,9 +34,10 @@ package final class TransformCollector: BatchCollector {
 
   /// - Parameter stream: takes the blocks of standard input.
   init(
-    _ outputs: TransformOutputs, stream: StreamOutput? = nil, in run: RunContext, report: @escaping Report
+    _ outputs: TransformOutputs, stream: StreamOutput? = nil, in context: CollectorContext,
+    report: @escaping Report
   ) {
-    self.run = run
+    self.context = context
     self.outputs = outputs
     self.stream = stream
     self.report = report
@@ -47,7 +48,7 @@ package final class TransformCollector: BatchCollector {
   package var collectsAfterStop: Bool { true }
 
   package func collect(_ rows: [TransformRow]) throws(BatchError) {
-    if run.cancellation.isCancelled {
+    if context.cancellation.isCancelled {
       for row in rows where row.content.isComplete { try take(row.content) }
       return
     }
@@ -68,11 +69,11 @@ package final class TransformCollector: BatchCollector {
   package func finish() throws(BatchError) -> TransformCounts {
     outputs.committer.flush()
     try reportSettled()
-    links.removeSources {
+    links.removeSources(by: context.commits) {
       warn($0)
     } failed: {
-      run.counters.withdrawDone()
-      run.report(Problem(.unreadable, $0), severity: .failure)
+      context.counters.withdrawDone()
+      context.report(Problem(.unreadable, $0), severity: .failure)
     }
     for error in outputs.folders.finish() { warn(error) }
     try endStream()
@@ -91,7 +92,7 @@ package final class TransformCollector: BatchCollector {
       }
     }
     // Behind an error that ended the run nothing is reported.
-    while run.cancellation.isFromOutside, reported < waiting.count {
+    while context.cancellation.isFromOutside, reported < waiting.count {
       // A report that cannot be delivered any more changes no count.
       try? reportSettled()
       if reported < waiting.count { reported += 1 }
@@ -128,12 +129,12 @@ package final class TransformCollector: BatchCollector {
       // A second stream begins where the first one ends.
       if block.index == 0 { try endStream() }
       try stream?.append(block)
-      run.counters.addBytes(block.plainCount)
+      context.counters.addBytes(block.plainCount)
     case .streamed(let plain, let compressed): counts.addStream(plain: plain, compressed: compressed)
     case .streamFile(let report, let bytes):
       try endStream()
       try stream?.append(bytes)
-      run.counters.addDone()
+      context.counters.addDone()
       waiting.append(.report(report))
     }
   }
@@ -141,7 +142,7 @@ package final class TransformCollector: BatchCollector {
   /// Ends the stream that standard input became.
   private func endStream() throws(BatchError) {
     guard let sizes = try stream?.finish() else { return }
-    run.counters.addDone()
+    context.counters.addDone()
     counts.addStream(plain: sizes.plain, compressed: sizes.compressed)
   }
 
@@ -149,9 +150,9 @@ package final class TransformCollector: BatchCollector {
     guard abandoned !== file, let stream else { return }
     if block.index == 0 { try endStream() }
     try stream.append(block, of: file.plan)
-    run.counters.addBytes(block.plainCount)
+    context.counters.addBytes(block.plainCount)
     guard block.index == file.blockCount - 1, let sizes = try stream.finish() else { return }
-    run.counters.addDone()
+    context.counters.addDone()
     let outcome = TransformOutcome.written(
       target: "-", plainSize: sizes.plain, compressedSize: sizes.compressed)
     waiting.append(.report(TransformReport(source: file.record.path, outcome: outcome)))
@@ -159,21 +160,21 @@ package final class TransformCollector: BatchCollector {
 
   private func take(_ name: FurtherName, _ decision: OutputDecision) {
     switch links.take(name, decision) {
-    case .skip: run.counters.addSkipped(.withoutFirst)
+    case .skip: context.counters.addSkipped(.withoutFirst)
     case .report(let outcome):
-      run.counters.addSkipped(outcome.skipReason)
+      context.counters.addSkipped(outcome.skipReason)
       waiting.append(.report(TransformReport(source: name.record.path, outcome: outcome)))
     case .planned(let target):
-      run.counters.addDone()
+      context.counters.addDone()
       waiting.append(
         .report(TransformReport(source: name.record.path, outcome: .planned(target: target, size: 0))))
     case .refused(let error):
-      let severity = run.options.policy.severity(of: .unreadable)
-      run.counters.count(Problem(.unreadable, error), severity)
+      let severity = context.options.policy.severity(of: .unreadable)
+      context.counters.count(Problem(.unreadable, error), severity)
       waiting.append(.problem(Problem(.unreadable, error), severity))
     case .link(let link):
       outputs.committer.reserve()
-      waiting.append(.link(name, outputs.committer.add(.link(link))))
+      waiting.append(.link(name, outputs.committer.add(.link(link), by: context.commits)))
     }
   }
 
@@ -187,7 +188,7 @@ package final class TransformCollector: BatchCollector {
       if let start { large = try open(file, start) }
       guard let output = large else { return }
       try output.append(block)
-      run.counters.addBytes(block.plainCount)
+      context.counters.addBytes(block.plainCount)
       if block.index == file.blockCount - 1 { try finish(output) }
     } catch {
       abandon(file)
@@ -216,13 +217,13 @@ package final class TransformCollector: BatchCollector {
       if options.copiesOthers, let target = options.naming.copyTarget(of: file.record.path) {
         return try copy(file, to: target)
       }
-      run.counters.addSkipped(.notSmaller)
+      context.counters.addSkipped(.notSmaller)
       let source = SharedSource.of(file.record)
       if let source { links.note(.notSmaller, of: source) }
       waiting.append(.report(TransformReport(source: file.record.path, outcome: .notSmaller)))
       return
     }
-    let staged = options.removesSource ? try output.proved(file.plan.format, in: run) : output.staged()
+    let staged = options.removesSource ? try output.proved(file.plan.format, in: context) : output.staged()
     large = nil
     let outcome = TransformOutcome.written(
       target: file.target, plainSize: file.record.status.size, compressedSize: size)
@@ -232,7 +233,7 @@ package final class TransformCollector: BatchCollector {
     report.hasReplaced = file.decision.isReplacing
     waiting.append(
       .output(
-        report, outputs.committer.add(.file(staged)),
+        report, outputs.committer.add(.file(staged), by: context.commits),
         source))
   }
 
@@ -245,15 +246,15 @@ package final class TransformCollector: BatchCollector {
         for: record, target: target, outputs.options, outputs.folders, after: &last)
       if case .refused(let error) = plan.decision { throw error }
       if case .upToDate(let output) = plan.decision {
-        run.counters.addSkipped(.upToDate)
+        context.counters.addSkipped(.upToDate)
         let source = SharedSource.of(record, output: output, isCopy: true)
         if let source { links.note(.upToDate, of: source) }
         return waiting.append(.report(TransformReport(source: record.path, outcome: .upToDate)))
       }
-      let reader = FileReader(calls: run.calls)
+      let reader = FileReader(calls: context.calls, by: .transformCollector)
       let copy = try PlainCopy(outputs: outputs).stage(record, plan) { (opened, consume) throws(BatchError) in
         let outcome = try reader.read(record, opened: opened) { (piece) throws(BatchError) in
-          try run.cancellation.check()
+          try context.cancellation.check()
           try consume(piece)
         }
         guard outcome.isStable else {
@@ -268,7 +269,8 @@ package final class TransformCollector: BatchCollector {
       if let source { links.note(outcome, of: source) }
       waiting.append(
         .output(
-          TransformReport(source: record.path, outcome: outcome), outputs.committer.add(.file(copy.output)),
+          TransformReport(source: record.path, outcome: outcome),
+          outputs.committer.add(.file(copy.output), by: context.commits),
           source))
     } catch {
       guard error.code != .cancelled else { throw error }
@@ -289,8 +291,12 @@ package final class TransformCollector: BatchCollector {
   private func fail(_ file: LargeFile, _ problem: Problem) {
     if let source = SharedSource.of(file.record) { links.note(nil, of: source) }
     // A file that changed has no output: whatever the policy, it is not done.
-    let severity = problem.event == .changed ? .failure : run.options.policy.severity(of: problem.event)
-    if severity == .failure { run.counters.addFailed() } else { run.counters.addSkipped(problem.skipReason) }
+    let severity = problem.event == .changed ? .failure : context.options.policy.severity(of: problem.event)
+    if severity == .failure {
+      context.counters.addFailed()
+    } else {
+      context.counters.addSkipped(problem.skipReason)
+    }
     waiting.append(.problem(problem, severity))
   }
 
@@ -301,7 +307,7 @@ package final class TransformCollector: BatchCollector {
     while reported < waiting.count {
       switch waiting[reported] {
       case .report(let report): try tell(report)
-      case .problem(let problem, let severity): run.report(problem, severity: severity)
+      case .problem(let problem, let severity): context.report(problem, severity: severity)
       case .output(let report, let commitment, let source):
         guard let outcome = outputs.committer.outcome(of: commitment) else { return compact() }
         try settle(report, outcome, source)
@@ -320,7 +326,7 @@ package final class TransformCollector: BatchCollector {
     switch outcome {
     case .committed(let remaining):
       if let source { links.committed(source, isSafe: true) }
-      if remaining == nil { run.counters.addDone() }
+      if remaining == nil { context.counters.addDone() }
       try tell(report)
       if let remaining { fail(remaining) }
     case .failed(let error):
@@ -334,12 +340,12 @@ package final class TransformCollector: BatchCollector {
     switch outcome {
     case .committed:
       links.linked(name)
-      run.counters.addDone()
+      context.counters.addDone()
       try tell(TransformReport(source: name.record.path, outcome: .linked(target: name.target)))
-    case .withoutFirst: run.counters.addSkipped(.withoutFirst)
+    case .withoutFirst: context.counters.addSkipped(.withoutFirst)
     case .failed(let error):
-      guard !links.hasFailed(name) else { return run.counters.addSkipped(.withoutFirst) }
-      run.report(Problem(.unreadable, error))
+      guard !links.hasFailed(name) else { return context.counters.addSkipped(.withoutFirst) }
+      context.report(Problem(.unreadable, error))
     }
   }
 
@@ -361,11 +367,11 @@ package final class TransformCollector: BatchCollector {
 
   /// A source whose output could not get its name, or that could not be removed, counts as failed whatever the policy.
   private func fail(_ error: BatchError) {
-    run.counters.addFailed()
-    run.report(Problem(.unreadable, error), severity: .failure)
+    context.counters.addFailed()
+    context.report(Problem(.unreadable, error), severity: .failure)
   }
 
   private func warn(_ error: BatchError) {
-    run.report(Problem(.unreadable, error), severity: .warning)
+    context.report(Problem(.unreadable, error), severity: .warning)
   }
 }

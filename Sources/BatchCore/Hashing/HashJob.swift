@@ -34,16 +34,19 @@ public struct HashJob: BatchJob {
     self.cache = cache
   }
 
-  public func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
-    Worker(
-      try DigestSet(algorithms, concurrency: run.concurrency), cache.map { CachedDigests($0, algorithms) },
+  public func makeWorker(
+    in context: WorkerContext
+  ) throws(BatchError) -> some BatchWorker<WalkItem, ResultRows> {
+    FileWorker(
+      try DigestSet(algorithms, concurrency: context.concurrencyLimit),
+      cache.map { CachedDigests($0, algorithms) },
       render)
   }
 
-  public func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+  public func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
   /// Reads files and renders their rows.
-  public final class Worker: BatchWorker {
+  private final class FileWorker: BatchWorker {
     private let digests: DigestSet
     private let cached: CachedDigests?
     private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
@@ -57,8 +60,8 @@ public struct HashJob: BatchJob {
       self.render = render
     }
 
-    public func process(
-      _ item: WalkItem, in context: ChunkContext, into output: inout ResultRows
+    func process(
+      _ item: WalkItem, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
       switch item {
       case .file(let record): try hash(record, in: context, into: &output)
@@ -68,7 +71,7 @@ public struct HashJob: BatchJob {
     }
 
     private func hash(
-      _ record: FileRecord, in context: ChunkContext, into output: inout ResultRows
+      _ record: FileRecord, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
       let known = cached?.known(of: record)
       if let cached, let known, known.isCertain, !cached.cache.isSampled(record.status.identity.inode) {
@@ -78,22 +81,19 @@ public struct HashJob: BatchJob {
           record, known.digests, size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
       }
-      let settled = cached.map { cached in
-        cached.cache.settling.limit(of: record.status) { body in
-          try? context.withFile(record) { (descriptor, _) throws(BatchError) in body(descriptor) }
-        }
-      }
+      let settling = cached?.cache.settling
       if digests.isBlake3, record.status.size >= Blake3File.threshold,
-        let digest = try Blake3File.digest(of: record, in: context)
+        let (digest, isSettled) = try Blake3File.digest(of: record, settling, in: context)
       {
         context.finish()
-        note([digest], of: record, record.status, known, settled: settled, context)
+        note([digest], of: record, record.status, known, isSettled: isSettled, context)
         return try finish(
           record, [digest], size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
       }
       var size: UInt64 = 0
-      let outcome = try context.read(record) {
+      let outcome = try context.read(record, settling: settling) {
+        (_: borrowing Descriptor, _) throws(BatchError) in
         digests.reset()
         size = 0
       } consume: { (piece) throws(BatchError) in
@@ -102,16 +102,18 @@ public struct HashJob: BatchJob {
       }
       guard let outcome else { return }
       let found = try digests.finish()
-      if outcome.isStable { note(found, of: record, outcome.status, known, settled: settled, context) }
+      if outcome.isStable {
+        note(found, of: record, outcome.status, known, isSettled: outcome.isSettled, context)
+      }
       try finish(record, found, size: size, outcome.status, in: context, into: &output)
     }
 
     /// Tells the cache what was read, unless the bytes are others than those that it knows.
     private func note(
       _ digests: [Digest], of record: FileRecord, _ status: FileStatus,
-      _ known: CachedDigests.Known?, settled: FileStatus.Time?, _ context: ChunkContext
+      _ known: CachedDigests.Known?, isSettled: Bool, _ context: WorkerContext
     ) {
-      guard let cached, let settled else { return }
+      guard let cached else { return }
       if let known, known.digests != digests, status.hasSameContent(as: record.status) {
         cached.cache.countRotten()
         context.warn(
@@ -123,13 +125,15 @@ public struct HashJob: BatchJob {
               path: record.path)))
         return
       }
+      guard isSettled else { return }
       for (table, digest) in zip(cached.tables(of: record) ?? [], digests) {
-        cached.cache.add(table, status, digest, settled: settled)
+        cached.cache.add(table, status, digest)
       }
     }
 
     private func finish(
-      _ record: FileRecord, _ digests: [Digest], size: UInt64, _ status: FileStatus, in context: ChunkContext,
+      _ record: FileRecord, _ digests: [Digest], size: UInt64, _ status: FileStatus,
+      in context: WorkerContext,
       into output: inout ResultRows
     ) throws(BatchError) {
       let modified = ManifestTime(
@@ -144,7 +148,7 @@ public struct HashJob: BatchJob {
     }
 
     private func hashStandardInput(
-      in context: ChunkContext, into output: inout ResultRows
+      in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
       digests.reset()
       var size: UInt64 = 0

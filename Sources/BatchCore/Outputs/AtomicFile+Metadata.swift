@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 extension AtomicFile {
@@ -98,18 +97,22 @@ extension AtomicFile.Metadata {
   ///   out, as the stock tools leave them out.
   /// - Returns: 0, or the error number of the call that failed; and whether an access control list was lost.
   func apply(
-    to descriptor: Int32, having given: Given = Given(), attributes: [ExtendedAttribute] = []
+    to descriptor: Int32, having given: Given = Given(), attributes: [ExtendedAttribute] = [],
+    calls: any FileSystemCalls
   ) -> (failed: Int32, isListLost: Bool) {
     var permissions = self.permissions & 0o777
     var ownership: UInt32 = 0o777
-    if let owner, !owner.isThat(of: given.status), fchown(descriptor, owner.user, owner.group) != 0 {
-      guard Self.isRefusal(errno) else { return (errno, false) }
-      ownership = owner.isGroupOnly ? 0o707 | (permissions & 0o7) << 3 : 0o700
+    if let owner, !owner.isThat(of: given.status) {
+      let failed = -calls.setOwner(of: descriptor, user: owner.user, group: owner.group)
+      guard failed == 0 || Self.isRefusal(failed) else { return (failed, false) }
+      if failed != 0 {
+        ownership = owner.isGroupOnly ? 0o707 | (permissions & 0o7) << 3 : 0o700
+      }
     }
     var isListLost = false
     var hasList = false
     for attribute in attributes.listsLast {
-      let failed = Self.set(attribute, on: descriptor)
+      let failed = Self.set(attribute, on: descriptor, calls)
       guard failed == 0 || Self.isIgnored(failed) else { return (failed, false) }
       guard attribute.name == AccessList.accessName else { continue }
       hasList = failed == 0
@@ -119,19 +122,18 @@ extension AtomicFile.Metadata {
     permissions &= ownership
     var isMarked = !attributes.isEmpty
     if given.mayHaveForeignList, !hasList {
-      let (isRemoved, failed) = AccessList.remove(AccessList.accessName, from: descriptor)
+      let (isRemoved, failed) = AccessList.remove(AccessList.accessName, from: descriptor, calls)
       guard failed == 0 else { return (failed, isListLost) }
       isMarked = isMarked || isRemoved
     }
     let hasPermissions = !isMarked && given.status.map { $0.mode & 0o7777 } == permissions
-    if !hasPermissions, fchmod(descriptor, permissions) != 0, !Self.isRefusal(errno) {
-      return (errno, isListLost)
+    if !hasPermissions {
+      let failed = -calls.setMode(of: descriptor, to: permissions)
+      guard failed == 0 || Self.isRefusal(failed) else { return (failed, isListLost) }
     }
     if let times {
-      let values = [times.accessed, times.modified].map {
-        timespec(tv_sec: Int($0.seconds), tv_nsec: Int($0.nanoseconds))
-      }
-      if futimens(descriptor, values) != 0, !Self.isRefusal(errno) { return (errno, isListLost) }
+      let failed = -calls.setTimes(of: descriptor, accessed: times.accessed, modified: times.modified)
+      guard failed == 0 || Self.isRefusal(failed) else { return (failed, isListLost) }
     }
     return (0, isListLost)
   }
@@ -140,14 +142,12 @@ extension AtomicFile.Metadata {
   var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
 
   /// - Returns: 0 or the error number.
-  private static func set(_ attribute: ExtendedAttribute, on descriptor: Int32) -> Int32 {
+  private static func set(
+    _ attribute: ExtendedAttribute, on descriptor: Int32, _ calls: any FileSystemCalls
+  ) -> Int32 {
     // A capability belongs to the program that has it, not to its compressed form.
     if unkept.contains(attribute.name) { return 0 }
-    return PathBytes(attribute.name).withCString { name in
-      attribute.value.withUnsafeBytes {
-        clinux_fsetxattr(descriptor, name, $0.baseAddress, $0.count) == 0 ? 0 : errno
-      }
-    }
+    return -calls.setAttribute(attribute.name, of: descriptor, to: attribute.value)
   }
 
   private static let unkept = ["security.capability", "security.selinux"].map { Array($0.utf8) }

@@ -6,7 +6,7 @@ extension AtomicFile {
   ///
   /// Where it is brought to the disk before it gets its name it has a temporary one meanwhile; otherwise it needs none.
   convenience init(
-    outputOf source: FileStatus, at target: PathBytes, in folder: OutputFolder, replacing: Bool,
+    outputOf source: FileStatus, at target: PathBytes, in folder: OpenFolder, replacing: Bool,
     isSynced: Bool
   ) throws(BatchError) {
     try self.init(

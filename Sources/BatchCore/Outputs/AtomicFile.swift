@@ -1,20 +1,23 @@
 import BatchEngine
+import Glibc
 import Synchronization
 
 /// A file that appears under its name complete or not at all.
 ///
-/// It is written under a temporary name, or none, in the target's own folder, and named by ``commit(_:syncing:)``.
+/// It is written as a ``TemporaryFile`` in the target's own folder, and named by ``commit(_:syncing:by:)``.
 /// Until then the target is what it was. The temporary file is removed when anything fails, when this
-/// object is let go of, and by ``AtomicFileRegistry/removeAll()``; after a `kill -9`
-/// ``StaleTemporaries`` finds it, because a living one is locked with `flock(2)`.
+/// object is released, and by ``StagingArea/removeAll()``. After a `kill -9`
+/// ``StaleTemporaries`` removes it: its lock (`flock(2)`) went with the process.
 ///
 /// Holds two descriptors from start to end, the folder's, which it may share, and the file's, and for a moment
 /// of the commit a third if there is one to have. Calls from several threads take turns.
 package final class AtomicFile: Sendable {
   /// The path as it was given, which every error names.
   package let target: PathBytes
+  private let folder: OpenFolder
+  private let isReplacing: Bool
   /// Nil when committed, discarded or failed.
-  private let output: Mutex<AtomicFileOutput?>
+  private let output: Mutex<TemporaryFile?>
 
   /// Opens the temporary file.
   ///
@@ -22,23 +25,17 @@ package final class AtomicFile: Sendable {
   ///   - target: its folder must exist; links on the way to the folder are followed.
   ///   - replacing: whether a file or symbolic link that has the name gives way to this one. The link
   ///     itself is replaced; what it points to is left alone.
-  ///   - run: whose calls open the folder.
-  ///   - registry: notes the temporary file as long as it exists.
+  ///   - calls: those that open the folder.
+  ///   - area: notes the temporary file as long as it exists.
   /// - Throws: `.invalid` when the name is taken by something that may not be replaced (folders,
   ///   FIFOs, sockets and devices never may), `.unwritable` when the folder takes no file.
   package convenience init(
-    at target: PathBytes, replacing: Bool, in run: RunContext, registry: AtomicFileRegistry = .shared
+    at target: PathBytes, replacing: Bool, calls: any FileSystemCalls, area: StagingArea = .shared
   ) throws(BatchError) {
-    try self.init(at: target, replacing: replacing, calls: run.calls, registry: registry)
-  }
-
-  init(
-    at target: PathBytes, replacing: Bool, calls: any FileSystemCalls, registry: AtomicFileRegistry
-  ) throws(BatchError) {
-    self.target = target
-    output = Mutex(
-      try AtomicFileOutput(
-        at: target, in: .opening(calls), isReplacing: replacing, unnamedWith: nil, registry: registry))
+    try Self.checkName(of: target)
+    let folder = try OpenFolder(of: target, calls: calls)
+    try Self.check(target, in: folder, isReplacing: replacing)
+    try self.init(at: target, in: folder, replacing: replacing, area: area)
   }
 
   /// Opens the file in a folder that is open, when what has the target's name was looked at.
@@ -46,26 +43,34 @@ package final class AtomicFile: Sendable {
   /// - Parameter permissions: makes a file that replaces nothing without a temporary name where that can be, and with
   ///   these permissions.
   init(
-    at target: PathBytes, in folder: OutputFolder, replacing: Bool, unnamedWith permissions: UInt32? = nil,
-    registry: AtomicFileRegistry = .shared
+    at target: PathBytes, in folder: OpenFolder, replacing: Bool, unnamedWith permissions: UInt32? = nil,
+    area: StagingArea = .shared
   ) throws(BatchError) {
+    try Self.checkName(of: target)
     self.target = target
-    output = Mutex(
-      try AtomicFileOutput(
-        at: target, in: .open(folder), isReplacing: replacing, unnamedWith: permissions, registry: registry))
+    self.folder = folder
+    isReplacing = replacing
+    do throws(BatchError) {
+      if let permissions, !replacing,
+        let file = try TemporaryFile.unnamed(in: folder, permissions: permissions, area: area)
+      {
+        output = Mutex(consume file)
+      } else {
+        output = Mutex(try TemporaryFile(in: folder, area: area))
+      }
+    } catch {
+      throw error.at(target)
+    }
   }
+
+  // MARK: Content
 
   /// Appends bytes, all of them.
   ///
   /// - Throws: `.unwritable`, also for a full disk, and then the temporary file is gone; `.invalid` when
   ///   the file was committed, discarded, or failed before.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
-      // Not put back when this throws: what is let go of removes its file.
-      try current.write(bytes)
-      output = consume current
-    }
+    try use { file throws(BatchError) in try file.write(bytes) }
   }
 
   /// Appends bytes, all of them, as the other `write` does.
@@ -73,55 +78,21 @@ package final class AtomicFile: Sendable {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
-  /// Finishes the content without giving the name yet; ``publish()`` follows.
-  ///
-  /// - Parameter attributes: of a source, access control lists among them.
-  /// - Returns: nil, or what to report of an access control list that the target does not take.
-  /// - Throws: as ``write(_:)``.
-  @discardableResult
-  func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError) -> BatchError? {
-    try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
-      let isListLost = try current.finish(metadata, attributes: attributes, syncing: false)
-      output = consume current
-      guard isListLost else { return nil }
-      return BatchError(
-        .special,
-        "could not be given the access control list of its source; its mode gives nobody more than that list does",
-        path: target)
-    }
+  /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
+  func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+    try use { file throws(BatchError) in try file.writeSparse(bytes) }
   }
 
-  /// Brings the content of a prepared file to the disk (`fsync(2)`).
-  ///
-  /// - Throws: as ``write(_:)``.
-  func sync() throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
-      try current.sync()
-      output = consume current
-    }
-  }
-
-  /// Gives a prepared file its name; syncs nothing.
-  ///
-  /// - Throws: as ``commit(_:syncing:)``.
-  package func publish() throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard var current = output.take() else { throw Self.closed(target) }
-      try current.publish(syncing: false)
-    }
+  /// Gives a file that ends in a hole its size.
+  func finishSparse(size: Int64) throws(BatchError) {
+    try use { file throws(BatchError) in try file.finishSparse(size: size) }
   }
 
   /// Reads back what was written, from the beginning.
   ///
   /// - Throws: `unwritable` when it cannot be read, or what `body` throws.
   func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
-      try current.readBack(body)
-      output = consume current
-    }
+    try use { file throws(BatchError) in try file.readBack(body) }
   }
 
   /// A further descriptor, which the caller closes, for reading at any place of what was written so far.
@@ -130,12 +101,44 @@ package final class AtomicFile: Sendable {
   ///   what the disk holds.
   /// - Throws: as ``write(_:)``.
   func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
-    try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
-      let descriptor = try current.openForReading(syncing: syncing)
-      output = consume current
-      return descriptor
+    try use { file throws(BatchError) in try file.openForReading(syncing: syncing) }
+  }
+
+  /// The temporary file's inode, by which a walk can leave its own output out; nil when it is closed.
+  package var identity: FileIdentity? { output.withLock { $0?.identity } }
+
+  /// Bytes written so far; 0 when it is closed.
+  var size: Int64 { output.withLock { $0?.size ?? 0 } }
+
+  // MARK: The end
+
+  /// Finishes the content without giving the name yet; ``publish(by:)`` follows.
+  ///
+  /// - Parameter attributes: of a source, access control lists among them.
+  /// - Returns: nil, or what to report of an access control list that the target does not take.
+  /// - Throws: as ``write(_:)``.
+  @discardableResult
+  func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError) -> BatchError? {
+    let isListLost = try use { file throws(BatchError) in
+      try Self.finish(file, metadata, attributes: attributes)
     }
+    guard isListLost else { return nil }
+    return BatchError(
+      .special,
+      "could not be given the access control list of its source; its mode gives nobody more than that list does",
+      path: target)
+  }
+
+  /// Brings the content of a prepared file to the disk (`fsync(2)`).
+  ///
+  /// - Throws: as ``write(_:)``.
+  func sync() throws(BatchError) { try use { file throws(BatchError) in try file.sync() } }
+
+  /// Gives a prepared file its name; syncs nothing.
+  ///
+  /// - Throws: as ``commit(_:syncing:by:)``.
+  package func publish(by right: CommitRight) throws(BatchError) {
+    try last { file throws(BatchError) in try publish(&file, by: right) }
   }
 
   /// Finishes the file and gives it its name.
@@ -144,46 +147,117 @@ package final class AtomicFile: Sendable {
   ///   - metadata: applied before the name is given, so that nobody sees the file without it.
   ///   - syncing: whether content and name are on the disk when this returns.
   /// - Throws: as when writing; `.invalid` when the name was taken meanwhile and may not be replaced;
-  ///   `.cancelled` when the registry was emptied. The name is not given then, except when only
+  ///   `.cancelled` when the area was closed. The name is not given then, except when only
   ///   syncing the folder failed.
-  package func commit(_ metadata: Metadata = Metadata(), syncing: Bool = true) throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard var current = output.take() else { throw Self.closed(target) }
-      try current.finish(metadata, syncing: syncing)
-      try current.publish(syncing: syncing)
+  package func commit(
+    _ metadata: Metadata = Metadata(), syncing: Bool = true, by right: CommitRight
+  ) throws(BatchError) {
+    try last { file throws(BatchError) in
+      _ = try Self.finish(file, metadata)
+      if syncing { try file.sync() }
+      try publish(&file, by: right)
+      guard syncing else { return }
+      let failed = -folder.calls.sync(folder.raw)
+      guard failed == 0 else { throw .output("sync", errno: failed) }
     }
   }
-
-  /// The temporary file's inode, by which a walk can leave its own output out; nil when it is closed.
-  package var identity: FileIdentity? { output.withLock { $0?.identity } }
-
-  /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
-  func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard var current = output.take() else { throw Self.closed(target) }
-      try current.writeSparse(bytes)
-      output = consume current
-    }
-  }
-
-  /// Gives a file that ends in a hole its size.
-  func finishSparse(size: Int64) throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard let current = output.take() else { throw Self.closed(target) }
-      try current.finishSparse(size: size)
-      output = consume current
-    }
-  }
-
-  /// Bytes written so far; 0 when it is closed.
-  var size: Int64 { output.withLock { $0?.size ?? 0 } }
 
   /// Removes the temporary file; nothing happens after a commit.
   package func discard() {
     output.withLock { $0 = nil }
   }
 
-  private static func closed(_ target: PathBytes) -> BatchError {
+  // MARK: Steps
+
+  /// Uses the file, which is gone when that fails.
+  private func use<Result>(
+    _ body: (inout TemporaryFile) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try output.withLock { output throws(BatchError) in
+      guard var current = output.take() else { throw closed }
+      do throws(BatchError) {
+        let result = try body(&current)
+        output = consume current
+        return result
+      } catch {
+        throw error.path == nil ? error.at(target) : error
+      }
+    }
+  }
+
+  /// Uses the file for the last time.
+  private func last(_ body: (inout TemporaryFile) throws(BatchError) -> Void) throws(BatchError) {
+    try output.withLock { output throws(BatchError) in
+      guard var current = output.take() else { throw closed }
+      do throws(BatchError) {
+        try body(&current)
+      } catch {
+        throw error.at(target)
+      }
+    }
+  }
+
+  /// - Returns: whether an access control list among the attributes was lost.
+  private static func finish(
+    _ file: borrowing TemporaryFile, _ metadata: Metadata, attributes: [ExtendedAttribute] = []
+  ) throws(BatchError) -> Bool {
+    var having = Metadata.Given(status: file.given)
+    if metadata.removesForeignList {
+      switch file.folder.listsOfNewFiles {
+      case .inherited: having.mayHaveForeignList = true
+      case .none: having.mayHaveForeignList = metadata.givesGroupMore
+      case .unsupported: break
+      }
+    }
+    let (failed, isListLost) = metadata.apply(
+      to: file.raw, having: having, attributes: attributes, calls: file.folder.calls)
+    guard failed == 0 else { throw .output("set the metadata of", errno: failed) }
+    return isListLost
+  }
+
+  private func publish(_ file: inout TemporaryFile, by right: CommitRight) throws(BatchError) {
+    let name = PathBytes(target.lastComponent)
+    let failed = try file.publish(as: name, replacing: isReplacing, by: right) { () throws(BatchError) in
+      try Self.check(target, in: folder, isReplacing: true)
+    }
+    if failed == EEXIST {
+      try Self.check(target, in: folder, isReplacing: false)
+      throw Self.taken(target, "exists already")
+    }
+    guard failed == 0 else { throw .output("give the finished file its name", errno: failed) }
+  }
+
+  private var closed: BatchError {
     BatchError(.invalid, "the output is closed already", path: target)
+  }
+
+  // MARK: What has the name
+
+  private static func checkName(of target: PathBytes) throws(BatchError) {
+    let last = target.lastComponent
+    guard target.bytes.last != UInt8(ascii: "/"), !last.isEmpty, !last.isDots, !target.containsNUL else {
+      throw BatchError(.invalid, "not the name of a file to write", path: target)
+    }
+  }
+
+  /// Refuses a target whose name is taken by what may not be replaced.
+  static func check(_ target: PathBytes, in folder: OpenFolder, isReplacing: Bool) throws(BatchError) {
+    let found: FileStatus?
+    do throws(BatchError) {
+      found = try folder.look(at: PathBytes(target.lastComponent))
+    } catch {
+      throw .output("look at", errno: error.errno, path: target)
+    }
+    guard let kind = found?.kind else { return }
+    guard kind == .regular || kind == .symbolicLink else { throw taken(target, "is \(kind.text)") }
+    guard isReplacing else {
+      throw taken(target, kind == .regular ? "exists already" : "is \(kind.text)")
+    }
+  }
+
+  private static func taken(_ target: PathBytes, _ reason: String) -> BatchError {
+    BatchError(
+      .invalid, "cannot write the output: it \(reason)", path: target,
+      remedy: reason == "exists already" ? .replaceOutput : nil)
   }
 }

@@ -1,56 +1,58 @@
 import BatchEngine
-import CLinux
 import Dispatch
-import Glibc
 
 /// The steps by which outputs get their names, so that a test can put faults in their place.
 protocol CommitCalls: Sendable {
   /// How long the last outputs of a run that was stopped may take before they are named.
   var patience: DispatchTimeInterval { get }
   /// Brings all that was written to the file system of a folder to the disk.
-  func syncFileSystem(through folder: OutputFolder) throws(BatchError)
+  func syncFileSystem(through folder: OpenFolder) throws(BatchError)
   /// Brings one output to the disk.
   func sync(_ file: AtomicFile) throws(BatchError)
-  func publish(_ file: AtomicFile) throws(BatchError)
+  func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError)
   /// Brings the names in a folder to the disk.
-  func syncFolder(_ folder: OutputFolder) throws(BatchError)
+  func syncFolder(_ folder: OpenFolder) throws(BatchError)
   /// Removes a source from the folder that it was read through.
   ///
   /// - Parameter seen: what it was at the last look; one that changed since stays, and one that is gone is no error.
   /// - Throws: `changed`, or the error of the call.
-  func remove(_ source: FileRecord, seen: FileStatus, in folder: OutputFolder) throws(BatchError)
+  func remove(
+    _ source: FileRecord, seen: FileStatus, in folder: OpenFolder, by right: CommitRight
+  ) throws(BatchError)
 }
 
 /// The steps as this kernel takes them.
 struct LinuxCommitCalls: CommitCalls {
   var patience: DispatchTimeInterval { .seconds(2) }
 
-  func syncFileSystem(through folder: OutputFolder) throws(BatchError) {
-    let result = retrying { Int(clinux_syncfs(folder.raw)) }
+  func syncFileSystem(through folder: OpenFolder) throws(BatchError) {
+    let result = folder.calls.syncFileSystem(of: folder.raw)
     guard result < 0 else { return }
-    throw BatchError.syscall("sync its file system", errno: Int32(-result), path: folder.path)
+    throw BatchError.syscall("sync its file system", errno: -result, path: folder.path)
       .recoded(.unwritable)
   }
 
   func sync(_ file: AtomicFile) throws(BatchError) { try file.sync() }
 
-  func publish(_ file: AtomicFile) throws(BatchError) { try file.publish() }
+  func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError) { try file.publish(by: right) }
 
-  func syncFolder(_ folder: OutputFolder) throws(BatchError) {
-    let result = retrying { Int(fsync(folder.raw)) }
-    // EINVAL: the file system has nothing to sync here.
-    guard result < 0, result != -Int(EINVAL) else { return }
-    throw BatchError.syscall("sync the folder", errno: Int32(-result), path: folder.path).recoded(.unwritable)
+  func syncFolder(_ folder: OpenFolder) throws(BatchError) {
+    let result = folder.calls.sync(folder.raw)
+    guard result < 0 else { return }
+    throw BatchError.syscall("sync the folder", errno: -result, path: folder.path).recoded(.unwritable)
   }
 
-  func remove(_ source: FileRecord, seen: FileStatus, in folder: OutputFolder) throws(BatchError) {
-    var raw = stat()
-    let failed = source.withName { fstatat(folder.raw, $0, &raw, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno }
-    guard failed == 0 else {
-      if failed == ENOENT { return }
-      throw .syscall("remove the source", errno: failed, path: source.path)
+  func remove(
+    _ source: FileRecord, seen: FileStatus, in folder: OpenFolder, by right: CommitRight
+  ) throws(BatchError) {
+    let name = PathBytes(source.path.lastComponent)
+    let found: FileStatus?
+    do throws(BatchError) {
+      found = try folder.look(at: name)
+    } catch {
+      throw .syscall("remove the source", errno: error.errno, path: source.path)
     }
-    let now = FileStatus(raw)
+    guard let now = found else { return }
     guard now.kind != .symbolicLink || !source.followsLinks else {
       throw BatchError(
         .invalid, "is a symbolic link: what it leads to was read, and both stay beside the output",
@@ -62,7 +64,7 @@ struct LinuxCommitCalls: CommitCalls {
     else {
       throw BatchError(.changed, "changed since it was read, and stays beside its output", path: source.path)
     }
-    let refused = source.withName { unlinkat(folder.raw, $0, 0) == 0 ? 0 : errno }
+    let refused = folder.remove(name, by: right)
     guard refused == 0 else { throw .syscall("remove the source", errno: refused, path: source.path) }
   }
 }

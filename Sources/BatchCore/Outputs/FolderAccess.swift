@@ -9,7 +9,7 @@ struct FolderAccess {
   /// Whether it is the operand, or below it.
   let isInTree: Bool
 
-  private init(_ folder: OutputFolder, isInTree: Bool) {
+  private init(_ folder: OpenFolder, isInTree: Bool) {
     let attributes = AttributeReader.attributes(of: folder.raw)
     status = folder.status
     list = attributes.first { $0.name == AccessList.accessName }?.value
@@ -38,7 +38,7 @@ struct FolderAccess {
     let directory = place.directory
     let prefix = directory.prefix.bytes
     var accesses: [FolderAccess] = []
-    var current: OutputFolder?
+    var current: OpenFolder?
     for (offset, name) in names.enumerated() {
       let isLast = offset == names.count - 1
       // The prefix of an operand ends in a slash, that of its name does not.
@@ -51,7 +51,7 @@ struct FolderAccess {
           FolderAccess(try folder(opener.open(path, followingLast: true), path, opener), isInTree: isInTree))
       } else {
         let path = PathBytes(prefix[..<name.endIndex])
-        let next: OutputFolder
+        let next: OpenFolder
         if let current {
           next = try folder(opener.open(name, below: current.raw), path, opener)
         } else {
@@ -77,8 +77,7 @@ struct FolderAccess {
 
   private static func folder(
     _ descriptor: consuming Descriptor, _ path: PathBytes, _ opener: DirectoryOpener
-  ) throws(BatchError) -> OutputFolder {
-    let status = try opener.calls.status(of: descriptor)
-    return OutputFolder(descriptor, path: path, status: status)
+  ) throws(BatchError) -> OpenFolder {
+    try OpenFolder(descriptor, path: path, calls: opener.calls)
   }
 }

@@ -26,9 +26,9 @@ final class MirroredFolders: Sendable {
   /// What is kept open where that is allowed.
   private struct Handles {
     var rootIdentity: FileIdentity?
-    var root: OutputFolder?
+    var root: OpenFolder?
     /// The next one mostly lies in it or is the same.
-    var latest: (path: PathBytes, folder: OutputFolder)?
+    var latest: (path: PathBytes, folder: OpenFolder)?
   }
 
   private static let slash = UInt8(ascii: "/")
@@ -53,7 +53,7 @@ final class MirroredFolders: Sendable {
   ///
   /// - Returns: nil where it is not there.
   /// - Throws: `unwritable` where something else is in its place.
-  func open(_ source: DirectoryPath) throws(BatchError) -> OutputFolder? {
+  func open(_ source: DirectoryPath) throws(BatchError) -> OpenFolder? {
     try state.withLock { state throws(BatchError) in
       let path = Self.path(of: Self.names(of: source))
       do throws(BatchError) {
@@ -71,8 +71,8 @@ final class MirroredFolders: Sendable {
   ///
   /// - Parameter syncs: whether names of folders in that folder are brought to the disk at once.
   func make(
-    _ place: OutputPlace, syncs: (OutputFolder) throws(BatchError) -> Bool
-  ) throws(BatchError) -> OutputFolder {
+    _ place: OutputPlace, syncs: (OpenFolder) throws(BatchError) -> Bool
+  ) throws(BatchError) -> OpenFolder {
     let names = Self.names(of: place.directory)
     let path = Self.path(of: names)
     return try state.withLock { state throws(BatchError) in
@@ -120,7 +120,7 @@ final class MirroredFolders: Sendable {
           let (folder, handles) = try open(path, known, state.handles)
           state.handles = handles
           guard let metadata = known.made else { continue }
-          let failed = metadata.apply(to: folder.raw).failed
+          let failed = metadata.apply(to: folder.raw, calls: opener.calls).failed
           guard failed == 0 else {
             throw BatchError.syscall("set the permissions of the folder", errno: failed)
           }
@@ -154,7 +154,7 @@ final class MirroredFolders: Sendable {
   /// - Parameter known: what was there before, which has to be there still.
   /// - Returns: the folder, and what is kept open now.
   private func open(_ path: PathBytes, _ known: Known?, _ kept: Handles) throws(BatchError)
-    -> (OutputFolder, Handles)
+    -> (OpenFolder, Handles)
   {
     if let latest = kept.latest, latest.path == path { return (latest.folder, kept) }
     var handles = kept
@@ -187,13 +187,13 @@ final class MirroredFolders: Sendable {
         .unwritable, "cannot be a folder for outputs: a file or a symbolic link is there or on the way to it",
         path: shown(path))
     case 0: error.at(shown(path))
-    default: AtomicFileOutput.failure("open the folder of the output", Int(error.errno), shown(path))
+    default: .output("open the folder of the output", errno: error.errno, path: shown(path))
     }
   }
 
-  private func root(_ kept: Handles) throws(BatchError) -> OutputFolder {
+  private func root(_ kept: Handles) throws(BatchError) -> OpenFolder {
     if let root = kept.root { return root }
-    let root: OutputFolder
+    let root: OpenFolder
     do throws(BatchError) {
       root = try opened(opener.open(directory, followingLast: true), at: directory)
     } catch {
@@ -207,21 +207,20 @@ final class MirroredFolders: Sendable {
 
   private func opened(
     _ descriptor: consuming Descriptor, at path: PathBytes, isNew: Bool = false
-  ) throws(BatchError) -> OutputFolder {
-    let status = try opener.calls.status(of: descriptor)
-    return OutputFolder(descriptor, path: path, status: status, isNew: isNew)
+  ) throws(BatchError) -> OpenFolder {
+    try OpenFolder(descriptor, path: path, isNew: isNew, calls: opener.calls)
   }
 
   /// Makes one folder, or takes the one that is there when it may have outputs.
   private func make(
-    _ name: ArraySlice<UInt8>, in folder: OutputFolder, _ access: FolderAccess
-  ) throws(BatchError) -> OutputFolder {
+    _ name: ArraySlice<UInt8>, in folder: OpenFolder, _ access: FolderAccess
+  ) throws(BatchError) -> OpenFolder {
     let path = folder.path.appending(name)
-    let failed = PathBytes(name).withCString { mkdirat(folder.raw, $0, 0o700) == 0 ? 0 : errno }
+    let failed = -opener.calls.makeFolder(PathBytes(name), in: folder.raw, permissions: 0o700)
     guard failed == 0 || failed == EEXIST else {
       throw BatchError.syscall("make the folder", errno: failed, path: path).recoded(.unwritable)
     }
-    let made: OutputFolder
+    let made: OpenFolder
     do throws(BatchError) {
       made = try opened(opener.open(name, below: folder.raw), at: path, isNew: failed == 0)
     } catch {
@@ -233,7 +232,7 @@ final class MirroredFolders: Sendable {
         throw BatchError(.unwritable, "was replaced by another folder during the run", path: path)
       }
       for list in [AccessList.accessName, AccessList.defaultName] {
-        let failed = AccessList.remove(list, from: made.raw).failed
+        let failed = AccessList.remove(list, from: made.raw, opener.calls).failed
         guard failed == 0 else {
           throw BatchError.syscall("make the folder", errno: failed, path: path).recoded(.unwritable)
         }
@@ -244,14 +243,15 @@ final class MirroredFolders: Sendable {
     return made
   }
 
-  private func narrow(_ folder: OutputFolder, to permissions: UInt32) throws(BatchError) {
+  private func narrow(_ folder: OpenFolder, to permissions: UInt32) throws(BatchError) {
     guard folder.status.mode & 0o077 & ~permissions != 0 else { return }
-    let failed = AccessList.remove(AccessList.accessName, from: folder.raw).failed
+    var failed = AccessList.remove(AccessList.accessName, from: folder.raw, opener.calls).failed
     let mode = folder.status.mode & (0o7700 | permissions)
-    guard failed == 0, fchmod(folder.raw, mode) == 0 else {
+    if failed == 0 { failed = -opener.calls.setMode(of: folder.raw, to: mode) }
+    guard failed == 0 else {
       throw BatchError.syscall(
         "give the folder no more permissions than that of its sources has",
-        errno: failed == 0 ? errno : failed, path: folder.path
+        errno: failed, path: folder.path
       ).recoded(.unwritable)
     }
   }

@@ -39,11 +39,7 @@ struct OutputClaims {
 
   /// What is not there yet will be made, and so be no link.
   private static func real(_ folder: PathBytes) -> PathBytes {
-    let resolved = folder.withCString { path -> PathBytes? in
-      guard let real = realpath(path, nil) else { return nil }
-      defer { free(real) }
-      return PathBytes(UnsafeRawBufferPointer(start: real, count: strlen(real)))
-    }
+    let resolved = try? folder.resolved()
     let parent = folder.parent
     guard resolved == nil, parent != folder else { return resolved ?? folder }
     return real(parent).appending(folder.lastComponent)

@@ -15,7 +15,7 @@ import Synchronization
 final class OutputCommitter: Sendable {
   private typealias Ticket = Int
 
-  /// What an output is known by from ``add(_:)`` to ``outcome(of:)``.
+  /// What an output is known by from ``add(_:by:)`` to ``outcome(of:)``.
   enum Commitment: Sendable {
     case settled(CommitOutcome)
     case waiting(Int)
@@ -24,8 +24,9 @@ final class OutputCommitter: Sendable {
   private struct Entry {
     let ticket: Ticket
     let output: Staged
+    let right: CommitRight
     /// The folder that has its name, when it has one.
-    var folder: OutputFolder?
+    var folder: OpenFolder?
   }
 
   private struct State {
@@ -80,15 +81,15 @@ final class OutputCommitter: Sendable {
   }
 
   /// Takes a finished output; it holds its place until it is committed, which is at once where nothing is synced.
-  func add(_ output: Staged) -> Commitment {
+  func add(_ output: Staged, by right: CommitRight) -> Commitment {
     guard isSynced else {
-      let outcome = commit(alone: output)
+      let outcome = commit(alone: output, by: right)
       freePlaces(1)
       return .settled(outcome)
     }
     let (ticket, isDue) = state.withLock { state in
       state.tickets += 1
-      state.staged.append(Entry(ticket: state.tickets, output: output))
+      state.staged.append(Entry(ticket: state.tickets, output: output, right: right))
       // Half, so that lanes find places while the batch is written to the disk.
       return (state.tickets, state.staged.count >= max(1, limit / 2) || state.waiting > 0)
     }
@@ -140,17 +141,17 @@ final class OutputCommitter: Sendable {
   }
 
   /// Gives an output its name where nothing is synced.
-  private func commit(alone output: Staged) -> CommitOutcome {
+  private func commit(alone output: Staged, by right: CommitRight) -> CommitOutcome {
     do throws(BatchError) {
       switch output {
-      case .file(let file): try calls.publish(file.file)
-      case .link(let link): guard try link.make() != nil else { return .withoutFirst }
+      case .file(let file): try calls.publish(file.file, by: right)
+      case .link(let link): guard try link.make(right) != nil else { return .withoutFirst }
       }
     } catch {
       output.file?.discard()
       return .failed(error)
     }
-    return .committed(remaining: output.removeSource(by: calls))
+    return .committed(remaining: output.removeSource(calls, by: right))
   }
 
   private func commit(_ batch: [Entry]) {
@@ -182,7 +183,8 @@ final class OutputCommitter: Sendable {
       publish()
       syncFolders()
       for entry in entries {
-        outcomes.append((entry.ticket, .committed(remaining: entry.output.removeSource(by: calls))))
+        let remaining = entry.output.removeSource(calls, by: entry.right)
+        outcomes.append((entry.ticket, .committed(remaining: remaining)))
       }
     }
 
@@ -235,10 +237,10 @@ final class OutputCommitter: Sendable {
         do throws(BatchError) {
           switch entry.output {
           case .file(let output):
-            try calls.publish(output.file)
+            try calls.publish(output.file, by: entry.right)
             entry.folder = output.folder
           case .link(let link):
-            guard let folder = try link.make() else {
+            guard let folder = try link.make(entry.right) else {
               outcomes.append((entry.ticket, .withoutFirst))
               return nil
             }

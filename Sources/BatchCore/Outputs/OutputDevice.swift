@@ -18,12 +18,9 @@ final class OutputDevice: ResultStream {
 
   /// Whether a path leads to what is opened here.
   static func isOne(_ path: PathBytes) -> Bool {
-    var raw = stat()
     let isOpen =
       streams.contains(path) || descriptorFolders.contains { path.bytes.starts(with: $0.utf8) }
-    let flags = isOpen ? 0 : AT_SYMLINK_NOFOLLOW
-    guard path.withCString({ fstatat(AT_FDCWD, $0, &raw, flags) }) == 0 else { return false }
-    let kind = FileStatus(raw).kind
+    guard let kind = (try? path.status(followingLinks: isOpen))?.kind else { return false }
     return kind == .characterDevice || (isOpen && kind == .fifo)
   }
 
@@ -34,14 +31,13 @@ final class OutputDevice: ResultStream {
     _ path: PathBytes, cancellation: Cancellation, terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])?
   ) throws(BatchError) {
     guard Self.isOne(path) else { return nil }
-    let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
-    let opened = path.withCString { path in retrying { Int(clinux_openat(AT_FDCWD, path, flags, 0)) } }
+    let calls = LinuxCalls()
+    let opened = path.withCString { calls.open($0, at: AT_FDCWD, flags: O_WRONLY | O_NONBLOCK | O_NOCTTY) }
     guard opened >= 0 else {
-      throw BatchError.syscall("open the output", errno: Int32(-opened), path: path).recoded(.unwritable)
+      throw BatchError.syscall("open the output", errno: -opened, path: path).recoded(.unwritable)
     }
-    descriptor = Descriptor(owning: Int32(opened))
-    var raw = stat()
-    let kind = fstat(descriptor.raw, &raw) == 0 ? FileStatus(raw).kind : .unknown
+    descriptor = Descriptor(owning: opened)
+    let kind = (try? calls.status(of: descriptor))?.kind ?? .unknown
     guard kind == .characterDevice || kind == .fifo else {
       throw BatchError(.invalid, "cannot write the output: it is another file now", path: path)
     }

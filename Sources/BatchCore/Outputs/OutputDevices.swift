@@ -11,7 +11,7 @@ import Synchronization
 final class OutputDevices: Sendable {
   enum Way: Sendable {
     /// All at once, through this folder.
-    case together(OutputFolder)
+    case together(OpenFolder)
     case each
   }
 
@@ -27,7 +27,7 @@ final class OutputDevices: Sendable {
   }
 
   /// Takes note of a folder, before the first output is made in it.
-  func note(_ folder: OutputFolder) {
+  func note(_ folder: OpenFolder) {
     ways.withLock { ways in
       guard ways[folder.identity.device] == nil else { return }
       let isTogether = ways.count < limit && reportsErrors && !Self.isOverlay(folder)
@@ -36,13 +36,13 @@ final class OutputDevices: Sendable {
   }
 
   /// How outputs in a folder are synced.
-  func way(for folder: OutputFolder) -> Way {
+  func way(for folder: OpenFolder) -> Way {
     ways.withLock { $0[folder.identity.device] } ?? .each
   }
 
   /// Has all later outputs on a file system synced by themselves: `syncfs(2)` reports an error once, and outputs that
   /// are not in the batch that met it may be hit as well.
-  func distrust(_ folder: OutputFolder) {
+  func distrust(_ folder: OpenFolder) {
     ways.withLock { $0[folder.identity.device] = .each }
   }
 
@@ -63,9 +63,8 @@ final class OutputDevices: Sendable {
     return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
   }()
 
-  private static func isOverlay(_ folder: OutputFolder) -> Bool {
-    let type = clinux_file_system_type(folder.raw)
-    // Not known: then nothing is assumed.
-    return type < 0 || type == clinux_overlay_file_system
+  private static func isOverlay(_ folder: OpenFolder) -> Bool {
+    // Where it is not known, nothing is assumed.
+    folder.calls.fileSystemType(of: folder.raw).map { $0 == clinux_overlay_file_system } ?? true
   }
 }

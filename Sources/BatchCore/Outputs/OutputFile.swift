@@ -15,6 +15,7 @@ public final class OutputFile: ResultStream {
   private let target: Target
   private let isSynced: Bool
   private let isPrivate: Bool
+  private let right: CommitRight
 
   /// Removes what dead runs left in the target's folder, and opens the temporary file.
   ///
@@ -23,21 +24,45 @@ public final class OutputFile: ResultStream {
   ///   - isReplacing: whether a file that has the name gives way.
   ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
   ///   - isPrivate: whether only its owner may read it, whatever the umask says.
-  ///   - run: whose calls open the folder, and whose cancellation ends the wait for a reader that is slow.
+  ///   - context: of the collector that writes it.
   ///   - filter: changes what is written to a terminal.
   /// - Throws: when the name is taken and `isReplacing` is false, or the folder takes no file.
-  public init(
+  public convenience init(
+    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false,
+    in context: CollectorContext,
+    terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
+  ) throws(BatchError) {
+    try self.init(
+      path, isReplacing: isReplacing, isSynced: isSynced, isPrivate: isPrivate, calls: context.calls,
+      cancellation: context.cancellation, terminalFilter: filter, by: context.commits)
+  }
+
+  /// The same for a program that writes a file of its own, outside of its runs or beside them.
+  ///
+  /// - Parameter run: whose cancellation ends the wait for a reader that is slow.
+  public convenience init(
     _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
+  ) throws(BatchError) {
+    try self.init(
+      path, isReplacing: isReplacing, isSynced: isSynced, isPrivate: isPrivate, calls: run.calls,
+      cancellation: run.cancellation, terminalFilter: filter, by: run.commits)
+  }
+
+  private init(
+    _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool, calls: any FileSystemCalls,
+    cancellation: Cancellation, terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])?,
+    by right: CommitRight
   ) throws(BatchError) {
     self.path = path
     self.isSynced = isSynced
     self.isPrivate = isPrivate
-    if let device = try OutputDevice(path, cancellation: run.cancellation, terminalFilter: filter) {
+    self.right = right
+    if let device = try OutputDevice(path, cancellation: cancellation, terminalFilter: filter) {
       target = .device(device)
     } else {
-      _ = StaleTemporaries.remove(in: path.parent)
-      target = .file(try AtomicFile(at: path, replacing: isReplacing, in: run))
+      _ = StaleTemporaries.remove(in: path.parent, calls: calls)
+      target = .file(try AtomicFile(at: path, replacing: isReplacing, calls: calls))
     }
   }
 
@@ -48,8 +73,8 @@ public final class OutputFile: ResultStream {
     guard !isDevice(path) else { return }
     try FolderMaker.checkLast(path.parent)
     do throws(BatchError) {
-      let folder = try DirectoryOpener(calls: run.calls).open(path.parent, followingLast: true)
-      try AtomicFileOutput.check(path, in: folder.raw, isReplacing: isReplacing)
+      let folder = try OpenFolder(of: path, calls: run.calls)
+      try AtomicFile.check(path, in: folder, isReplacing: isReplacing)
     } catch {
       // A folder that is missing holds nothing.
       guard error.errno == ENOENT else { throw error }
@@ -94,7 +119,7 @@ public final class OutputFile: ResultStream {
     switch target {
     case .file(let file):
       let metadata = isPrivate ? AtomicFile.Metadata(permissions: 0o600) : AtomicFile.Metadata()
-      try file.commit(metadata, syncing: isSynced)
+      try file.commit(metadata, syncing: isSynced, by: right)
     case .device(let device): try device.finish()
     }
   }

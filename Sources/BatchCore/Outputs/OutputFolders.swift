@@ -12,7 +12,7 @@ import Synchronization
 final class OutputFolders: Sendable {
   private struct State {
     /// Operands that are open, the latest last.
-    var operands: [(path: PathBytes, folder: OutputFolder)] = []
+    var operands: [(path: PathBytes, folder: OpenFolder)] = []
     /// Folders that were cleared of what runs left behind which were killed.
     var cleared: Set<FileIdentity> = []
   }
@@ -56,7 +56,7 @@ final class OutputFolders: Sendable {
   func place(of record: FileRecord, after last: inout OutputPlace?) throws(BatchError) -> OutputPlace {
     if let last, last.holds(record) { return last }
     if last?.isAbove(record.directory) != true { last = nil }
-    let source: OutputFolder
+    let source: OpenFolder
     do throws(BatchError) {
       source = try openSource(record, below: last)
     } catch {
@@ -64,7 +64,7 @@ final class OutputFolders: Sendable {
       let isListed = record.directory.identity != nil && error.code == .missing
       throw (isListed ? error.recoded(.vanished) : error).at(record.path)
     }
-    let target = if let mirrored { try mirrored.open(record.directory) } else { source as OutputFolder? }
+    let target = if let mirrored { try mirrored.open(record.directory) } else { source as OpenFolder? }
     let place = OutputPlace(
       directory: record.directory, source: source, target: target, followsLinks: record.followsLinks)
     last = place
@@ -92,7 +92,7 @@ final class OutputFolders: Sendable {
     if isSynced { devices.note(target) }
     if !target.isNew, state.withLock({ $0.cleared.insert(target.identity).inserted }) {
       // What cannot be removed is no reason to write nothing: a later run tries again.
-      StaleTemporaries.remove(in: target.raw, path: target.path)
+      StaleTemporaries.remove(in: target)
     }
     return place
   }
@@ -110,7 +110,7 @@ final class OutputFolders: Sendable {
 
   // MARK: The folders of sources
 
-  private func openSource(_ record: FileRecord, below last: OutputPlace?) throws(BatchError) -> OutputFolder {
+  private func openSource(_ record: FileRecord, below last: OutputPlace?) throws(BatchError) -> OpenFolder {
     let directory = record.directory
     if directory.identity == nil || (record.followsLinks && directory.depth > 0) {
       // What the user named, or the walk was told to follow.
@@ -125,7 +125,7 @@ final class OutputFolders: Sendable {
     return try opened(below(operand, directory.relativePrefix), directory)
   }
 
-  private func below(_ folder: OutputFolder, _ names: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
+  private func below(_ folder: OpenFolder, _ names: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
     do throws(BatchError) {
       return try opener.open(names, below: folder.raw)
     } catch {
@@ -139,13 +139,11 @@ final class OutputFolders: Sendable {
 
   private func opened(
     _ descriptor: consuming Descriptor, _ directory: DirectoryPath
-  ) throws(BatchError) -> OutputFolder {
-    let status = try opener.calls.status(of: descriptor)
-    return try checked(OutputFolder(descriptor, path: directory.openPath, status: status), directory)
+  ) throws(BatchError) -> OpenFolder {
+    try checked(OpenFolder(descriptor, path: directory.openPath, calls: opener.calls), directory)
   }
 
-  private func checked(_ folder: OutputFolder, _ directory: DirectoryPath) throws(BatchError) -> OutputFolder
-  {
+  private func checked(_ folder: OpenFolder, _ directory: DirectoryPath) throws(BatchError) -> OpenFolder {
     guard directory.identity == nil || directory.identity == folder.identity else { throw Self.exchanged }
     return folder
   }
@@ -154,13 +152,12 @@ final class OutputFolders: Sendable {
     .changed, "lies in a folder that was replaced while the tree was read")
 
   /// The folder that was given as an operand, links followed: it is what the user named.
-  private func operand(of directory: DirectoryPath) throws(BatchError) -> OutputFolder {
+  private func operand(of directory: DirectoryPath) throws(BatchError) -> OpenFolder {
     let given = PathBytes(directory.prefix.bytes[..<directory.operandLength])
     if let known = state.withLock({ $0.operands.last { $0.path == given } }) { return known.folder }
     let path = given.isEmpty ? "." : given
     let descriptor = try opener.open(path, followingLast: true)
-    let status = try opener.calls.status(of: descriptor)
-    let folder = OutputFolder(descriptor, path: path, status: status)
+    let folder = try OpenFolder(descriptor, path: path, calls: opener.calls)
     guard mostOperands > 0 else { return folder }
     state.withLock { state in
       state.operands.append((given, folder))

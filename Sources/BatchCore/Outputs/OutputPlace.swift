@@ -4,9 +4,9 @@ import BatchEngine
 struct OutputPlace: Sendable {
   let directory: DirectoryPath
   /// The folder through which the source is read, and removed.
-  let source: OutputFolder
+  let source: OpenFolder
   /// Nil for a mirrored folder that is not there yet.
-  var target: OutputFolder?
+  var target: OpenFolder?
   /// Whether the way to the source may go through links, because the walk was told so.
   let followsLinks: Bool
   /// Whether the target was seen to, so that outputs may be made in it.

@@ -4,12 +4,12 @@ import BatchEngine
 struct StagedOutput: Sendable {
   let file: AtomicFile
   /// The folder that it gets its name in.
-  let folder: OutputFolder
+  let folder: OpenFolder
   let source: FileRecord
   /// The source as it was when it was read.
   let read: FileStatus
   /// The folder that the source was read through; nil when the source stays.
-  let sourceFolder: OutputFolder?
+  let sourceFolder: OpenFolder?
   /// The inode of an output that further names are linked to.
   let identity: FileIdentity?
 
@@ -27,7 +27,7 @@ struct StagedOutput: Sendable {
   var isProved: Bool { sourceFolder != nil }
 
   /// The folder of a source that goes when the output is safe. One with several names waits for all of them.
-  var removedFrom: OutputFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
+  var removedFrom: OpenFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
 }
 
 /// A further name for an output, which it gets after that one.
@@ -36,7 +36,7 @@ struct StagedLink: Sendable {
   /// Makes the link.
   ///
   /// - Returns: the folder that it is in; nil where the output is not there.
-  let make: @Sendable () throws(BatchError) -> OutputFolder?
+  let make: @Sendable (CommitRight) throws(BatchError) -> OpenFolder?
 }
 
 /// What a committer takes.
@@ -58,10 +58,10 @@ enum Staged: Sendable {
   /// Removes the source where that is asked for.
   ///
   /// - Returns: why it could not be removed.
-  func removeSource(by calls: any CommitCalls) -> BatchError? {
+  func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
     guard case .file(let output) = self, let folder = output.removedFrom else { return nil }
     do throws(BatchError) {
-      try calls.remove(output.source, seen: output.read, in: folder)
+      try calls.remove(output.source, seen: output.read, in: folder, by: right)
       return nil
     } catch {
       return error

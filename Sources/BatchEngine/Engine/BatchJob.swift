@@ -1,8 +1,8 @@
 /// What a run does with the items of its source: a worker for each lane, and one collector.
 ///
 /// Data flows one way. A source plans, workers process chunks on what they own, and the collector takes their
-/// results in the order of the chunks: it orders, names, counts and decides. The runner calls every step, so that
-/// none can be forgotten.
+/// results in the order of the chunks: it orders, names, counts and decides. Each has a context with what its role may do.
+/// The runner calls every step, so that none can be forgotten.
 public protocol BatchJob<Item>: Sendable {
   /// What a source yields: ``WalkItem`` for trees.
   associatedtype Item
@@ -14,13 +14,15 @@ public protocol BatchJob<Item>: Sendable {
 
   /// Makes the worker of a lane, on that lane and before its first chunk.
   ///
+  /// - Parameter context: that of the first chunk, which the worker must not keep.
   /// - Throws: an error that ends the run.
-  func makeWorker(in run: RunContext) throws(BatchError) -> Worker
+  func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker
 
   /// Makes the collector of a run, before the first chunk.
   ///
+  /// - Parameter context: what the collector may do; it keeps it.
   /// - Throws: an error that ends the run.
-  func makeCollector(in run: RunContext) throws(BatchError) -> sending Collector
+  func makeCollector(in context: CollectorContext) throws(BatchError) -> sending Collector
 }
 
 extension BatchJob {
@@ -40,24 +42,25 @@ public protocol BatchWorker<Item, Output>: AnyObject {
   /// Called before the first item of a chunk.
   ///
   /// - Throws: an error that ends the run, here and below.
-  func begin(_ chunk: Chunk<Item>, in context: ChunkContext, into output: inout Output) throws(BatchError)
+  func begin(_ chunk: Chunk<Item>, in context: WorkerContext, into output: inout Output) throws(BatchError)
 
   /// Processes one item. What concerns only its path is reported to the context.
-  func process(_ item: Item, in context: ChunkContext, into output: inout Output) throws(BatchError)
+  func process(_ item: Item, in context: WorkerContext, into output: inout Output) throws(BatchError)
 
   /// Called behind the last item of a chunk.
-  func end(in context: ChunkContext, into output: inout Output) throws(BatchError)
+  func end(in context: WorkerContext, into output: inout Output) throws(BatchError)
 }
 
 extension BatchWorker {
   public func begin(
-    _ chunk: Chunk<Item>, in context: ChunkContext, into output: inout Output
+    _ chunk: Chunk<Item>, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {}
 
-  public func end(in context: ChunkContext, into output: inout Output) throws(BatchError) {}
+  public func end(in context: WorkerContext, into output: inout Output) throws(BatchError) {}
 }
 
-/// What takes the results of a run: one object, called one call at a time on one serial queue.
+/// What takes the results of a run: one object, of which every call is made on one serial queue of the run, from the
+/// first result to ``finish()`` or ``discard()``. It needs no lock. The queue has no thread of its own.
 public protocol BatchCollector<Output>: AnyObject {
   associatedtype Output: ChunkOutput, Sendable
   /// What the run came to, beside its counts.

@@ -2,13 +2,17 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Runs operations in bounded batches: the completion of a batch admits the next one.
+/// Runs operations in bounded batches: the completion block of a batch admits the next one.
 ///
-/// Only a bounded number of operations exists at a time, whatever the length of the source. Operations
-/// are added in arrays and from one serial queue. One operation of each batch has a completion block that admits the
-/// next batch; a completion block takes a thread of its own, so the others are counted where they finish, and admit
-/// only when half of the depth is gone. Between batches a barrier can run a checkpoint, when everything before it is
-/// finished and nothing after it has been admitted.
+/// Only a bounded number of operations exists at a time, whatever the length of the source: the window. Operations
+/// are added in arrays and from one serial queue. A batch is half of the window: the operation whose end leaves half of the
+/// window free gets a completion block, and that block admits the next batch. While operations run, nothing else admits others,
+/// apart from a change of the concurrency, room for results that was waited for, and a checkpoint. The other operations have
+/// no block, since a block takes a thread of its own. The ends of operations decide which ones make a batch, so that a slow
+/// one does not hold up those behind it.
+///
+/// Between batches a barrier can run a checkpoint, when everything before it is finished and nothing after it has been
+/// admitted.
 final class BatchQueue: Sendable {
   /// How much may be admitted at once.
   struct Depth: Sendable {
@@ -37,8 +41,10 @@ final class BatchQueue: Sendable {
     var sinceCheckpoint = 0
     var isExhausted = false
     var isAtBarrier = false
-    /// Whether an admission is on its way, so that none needs to be asked for.
+    /// Whether an admission is on its way or at work, so that none needs to be asked for.
     var isAdmitting = false
+    /// Whether one was asked for since it last looked for room.
+    var isAskedAgain = false
     /// Whether the run is kept alive until there is room behind the operations.
     var isWaitingForRoom = false
   }
@@ -58,8 +64,8 @@ final class BatchQueue: Sendable {
   private let checkpoint: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - next: makes the next operation, which reports its end by ``finished(itemCount:)`` of this queue; nil at the end.
-  ///     Called from one place, one call at a time.
+  ///   - next: makes the next operation, which calls ``ending(itemCount:)`` and ``finished()`` of this queue; nil at the end
+  ///     of the source. Called from one place, one call at a time.
   ///   - hasRoom: whether what comes behind the operations can take more; after a false the run waits
   ///     for ``roomAppeared()``.
   ///   - checkpoint: runs at the barrier after each ``Depth/perCheckpoint`` operations.
@@ -117,6 +123,9 @@ final class BatchQueue: Sendable {
     }
   }
 
+  /// Whether an admission is on its way or at work; for tests to look at.
+  var isAdmitting: Bool { state.withLock { $0.isAdmitting } }
+
   // MARK: On the admission queue
 
   private func admit() {
@@ -133,9 +142,7 @@ final class BatchQueue: Sendable {
   }
 
   private func add(_ batch: inout [ChunkOperation]) {
-    guard let last = batch.last else { return }
-    // The operation must not be captured: its completion block would keep it for ever.
-    if batch.count > 1 { last.completionBlock = { [weak self] in self?.requestAdmission() } }
+    guard !batch.isEmpty else { return }
     operations.addOperations(batch, waitUntilFinished: false)
     batch = []
   }
@@ -192,8 +199,13 @@ final class BatchQueue: Sendable {
     return operation
   }
 
-  /// Counts an operation that has finished; called where it finished.
-  func finished(itemCount: Int) {
+  // MARK: The end of an operation, on its thread
+
+  /// Counts an operation that is about to be finished.
+  ///
+  /// - Returns: its completion block, which admits the next batch; nil while more than half of the window is taken, while an
+  ///   admission is on its way, and at the end of the source.
+  func ending(itemCount: Int) -> (@Sendable () -> Void)? {
     let concurrency = concurrency.current
     let isLow = state.withLock { state in
       state.operations -= 1
@@ -201,26 +213,48 @@ final class BatchQueue: Sendable {
       state.items -= itemCount
       return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }
-    if isLow { requestAdmission() }
-    // Last, so that the group cannot run empty while there is something to admit.
-    group.leave()
+    guard isLow, reserveAdmission() else { return nil }
+    // The operation must not be captured: its completion block would keep it for ever. The thread of the block admits, since
+    // each change of threads leaves the lanes less time to find work on a busy machine.
+    return { self.admission.sync { self.admitReserved() } }
   }
 
-  /// Has what there is room for admitted, unless that is on its way.
+  /// To be called when an operation is finished and Foundation was notified. The run may end with it, so its completion block
+  /// was reserved before.
+  func finished() { group.leave() }
+
+  /// Admits what there is room for, unless an admission is on its way.
   private func requestAdmission() {
-    let isNeeded = state.withLock { state in
-      guard !state.isAdmitting, !state.isExhausted else { return false }
+    if reserveAdmission() { admission.async { self.admitReserved() } }
+  }
+
+  /// Keeps the run alive until ``admitReserved()`` has ended.
+  ///
+  /// - Returns: false while another admission is on its way, and at the end of the source.
+  private func reserveAdmission() -> Bool {
+    state.withLock { state in
+      guard !state.isExhausted else { return false }
+      guard !state.isAdmitting else {
+        state.isAskedAgain = true
+        return false
+      }
       state.isAdmitting = true
+      group.enter()
       return true
     }
-    guard isNeeded else { return }
-    group.enter()
-    admission.async {
-      // First, so that what finishes from here on asks again.
-      self.state.withLock { $0.isAdmitting = false }
-      self.admit()
-      self.group.leave()
+  }
+
+  /// On the admission queue.
+  private func admitReserved() {
+    // Where the source is slower than the lanes, operations end all the time: one admission serves them all.
+    repeat {
+      state.withLock { $0.isAskedAgain = false }
+      admit()
+    } while state.withLock { state in
+      state.isAdmitting = state.isAskedAgain && !state.isExhausted
+      return state.isAdmitting
     }
+    group.leave()
   }
 
   private static func most(_ depth: Depth, _ concurrency: Int) -> Int {

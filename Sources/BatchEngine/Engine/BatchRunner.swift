@@ -87,6 +87,8 @@ public struct BatchRunner: Sendable {
     private let context: RunContext
     private let feed: ChunkFeed<Job.Item>
     private let collector: Mutex<Job.Collector>
+    /// Where the collector is called, and nowhere else.
+    private let collecting = DispatchQueue(label: "batchproc.collect")
     /// What is told of room for more; nil before and after the run.
     private let queue = Mutex<BatchQueue?>(nil)
     /// Bytes of results and inputs between admission and collection.
@@ -101,7 +103,7 @@ public struct BatchRunner: Sendable {
       self.job = job
       self.context = context
       feed = ChunkFeed(source: source, stride: context.options.stride)
-      collector = Mutex(try job.makeCollector(in: context))
+      collector = Mutex(try job.makeCollector(in: CollectorContext(context)))
     }
 
     private var cancellation: Cancellation { context.cancellation }
@@ -110,7 +112,7 @@ public struct BatchRunner: Sendable {
     private var currentQueue: BatchQueue? { queue.withLock { $0 } }
 
     private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {
-      OrderedSink {
+      OrderedSink(on: collecting) {
         self.currentQueue?.roomAppeared()
       } deliver: { _, report in
         self.deliver(report)
@@ -138,7 +140,7 @@ public struct BatchRunner: Sendable {
           self.largestRetained.max(planned.retained, ordering: .relaxed)
           return ChunkOperation(
             itemCount: chunk.items.count, isLarge: chunk.isLarge && !context.options.isSerial, lanes: lanes,
-            finished: { queue.finished(itemCount: $0) }
+            ending: { queue.ending(itemCount: $0) }, finished: { queue.finished() }
           ) { bench in
             guard var report = self.process(chunk, on: bench) else { return }
             report.retained = planned.retained
@@ -220,11 +222,11 @@ public struct BatchRunner: Sendable {
         TokenOrder.held = .memory
         defer { TokenOrder.held = nil }
       #endif
-      let chunkContext = ChunkContext(bench: bench, run: context)
+      let chunkContext = WorkerContext(bench: bench, run: context)
       let isTimed = context.fileTimes != nil
       var output = Job.Worker.Output()
       do throws(BatchError) {
-        let worker = try worker(of: bench)
+        let worker = try worker(of: bench, in: chunkContext)
         bench.position.begin(chunk)
         defer { bench.position.end() }
         try worker.begin(chunk, in: chunkContext, into: &output)
@@ -251,9 +253,9 @@ public struct BatchRunner: Sendable {
       }
     }
 
-    private func worker(of bench: Workbench) throws(BatchError) -> Job.Worker {
+    private func worker(of bench: Workbench, in chunk: WorkerContext) throws(BatchError) -> Job.Worker {
       if let worker = bench.worker as? Job.Worker { return worker }
-      let worker = try job.makeWorker(in: context)
+      let worker = try job.makeWorker(in: chunk)
       bench.worker = worker
       return worker
     }
@@ -284,7 +286,7 @@ public struct BatchRunner: Sendable {
       // Collecting the last results before it may have failed.
       guard !cancellation.isCancelled else { return }
       do throws(BatchError) {
-        try collector.withLock { (collector) throws(BatchError) in try collector.checkpoint() }
+        try withCollector { (collector) throws(BatchError) in try collector.checkpoint() }
       } catch {
         cancellation.cancel(error)
       }
@@ -293,7 +295,7 @@ public struct BatchRunner: Sendable {
     /// - Returns: what the collector made of the run; nil when it was stopped.
     func finish() -> Job.Collector.Summary? {
       do throws(BatchError) {
-        return try collector.withLock { (collector) throws(BatchError) in
+        return try withCollector { (collector) throws(BatchError) in
           do throws(BatchError) {
             try cancellation.check()
             return try collector.finish()
@@ -306,6 +308,18 @@ public struct BatchRunner: Sendable {
         cancellation.cancel(error)
         return nil
       }
+    }
+
+    /// Calls the collector on its queue, behind what is being collected.
+    private func withCollector<Result: Sendable>(
+      _ body: (Job.Collector) throws(BatchError) -> Result
+    ) throws(BatchError) -> Result {
+      let result = collecting.sync {
+        Swift.Result { () throws(BatchError) in
+          try collector.withLock { (collector) throws(BatchError) in try body(collector) }
+        }
+      }
+      return try result.get()
     }
   }
 }

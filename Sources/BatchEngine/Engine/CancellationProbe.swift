@@ -19,3 +19,18 @@ package struct CancellationProbe: Sendable {
     try cancellation.check()
   }
 }
+
+/// As ``WorkerContext/checkCancellation()``, for what a worker keeps from chunk to chunk: it finds the lane that it runs on.
+package struct LaneProbe: Sendable {
+  private let cancellation: Cancellation
+
+  init(_ cancellation: Cancellation) {
+    self.cancellation = cancellation
+  }
+
+  /// - Throws: why the run is to stop, when it is.
+  package func check() throws(BatchError) {
+    if let bench = Lane.workbench, bench.gate.isCrowded { bench.pool?.pass(bench) }
+    try cancellation.check()
+  }
+}

@@ -195,7 +195,7 @@ package final class LanePool: Sendable {
       // waits in its queue until this block ends.
       current = next(on: lane)?.1
       if current == nil { bench.rest() }
-      operation.finish()
+      operation.end()
     }
     // Where lanes were held back there may be room now for what stands by.
     startWaiting()

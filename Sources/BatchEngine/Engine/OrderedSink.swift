@@ -13,14 +13,19 @@ final class OrderedSink<Value: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
-  private let queue = DispatchQueue(label: "batchproc.sink")
+  private let queue: DispatchQueue
   private let deliver: @Sendable (Int, Value) -> Void
   private let drained: @Sendable () -> Void
 
   /// - Parameters:
+  ///   - queue: a serial one, on which everything is delivered.
   ///   - drained: called after each turn that delivered everything that was due.
   ///   - deliver: called with index 0, 1, 2 … without a gap.
-  init(drained: @escaping @Sendable () -> Void = {}, deliver: @escaping @Sendable (Int, Value) -> Void) {
+  init(
+    on queue: DispatchQueue = DispatchQueue(label: "batchproc.sink"),
+    drained: @escaping @Sendable () -> Void = {}, deliver: @escaping @Sendable (Int, Value) -> Void
+  ) {
+    self.queue = queue
     self.drained = drained
     self.deliver = deliver
   }

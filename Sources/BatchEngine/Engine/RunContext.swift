@@ -1,8 +1,9 @@
 import Synchronization
 
-/// What all parts of a run share: its options and budgets, the concurrency, counts, cancellation and observer.
+/// One run, for the program that makes it: its options and budgets, the concurrency, counts, cancellation and observer.
 ///
-/// One context is one run. Jobs get theirs from the runner; sources are made with it.
+/// The parts of a job do not get it. A worker has a ``WorkerContext``, a collector a ``CollectorContext``, each with what its
+/// role may do.
 public final class RunContext: Sendable {
   public let options: BatchOptions
   public let counters = Counters()
@@ -85,11 +86,11 @@ public final class RunContext: Sendable {
     self.observer = observer
   }
 
-  /// As ``ChunkContext/checkCancellation()``, for code that has no context: it finds the lane that it runs on.
-  package func checkCancellation() throws(BatchError) {
-    if let bench = Lane.workbench, bench.gate.isCrowded { bench.pool?.pass(bench) }
-    try cancellation.check()
-  }
+  /// Lets the program read and decode outside of its runs.
+  package var reading: ReadingRight { ReadingRight() }
+
+  /// Lets the program commit, link and remove outside of its runs.
+  package var commits: CommitRight { CommitRight() }
 
   /// A lane, the reader of a large file beside it, and that of a folder.
   private static let threadsOfLane = 3
@@ -106,18 +107,17 @@ public final class RunContext: Sendable {
   }
 
   /// Whether the collector takes no more results: workers need not begin what they have.
-  package var isEnded: Bool { ended.load(ordering: .relaxed) }
+  var isEnded: Bool { ended.load(ordering: .relaxed) }
 
-  /// Asks the source for no further items. To be called by a collector that discards all results from now on; the run
-  /// then comes to its end as others do.
-  package func end() { ended.store(true, ordering: .relaxed) }
+  /// Asks the source for no further items.
+  func end() { ended.store(true, ordering: .relaxed) }
 
   /// How many folders may stay open on the way to deep ones; their descriptors are set apart from the others of the run.
   public var foldersHeldOpen: Int { descriptors.anchors.limit }
 
   /// The one object of a type that the workers and the collector of the run use together, such as the committer of
   /// outputs; made by the first of them that asks.
-  package func service<Service: AnyObject & Sendable, Failure: Error>(
+  func service<Service: AnyObject & Sendable, Failure: Error>(
     _ make: () throws(Failure) -> Service
   ) throws(Failure) -> Service {
     try services.withLock { (services) throws(Failure) in
@@ -151,31 +151,11 @@ public final class RunContext: Sendable {
       known: items)
   }
 
-  /// Waits until `count` descriptors of the run's budget are free, runs `body`, and frees them. For files that are opened
-  /// outside of a chunk, such as the outputs of a collector.
-  public func withDescriptors<Result, Failure: Error>(
-    _ count: Int, _ body: () throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try descriptors.withDescriptors(count, body)
-  }
-
-  /// Tells the observer of a problem, without an effect on the counts. To be called by the collector, so that problems
-  /// come in the order of the results.
-  public func report(_ problem: Problem, severity: Severity) {
+  /// Tells the observer of a problem, without an effect on the counts.
+  func report(_ problem: Problem, severity: Severity) {
     observer?.met(problem, severity: severity)
   }
 
   /// Tells the observer that the number of operations was changed; from any thread.
   package func report(_ change: ConcurrencyChange) { observer?.changed(change) }
-
-  /// Reports that a path could not be processed, and counts it as the policy says.
-  ///
-  /// - Returns: how loud that is.
-  @discardableResult
-  public func report(_ problem: Problem) -> Severity {
-    let severity = options.policy.severity(of: problem.event)
-    counters.count(problem, severity)
-    report(problem, severity: severity)
-    return severity
-  }
 }

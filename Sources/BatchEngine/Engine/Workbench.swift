@@ -25,7 +25,7 @@ package final class Workbench {
   private var heldMemory = 0
 
   init(run: RunContext) {
-    reader = FileReader(calls: run.calls, mostHoles: run.options.mostHoles)
+    reader = FileReader(calls: run.calls, mostHoles: run.options.mostHoles, by: ReadingRight())
     position = run.filesInProgress.addLane()
     descriptors = run.descriptors
     memory = run.memory

@@ -18,10 +18,19 @@ package protocol FileSystemCalls: Sendable {
   func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
   /// The magic number of the file system of an open file (`fstatfs(2)`); nil when it is not known.
   func fileSystemType(of descriptor: Int32) -> Int?
+  /// Takes a read lease on a file that is open for reading, and gives it back (`F_SETLEASE` of `fcntl(2)`).
+  ///
+  /// Zero when the kernel granted it, which it does only where no descriptor and no shared mapping can be written through.
+  func tryReadLease(on descriptor: Int32) -> Int32
   /// Writes the content of an open file to its device (`fdatasync(2)`).
   func syncContent(of descriptor: Int32) -> Int32
   /// Writes all that the file system of an open file has in memory to its device (`syncfs(2)`).
   func syncFileSystem(of descriptor: Int32) -> Int32
+  /// Makes a call that changes files.
+  ///
+  /// - Parameter call: makes it, and returns 0 or more, or the negative error number.
+  /// - Returns: what `call` returns.
+  func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int
 }
 
 extension FileSystemCalls {
@@ -39,12 +48,17 @@ extension FileSystemCalls {
     return type < 0 ? nil : type
   }
 
+  package func tryReadLease(on descriptor: Int32) -> Int32 { -clinux_try_read_lease(descriptor) }
+
   package func syncContent(of descriptor: Int32) -> Int32 {
     Int32(truncatingIfNeeded: retrying { Int(fdatasync(descriptor)) })
   }
 
   package func syncFileSystem(of descriptor: Int32) -> Int32 {
-    Int32(truncatingIfNeeded: retrying { Int(clinux_syncfs(descriptor)) })
+    Int32(
+      truncatingIfNeeded: change(.syncFileSystem, .descriptor(descriptor)) {
+        retrying { Int(clinux_syncfs(descriptor)) }
+      })
   }
 }
 

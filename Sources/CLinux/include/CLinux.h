@@ -87,6 +87,9 @@ int clinux_is_ignored(int number);
 /// Locks a byte of a file for its open file description (F_OFD_SETLK), without waiting; 0 or the error number.
 int clinux_lock_byte(int fd, int64_t byte, int exclusive);
 int clinux_unlock_byte(int fd, int64_t byte);
+/// Takes a read lease on a file that is open for reading (F_SETLEASE), and gives it back; 0 or the error number. The signal
+/// of a program that opens the file meanwhile is SIGURG, which is ignored by default.
+int clinux_try_read_lease(int fd);
 /// The identity that a file system gives itself (statfs(2)); 0 or the error number.
 int clinux_file_system_id(const char *path, uint64_t *id);
 
@@ -94,6 +97,17 @@ int clinux_file_system_id(const char *path, uint64_t *id);
 /// streams, and standard output where standard error is; 0 or the error number.
 /// \param variables `NAME=value`, each ended by NUL, and one more NUL; they replace those of the same name of this process.
 int clinux_spawn_shell(const char *command, const void *variables, int input, int *pid);
+/// Starts a program with an archive as standard input and a socket as standard output, in a process group of its own, with
+/// no signal blocked or ignored, standard error to /dev/null and nothing else open; 0 or the error number.
+int clinux_spawn_reader(
+    const char *program, const char *command, const char *settings, const char *archive, int input, int socket,
+    int *pid);
+/// Ends this process, from a thread of its own, when the other end of a socket is closed; 0 or the error number. A signal
+/// at the death of the parent (prctl(2)) comes when the thread that started the process ends, which is too early.
+int clinux_end_with_peer(int socket);
+/// An argument of this process, the name of the program as number 0; NULL behind the last one. Swift reads them from /proc,
+/// which need not be mounted.
+const char *clinux_argument(int number);
 /// pidfd_open(2); -1 where the kernel has no such call.
 int clinux_pidfd_open(int pid);
 /// The number of the call that sleep(3) makes.

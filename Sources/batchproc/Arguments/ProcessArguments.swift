@@ -1,18 +1,19 @@
 import BatchCore
 import BatchEngine
+import CLinux
 import Glibc
 
 /// Arguments and environment of this process as bytes; Swift's own views repair what is not UTF-8.
 enum ProcessArguments {
   /// Without the name of the program.
   static func current() -> [PathBytes] {
-    (0..<Int(CommandLine.argc)).dropFirst().compactMap { index in
-      CommandLine.unsafeArgv[index].map(bytes)
-    }
+    var arguments: [PathBytes] = []
+    while let argument = clinux_argument(Int32(arguments.count + 1)) { arguments.append(bytes(argument)) }
+    return arguments
   }
 
   static func environment(_ name: String) -> PathBytes? {
-    getenv(name).map(bytes)
+    getenv(name).map { bytes($0) }
   }
 
   /// The absolute path of the program, without links on the way.
@@ -22,7 +23,7 @@ enum ProcessArguments {
     try LinkTarget.read("/proc/self/exe", in: AT_FDCWD)
   }
 
-  private static func bytes(_ pointer: UnsafeMutablePointer<CChar>) -> PathBytes {
+  private static func bytes(_ pointer: UnsafePointer<CChar>) -> PathBytes {
     PathBytes(UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)))
   }
 }

@@ -12,7 +12,7 @@ final class Operands: Sendable {
 
   init(_ given: [PathBytes], lists: [CommonOptions.FileList], run: RunContext) {
     self.given = given
-    self.lists = lists.map { PathList($0.path, isNULEnded: $0.isNULEnded, run: run) }
+    self.lists = lists.map { PathList($0.path, isNULEnded: $0.isNULEnded, in: SourceContext(run)) }
     isRepeatable = !given.contains("-") && !lists.contains { $0.path == "-" }
   }
 

@@ -114,7 +114,7 @@ final class Session: Sendable {
       // Whoever waits for a thread may hold the locks of the reporter.
       let message = "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u`\n"
       _ = Array(message.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-      AtomicFileRegistry.shared.removeAll()
+      StagingArea.shared.removeAll()
       _exit(ExitStatus.fatal.rawValue)
     } look: {
       stall.look()
@@ -220,6 +220,11 @@ final class Session: Sendable {
     if !common.quiet, !common.json { diagnostics.report(error, as: severity) }
   }
 
+  /// This program, for archives of further formats; nil where they are not to be read.
+  func foreignReader(_ isWanted: Bool) -> ForeignReaderProgram? {
+    isWanted ? ForeignReaderProgram("/proc/self/exe", memory: context.options.memory) : nil
+  }
+
   /// Reports what is odd about an archive, also under `--quiet`: a part of it may be left out.
   func warn(of archive: PathBytes, _ remarks: [String]) {
     for remark in remarks {
@@ -292,7 +297,7 @@ final class Session: Sendable {
     }
     guard isFirst else {
       // The second time means now.
-      AtomicFileRegistry.shared.removeAll()
+      StagingArea.shared.removeAll()
       SignalSources.reraise(number == SIGHUP ? SIGTERM : number)
       return
     }

@@ -53,7 +53,7 @@ import Testing
     var bytes = [UInt8](repeating: 0, count: 40)
     try tail.write(codec) { bytes += $0 }
     let folder = try TreeFixture()
-    let file = try ArchiveFile(folder.file("archive", bytes), in: RunContext())
+    let file = try ArchiveFile(folder.file("archive", bytes), in: SourceContext(RunContext()))
     let size = UInt64(bytes.count)
     let place: IndexPlace? =
       switch name {

@@ -33,9 +33,11 @@ final class ExtractCollectorTests {
   ) throws -> (ExtractCollector, ExtractionLane, ExtractionFolder) {
     var options = ExtractionOptions()
     options.overwriting = overwriting
-    let folder = try ExtractionFolder(temporary.root)
+    let folder = try ExtractionFolder(temporary.root, calls: LinuxCalls())
     let reports = reports
-    let collector = ExtractCollector(folder, options, run) { reports.record($0.path.description) }
+    let collector = ExtractCollector(folder, options, CollectorContext(run)) {
+      reports.record($0.path.description)
+    }
     return (collector, ExtractionLane(folder, options, run.cancellation), folder)
   }
 
@@ -44,11 +46,9 @@ final class ExtractCollectorTests {
     _ paths: [PathBytes], _ lane: ExtractionLane, _ folder: ExtractionFolder
   ) throws -> ExtractedChunk {
     var chunk = ExtractedChunk()
-    let files = StagedFiles(below: folder)
-    chunk.files = files
     for path in paths {
       let order = try order(path)
-      let made = try lane.make(order, among: { files }) { write throws(BatchError) in
+      let made = try lane.make(order) { write throws(BatchError) in
         try withBytes(of: [7]) { (raw) throws(BatchError) in try write(raw, 0) }
       }
       switch made {

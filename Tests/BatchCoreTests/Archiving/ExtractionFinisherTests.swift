@@ -14,12 +14,11 @@ struct ExtractionFinisherTests {
 
   init() throws {
     temporary = try TreeFixture()
-    folder = try ExtractionFolder(temporary.root)
+    folder = try ExtractionFolder(temporary.root, calls: LinuxCalls())
   }
 
   private func status(_ name: PathBytes) throws -> FileStatus {
-    let lane = ExtractionLane(folder, ExtractionOptions(), Cancellation())
-    return try #require(lane.status(of: temporary.path(name), in: AT_FDCWD))
+    try #require(try OpenFolder(of: temporary.path("x")).look(at: name.isEmpty ? "." : name))
   }
 
   private func order(_ path: PathBytes, _ kind: ArchiveEntry.Kind, mode: UInt32 = 0o750) throws
@@ -33,7 +32,8 @@ struct ExtractionFinisherTests {
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
     let lane = ExtractionLane(folder, options, Cancellation())
     let finisher = ExtractionFinisher(
-      folder: folder, options: options, lane: lane, calls: RunContext().calls, hasMade: { _ in true })
+      folder: folder, options: options, lane: lane, calls: RunContext().calls, right: CommitRight(),
+      hasMade: { _ in true })
     func check(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) {
       guard case .made(let losses) = verdict, losses.isEmpty else {
         Issue.record("\(verdict)")
@@ -51,7 +51,6 @@ struct ExtractionFinisherTests {
     let folders = try (0..<count).map { try order(PathBytes("d\($0)"), .directory) }
     let files = try (0..<count).map { try order(PathBytes("d\($0)/f"), .file) }
     let steps = Mutex<[DeferredStep]>([])
-    let staged = StagedFiles(below: folder)
     let arrived = Atomic(0)
     // One thread makes the folders as members, the other on its way to files in them.
     DispatchQueue.concurrentPerform(iterations: 2) { thread in
@@ -67,7 +66,7 @@ struct ExtractionFinisherTests {
             try lane.makeFolder(order)
             steps.withLock { $0.append(.folder(order)) }
           } else {
-            _ = try lane.make(order, among: { staged }, { _ in })
+            _ = try lane.make(order) { _ in }
           }
         } catch {
           Issue.record("\(error)")

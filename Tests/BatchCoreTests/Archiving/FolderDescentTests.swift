@@ -13,7 +13,7 @@ struct FolderDescentTests {
 
   init() throws {
     temporary = try TreeFixture()
-    folder = try ExtractionFolder(temporary.root)
+    folder = try ExtractionFolder(temporary.root, calls: LinuxCalls())
   }
 
   private func tree(_ paths: [String]) throws -> FolderTree {

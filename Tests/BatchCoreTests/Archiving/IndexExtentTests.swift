@@ -21,7 +21,7 @@ struct IndexExtentTests {
     for (offset, bytes) in pieces {
       try #require(pwrite(descriptor, bytes, bytes.count, off_t(offset)) == bytes.count)
     }
-    return try ArchiveFile(path, in: RunContext())
+    return try ArchiveFile(path, in: SourceContext(RunContext()))
   }
 
   @Test("are read across their pieces, of memory and of the file")

@@ -17,19 +17,22 @@ struct OpenArchiveTests {
     let opened = try DirectoryOpener(calls: run.calls).open(folder.path("set"), followingLast: false)
     try folder.rename("set", to: "moved")
     try folder.file("set/archive", "elsewhere")
-    let file = try ArchiveFile(folder.path("set/archive"), below: opened.raw, in: run)
+    let file = try ArchiveFile(folder.path("set/archive"), below: opened.raw, in: SourceContext(run))
     #expect(try file.bytes(at: 0, count: 13) == Array("in the folder".utf8))
     #expect(file.path == folder.path("set/archive"))
     try folder.remove("moved/archive")
-    #expect { try ArchiveFile(folder.path("set/archive"), below: opened.raw, in: run) } throws: { error in
+    #expect {
+      try ArchiveFile(folder.path("set/archive"), below: opened.raw, in: SourceContext(run))
+    } throws: { error in
       (error as? BatchError)?.path == folder.path("set/archive")
     }
   }
 
   @Test("without an index it is read from its beginning, and nothing is odd about that")
   func withoutIndex() throws {
-    let file = try ArchiveFile(folder.file("archive", [UInt8](repeating: 0, count: 10_240)), in: run)
-    let open = try OpenArchive(file, checks: true, memory: 1 << 20)
+    let file = try ArchiveFile(
+      folder.file("archive", [UInt8](repeating: 0, count: 10_240)), in: SourceContext(run))
+    let open = try OpenArchive(file, checks: true, memory: 1 << 20, by: ReadingRight())
     #expect(open.index == nil && open.unusedIndex == nil && open.remarks.isEmpty)
     #expect(try open.reader(limits: ArchiveLimits()).next() == nil)
   }

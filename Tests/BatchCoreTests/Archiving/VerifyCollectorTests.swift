@@ -18,7 +18,7 @@ struct VerifyCollectorTests {
   }
 
   private func collect(_ rows: [VerifyJob.Row.Content]) throws -> Verification {
-    let collector = VerifyJob { _ in }.makeCollector(in: RunContext())
+    let collector = VerifyJob { _ in }.makeCollector(in: CollectorContext(RunContext()))
     // One by one, as they come when problems lie between them.
     for row in rows { try collector.collect([VerifyJob.Row(content: row)]) }
     return collector.finish()

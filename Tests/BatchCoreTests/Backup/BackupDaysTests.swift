@@ -27,7 +27,9 @@ import Testing
     options.isSynced = false
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
     if let fileTime { options.fileClock = { fileTime } }
-    let backup = try BackupRun([t.path("live")], to: set ?? self.set, options: options, in: run) { _ in }
+    let backup = try BackupRun(
+      [t.path("live")], to: set ?? self.set, options: options, in: run
+    ) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
     let outcome = BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run))
@@ -52,9 +54,9 @@ import Testing
     options.restoresOwner = true
     options.restoresPrivileges = true
     options.isSynced = false
-    let source = try RestoreSource(snapshot, of: set, options: options, in: run)
+    let source = try RestoreSource(snapshot, of: set, options: options, in: SourceContext(run))
     try RestoreSource.makeTarget(folder)
-    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options) { _ in }
+    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
     let outcome = BatchRunner(run).run(job, over: source)
     let extraction = try #require(outcome.result)
     #expect(!extraction.isDamaged && !extraction.isCutShort && outcome.summary.counts.failed == 0)

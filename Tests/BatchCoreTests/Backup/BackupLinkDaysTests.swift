@@ -27,6 +27,8 @@ import Testing
       return FileStatus.Time(seconds: now.seconds + 1000, nanoseconds: 0)
     }
     options.patience = .none
+    // There are days on which nothing is left of the tree.
+    options.allowsEmpty = true
     let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
@@ -57,10 +59,10 @@ import Testing
     options.restoresOwner = true
     options.restoresPrivileges = true
     options.isSynced = false
-    let source = try RestoreSource(snapshot, of: set, options: options, in: run)
+    let source = try RestoreSource(snapshot, of: set, options: options, in: SourceContext(run))
     #expect(source.doubtfulLinks == 0)
     try RestoreSource.makeTarget(folder)
-    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options) { _ in }
+    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
     let outcome = BatchRunner(run).run(job, over: source)
     let extraction = try #require(outcome.result)
     #expect(!extraction.isDamaged && !extraction.isCutShort && outcome.summary.counts.failed == 0)
@@ -81,25 +83,32 @@ import Testing
     #expect(run.text == "")
   }
 
-  /// Some changes of one day, in a tree of a few folders and names, so that names come back and meet often.
+  /// Some changes of one day, in a tree of a few folders and names, so that names come back and meet often. What is changed
+  /// is one of the files and folders that are there.
   private func changes(_ generator: inout SeededNumbers) -> String {
     func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
     func folder() -> String { ["d\(pick(4))", "d\(pick(4))/s\(pick(2))", "."][pick(3)] }
-    func file() -> String { "\(folder())/f\(pick(4))" }
-    var script = "cd \(t.path("live"))\n"
+    func newName() -> String { "\(folder())/f\(pick(4))" }
+    func file() -> String { "\"$(any f \(pick(1000)))\"" }
+    var script = """
+      cd \(t.path("live"))
+      any() { find . -mindepth 1 -type $1 | LC_ALL=C sort | awk -v n=$2 '{ a[NR] = $0 } END { if (NR) print a[n % NR + 1] }'; }
+
+      """
     for _ in 0..<(1 + pick(6)) {
-      let (one, other) = (file(), file())
-      let (from, to) = ("d\(pick(4))", ["d\(pick(4))", "d\(pick(4))/s\(pick(2))"][pick(2)])
-      switch pick(13) {
-      case 0, 1: script += "mkdir -p $(dirname \(one)); [ -d \(one) ] || echo \(pick(1000)) >>\(one)\n"
-      case 2, 3, 4: script += "[ -e \(other) ] || { mkdir -p $(dirname \(other)); ln \(one) \(other); }\n"
-      case 5: script += "rm -f \(one)\n"
-      case 6: script += "[ -d \(other) ] || mv -T \(one) \(other)\n"
-      case 7, 8: script += "[ -e \(to) ] || mv -T \(from) \(to)\n"
-      case 9: script += "[ -e ../outside/\(from) ] || mv -T \(from) ../outside/\(from)\n"
-      case 10: script += "[ -e \(to) ] || mv -T ../outside/\(from) \(to)\n"
-      case 11: script += "echo \(pick(1000)) >../new && mv -T ../new \(one)\n"
-      default: script += "chmod \(["600", "644"][pick(2)]) \(one); rm -rf \(pick(3) == 0 ? from : "none")\n"
+      let (new, to) = (newName(), ["d\(pick(4))", "d\(pick(4))/s\(pick(2))"][pick(2)])
+      let from = "\"$(any d \(pick(1000)))\""
+      switch pick(14) {
+      case 0, 1: script += "mkdir -p $(dirname \(new)); [ -d \(new) ] || echo \(pick(1000)) >>\(new)\n"
+      case 2, 3, 4: script += "[ -e \(new) ] || { mkdir -p $(dirname \(new)); ln \(file()) \(new); }\n"
+      case 5: script += "rm -f \(file())\n"
+      case 6: script += "[ -d \(new) ] || mv -T \(file()) \(new)\n"
+      case 7, 8, 9: script += "[ -e \(to) ] || mv -T \(from) \(to)\n"
+      case 10: script += "name=d\(pick(4)); [ -e ../outside/$name ] || mv -T \(from) ../outside/$name\n"
+      case 11: script += "[ -e \(to) ] || mv -T ../outside/d\(pick(4)) \(to)\n"
+      case 12: script += "echo \(pick(1000)) >../new && mv -T ../new \(file())\n"
+      default:
+        script += "chmod \(["600", "644"][pick(2)]) \(file())\(pick(4) == 0 ? "; rm -rf \(from)" : "")\n"
       }
     }
     return script

@@ -11,7 +11,7 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  private func lock() throws -> SetLock { try SetLock(t.path("lock"), isWritable: true) }
+  private func lock() throws -> SetLock { try SetLock(t.path("lock"), isWritable: true, calls: LinuxCalls()) }
 
   @Test("one writes beside many that read, and removes only while nobody reads")
   func modes() throws {

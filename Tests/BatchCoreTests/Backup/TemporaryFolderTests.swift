@@ -38,9 +38,10 @@ import Testing
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     let before = limit
-    let highest = open("/dev/null", O_RDONLY)
-    close(highest)
-    limit.rlim_cur = rlim_t(highest) + 4
+    // Other tests may have left gaps among the numbers.
+    let free = (0..<4).map { _ in open("/dev/null", O_RDONLY) }
+    for number in free { close(number) }
+    limit.rlim_cur = rlim_t(try #require(free.max())) + 1
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     defer {
       var before = before

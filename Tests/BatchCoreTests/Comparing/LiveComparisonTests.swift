@@ -15,7 +15,7 @@ struct LiveComparisonTests {
     try fixture.file("dir/file", "content")
     try fixture.symbolicLink("link", to: "dir/file")
     try fixture.symbolicLink("way", to: "dir")
-    live = try LiveTree(fixture.root, options: WalkOptions(), run: run)
+    live = try LiveTree(fixture.root, options: WalkOptions(), in: SourceContext(run))
   }
 
   /// What a record of the moment holds of a path.
@@ -38,7 +38,7 @@ struct LiveComparisonTests {
   }
 
   private func compare(_ record: RecordedPath, reportsRot: Bool = false) throws -> Difference? {
-    let context = ChunkContext(bench: Workbench(run: run), run: run)
+    let context = WorkerContext(bench: Workbench(run: run), run: run)
     let outcome = try LiveComparison(live, reportsRot: reportsRot).compare(record, in: context)
     guard case .compared(let difference) = outcome else {
       Issue.record("not compared: \(context.problems)")
@@ -116,7 +116,7 @@ struct LiveComparisonTests {
     #expect(try compare(link) == nil)
     try fixture.remove("further")
     try fixture.file("further", "content")
-    let context = ChunkContext(bench: Workbench(run: run), run: run)
+    let context = WorkerContext(bench: Workbench(run: run), run: run)
     guard
       case .separate(let aspect, let target, let content) = try LiveComparison(live).compare(
         link, in: context)

@@ -36,9 +36,9 @@ struct LinkLedgerTests {
       run = RunContext(observer: problems)
       var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
       change(&options)
-      outputs = TransformOutputs.of(run, options, calls)
+      outputs = TransformOutputs.of(RunServices(run), run.calls, options, calls)
       let reports = reports
-      collector = TransformCollector(outputs, in: run) { reports.record($0.outcome) }
+      collector = TransformCollector(outputs, in: CollectorContext(run)) { reports.record($0.outcome) }
     }
 
     var counts: Counters.Snapshot { run.counters.snapshot }

@@ -23,7 +23,7 @@ struct OutputDecisionTests {
     var options = TransformOptions(naming: OutputNaming(direction, directory: nil))
     change(&options)
     let calls = LinuxCalls()
-    let folder = try? OutputFolder(of: fixture.path(target), calls: calls)
+    let folder = try? OpenFolder(of: fixture.path(target), calls: calls)
     return .of(fixture.path(target), for: source, options, in: folder, calls: calls)
   }
 

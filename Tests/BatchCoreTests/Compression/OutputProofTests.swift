@@ -18,7 +18,8 @@ struct OutputProofTests {
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
     let file = try AtomicFile(at: fixture.path("out"), replacing: false)
     try file.write(bytes.span)
-    let proof = OutputProof(try format.makeDecoder(), digest, RunContext(cancellation: cancellation))
+    let proof = OutputProof(
+      try format.makeDecoder(), digest, LinuxCalls(), cancellation, by: ReadingRight())
     try proof.prove(file, has: expected)
   }
 
@@ -61,10 +62,10 @@ struct OutputProofTests {
     let digest = try DigestStream(.xxh128)
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
     let decoder = isCompressed ? try CompressionFormat.zst.makeDecoder() : nil
-    let proof = OutputProof(decoder, digest, RunContext())
+    let proof = OutputProof(decoder, digest, LinuxCalls(), Cancellation(), by: ReadingRight())
     func proveExisting() throws {
       try proof.proveExisting(
-        fixture.path("have"), in: OutputFolder(of: fixture.path("have")), has: expected)
+        fixture.path("have"), in: OpenFolder(of: fixture.path("have")), has: expected)
     }
     // Nothing is there: nothing can be lost.
     try proveExisting()

@@ -104,7 +104,7 @@ struct PartScannerTests {
     for part in parts {
       let bytes = Array(file[Int(part.compressed.lowerBound)..<Int(part.compressed.upperBound)])
       #expect(part.plain.lowerBound == UInt64(content.count))
-      content += try format.makeDecoder(of: part).decompressed(bytes, piece: 1000)
+      content += try format.makeDecoder(of: part, by: ReadingRight()).decompressed(bytes, piece: 1000)
     }
     return content
   }

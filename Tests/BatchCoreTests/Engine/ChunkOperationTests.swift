@@ -43,6 +43,38 @@ import Testing
     #expect(lanes.count == 0)
   }
 
+  @Test("The completion block that an operation gets at its end is always called", arguments: [false, true])
+  func blockOfTheEnd(isCancelled: Bool) async throws {
+    let lanes = LanePool(ConcurrencyLimit(2))
+    let wasFinished = Recorder<Bool>()
+    let called = Atomic<Int>(0)
+    try await onThread {
+      let queue = OperationQueue()
+      let blocks = DispatchGroup()
+      // The threads of the queue and of the lanes meet at the end of an operation, each time in another order.
+      for _ in 0..<1000 {
+        blocks.enter()
+        let made = Mutex<ChunkOperation?>(nil)
+        let operation = ChunkOperation(
+          itemCount: 1, isLarge: false, lanes: lanes,
+          ending: { _ in
+            wasFinished.record(made.withLock { $0.take()?.isFinished } ?? true)
+            return {
+              called.add(1, ordering: .relaxed)
+              blocks.leave()
+            }
+          }
+        ) { _ in }
+        made.withLock { $0 = operation }
+        if isCancelled { operation.cancel() }
+        queue.addOperation(operation)
+      }
+      blocks.wait()
+    }
+    #expect(called.load(ordering: .relaxed) == 1000)
+    #expect(wasFinished.values == Array(repeating: false, count: 1000))
+  }
+
   @Test func putsLargeChunksBeforeOthers() {
     let lanes = LanePool()
     let small = ChunkOperation(itemCount: 1, isLarge: false, lanes: lanes) { _ in }

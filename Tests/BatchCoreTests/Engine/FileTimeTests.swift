@@ -31,7 +31,7 @@ import Testing
 
   @Test func theTimeForWhichALaneWasHeldIsLeftOut() {
     let bench = Workbench()
-    let context = ChunkContext(bench: bench, run: RunContext(fileTimes: Observer(), calls: LinuxCalls()))
+    let context = WorkerContext(bench: bench, run: RunContext(fileTimes: Observer(), calls: LinuxCalls()))
     bench.heldTime = .seconds(1000)
     context.endTime(of: PathBytes("a"))
     context.endTime(of: PathBytes("b"))
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func withoutAnObserverNoTimeIsTaken() {
-    let context = ChunkContext(bench: Workbench(), run: RunContext(calls: LinuxCalls()))
+    let context = WorkerContext(bench: Workbench(), run: RunContext(calls: LinuxCalls()))
     context.startTime()
     context.endTime(of: PathBytes("x"))
     context.endTime(of: WalkItem.standardInput)

@@ -85,28 +85,11 @@ import Testing
     }
   }
 
-  @Test func systemCallsAreMadeInOnePlace() throws {
-    let users = try ["Sources/BatchEngine", "Sources/BatchCore"].flatMap { folder in
-      try Self.sources(folder).filter { $0.text.contains("LinuxCalls()") }.map(\.path)
-    }
-    #expect(users == ["Engine/RunContext.swift"])
-  }
-
   @Test func theLibraryNamesNoOptionOfTheCommand() throws {
     for source in try ["Sources/BatchEngine", "Sources/BatchCore"].flatMap({ try Self.sources($0) }) {
       for line in source.text.split(separator: "\n") {
         #expect(line.firstMatch(of: /"(?:[^"]*[ `(])?--[a-z]/) == nil, "\(source.path): \(line)")
       }
-    }
-  }
-
-  @Test func workersAndCollectorsHaveNoLocks() throws {
-    for source in try ["Sources/BatchEngine", "Sources/BatchCore"].flatMap({ try Self.sources($0) }) {
-      guard source.text.contains(": BatchWorker") || source.text.contains(": BatchCollector") else {
-        continue
-      }
-      #expect(!source.text.contains("Mutex"), "\(source.path)")
-      #expect(!source.text.contains("observer: any RunObserver"), "\(source.path)")
     }
   }
 }

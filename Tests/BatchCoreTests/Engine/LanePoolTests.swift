@@ -145,7 +145,7 @@ import Testing
       for number in 0..<6 {
         group.enter()
         ChunkOperation(
-          itemCount: 1, isLarge: number > 3, lanes: lanes, finished: { _ in group.leave() }
+          itemCount: 1, isLarge: number > 3, lanes: lanes, finished: { group.leave() }
         ) { _ in
           if number == 0 { all.pass() }
           ran.record(number)

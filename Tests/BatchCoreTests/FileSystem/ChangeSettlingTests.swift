@@ -5,18 +5,21 @@ import Testing
 
 @testable import BatchEngine
 
-/// Which files are synced before they are read, and which ones are settled then.
+/// Which files are leased or synced before they are read, and which ones are settled then.
 @Suite struct ChangeSettlingTests {
-  /// Counts syncs, and says of which type the file system is.
+  /// Counts leases and syncs, and says of which type the file system is and what they come to.
   private final class SyncCalls: FileSystemCalls {
     private let kernel = LinuxCalls()
     private let type: Int?
+    private let lease: Int32
     private let fails: Bool
+    let leases = Mutex(0)
     let files = Mutex(0)
     let fileSystems = Mutex(0)
 
-    init(type: Int?, fails: Bool = false) {
+    init(type: Int?, lease: Int32 = -EAGAIN, fails: Bool = false) {
       self.type = type
+      self.lease = lease
       self.fails = fails
     }
 
@@ -38,6 +41,10 @@ import Testing
       kernel.readEntries(descriptor, into: buffer)
     }
     func fileSystemType(of descriptor: Int32) -> Int? { type }
+    func tryReadLease(on descriptor: Int32) -> Int32 {
+      leases.withLock { $0 += 1 }
+      return lease
+    }
     func syncContent(of descriptor: Int32) -> Int32 {
       files.withLock { $0 += 1 }
       return fails ? -EIO : 0
@@ -72,7 +79,7 @@ import Testing
   }
 
   private func isSettled(_ status: FileStatus, _ settling: ChangeSettling) -> Bool {
-    !status.statusChanged.isLater(than: settling.limit(of: status) { $0(0) })
+    settling.isSettled(status, of: status.kind == .regular ? 0 : nil)
   }
 
   @Test("a file that changed within a minute is synced, and settled when its change is two seconds old")
@@ -135,14 +142,40 @@ import Testing
     #expect(calls.files.withLock { $0 } == 0 && calls.fileSystems.withLock { $0 } == 0)
   }
 
-  @Test("a file that cannot be opened is not settled, and says nothing about its file system")
-  func unopened() {
-    let calls = SyncCalls(type: Self.ext4)
+  @Test(
+    "a file that no program can write to is settled without a sync, however many there are",
+    arguments: [ext4, 0x5846_5342, 0x9123_683E, 0xF2F5_2010])
+  func leased(type: Int) {
+    let calls = SyncCalls(type: type, lease: 0)
     let settling = settling(calls)
-    for _ in 0..<(ChangeSettling.mostFiles + 1) {
-      #expect(settling.limit(of: status(age: 10)) { _ in } == time(60))
+    for _ in 0..<(2 * ChangeSettling.mostFiles) { #expect(isSettled(status(age: 2), settling)) }
+    #expect(!isSettled(status(age: 1), settling))
+    #expect(isSettled(status(age: 60), settling))
+    #expect(calls.leases.withLock { $0 } == 2 * ChangeSettling.mostFiles)
+    #expect(calls.files.withLock { $0 } == 0 && calls.fileSystems.withLock { $0 } == 0)
+  }
+
+  @Test(
+    "a file whose lease is refused is synced: a program may write to it, or the kernel grants none",
+    arguments: [EAGAIN, EACCES, EINVAL, ENOTTY])
+  func refused(number: Int32) {
+    let calls = SyncCalls(type: Self.ext4, lease: -number)
+    let settling = settling(calls)
+    for count in 1...3 {
+      #expect(isSettled(status(age: 59), settling))
+      #expect(calls.files.withLock { $0 } == count && calls.leases.withLock { $0 } == count)
     }
-    #expect(isSettled(status(age: 10), settling))
-    #expect(calls.fileSystems.withLock { $0 } == 1)
+    let failing = SyncCalls(type: Self.ext4, lease: -number, fails: true)
+    #expect(!isSettled(status(age: 59), self.settling(failing)))
+  }
+
+  @Test(
+    "no lease is asked for where it says nothing of mapped pages",
+    arguments: [tmpfs, 0x794C_7630, 0x6969, 0x6573_5546, 0xFF53_4D42, 0x4D44])
+  func unleasable(type: Int) {
+    let calls = SyncCalls(type: type, lease: 0)
+    // FAT is on a device of the machine, so that a sync helps.
+    #expect(isSettled(status(age: 59), settling(calls)) == (type == 0x4D44))
+    #expect(calls.leases.withLock { $0 } == 0)
   }
 }

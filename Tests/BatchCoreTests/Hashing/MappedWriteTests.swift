@@ -39,11 +39,12 @@ import Testing
     try t.setMode("caches", 0o700)
   }
 
-  private func hash(_ concurrency: Int) throws -> (rows: String, known: Int) {
-    let cache = try DigestCache(in: t.path("caches"), verifiedShare: 0, calls: RunContext().calls, now: clock)
-    { _ in }
+  private func hash(
+    _ concurrency: Int, _ calls: FaultyCalls = FaultyCalls(), _ algorithm: DigestAlgorithm = .sha256
+  ) throws -> (rows: String, known: Int) {
+    let cache = try DigestCache(in: t.path("caches"), verifiedShare: 0, calls: calls, now: clock) { _ in }
     let rows = Mutex([UInt8]())
-    let job = HashJob(algorithms: [.sha256], cache: cache) { (row, bytes) throws(BatchError) in
+    let job = HashJob(algorithms: [algorithm], cache: cache) { (row, bytes) throws(BatchError) in
       row.digests[0].appendHex(to: &bytes)
       bytes.append(UInt8(ascii: " "))
     } output: { results in
@@ -51,30 +52,58 @@ import Testing
     }
     var options = BatchOptions()
     options.concurrency = concurrency
-    let runner = BatchRunner(options: options)
+    let runner = BatchRunner(RunContext(options: options, calls: calls))
     _ = try #require(runner.run(job, over: runner.tree([t.path("live")])).result)
     #expect(cache.finish() == nil)
     return (String(decoding: rows.withLock { $0 }, as: UTF8.self), cache.knownCount)
   }
 
-  /// On other file systems a sync does not help.
+  /// The rows of the files: digest, archive, and whether they are unsettled.
+  private func backUp(day: Int, _ concurrency: Int, _ calls: FaultyCalls = FaultyCalls()) throws -> [String] {
+    let set = try BackupSet(in: t.path("set"), named: "s")
+    var batch = BatchOptions()
+    batch.concurrency = concurrency
+    let run = RunContext(options: batch, calls: calls)
+    var options = BackupOptions()
+    options.isSynced = false
+    options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 0) }
+    options.fileClock = clock
+    let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
+    var walk = WalkOptions()
+    walk.takesEverything = true
+    _ = try #require(BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run)).result)
+    try backup.complete()
+    let snapshot = try #require(try set.content(in: run).snapshots.last)
+    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: SourceContext(run))
+    var rows = [String]()
+    while let item = try reader.next() {
+      guard case .entry(let entry, _) = item, entry.kind == .file else { continue }
+      rows.append("\(entry.digest?.hex ?? "") \(entry.archive) \(entry.isUnsettled)")
+    }
+    return rows
+  }
+
+  /// On other file systems neither a lease nor a sync helps.
   private static let isOnDisk: Bool = {
     let folder = Place.disk.folder.withCString { open($0, O_RDONLY | O_DIRECTORY) }
     defer { close(folder) }
-    return LinuxCalls().fileSystemType(of: folder).map(ChangeSettling.syncable.contains) ?? false
+    return LinuxCalls().fileSystemType(of: folder).map(ChangeSettling.leasable.contains) ?? false
   }()
 
   @Test("hash --cache shows the new digest", .enabled(if: isOnDisk), arguments: [1, 2, 7, 32])
   func cache(concurrency: Int) throws {
-    // Two hundred files more, so that the whole file system is synced.
     let mapping = try Mapping(t.path("live/file"))
+    // With two hundred files more whose leases are refused the whole file system is synced.
     for many in [0, 200] {
       for number in 0..<many { try t.file(PathBytes("live/a\(number)"), size: 10) }
+      let calls = FaultyCalls()
+      if many > 0 { calls.on(.lease, nil, .fail(EACCES)) }
       mapping.write("good")
-      let before = try hash(concurrency)
-      #expect(try hash(concurrency).known == many + 1)
+      let before = try hash(concurrency, calls)
+      #expect(calls.count(of: .syncFileSystem, "") == (many > 0 ? 1 : 0))
+      #expect(try hash(concurrency, calls).known == many + 1)
       mapping.write("evil")
-      let after = try hash(concurrency)
+      let after = try hash(concurrency, calls)
       #expect(after.rows != before.rows)
       #expect(after.known == many)
     }
@@ -82,35 +111,86 @@ import Testing
 
   @Test("a backup has the new content", .enabled(if: isOnDisk), arguments: [1, 2, 7, 32])
   func backup(concurrency: Int) throws {
-    let set = try BackupSet(in: t.path("set"), named: "s")
-    func backUp(day: Int) throws -> [String] {
-      var batch = BatchOptions()
-      batch.concurrency = concurrency
-      let run = RunContext(options: batch)
-      var options = BackupOptions()
-      options.isSynced = false
-      options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 0) }
-      options.fileClock = clock
-      let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
-      var walk = WalkOptions()
-      walk.takesEverything = true
-      _ = try #require(BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run)).result)
-      try backup.complete()
-      let snapshot = try #require(try set.content(in: run).snapshots.last)
-      let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: run)
-      var rows = [String]()
-      while let item = try reader.next() {
-        guard case .entry(let entry, _) = item, entry.kind == .file else { continue }
-        rows.append("\(entry.digest?.hex ?? "") \(entry.archive) \(entry.isUnsettled)")
-      }
-      return rows
-    }
     let mapping = try Mapping(t.path("live/file"))
     mapping.write("good")
-    let first = try backUp(day: 0)
+    let first = try backUp(day: 0, concurrency)
     #expect(first.count == 1 && first[0].hasSuffix("false"))
-    #expect(try backUp(day: 1) == first)
+    #expect(try backUp(day: 1, concurrency) == first)
     mapping.write("evil")
-    #expect(try backUp(day: 2)[0].prefix(64) != first[0].prefix(64))
+    #expect(try backUp(day: 2, concurrency)[0].prefix(64) != first[0].prefix(64))
+  }
+
+  @Test(
+    "a page that is dirty when its writer is gone is not synced, and what a later writer does to it is found",
+    .enabled(if: isOnDisk), arguments: [1, 7])
+  func laterWriter(concurrency: Int) throws {
+    try Mapping(t.path("live/file")).write("good")
+    let calls = FaultyCalls()
+    let (before, first) = (try hash(concurrency, calls), try backUp(day: 0, concurrency, calls))
+    #expect(try hash(concurrency, calls).known == 1)
+    #expect(try backUp(day: 1, concurrency, calls) == first && first[0].hasSuffix("false"))
+    #expect(calls.count(of: .lease, "file") == 2 && calls.count(of: .sync, "file") == 0)
+    try Mapping(t.path("live/file")).write("evil")
+    #expect(try hash(concurrency, calls).rows != before.rows)
+    #expect(try backUp(day: 2, concurrency, calls)[0].prefix(64) != first[0].prefix(64))
+  }
+
+  /// Files of all kinds of content: small, of several buffers, of blocks for several lanes, with holes, with two names.
+  private func contents() throws {
+    try t.file("live/middle", size: 1 << 20)
+    try t.file("live/large", size: 40 << 20)
+    try t.file("live/sparse", size: 4096)
+    try #require(t.path("live/sparse").withCString { truncate($0, 1 << 20) } == 0)
+    try #require(
+      t.path("live/file").withCString { file in t.path("live/second").withCString { link(file, $0) } } == 0)
+  }
+
+  @Test(
+    "each file that a program may write to and that cannot be synced is archived again, whatever its kind",
+    .enabled(if: isOnDisk), arguments: [1, 2, 7, 32])
+  func unsettled(concurrency: Int) throws {
+    try contents()
+    let calls = FaultyCalls()
+    calls.on(.lease, nil, .fail(EAGAIN))
+    for name in ["file", "second", "middle", "large", "sparse"] {
+      calls.on(.sync, PathBytes(name), .fail(EIO))
+    }
+    let rows = try backUp(day: 0, concurrency, calls)
+    #expect(rows.count == 5 && rows.allSatisfy { $0.hasSuffix("true") }, "\(rows)")
+    let next = try backUp(day: 1, concurrency)
+    #expect(next.allSatisfy { $0.hasSuffix("false") } && Set(next).isDisjoint(with: rows), "\(next)")
+    #expect(try backUp(day: 2, concurrency) == next)
+  }
+
+  @Test("one block of a large file that may have been written to is enough", .enabled(if: isOnDisk))
+  func block() throws {
+    try t.file("live/large", size: 40 << 20)
+    for turn in 1...3 {
+      let calls = FaultyCalls()
+      calls.on(.lease, "large", turns: turn...turn, .fail(EAGAIN))
+      calls.on(.sync, "large", .fail(EIO))
+      #expect(try backUp(day: turn, 1, calls).map { $0.hasSuffix("true") } == [false, true])
+    }
+  }
+
+  @Test(
+    "the lease is taken before the content is read", .enabled(if: isOnDisk),
+    arguments: [DigestAlgorithm.sha256, .blake3])
+  func order(algorithm: DigestAlgorithm) throws {
+    try contents()
+    let steps = Mutex([String]())
+    let calls = FaultyCalls()
+    for name in ["file", "middle", "large", "sparse"] {
+      for (call, word) in [(FaultyCalls.Call.lease, "lease"), (.read, "read")] {
+        calls.on(call, PathBytes(name), .before { steps.withLock { $0.append("\(word) \(name)") } })
+      }
+    }
+    _ = try hash(1, calls, algorithm)
+    _ = try backUp(day: 0, 1, calls)
+    let all = steps.withLock { $0 }
+    for name in ["file", "middle", "large", "sparse"] {
+      let own = all.filter { $0.hasSuffix(name) }
+      #expect(own.first == "lease \(name)" && own.contains("read \(name)"), "\(own.prefix(5))")
+    }
   }
 }

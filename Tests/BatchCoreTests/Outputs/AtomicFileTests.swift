@@ -205,7 +205,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     "whatever keeps the output from being written has one class",
     arguments: [ENOSPC, EDQUOT, EIO, EROFS, EACCES, EPERM, ENOENT, EFBIG, EXDEV])
   func unwritable(number: Int32) {
-    let error = AtomicFileOutput.failure("write", Int(number), "t/out")
+    let error = BatchError.output("write", errno: number, path: "t/out")
     #expect(error.code == .unwritable)
     #expect(error.errno == number)
     #expect(error.path == "t/out")
@@ -213,7 +213,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
 
   @Test("limits of the machine stay limits of the machine", arguments: [EMFILE, ENFILE, ENOMEM])
   func exhausted(number: Int32) {
-    #expect(AtomicFileOutput.failure("create", Int(number), "out").code == .exhausted)
+    #expect(BatchError.output("create", errno: number).code == .exhausted)
   }
 
   @Test("a full disk leaves nothing behind and the old target alone", .enabled(if: SmallMount.isPossible))
@@ -245,20 +245,20 @@ private func status(_ path: PathBytes) -> FileStatus? {
 
   // MARK: being stopped
 
-  @Test("emptying the registry removes what is being written and refuses the rest")
+  @Test("closing the area removes what is being written and refuses the rest")
   func stopped() throws {
-    let registry = AtomicFileRegistry()
-    let written = try AtomicFile(at: target, replacing: true, registry: registry)
+    let area = StagingArea()
+    let written = try AtomicFile(at: target, replacing: true, area: area)
     try written.write("half")
-    let done = try AtomicFile(at: folder.path("done"), replacing: true, registry: registry)
+    let done = try AtomicFile(at: folder.path("done"), replacing: true, area: area)
     try done.commit(syncing: false)
-    let gone = try AtomicFile(at: target, replacing: true, registry: registry)
+    let gone = try AtomicFile(at: target, replacing: true, area: area)
     gone.discard()
-    registry.removeAll()
+    area.removeAll()
     #expect(folder.names() == ["done"])
     #expect(try #require(throws: BatchError.self) { try written.commit() }.code == .cancelled)
     let error = try #require(throws: BatchError.self) {
-      try AtomicFile(at: target, replacing: true, registry: registry)
+      try AtomicFile(at: target, replacing: true, area: area)
     }
     #expect(error.code == .cancelled)
     #expect(folder.names() == ["done"])

@@ -21,7 +21,7 @@ struct OutputDevicesTests {
     let fixture = try TreeFixture()
     try fixture.folder("a")
     try fixture.folder("b")
-    let (one, other) = (try OutputFolder(of: fixture.path("a/x")), try OutputFolder(of: fixture.path("b/x")))
+    let (one, other) = (try OpenFolder(of: fixture.path("a/x")), try OpenFolder(of: fixture.path("b/x")))
     let devices = OutputDevices(limit: 1, release: "6.0")
     devices.note(one)
     devices.note(other)
@@ -40,7 +40,7 @@ struct OutputDevicesTests {
   @Test("where no folder may stay open each output is synced by itself")
   func keepsNone() throws {
     let fixture = try TreeFixture()
-    let folder = try OutputFolder(of: fixture.path("x"))
+    let folder = try OpenFolder(of: fixture.path("x"))
     let devices = OutputDevices(limit: 0, release: "6.0")
     devices.note(folder)
     guard case .each = devices.way(for: folder) else {

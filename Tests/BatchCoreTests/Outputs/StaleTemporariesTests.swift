@@ -1,4 +1,5 @@
 import Foundation
+import CLinux
 import Glibc
 import TestSupport
 import Testing
@@ -33,10 +34,10 @@ import Testing
   func place() throws {
     let name = fileName()
     try folder.file(name, "half")
-    let opened = folder.root.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-    try #require(opened >= 0)
-    defer { close(opened) }
-    #expect(StaleTemporaries.remove(in: opened, path: "x").removed == ["x/\(name)"].map { PathBytes($0) })
+    let number = folder.root.withCString { open($0, clinux_o_path | O_DIRECTORY | O_CLOEXEC) }
+    try #require(number >= 0)
+    let opened = try OpenFolder(Descriptor(owning: number), path: "x", calls: LinuxCalls())
+    #expect(StaleTemporaries.remove(in: opened).removed == ["x/\(name)"].map { PathBytes($0) })
     #expect(folder.names().isEmpty)
   }
 
@@ -47,6 +48,18 @@ import Testing
     try file.commit(syncing: false)
     #expect(StaleTemporaries.remove(in: folder.root).removed.isEmpty)
     #expect(folder.names() == ["out"])
+  }
+
+  @Test("the files of this run stay, also those that are closed and have no lock")
+  func spared() throws {
+    let opened = try OpenFolder(of: folder.path("x"))
+    let area = StagingArea()
+    let own = TemporaryName()
+    #expect(area.add(own, in: opened) { 0 } == 0)
+    try folder.file(PathBytes(own.bytes), "staged")
+    try folder.file(fileName(), "half")
+    #expect(StaleTemporaries.remove(in: opened, sparing: area).removed.count == 1)
+    #expect(folder.names() == [PathBytes(own.bytes)])
   }
 
   @Test("a process that is killed leaves a stale file; while it lives its file is not")

@@ -16,11 +16,11 @@ import Testing
   }
 
   private func unnamed(
-    _ permissions: UInt32 = 0o644, replacing: Bool = false, registry: AtomicFileRegistry = .shared
+    _ permissions: UInt32 = 0o644, replacing: Bool = false, area: StagingArea = .shared
   ) throws -> AtomicFile {
     let file = try AtomicFile(
-      at: target, in: OutputFolder(of: target), replacing: replacing, unnamedWith: permissions,
-      registry: registry)
+      at: target, in: OpenFolder(of: target), replacing: replacing, unnamedWith: permissions,
+      area: area)
     let text = Array("content".utf8)
     try file.write(text.span)
     return file
@@ -49,7 +49,7 @@ import Testing
 
   @Test("the mode is the one that is asked for at the end, whatever the file was made with")
   func changesMode() throws {
-    let opened = try OutputFolder(of: target)
+    let opened = try OpenFolder(of: target)
     for permissions: UInt32 in [0o600, 0o640] {
       let file = try AtomicFile(at: target, in: opened, replacing: false, unnamedWith: 0o644)
       try file.prepare(.init(permissions: permissions))
@@ -100,10 +100,10 @@ import Testing
 
   @Test("a run that is being stopped gives no name any more")
   func isCancelled() throws {
-    let registry = AtomicFileRegistry()
-    let file = try unnamed(registry: registry)
+    let area = StagingArea()
+    let file = try unnamed(area: area)
     try file.prepare(.init(permissions: 0o644))
-    registry.removeAll()
+    area.removeAll()
     let error = #expect(throws: BatchError.self) { try file.publish() }
     #expect(error?.code == .cancelled)
     #expect(folder.names().isEmpty)

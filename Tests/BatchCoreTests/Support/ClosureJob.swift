@@ -3,16 +3,16 @@
 
 /// A job made of closures, which get each chunk as a whole.
 struct ClosureJob<Item: Sendable, Value: Sendable>: BatchJob {
-  var onProcess: @Sendable (Chunk<Item>, ChunkContext) throws(BatchError) -> Value
+  var onProcess: @Sendable (Chunk<Item>, WorkerContext) throws(BatchError) -> Value
   var onCollect: @Sendable (Value) throws(BatchError) -> Void = { _ in }
   var onCheckpoint: @Sendable () throws(BatchError) -> Void = {}
   var onFinish: @Sendable () throws(BatchError) -> Void = {}
   var onDiscard: @Sendable () -> Void = {}
   var collectsAfterStop = false
 
-  func makeWorker(in run: RunContext) -> Worker { Worker(self) }
+  func makeWorker(in context: WorkerContext) -> Worker { Worker(self) }
 
-  func makeCollector(in run: RunContext) -> sending Collector { Collector(self) }
+  func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
 
   final class Worker: BatchWorker {
     private let job: ClosureJob
@@ -22,12 +22,12 @@ struct ClosureJob<Item: Sendable, Value: Sendable>: BatchJob {
     }
 
     func begin(
-      _ chunk: Chunk<Item>, in context: ChunkContext, into output: inout [Value]
+      _ chunk: Chunk<Item>, in context: WorkerContext, into output: inout [Value]
     ) throws(BatchError) {
       output.append(try job.onProcess(chunk, context))
     }
 
-    func process(_ item: Item, in context: ChunkContext, into output: inout [Value]) {}
+    func process(_ item: Item, in context: WorkerContext, into output: inout [Value]) {}
   }
 
   final class Collector: BatchCollector {

@@ -17,6 +17,9 @@ final class FaultyCalls: FileSystemCalls {
     /// The status of an entry of a folder.
     case entry
     case read, readEntries
+    case lease, sync, syncFileSystem
+    /// A call that changes files, by the name it is about; of open files by the name they were opened or made with.
+    case change(FileChange)
   }
 
   enum Fault: Sendable {
@@ -141,6 +144,29 @@ final class FaultyCalls: FileSystemCalls {
       for case .withoutKinds in faults { Self.removeKinds(buffer, count) }
       return count
     }
+  }
+
+  func tryReadLease(on descriptor: Int32) -> Int32 {
+    Int32(perform(.lease, name(of: descriptor)) { _ in Int(kernel.tryReadLease(on: descriptor)) })
+  }
+
+  func syncContent(of descriptor: Int32) -> Int32 {
+    Int32(perform(.sync, name(of: descriptor)) { _ in Int(kernel.syncContent(of: descriptor)) })
+  }
+
+  func syncFileSystem(of descriptor: Int32) -> Int32 {
+    Int32(perform(.syncFileSystem, "") { _ in Int(kernel.syncFileSystem(of: descriptor)) })
+  }
+
+  func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int {
+    let name =
+      switch place {
+      case .name(let name): Self.name(name)
+      case .descriptor(let number): self.name(of: number)
+      }
+    let result = perform(.change(change), name) { _ in call() }
+    if change == .create, result >= 0 { state.withLock { $0.names[Int32(result)] = name } }
+    return result
   }
 
   // MARK: Steps

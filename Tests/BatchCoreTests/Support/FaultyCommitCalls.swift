@@ -24,7 +24,7 @@ final class FaultyCommitCalls: CommitCalls {
     self.before = before
   }
 
-  func syncFileSystem(through folder: OutputFolder) throws(BatchError) {
+  func syncFileSystem(through folder: OpenFolder) throws(BatchError) {
     try take("sync", folder.path)
     try kernel.syncFileSystem(through: folder)
   }
@@ -34,19 +34,21 @@ final class FaultyCommitCalls: CommitCalls {
     try kernel.sync(file)
   }
 
-  func publish(_ file: AtomicFile) throws(BatchError) {
+  func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError) {
     try take("publish", file.target)
-    try kernel.publish(file)
+    try kernel.publish(file, by: right)
   }
 
-  func syncFolder(_ folder: OutputFolder) throws(BatchError) {
+  func syncFolder(_ folder: OpenFolder) throws(BatchError) {
     try take("folder", folder.path)
     try kernel.syncFolder(folder)
   }
 
-  func remove(_ source: FileRecord, seen: FileStatus, in folder: OutputFolder) throws(BatchError) {
+  func remove(
+    _ source: FileRecord, seen: FileStatus, in folder: OpenFolder, by right: CommitRight
+  ) throws(BatchError) {
     try take("remove", source.path)
-    try kernel.remove(source, seen: seen, in: folder)
+    try kernel.remove(source, seen: seen, in: folder, by: right)
   }
 
   private func take(_ step: String, _ path: PathBytes) throws(BatchError) {

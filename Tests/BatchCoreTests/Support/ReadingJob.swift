@@ -14,13 +14,13 @@ struct ReadingJob: BatchJob {
     self.lines = lines
   }
 
-  func makeWorker(in run: RunContext) -> Worker { Worker() }
+  func makeWorker(in context: WorkerContext) -> Worker { Worker() }
 
-  func makeCollector(in run: RunContext) -> sending Collector { Collector(lines) }
+  func makeCollector(in context: CollectorContext) -> sending Collector { Collector(lines) }
 
   final class Worker: BatchWorker {
     func process(
-      _ item: WalkItem, in context: ChunkContext, into lines: inout [String]
+      _ item: WalkItem, in context: WorkerContext, into lines: inout [String]
     ) throws(BatchError) {
       switch item {
       case .file(let record):

@@ -34,7 +34,7 @@ extension LanePool {
 
   /// Runs `body` on a lane when one is free, then `completion`.
   func run(_ body: @escaping @Sendable (Workbench) -> Void, completion: @escaping @Sendable () -> Void) {
-    ChunkOperation(itemCount: 1, isLarge: false, lanes: self, finished: { _ in completion() }, body: body)
+    ChunkOperation(itemCount: 1, isLarge: false, lanes: self, finished: completion, body: body)
       .start()
   }
 }

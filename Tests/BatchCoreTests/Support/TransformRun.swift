@@ -128,14 +128,14 @@ extension OutputFolders {
   }
 }
 
-extension OutputFolder {
+extension OpenFolder {
   convenience init(of target: PathBytes) throws(BatchError) { try self.init(of: target, calls: LinuxCalls()) }
 }
 
 extension AtomicFile {
   convenience init(
-    at target: PathBytes, replacing: Bool, registry: AtomicFileRegistry = .shared
+    at target: PathBytes, replacing: Bool, area: StagingArea = .shared
   ) throws(BatchError) {
-    try self.init(at: target, replacing: replacing, calls: LinuxCalls(), registry: registry)
+    try self.init(at: target, replacing: replacing, calls: LinuxCalls(), area: area)
   }
 }

@@ -14,6 +14,29 @@ extension TreeFixture {
     try #require(compiled.status == 0, "\(compiled.errorText)")
   }
 
+  /// Makes `preload.so`, with which the clock of a program is `SHIFT` seconds later than that of the file system, or a day:
+  /// what has just changed is old to it.
+  func preloadClock() throws {
+    try preload(
+      """
+      #include <stdlib.h>
+      #include <time.h>
+      int clock_gettime(clockid_t id, struct timespec *t) {
+        static int (*real)(clockid_t, struct timespec *);
+        if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+        int result = real(id, t);
+        if (id == CLOCK_REALTIME) t->tv_sec += getenv("SHIFT") ? atol(getenv("SHIFT")) : 86400;
+        return result;
+      }
+      time_t time(time_t *t) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        if (t) *t = now.tv_sec;
+        return now.tv_sec;
+      }
+      """)
+  }
+
   /// A disk that gives back something else than was written: the first file that is synced is ruined before.
   ///
   /// - Parameter call: in C, with `fd`, `size` and a `char c`.

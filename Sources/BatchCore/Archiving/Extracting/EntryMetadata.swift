@@ -21,18 +21,20 @@ struct EntryMetadata {
   }
 
   private static let privilegeBits: UInt32 = 0o6000
-  /// UTIME_OMIT, a macro that Swift does not import: the time of access stays.
-  private static let timeToLeave = (1 << 30) - 2
   private static let userNamespace = Array("user.".utf8)
 
   let entry: ArchiveEntry
   let options: ExtractionOptions
+  private let calls: any FileSystemCalls
   /// The numbers to set; nil where owners are not restored, and where these are no numbers of owners.
   private let owner: (user: UInt32, group: UInt32)?
 
-  init(entry: ArchiveEntry, options: ExtractionOptions, owners: OwnerNumbers) {
+  init(
+    entry: ArchiveEntry, options: ExtractionOptions, owners: OwnerNumbers, calls: any FileSystemCalls
+  ) {
     self.entry = entry
     self.options = options
+    self.calls = calls
     owner = options.restoresOwner ? owners.owner(of: entry, numeric: options.usesNumericOwner) : nil
   }
 
@@ -44,16 +46,15 @@ struct EntryMetadata {
     var losses = Losses()
     if let (user, group) = owner(&losses) {
       let isGiven = given?.owner == user && given?.group == group
-      if !isGiven, fchown(descriptor, user, group) != 0 { losses.insert(.owner) }
+      if !isGiven, calls.setOwner(of: descriptor, user: user, group: group) != 0 { losses.insert(.owner) }
     }
     if options.restoresAttributes { applyAttributes(to: descriptor, &losses) }
     let mode = mode(&losses)
     // An access control list may have changed what was given.
     let hasMode = entry.attributes.isEmpty && given.map { $0.mode & 0o7777 } == mode
-    if !hasMode, fchmod(descriptor, mode) != 0 { losses.insert(.mode) }
-    let time = timespec(tv_sec: Int(entry.modified.seconds), tv_nsec: Int(entry.modified.nanoseconds))
+    if !hasMode, calls.setMode(of: descriptor, to: mode) != 0 { losses.insert(.mode) }
     setTime(of: descriptor, &losses) {
-      futimens(descriptor, [timespec(tv_sec: 0, tv_nsec: Self.timeToLeave), time])
+      calls.setTimes(of: descriptor, accessed: nil, modified: entry.modified)
     }
     return losses
   }
@@ -80,22 +81,21 @@ struct EntryMetadata {
   /// The same for a symbolic link, a FIFO or a device, which this run just made and nothing can open for writing.
   ///
   /// - Throws: `changed` when the name is that of something else by now.
-  func apply(toMade name: PathBytes, in folder: Int32) throws(BatchError) -> Losses {
-    let flags = clinux_o_path | O_NOFOLLOW | O_CLOEXEC
-    let opened = name.withCString { pointer in retrying { Int(clinux_openat(folder, pointer, flags, 0)) } }
+  func apply(toMade name: PathBytes, in folder: OpenFolder) throws(BatchError) -> Losses {
+    let opened = folder.open(name, flags: clinux_o_path)
     guard opened >= 0 else { throw Self.replacedMeanwhile }
-    let file = Descriptor(owning: Int32(opened))
+    let file = Descriptor(owning: opened)
     guard isMade(file.raw) else { throw Self.replacedMeanwhile }
     var losses = Losses()
-    if let (user, group) = owner(&losses), clinux_chown_path_descriptor(file.raw, user, group) != 0 {
+    if let (user, group) = owner(&losses),
+      calls.setOwner(of: file.raw, user: user, group: group, isPlace: true) != 0
+    {
       losses.insert(.owner)
     }
-    if entry.kind != .symbolicLink, clinux_chmod_path_descriptor(file.raw, mode(&losses)) != 0 {
+    if entry.kind != .symbolicLink, calls.setMode(of: file.raw, to: mode(&losses), isPlace: true) != 0 {
       losses.insert(.mode)
     }
-    setTime(of: file.raw, &losses) {
-      clinux_set_time_of_path_descriptor(file.raw, entry.modified.seconds, entry.modified.nanoseconds)
-    }
+    setTime(of: file.raw, &losses) { calls.setTime(ofPlace: file.raw, modified: entry.modified) }
     return losses
   }
 
@@ -106,7 +106,7 @@ struct EntryMetadata {
   /// ago: whoever may write to the folder may put something else in its place.
   private func isMade(_ file: Int32) -> Bool {
     var raw = stat()
-    guard fstat(file, &raw) == 0 else { return false }
+    guard calls.status(of: file, into: &raw) == 0 else { return false }
     let status = FileStatus(raw)
     guard status.linkCount == 1, status.owner == geteuid() else { return false }
     switch entry.kind {
@@ -157,7 +157,7 @@ struct EntryMetadata {
     }
     guard !isOrdinary else { return }
     var raw = stat()
-    if fstat(file, &raw) != 0 || FileStatus(raw).modified.seconds != entry.modified.seconds {
+    if calls.status(of: file, into: &raw) != 0 || FileStatus(raw).modified.seconds != entry.modified.seconds {
       losses.insert(.timeRange)
     }
   }
@@ -168,14 +168,10 @@ struct EntryMetadata {
         losses.insert(.privileges)
         continue
       }
-      let name = PathBytes(attribute.name)
-      guard !name.containsNUL else { continue }
-      let result = name.withCString { name in
-        attribute.value.withUnsafeBytes { value in
-          clinux_fsetxattr(descriptor, name, value.baseAddress, value.count)
-        }
+      guard !attribute.name.contains(0) else { continue }
+      if calls.setAttribute(attribute.name, of: descriptor, to: attribute.value) != 0 {
+        losses.insert(.attributes)
       }
-      if result != 0 { losses.insert(.attributes) }
     }
   }
 }

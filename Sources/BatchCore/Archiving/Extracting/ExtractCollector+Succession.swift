@@ -27,8 +27,10 @@ extension ExtractCollector {
       try settle(order, verdict)
     }
     if isUnmade(place) { return }
-    if lane.remove(place, isFolder: false) { return }
-    guard order.entry.kind != .directory, folder.hasMade(place), lane.remove(place, isFolder: true) else {
+    if lane.remove(place, isFolder: false, by: context.commits) { return }
+    guard order.entry.kind != .directory, folder.hasMade(place),
+      lane.remove(place, isFolder: true, by: context.commits)
+    else {
       return
     }
     folder.forget(place)

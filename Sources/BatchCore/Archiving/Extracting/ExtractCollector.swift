@@ -11,7 +11,7 @@ package final class ExtractCollector: BatchCollector {
   let lane: ExtractionLane
   /// What is made when all files are there.
   var steps = DeferredSteps()
-  private let run: RunContext
+  let context: CollectorContext
   private let report: @Sendable (ExtractionReport) throws(BatchError) -> Void
   private var extraction = Extraction()
   /// Hashes of the places of members of which nothing was made, or for which what was there stays.
@@ -23,19 +23,17 @@ package final class ExtractCollector: BatchCollector {
   /// The file whose pieces come.
   private var growing: GrowingFile?
   private var growingOrder: ExtractionOrder?
-  /// The temporary names of files that are made here.
-  private var ownFiles: StagedFiles?
   private var byteCount = 0
 
   init(
-    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ run: RunContext,
+    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ context: CollectorContext,
     _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) {
     self.folder = folder
     self.options = options
-    self.run = run
+    self.context = context
     self.report = report
-    lane = ExtractionLane(folder, options, run.cancellation)
+    lane = ExtractionLane(folder, options, context.cancellation)
   }
 
   /// After a stop too: new files that have their names stay, and count.
@@ -43,69 +41,62 @@ package final class ExtractCollector: BatchCollector {
 
   package func collect(_ output: ExtractedChunk) throws(BatchError) {
     defer { lane.closeFolder() }
-    if run.cancellation.isCancelled { return try collectMade(output) }
-    var isComplete = true
+    if context.cancellation.isCancelled { return try collectMade(output) }
     for row in output.rows {
       if extraction.isCutShort {
         discard(row)
       } else {
-        try add(row, &isComplete)
+        try add(row)
       }
     }
-    if extraction.isCutShort { return run.end() }
-    if isComplete { output.files?.forget() }
+    if extraction.isCutShort { context.end() }
   }
 
   /// Takes the files that workers named. What has a temporary name goes with the rows: a member before it may be damaged.
   private func collectMade(_ output: ExtractedChunk) throws(BatchError) {
-    var isComplete = false
     for row in output.rows {
       guard case .made = row else { continue }
-      if extraction.isCutShort { discard(row) } else { try add(row, &isComplete) }
+      if extraction.isCutShort { discard(row) } else { try add(row) }
     }
   }
 
   /// Removes what was made behind the end of the extraction. Files under temporary names go with the rows.
   private func discard(_ row: ExtractedChunk.Row) {
-    if case .made(let file) = row { lane.remove(file) }
+    if case .made(let file) = row { lane.remove(file, by: context.commits) }
   }
 
-  /// - Parameter isComplete: false from a file on that did not get its name.
-  private func add(_ row: ExtractedChunk.Row, _ isComplete: inout Bool) throws(BatchError) {
+  private func add(_ row: ExtractedChunk.Row) throws(BatchError) {
     switch row {
     case .made(let file):
       noteMade(file.place, isEmpty: file.size == 0)
       warn(of: file.losses, file.path)
-      run.counters.addDone()
+      context.counters.addDone()
       try report(
         ExtractionReport(
           path: file.path, size: file.size, outcome: .extracted, existed: existed(file.place, .file)))
     case .file(let order, let file):
-      let verdict = attempt(order) { () throws(BatchError) in try lane.publish(file, as: order) }
-      if case .failed = verdict { isComplete = false }
+      let verdict = attempt(order) { () throws(BatchError) in
+        try lane.publish(file, as: order, by: context.commits)
+      }
       try settle(order, verdict)
     case .deferred(let step): steps.append(step)
     case .waiting(let order, let content):
       try makeWay(for: order)
-      try make(order, content, &isComplete)
+      try make(order, content)
     case .kept(let order): try settle(order, .kept)
     case .superseded(let path):
-      run.counters.addSkipped(.superseded)
+      context.counters.addSkipped(.superseded)
       try report(ExtractionReport(path: path, outcome: .superseded))
     case .failed(let place, let error):
-      isComplete = false
       if let place { noteUnmade(place) }
       try fail(error)
     case .lost(let places, let count, let error):
-      isComplete = false
       for place in places { noteUnmade(place) }
       extraction.isDamaged = true
-      for _ in 0..<count { run.counters.addFailed() }
-      run.report(Problem(.unreadable, error), severity: .failure)
-    case .belowRefused:
-      isComplete = false
-      run.counters.addFailed()
-    case .skipped(let reason): run.counters.addSkipped(reason)
+      for _ in 0..<count { context.counters.addFailed() }
+      context.report(Problem(.unreadable, error), severity: .failure)
+    case .belowRefused: context.counters.addFailed()
+    case .skipped(let reason): context.counters.addSkipped(reason)
     case .begin(let order): try begin(order)
     case .piece(let bytes, let offset): try write(bytes, at: offset)
     case .end(let error): try end(error)
@@ -117,6 +108,7 @@ package final class ExtractCollector: BatchCollector {
   /// Makes links, and gives folders their metadata.
   package func finish() throws(BatchError) -> Extraction {
     drop()
+    folder.area.clear()
     let last = steps.takeAll()
     let finisher = finisher()
     try finisher.makeLinks(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
@@ -124,7 +116,7 @@ package final class ExtractCollector: BatchCollector {
       (order, verdict) throws(BatchError) in try settle(order, verdict)
     }
     // When links and folders are counted too.
-    if extraction.isCutShort { run.counters.end(bytes: byteCount) }
+    if extraction.isCutShort { context.counters.end(bytes: byteCount) }
     if options.isSynced, !options.isDryRun {
       do throws(BatchError) {
         try folder.sync()
@@ -135,11 +127,15 @@ package final class ExtractCollector: BatchCollector {
     return extraction
   }
 
-  package func discard() { drop() }
+  package func discard() {
+    drop()
+    folder.area.clear()
+  }
 
   func finisher() -> ExtractionFinisher {
     ExtractionFinisher(
-      folder: folder, options: options, lane: lane, calls: run.calls, hasMade: hasMade,
+      folder: folder, options: options, lane: lane, calls: context.calls, right: context.commits,
+      hasMade: hasMade,
       hasRehearsed: { [self] in rehearsed.contains($0.bytes.hashValue) && !isUnmade($0) })
   }
 
@@ -153,14 +149,14 @@ package final class ExtractCollector: BatchCollector {
       noteUnmade(order.place)
       try fail(error)
     case .kept where options.acceptsEqual && options.overwriting == .never:
-      run.counters.addSkipped(.upToDate)
+      context.counters.addSkipped(.upToDate)
       try report(ExtractionReport(order.entry, .upToDate))
     case .kept:
       noteUnmade(order.place)
-      run.counters.addSkipped(.kept)
+      context.counters.addSkipped(.kept)
       try report(ExtractionReport(order.entry, .kept))
     case .superseded:
-      run.counters.addSkipped(.superseded)
+      context.counters.addSkipped(.superseded)
       try report(ExtractionReport(order.entry, .superseded))
     case .deferred(let step, let losses):
       noteMade(order)
@@ -169,7 +165,7 @@ package final class ExtractCollector: BatchCollector {
     case .made(let losses):
       noteMade(order)
       warn(of: losses, path)
-      run.counters.addDone()
+      context.counters.addDone()
       try report(ExtractionReport(order.entry, .extracted, existed: existed(order.place, order.entry.kind)))
     }
   }
@@ -187,12 +183,12 @@ package final class ExtractCollector: BatchCollector {
     // Every file that follows would fail in the same way.
     if error.isOutOfSpace { throw error }
     if error.code == .malformed { extraction.isDamaged = true }
-    run.report(Problem(.unreadable, error))
+    context.report(Problem(.unreadable, error))
   }
 
   private func warn(of losses: EntryMetadata.Losses, _ path: PathBytes) {
     for error in extraction.warnings(of: losses, path: path) {
-      run.report(Problem(.special, error), severity: .warning)
+      context.report(Problem(.special, error), severity: .warning)
     }
   }
 
@@ -227,9 +223,7 @@ package final class ExtractCollector: BatchCollector {
 
   // MARK: Members that are made here
 
-  private func make(
-    _ order: ExtractionOrder, _ content: WaitingContent, _ isComplete: inout Bool
-  ) throws(BatchError) {
+  private func make(_ order: ExtractionOrder, _ content: WaitingContent) throws(BatchError) {
     let verdict: ExtractionVerdict
     switch content {
     case _ where order.isLinkToItself:
@@ -239,8 +233,9 @@ package final class ExtractCollector: BatchCollector {
     case .bytes(let bytes):
       verdict = attempt(order) { () throws(BatchError) in try make(order, bytes) }
     case .file(let file):
-      verdict = attempt(order) { () throws(BatchError) in try lane.publish(file, as: order) }
-      isComplete = false
+      verdict = attempt(order) { () throws(BatchError) in
+        try lane.publish(file, as: order, by: context.commits)
+      }
     }
     try settle(order, verdict)
   }
@@ -252,34 +247,25 @@ package final class ExtractCollector: BatchCollector {
       return .deferred(.folder(order))
     case .symbolicLink: return .deferred(.symbolicLink(order))
     case .hardLink where order.entry.size == 0: return .deferred(.hardLink(order))
-    case .fifo, .characterDevice, .blockDevice: return try lane.makeNode(order)
+    case .fifo, .characterDevice, .blockDevice: return try lane.makeNode(order, by: context.commits)
     case .file, .hardLink:
-      // What gets no name is removed with its temporary one.
-      defer { ownFiles = nil }
-      let made = try lane.make(order, among: files) { write throws(BatchError) in
+      let made = try lane.make(order) { write throws(BatchError) in
         guard !bytes.isEmpty else { return }
         try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
       }
       switch made {
       case .named(let file): return .made(file.losses)
-      case .staged(let file): return try lane.publish(file, as: order)
+      case .staged(let file): return try lane.publish(file, as: order, by: context.commits)
       case nil: return .kept
       }
     }
-  }
-
-  private func files() -> StagedFiles {
-    if let ownFiles { return ownFiles }
-    let made = StagedFiles(below: folder)
-    ownFiles = made
-    return made
   }
 
   // MARK: Files that come piece by piece
 
   private func begin(_ order: ExtractionOrder) throws(BatchError) {
     do throws(BatchError) {
-      if let file = try lane.begin(order, among: files()) {
+      if let file = try lane.begin(order) {
         growing = consume file
         growingOrder = order
       } else {
@@ -307,7 +293,9 @@ package final class ExtractCollector: BatchCollector {
       if let error { throw error }
       let staged = try lane.end(file, order)
       try makeWay(for: order)
-      let verdict = attempt(order) { () throws(BatchError) in try lane.publish(staged, as: order) }
+      let verdict = attempt(order) { () throws(BatchError) in
+        try lane.publish(staged, as: order, by: context.commits)
+      }
       return try settle(order, verdict)
     } catch {
       try fail(error.at(order.entry.path))
@@ -319,6 +307,5 @@ package final class ExtractCollector: BatchCollector {
   private func drop() {
     growing = nil
     growingOrder = nil
-    ownFiles = nil
   }
 }

@@ -16,25 +16,26 @@ package struct ExtractJob: BatchJob {
   /// - Parameters:
   ///   - folder: has to exist, or in a dry run the one that holds it.
   ///   - selection: that of the source.
+  ///   - run: whose calls make everything.
   ///   - report: takes what became of a member, in the order of the archive; links and folders come at the end. One call
   ///     at a time.
   /// - Throws: the error of opening the folder.
   package init(
-    into folder: PathBytes, selection: MemberSelection, options: ExtractionOptions,
+    into folder: PathBytes, selection: MemberSelection, options: ExtractionOptions, in run: RunContext,
     report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.folder = try ExtractionFolder(
-      folder, holding: options.foldersHeldOpen, isDryRun: options.isDryRun)
+      folder, holding: options.foldersHeldOpen, isDryRun: options.isDryRun, calls: run.calls)
     self.selection = selection
     self.options = options
     self.report = report
   }
 
-  package func makeWorker(in run: RunContext) -> ExtractWorker {
-    ExtractWorker(folder, selection, options, run.cancellation)
+  package func makeWorker(in context: WorkerContext) -> ExtractWorker {
+    ExtractWorker(folder, selection, options, context.cancellation)
   }
 
-  package func makeCollector(in run: RunContext) -> sending ExtractCollector {
-    ExtractCollector(folder, options, run, report)
+  package func makeCollector(in context: CollectorContext) -> sending ExtractCollector {
+    ExtractCollector(folder, options, context, report)
   }
 }

@@ -26,7 +26,8 @@ package struct ExtractSource: BatchSource {
     self.archive = archive
     planner = ExtractionPlanner(selection, globs: globs, limits: options.pathLimits)
     let open = try OpenArchive(
-      archive, checks: options.keepsGoing || selection.takesEverything, memory: options.memory)
+      archive, checks: options.keepsGoing || selection.takesEverything, memory: options.memory,
+      by: .memberFeed)
     let damagedStart = open.index?.damagedStart.map { [$0.message] } ?? []
     pending.append(.note(.remarks(open.remarks + damagedStart)))
     if let indexed = open.index {

@@ -30,16 +30,16 @@ package final class ExtractWorker: BatchWorker {
   }
 
   package func begin(
-    _ chunk: Chunk<Item>, in context: ChunkContext, into output: inout Output
+    _ chunk: Chunk<Item>, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
     isStopped = false
     output.rows.reserveCapacity(chunk.items.count)
   }
 
   package func process(
-    _ item: Item, in context: ChunkContext, into output: inout Output
+    _ item: Item, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
-    guard !isStopped, !context.run.isEnded else { return }
+    guard !isStopped, !context.isEnded else { return }
     try context.checkCancellation()
     switch item.step {
     case .member(let order, let bytes):
@@ -64,13 +64,13 @@ package final class ExtractWorker: BatchWorker {
     }
   }
 
-  package func end(in context: ChunkContext, into output: inout Output) {
+  package func end(in context: WorkerContext, into output: inout Output) {
     noteBytes(in: &output)
     // Between chunks the descriptors of the lane are somebody else's.
     lane.closeFolder()
   }
 
-  private func count(_ bytes: Int, in context: ChunkContext) {
+  private func count(_ bytes: Int, in context: WorkerContext) {
     context.count(bytes: bytes)
     byteCount += bytes
   }
@@ -88,7 +88,7 @@ package final class ExtractWorker: BatchWorker {
   ) throws(BatchError) {
     do throws(BatchError) {
       guard order.turn == .any else {
-        output.rows.append(.waiting(order, try content(of: order, into: &output, fill)))
+        output.rows.append(.waiting(order, try content(of: order, fill)))
         return
       }
       switch order.entry.kind {
@@ -98,7 +98,7 @@ package final class ExtractWorker: BatchWorker {
       case .symbolicLink: output.rows.append(.deferred(.symbolicLink(order)))
       case .hardLink where order.entry.size == 0: output.rows.append(.deferred(.hardLink(order)))
       case .file, .hardLink:
-        switch try lane.make(order, among: { files(of: &output) }, fill) {
+        switch try lane.make(order, fill) {
         case .named(let file): output.rows.append(.made(file))
         case .staged(let file): output.rows.append(.file(order, file))
         case nil: output.rows.append(.kept(order))
@@ -113,10 +113,10 @@ package final class ExtractWorker: BatchWorker {
 
   /// Reads the content of a member that waits for the members before it.
   private func content(
-    of order: ExtractionOrder, into output: inout Output, _ fill: ExtractionLane.Fill
+    of order: ExtractionOrder, _ fill: ExtractionLane.Fill
   ) throws(BatchError) -> WaitingContent {
     guard order.entry.dataMap == nil, order.entry.size <= Self.largestContent else {
-      return .file(try lane.stageWaiting(order, among: files(of: &output), fill))
+      return .file(try lane.stageWaiting(order, fill))
     }
     var bytes = [UInt8]()
     if order.entry.kind == .file || order.entry.kind == .hardLink {
@@ -128,13 +128,6 @@ package final class ExtractWorker: BatchWorker {
       }
     }
     return .bytes(bytes)
-  }
-
-  private func files(of output: inout Output) -> StagedFiles {
-    if let files = output.files { return files }
-    let made = StagedFiles(below: folder)
-    output.files = made
-    return made
   }
 
   /// A member that cannot be made; nothing stays under its name.
@@ -151,9 +144,9 @@ package final class ExtractWorker: BatchWorker {
   // MARK: Segments
 
   private func extract(
-    _ plan: SegmentPlan, in context: ChunkContext, into output: inout Output
+    _ plan: SegmentPlan, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
-    let tools = try tools(for: plan.archive)
+    let tools = try tools(for: plan.archive, context)
     var segment = SegmentReader(archive: plan.archive, loader: tools.loader)
     var choices = plan.choices[...]
     do throws(BatchError) {
@@ -189,9 +182,11 @@ package final class ExtractWorker: BatchWorker {
     }
   }
 
-  private func tools(for archive: IndexedArchive) throws(BatchError) -> SegmentTools {
+  private func tools(
+    for archive: IndexedArchive, _ context: WorkerContext
+  ) throws(BatchError) -> SegmentTools {
     if let tools, tools.archive === archive.file { return tools.tools }
-    let made = try SegmentTools(archive)
+    let made = try SegmentTools(archive, by: context.reading)
     tools = (archive.file, made)
     return made
   }

@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 /// What is left to do when all files are there: symbolic links, further names, and the metadata of folders.
@@ -10,6 +9,7 @@ struct ExtractionFinisher {
   let options: ExtractionOptions
   let lane: ExtractionLane
   let calls: any FileSystemCalls
+  let right: CommitRight
   /// Whether this run made an empty file at a place.
   let hasMade: (RelativePath) -> Bool
   /// Whether this dry run would have made something at a place.
@@ -51,7 +51,7 @@ struct ExtractionFinisher {
       let isMade = made.contains(visit.node)
       guard let described = numbers[visit.node] else {
         guard isMade, !(removesEmpty && remove(tree.name(of: visit.node), in: visit.parent)) else { return }
-        if case .success(let opened) = visit.folder { _ = fchmod(opened, Self.plainMode) }
+        if case .success(let opened) = visit.folder { _ = calls.setMode(of: opened, to: Self.plainMode) }
         return
       }
       // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
@@ -87,7 +87,7 @@ struct ExtractionFinisher {
 
   private func remove(_ name: [UInt8], in parent: Int32?) -> Bool {
     guard let parent else { return false }
-    return PathBytes(name).withCString { unlinkat(parent, $0, AT_REMOVEDIR) == 0 }
+    return calls.remove(PathBytes(name), in: parent, isFolder: true) == 0
   }
 
   private func describe(
@@ -131,10 +131,10 @@ struct ExtractionFinisher {
     let parent = try lane.parent(of: order.place)
     guard try lane.mayTake(order, in: parent) else { return .kept }
     let name = order.place.name
-    let failed = target.withCString { target in
-      lane.replacing(name, in: parent) { symlinkat(target, parent, $0) }
+    let failed = lane.replacing(name, in: parent, by: right) {
+      calls.makeSymbolicLink($0, in: parent.raw, to: target)
     }
-    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    guard failed == 0 else { throw ExtractionLane.failure(failed) }
     return .made(try lane.metadata(of: order).apply(toMade: name, in: parent))
   }
 
@@ -174,33 +174,32 @@ struct ExtractionFinisher {
     let source = try open(first.parent)
     let parent = try lane.parent(of: order.place)
     guard try lane.mayTake(order, in: parent) else { return .kept }
-    guard let status = lane.status(of: first.name, in: source.raw), status.kind != .directory else {
+    guard let status = try source.look(at: first.name), status.kind != .directory else {
       throw Self.noFirstName
     }
-    let from = source.raw
     // While the link has a temporary name, other runs would take an inode without a lock for that of a dead run.
-    let lock = options.overwriting == .never ? -1 : Self.lock(first.name, in: from)
-    defer { if lock >= 0 { _ = Glibc.close(lock) } }
-    let failed = first.name.withCString { old in
-      lane.replacing(order.place.name, in: parent) { linkat(from, old, parent, $0, 0) }
+    let lock = options.overwriting == .never ? nil : Self.lock(first.name, in: source)
+    defer { withExtendedLifetime(lock) {} }
+    let failed = lane.replacing(order.place.name, in: parent, by: right) {
+      calls.link(first.name, in: source.raw, as: $0, in: parent.raw)
     }
-    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    guard failed == 0 else { throw ExtractionLane.failure(failed) }
     return .made([])
   }
 
   /// Opens a regular file and locks it, where it can be.
   ///
-  /// - Returns: a descriptor, or a negative number.
-  private static func lock(_ name: PathBytes, in folder: Int32) -> Int32 {
-    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
-    let opened = name.withCString { name in retrying { Int(clinux_openat(folder, name, flags, 0)) } }
-    // A lock that somebody else has keeps other runs away as well.
-    if opened >= 0 { _ = flock(Int32(opened), LOCK_SH | LOCK_NB) }
-    return Int32(truncatingIfNeeded: opened)
+  /// - Returns: nil where it cannot be opened.
+  private static func lock(_ name: PathBytes, in folder: OpenFolder) -> Descriptor? {
+    let opened = folder.open(name, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    guard opened >= 0 else { return nil }
+    // A lock that another run has keeps other runs away as well.
+    _ = folder.calls.lock(opened, isShared: true)
+    return Descriptor(owning: opened)
   }
 
   /// Opens the folder of what a hard link is one more name of.
-  private func open(_ parent: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
+  private func open(_ parent: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
     do throws(BatchError) {
       return try folder.open(parent, creating: false)
     } catch {
@@ -221,15 +220,14 @@ struct ExtractionFinisher {
     guard hasMade(first) else { return .made([]) }
     let target = try folder.open(first.parent, creating: false)
     let parent = try lane.parent(of: order.place)
-    guard let status = lane.status(of: first.name, in: target.raw), status.kind == .regular, status.size == 0
+    guard let status = try target.look(at: first.name), status.kind == .regular, status.size == 0
     else { return .made([]) }
-    let to = target.raw
     let lock = Self.lock(order.place.name, in: parent)
-    defer { if lock >= 0 { _ = Glibc.close(lock) } }
-    let failed = order.place.name.withCString { old in
-      ExtractionLane.replace(first.name, in: to) { linkat(parent, old, to, $0, 0) }
+    defer { withExtendedLifetime(lock) {} }
+    let failed = target.replace(first.name, by: right) {
+      calls.link(order.place.name, in: parent.raw, as: $0, in: target.raw)
     }
-    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    guard failed == 0 else { throw ExtractionLane.failure(failed) }
     return .made([])
   }
 }

@@ -6,26 +6,19 @@ import Synchronization
 /// The folder that an archive is unpacked into; everything is opened below its descriptor and through no
 /// symbolic link, so that nothing lands elsewhere, whoever changes the tree meanwhile.
 final class ExtractionFolder: Sendable {
-  private static let folderFlags = clinux_o_path | O_DIRECTORY | O_NOFOLLOW
   private static let madeMode: mode_t = 0o700
   private static let slash = UInt8(ascii: "/")
   /// In bytes, with room for the longest name; most paths are shorter and one call away from the target folder.
   static let shortHop = 256
 
-  /// A folder that closes when nobody uses it any more.
-  private final class OpenFolder: Sendable {
-    let descriptor: Descriptor
-
-    init(_ descriptor: consuming Descriptor) {
-      self.descriptor = descriptor
-    }
-  }
-
   let path: PathBytes
-  private let root: Descriptor
+  /// The target folder.
+  let root: OpenFolder
+  /// The temporary files below.
+  let area: StagingArea
+  private let opener: DirectoryOpener
   /// In a run that makes nothing: whether the target folder is not there. Then the folder that is to hold it is open.
   private let isMissing: Bool
-  private let device: UInt64
   /// Folders that were made here; complete when all lanes have come to their end, and not before.
   private let made = Mutex(MadeFolders())
   /// Folders that stay open so that deep ones are opened from them, the one that was used last behind all others.
@@ -33,41 +26,48 @@ final class ExtractionFolder: Sendable {
   private let mostOpen: Int
   /// How many bytes of a path are resolved in one call.
   private let hopLength: Int
-  private let hasOneCall = Atomic<Bool>(true)
-  /// A descriptor for each file system below, opened before the first output there: `syncfs(2)` reports errors from
-  /// then on.
-  private let fileSystems = Mutex<[UInt64: Int32]>([:])
+  /// A folder on each file system below, opened before the first output there: `syncfs(2)` reports errors from then on. Nil
+  /// for a folder that cannot be read.
+  private let fileSystems = Mutex<[UInt64: OpenFolder?]>([:])
   /// Hashes of the paths of folders that were cleared.
   private let cleared = Mutex<Set<Int>>([])
 
   /// - Parameters:
   ///   - open: how many folders on the way to deep ones may be held open.
-  /// - Throws: the error of opening it.
   ///   - isDryRun: whether the folder may be missing, in one that is there.
-  init(_ path: PathBytes, holding open: Int = 0, isDryRun: Bool = false) throws(BatchError) {
+  /// - Throws: the error of opening it.
+  init(
+    _ path: PathBytes, holding open: Int = 0, isDryRun: Bool = false, area: StagingArea = .shared,
+    calls: any FileSystemCalls
+  ) throws(BatchError) {
     self.path = path
+    opener = DirectoryOpener(calls: calls)
+    self.area = StagingArea(within: area)
     mostOpen = open
     hopLength = open > 0 ? Self.shortHop : Int(PATH_MAX) - 1
-    var opened = Self.openTarget(path)
-    isMissing = isDryRun && opened == -Int(ENOENT)
-    if isMissing { opened = Self.openTarget(path.parent) }
-    guard opened >= 0 else { throw .syscall("open the folder", errno: Int32(-opened), path: path) }
-    root = Descriptor(owning: Int32(opened))
-    var raw = stat()
-    device = fstat(root.raw, &raw) == 0 ? UInt64(raw.st_dev) : 0
+    do throws(BatchError) {
+      root = try Self.open(path, opener)
+      isMissing = false
+    } catch {
+      guard isDryRun, error.errno == ENOENT else { throw error.at(path) }
+      isMissing = true
+      do throws(BatchError) {
+        root = try Self.open(path.parent, opener)
+      } catch {
+        throw error.at(path)
+      }
+    }
   }
 
-  private static func openTarget(_ path: PathBytes) -> Int {
-    path.withCString { pointer in
-      retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)) }
-    }
+  private static func open(_ path: PathBytes, _ opener: DirectoryOpener) throws(BatchError) -> OpenFolder {
+    try OpenFolder(try opener.open(path, followingLast: true), path: path, calls: opener.calls)
   }
 
   /// Opens a folder below in a run that makes nothing. What is missing of it counts as made.
   ///
   /// - Returns: nil where it is missing.
   /// - Throws: what ``open(_:creating:)`` throws for what is in the way.
-  func openIfThere(_ folder: ArraySlice<UInt8>) throws(BatchError) -> Descriptor? {
+  func openIfThere(_ folder: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder? {
     if !isMissing {
       if !folder.isEmpty, made.withLock({ $0.contains(folder) }) { return nil }
       do throws(BatchError) {
@@ -102,17 +102,14 @@ final class ExtractionFolder: Sendable {
   ///
   /// - Parameter creating: makes what is missing of it.
   /// - Throws: `invalid` where a link or a file is in the way.
-  func open(_ folder: ArraySlice<UInt8>, creating: Bool) throws(BatchError) -> Descriptor {
-    if folder.isEmpty { return Descriptor(owning: try check(step(root.raw, ".", Self.folderFlags), folder)) }
-    if let found = try openInHops(folder, Self.folderFlags) { return Descriptor(owning: found) }
+  func open(_ folder: ArraySlice<UInt8>, creating: Bool) throws(BatchError) -> OpenFolder {
+    if let found = try openInHops(folder) { return found }
     // Mostly only the last name is missing.
-    if creating, let slash = folder.lastIndex(of: Self.slash),
-      let parent = try openInHops(folder[..<slash], Self.folderFlags)
-    {
-      return Descriptor(
-        owning: try openInSteps(folder, Self.folderFlags, creating: true, from: parent, at: slash + 1))
+    if creating, let slash = folder.lastIndex(of: Self.slash), let parent = try openInHops(folder[..<slash]) {
+      return try openInSteps(folder, creating: true, from: parent, at: slash + 1)
     }
-    return Descriptor(owning: try openInSteps(folder, Self.folderFlags, creating: creating))
+    let (base, start) = nearest(to: folder)
+    return try openInSteps(folder, creating: creating, from: base, at: start)
   }
 
   /// Whether a path below is a folder, and reached through folders alone.
@@ -139,9 +136,6 @@ final class ExtractionFolder: Sendable {
     onTheWay.withLock { open in open.removeAll { path.holds($0.path.bytes) } }
   }
 
-  /// The target folder; it stays open as long as this object is there.
-  var rootDescriptor: Int32 { root.raw }
-
   /// Closes the folders on the way, and returns how many may be open in their place.
   func giveUpFoldersOnTheWay() -> Int {
     let dropped = onTheWay.withLock { open in
@@ -153,26 +147,23 @@ final class ExtractionFolder: Sendable {
     return mostOpen
   }
 
-  /// Removes what dead runs left in a folder, once in a run. Others wait meanwhile: a file that was staged then has no
-  /// lock, and would be taken for one that was left.
-  func clear(_ folder: Int32, _ path: ArraySlice<UInt8>) {
-    cleared.withLock { cleared in
-      guard cleared.insert(path.hashValue).inserted else { return }
-      StaleTemporaries.remove(in: folder, path: PathBytes(path))
-    }
-  }
-
-  deinit {
-    for number in fileSystems.withLock({ $0.values }) where number >= 0 { _ = Glibc.close(number) }
+  /// Removes what dead runs left in a folder, once in a run.
+  func clear(_ folder: OpenFolder, _ path: ArraySlice<UInt8>) {
+    guard cleared.withLock({ $0.insert(path.hashValue).inserted }) else { return }
+    StaleTemporaries.remove(in: folder, sparing: area)
   }
 
   /// Notes the file system of an open folder, which may be another one than that of the target.
-  func registerFileSystem(of folder: Int32) {
-    var raw = stat()
-    guard fstat(folder, &raw) == 0, UInt64(raw.st_dev) != device else { return }
+  func registerFileSystem(of folder: OpenFolder) {
+    let device = folder.identity.device
+    guard device != root.identity.device, fileSystems.withLock({ $0[device] == nil }) else { return }
+    let opened = folder.open(".", flags: O_RDONLY | O_DIRECTORY)
+    let readable =
+      opened < 0
+      ? nil
+      : OpenFolder(Descriptor(owning: opened), path: path, status: folder.status, calls: folder.calls)
     fileSystems.withLock { known in
-      guard known[UInt64(raw.st_dev)] == nil else { return }
-      known[UInt64(raw.st_dev)] = step(folder, ".", O_RDONLY | O_DIRECTORY)
+      if known[device] == nil { known[device] = .some(readable) }
     }
   }
 
@@ -180,15 +171,12 @@ final class ExtractionFolder: Sendable {
   func sync() throws(BatchError) {
     let others = fileSystems.withLock { Array($0.values) }
     // A folder that this user cannot read has no descriptor for the call.
-    if others.contains(where: { $0 < 0 }) { Glibc.sync() }
-    for number in [root.raw] + others.filter({ $0 >= 0 }) { try sync(number) }
-  }
-
-  private func sync(_ fileSystem: Int32) throws(BatchError) {
-    let result = retrying { Int(clinux_syncfs(fileSystem)) }
-    guard result == 0 else {
-      throw BatchError.syscall("sync", errno: Int32(truncatingIfNeeded: -result), path: path)
-        .recoded(.unwritable)
+    if others.contains(where: { $0 == nil }) { Glibc.sync() }
+    for folder in [root] + others.compactMap({ $0 }) {
+      let result = folder.calls.syncFileSystem(of: folder.raw)
+      guard result == 0 else {
+        throw BatchError.syscall("sync", errno: -result, path: path).recoded(.unwritable)
+      }
     }
   }
 
@@ -196,46 +184,36 @@ final class ExtractionFolder: Sendable {
 
   /// Opens as much of a path in one call as a call takes, from the nearest folder on the way that is open.
   ///
-  /// - Returns: nil when it is missing, or when the kernel has no such call.
-  private func openInHops(_ folder: ArraySlice<UInt8>, _ flags: Int32) throws(BatchError) -> Int32? {
+  /// - Returns: nil when it is missing.
+  private func openInHops(_ folder: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder? {
     var (current, start) = nearest(to: folder)
-    while hasOneCall.load(ordering: .relaxed) {
-      guard start < folder.endIndex else { return try check(step(raw(current), ".", flags), folder) }
+    while start < folder.endIndex {
       var end = folder.endIndex
       if end - start > hopLength {
         end =
           folder[start...(start + hopLength)].lastIndex(of: Self.slash)
           ?? folder[start...].firstIndex(of: Self.slash) ?? end
       }
-      let hopFlags = end == folder.endIndex ? flags : Self.folderFlags
-      let directory = raw(current)
-      let result = PathBytes(folder[start..<end]).withCString { pointer in
-        retrying { Int(clinux_open_beneath(directory, pointer, hopFlags)) }
+      do throws(BatchError) {
+        current = try self.folder(
+          try opener.open(folder[start..<end], below: current.raw, isSearched: true))
+      } catch {
+        if error.errno == ENOENT { return nil }
+        throw Self.error(error.errno, at: folder[..<end])
       }
-      if result == -Int(ENOENT) || result == -Int(EAGAIN) { return nil }
-      if result == -Int(ENOSYS) || result == -Int(EPERM) {
-        hasOneCall.store(false, ordering: .relaxed)
-        return nil
-      }
-      let opened = try check(Int32(truncatingIfNeeded: result), folder[..<end])
-      if end == folder.endIndex { return opened }
-      let next = OpenFolder(Descriptor(owning: opened))
-      keep(next, folder[..<end])
-      current = next
+      if end < folder.endIndex { keep(current, folder[..<end]) }
       start = end + 1
     }
-    return nil
+    return current
   }
 
   /// Opens a path name by name, and makes what is missing.
   ///
-  /// - Parameters:
-  ///   - base: the folder that holds what begins at `start`, which is closed here; nil for the nearest that is open.
+  /// - Parameter base: the folder that holds what begins at `start`.
   private func openInSteps(
-    _ folder: ArraySlice<UInt8>, _ flags: Int32, creating: Bool, from base: Int32? = nil, at start: Int = 0
-  ) throws(BatchError) -> Int32 {
-    var (current, begin) =
-      base.map { (OpenFolder(Descriptor(owning: $0)), start) } ?? nearest(to: folder)
+    _ folder: ArraySlice<UInt8>, creating: Bool, from base: OpenFolder, at start: Int
+  ) throws(BatchError) -> OpenFolder {
+    var (current, begin) = (base, start)
     var lastKept = begin
     var madeEnds = [Int]()
     // Also when a folder further on cannot be made.
@@ -248,40 +226,43 @@ final class ExtractionFolder: Sendable {
       let end = folder[begin...].firstIndex(of: Self.slash) ?? folder.endIndex
       let name = PathBytes(folder[begin..<end])
       begin = end + 1
-      let stepFlags = end == folder.endIndex ? flags : Self.folderFlags
-      let directory = raw(current)
       // In a folder that was made a moment ago nothing is to be found.
-      var next = madeEnds.isEmpty ? step(directory, name, stepFlags) : -ENOENT
+      var next = madeEnds.isEmpty ? step(name, in: current) : -ENOENT
       if next == -ENOENT, creating {
-        let failed = name.withCString { mkdirat(directory, $0, Self.madeMode) == 0 ? 0 : errno }
+        let failed = -opener.calls.makeFolder(name, in: current.raw, permissions: Self.madeMode)
         guard failed == 0 || failed == EEXIST else {
           throw BatchError.syscall("make the folder", errno: failed, path: PathBytes(folder[..<end]))
             .recoded(.unwritable)
         }
         if failed == 0 { madeEnds.append(end - folder.startIndex) }
-        next = step(directory, name, stepFlags)
+        next = step(name, in: current)
       }
-      let opened = try check(next, folder[..<end])
-      if end == folder.endIndex { return opened }
-      let reached = OpenFolder(Descriptor(owning: opened))
-      if end - lastKept >= hopLength {
-        keep(reached, folder[..<end])
+      guard next >= 0 else { throw Self.error(-next, at: folder[..<end]) }
+      current = try self.folder(Descriptor(owning: next))
+      if end < folder.endIndex, end - lastKept >= hopLength {
+        keep(current, folder[..<end])
         lastKept = end
       }
-      current = reached
     }
-    return try check(step(raw(current), ".", flags), folder)
+    return current
   }
 
-  private func raw(_ folder: OpenFolder?) -> Int32 { folder?.descriptor.raw ?? root.raw }
+  private func step(_ name: PathBytes, in folder: OpenFolder) -> Int32 {
+    folder.open(name, flags: clinux_o_path | O_DIRECTORY)
+  }
+
+  /// Its path is that of the target, since that of a deep folder is long.
+  private func folder(_ descriptor: consuming Descriptor) throws(BatchError) -> OpenFolder {
+    try OpenFolder(descriptor, path: path, calls: opener.calls)
+  }
 
   // MARK: Folders on the way
 
   /// The folder on the way to another one, or that one itself, which is open and nearest.
   ///
-  /// - Returns: nil for the target folder, and where the rest of the path begins.
-  private func nearest(to folder: ArraySlice<UInt8>) -> (OpenFolder?, Int) {
-    guard mostOpen > 0, folder.count > hopLength else { return (nil, folder.startIndex) }
+  /// - Returns: the folder, and where the rest of the path begins.
+  private func nearest(to folder: ArraySlice<UInt8>) -> (OpenFolder, Int) {
+    guard mostOpen > 0, folder.count > hopLength else { return (root, folder.startIndex) }
     return onTheWay.withLock { open in
       var nearest: Int?
       // The one that was used last is the nearest mostly; what is shorter need not be compared then.
@@ -289,7 +270,7 @@ final class ExtractionFolder: Sendable {
       where open[index].path.bytes.count > nearest.map({ open[$0].path.bytes.count }) ?? 0 {
         if open[index].path.holds(folder) { nearest = index }
       }
-      guard let index = nearest else { return (nil, folder.startIndex) }
+      guard let index = nearest else { return (root, folder.startIndex) }
       open.append(open.remove(at: index))
       let found = open[open.endIndex - 1]
       return (found.folder, folder.startIndex + found.path.bytes.count + 1)
@@ -308,17 +289,6 @@ final class ExtractionFolder: Sendable {
       open.append((path, folder))
     }
     _ = dropped
-  }
-
-  private func step(_ directory: Int32, _ name: PathBytes, _ flags: Int32) -> Int32 {
-    name.withCString { pointer in
-      Int32(truncatingIfNeeded: retrying { Int(clinux_openat(directory, pointer, flags | O_CLOEXEC, 0)) })
-    }
-  }
-
-  private func check(_ result: Int32, _ folder: ArraySlice<UInt8>) throws(BatchError) -> Int32 {
-    guard result < 0 else { return result }
-    throw Self.error(-result, at: folder)
   }
 
   /// Why a folder below cannot be opened.
@@ -361,5 +331,11 @@ struct FolderPath: Equatable, Sendable {
         return memcmp(left, right, count)
       }
     }
+  }
+}
+
+extension ExtractionFolder: StagedFolder.Opener {
+  func openFolder(_ path: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
+    try open(path, creating: false)
   }
 }

@@ -57,8 +57,6 @@ package struct ExtractedChunk: ChunkOutput, Sendable {
   }
 
   var rows: [Row] = []
-  /// The temporary names of the files among the rows.
-  var files: StagedFiles?
 
   package init() {}
 

@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 /// What a lane does in a dry run: it reads and decides as in any other, and makes nothing.
@@ -43,13 +42,14 @@ extension ExtractionLane {
     let isFree = freed.contains(order.place.bytes.hashValue)
     let isMadeFolder = !isFree && folder.hasMade(order.place)
     guard let parent = try folder.openIfThere(order.place.parent) else {
-      if isMadeFolder { throw ExtractedFile.failure(EISDIR) }
+      if isMadeFolder { throw Self.failure(EISDIR) }
       return true
     }
-    if isMadeFolder { throw ExtractedFile.failure(EISDIR) }
+    if isMadeFolder { throw Self.failure(EISDIR) }
     if isFree { return true }
-    guard try mayTake(order, in: parent.raw) else { return false }
-    guard faccessat(parent.raw, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw ExtractedFile.failure(errno) }
+    guard try mayTake(order, in: parent) else { return false }
+    let failed = parent.access(W_OK | X_OK)
+    guard failed == 0 else { throw Self.failure(failed) }
     return true
   }
 
@@ -57,7 +57,7 @@ extension ExtractionLane {
   func hasSomething(at place: RelativePath, isFolder: Bool) -> Bool {
     do throws(BatchError) {
       guard let parent = try folder.openIfThere(place.parent),
-        let status = status(of: place.name.isEmpty ? "." : place.name, in: parent.raw)
+        let status = try parent.look(at: place.name.isEmpty ? "." : place.name)
       else { return false }
       return (status.kind == .directory) == isFolder
     } catch {

@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 extension ExtractionLane {
@@ -12,7 +11,7 @@ extension ExtractionLane {
   /// - Parameter parent: the open folder of the name.
   /// - Throws: the reason when the run was stopped.
   func isEqual(
-    _ status: FileStatus, to order: ExtractionOrder, in parent: Int32
+    _ status: FileStatus, to order: ExtractionOrder, in parent: OpenFolder
   ) throws(BatchError) -> Bool {
     let name = order.place.name
     switch order.entry.kind {
@@ -24,7 +23,7 @@ extension ExtractionLane {
       guard order.entry.size == 0, let first = order.linkPlace,
         let source = try? folder.open(first.parent, creating: false)
       else { return false }
-      return self.status(of: first.name, in: source.raw)?.identity == status.identity
+      return (try? source.look(at: first.name))?.identity == status.identity
     case .symbolicLink:
       return status.kind == .symbolicLink && target(of: name, in: parent) == order.entry.linkTarget
     case .fifo: return status.kind == .fifo
@@ -41,26 +40,22 @@ extension ExtractionLane {
   }
 
   /// - Returns: nil for a link that cannot be read.
-  private func target(of name: PathBytes, in parent: Int32) -> PathBytes? {
-    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-    let count = name.withCString { readlinkat(parent, $0, &buffer, buffer.count) }
-    return count > 0 && count < buffer.count
-      ? PathBytes(buffer[..<count].map { UInt8(bitPattern: $0) }) : nil
+  private func target(of name: PathBytes, in parent: OpenFolder) -> PathBytes? {
+    try? LinkTarget.read(name, in: parent.raw)
   }
 
   /// The SHA-256 of a file; nil for one that cannot be read.
-  private func content(of name: PathBytes, in parent: Int32) throws(BatchError) -> Digest? {
-    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
-    let opened = name.withCString { path in retrying { Int(clinux_openat(parent, path, flags, 0)) } }
+  private func content(of name: PathBytes, in parent: OpenFolder) throws(BatchError) -> Digest? {
+    let opened = parent.open(name, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     guard opened >= 0 else { return nil }
-    let file = Descriptor(owning: Int32(truncatingIfNeeded: opened))
+    let file = Descriptor(owning: opened)
     let stream = try DigestStream(.sha256)
     var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
     while true {
       try cancellation.check()
       let raw = file.raw
       let count = buffer.withUnsafeMutableBytes { bytes in
-        retrying { Glibc.read(raw, bytes.baseAddress, bytes.count) }
+        parent.calls.read(raw, into: bytes)
       }
       if count == 0 { return try stream.finish() }
       guard count > 0 else { return nil }

@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 /// Makes what members describe, on one thread: workers make folders and staged files, the collector all names.
@@ -17,11 +16,9 @@ final class ExtractionLane {
   private var digests: DigestStream?
   private let owners = OwnerNumbers()
   // Members of one folder mostly come together.
-  private var current: (path: ArraySlice<UInt8>, descriptor: Int32)?
+  private var current: (path: ArraySlice<UInt8>, folder: OpenFolder)?
   /// Hashes of the places that were given up for later members in a dry run.
   var freed: Set<Int> = []
-  /// What a new file in that folder gets that is asked for with these permissions.
-  private var given: (permissions: UInt32, status: FileStatus)?
 
   init(_ folder: ExtractionFolder, _ options: ExtractionOptions, _ cancellation: Cancellation) {
     self.folder = folder
@@ -29,32 +26,19 @@ final class ExtractionLane {
     self.cancellation = cancellation
   }
 
-  deinit { closeFolder() }
-
   /// Lets go of the folder that is open.
-  func closeFolder() {
-    if let current { _ = Glibc.close(current.descriptor) }
-    current = nil
-    given = nil
-  }
+  func closeFolder() { current = nil }
 
-  /// Opens the folder of a place; valid until the next call.
-  func parent(of place: RelativePath) throws(BatchError) -> Int32 {
-    if let current, current.path == place.parent { return current.descriptor }
+  /// Opens the folder of a place.
+  func parent(of place: RelativePath) throws(BatchError) -> OpenFolder {
+    if let current, current.path == place.parent { return current.folder }
     closeFolder()
-    let number = try folder.open(place.parent, creating: true).release()
-    current = (place.parent, number)
-    if options.isSynced { folder.registerFileSystem(of: number) }
+    let opened = try folder.open(place.parent, creating: true)
+    current = (place.parent, opened)
+    if options.isSynced { folder.registerFileSystem(of: opened) }
     // Where files may be replaced, a run may be there to finish the work of one that was killed.
-    if options.overwriting != .never { folder.clear(number, place.parent) }
-    return number
-  }
-
-  /// The inode that has a name, nil for none.
-  func status(of name: PathBytes, in folder: Int32) -> FileStatus? {
-    var raw = stat()
-    let result = name.withCString { fstatat(folder, $0, &raw, AT_SYMLINK_NOFOLLOW) }
-    return result == 0 ? FileStatus(raw) : nil
+    if options.overwriting != .never { folder.clear(opened, place.parent) }
+    return opened
   }
 
   /// What is to be done about what has the name of a member.
@@ -67,13 +51,13 @@ final class ExtractionLane {
   }
 
   /// - Throws: `invalid` when the name is taken for good.
-  func standing(of order: ExtractionOrder, in folder: Int32) throws(BatchError) -> Standing {
-    guard let status = status(of: order.place.name, in: folder) else { return .free }
-    guard status.kind != .directory else { throw ExtractedFile.failure(EISDIR) }
+  func standing(of order: ExtractionOrder, in folder: OpenFolder) throws(BatchError) -> Standing {
+    guard let status = try? folder.look(at: order.place.name) else { return .free }
+    guard status.kind != .directory else { throw Self.failure(EISDIR) }
     switch options.overwriting {
     case .never:
       guard options.acceptsEqual, try isEqual(status, to: order, in: folder) else {
-        throw ExtractedFile.failure(EEXIST)
+        throw Self.failure(EEXIST)
       }
       return .kept
     case .always: return .replaced
@@ -86,7 +70,7 @@ final class ExtractionLane {
 
   /// - Returns: whether to go on; false when what is there is as new.
   /// - Throws: `invalid` when the name is taken for good.
-  func mayTake(_ order: ExtractionOrder, in folder: Int32) throws(BatchError) -> Bool {
+  func mayTake(_ order: ExtractionOrder, in folder: OpenFolder) throws(BatchError) -> Bool {
     try standing(of: order, in: folder) != .kept
   }
 
@@ -119,7 +103,7 @@ final class ExtractionLane {
   /// - Returns: nil where what is there is as new.
   /// - Throws: what `fill` throws; `unwritable`; `invalid` when the name is taken.
   func make(
-    _ order: ExtractionOrder, among files: () -> StagedFiles, _ fill: Fill
+    _ order: ExtractionOrder, _ fill: Fill
   ) throws(BatchError) -> Made? {
     guard !options.isDryRun else { return try rehearse(order, fill) }
     let parent = try parent(of: order.place)
@@ -131,21 +115,38 @@ final class ExtractionLane {
     let metadata = metadata(of: order)
     var permissions = metadata.permissions
     if standing == .free, order.entry.kind == .file,
-      let file = try ExtractedFile.unnamed(in: parent, permissions: permissions)
+      var file = try create({ () throws(BatchError) in
+        try TemporaryFile.unnamed(in: parent, permissions: permissions, area: folder.area)
+      })
     {
-      let losses = try self.fill(file, order, metadata, permissions, fill)
-      guard let name = try link(file, order, in: parent, among: files) else {
-        return .named(MadeFile(order, losses: losses))
-      }
-      return try publishEarly(
-        StagedFile(name: name, folder: order.place.parent, losses: losses), as: order)
+      let losses = try self.fill(file, order, metadata, fill)
+      if try link(&file, order, in: parent) { return .named(MadeFile(order, losses: losses)) }
+      return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
     }
     // Until it has its owner, a file that others see is its owner's alone.
-    if !metadata.isOwned(like: given?.status) { permissions = 0o600 }
-    let file = try ExtractedFile(
-      in: parent, order.place.parent, permissions: permissions, isLocked: !isSmall, among: files())
-    let losses = try self.fill(file, order, metadata, permissions, fill)
-    return try publishEarly(try file.stage(in: order.place.parent, losses: losses), as: order)
+    if !metadata.isOwned(like: parent.knownStatusOfNew) { permissions = 0o600 }
+    let file = try create { () throws(BatchError) in
+      try TemporaryFile(in: parent, permissions: permissions, isLocked: !isSmall, area: folder.area)
+    }
+    let losses = try self.fill(file, order, metadata, fill)
+    return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
+  }
+
+  /// Whatever keeps a file from being made, it is the target that cannot be written.
+  private func create<File: ~Copyable>(_ make: () throws(BatchError) -> File) throws(BatchError) -> File {
+    do throws(BatchError) {
+      return try make()
+    } catch {
+      throw error.code == .cancelled ? error : error.recoded(.unwritable)
+    }
+  }
+
+  /// Closes a file that waits for its name.
+  private func stage(
+    _ file: consuming TemporaryFile, in path: ArraySlice<UInt8>, _ losses: EntryMetadata.Losses
+  ) throws(BatchError) -> StagedFile {
+    StagedFile(
+      name: try file.stage(in: StagedFolder(path, below: folder)), folder: path, losses: losses)
   }
 
   /// Gives a file its name where no row decides about it.
@@ -153,37 +154,49 @@ final class ExtractionLane {
   /// - Returns: nil where what is there is as new.
   private func publishEarly(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> Made? {
     guard options.keepsGoing, order.entry.kind == .file else { return .staged(file) }
-    guard case .made = try publish(file, as: order) else { return nil }
+    guard case .made = try publish(file, as: order, by: .extractionLane) else { return nil }
     return .named(MadeFile(order, losses: file.losses))
   }
 
   private func fill(
-    _ file: borrowing ExtractedFile, _ order: ExtractionOrder, _ metadata: EntryMetadata,
-    _ permissions: UInt32, _ fill: Fill
+    _ file: borrowing TemporaryFile, _ order: ExtractionOrder, _ metadata: EntryMetadata, _ fill: Fill
   ) throws(BatchError) -> EntryMetadata.Losses {
     let end = try self.fill(file, order, fill)
     try checkSize(of: file, order, end: end)
-    return metadata.apply(to: file.descriptor, having: given(file.descriptor, permissions))
+    return metadata.apply(to: file.raw, having: file.given)
   }
 
-  /// - Returns: the temporary name of a file that would replace what came meanwhile; nil for one that has its name.
+  /// - Returns: false where something came meanwhile that the file may replace.
   private func link(
-    _ file: consuming ExtractedFile, _ order: ExtractionOrder, in parent: Int32,
-    among files: () -> StagedFiles
-  ) throws(BatchError) -> TemporaryName? {
-    let isReplacing = options.overwriting != .never
-    do throws(BatchError) {
-      return try file.link(
-        as: order.place.name, in: parent, order.place.parent, among: isReplacing ? files() : nil)
-    } catch {
-      // Says so where it is a folder that has the name.
-      if error.errno == 0 { _ = try mayTake(order, in: parent) }
-      throw error
+    _ file: inout TemporaryFile, _ order: ExtractionOrder, in parent: OpenFolder
+  ) throws(BatchError) -> Bool {
+    let failed = try file.link(as: order.place.name, by: .extractionLane)
+    if failed == 0 { return true }
+    if failed == EEXIST, options.overwriting != .never { return false }
+    try check(failed, order, in: parent)
+    return true
+  }
+
+  /// - Throws: the error of giving a file its final name.
+  private func check(_ failed: Int32, _ order: ExtractionOrder, in parent: OpenFolder) throws(BatchError) {
+    guard failed != 0 else { return }
+    if failed == ECANCELED { throw .output("create", errno: failed) }
+    let error = Self.failure(failed)
+    // Says so where it is a folder that has the name.
+    if error.errno == 0 { _ = try mayTake(order, in: parent) }
+    throw error
+  }
+
+  static func failure(_ number: Int32) -> BatchError {
+    switch number {
+    case EEXIST: BatchError(.invalid, "exists already", remedy: .overwriteFiles)
+    case EISDIR, ENOTEMPTY: BatchError(.invalid, "a folder has its name")
+    default: BatchError.syscall("create", errno: number).recoded(.unwritable)
     }
   }
 
   private func fill(
-    _ file: borrowing ExtractedFile, _ order: ExtractionOrder, _ fill: Fill
+    _ file: borrowing TemporaryFile, _ order: ExtractionOrder, _ fill: Fill
   ) throws(BatchError) -> UInt64 {
     var end: UInt64 = 0
     let content = try expectedContent(of: order, reusing: true)
@@ -210,14 +223,12 @@ final class ExtractionLane {
   /// Makes a file that waits for members before it.
   ///
   /// - Throws: what `fill` throws; `unwritable`.
-  func stageWaiting(
-    _ order: ExtractionOrder, among files: StagedFiles, _ fill: Fill
-  ) throws(BatchError) -> StagedFile {
+  func stageWaiting(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> StagedFile {
     guard !options.isDryRun else {
       try check(order, fill)
       return rehearsed(order)
     }
-    var file = try beginWaiting(order, among: files)
+    var file = try beginWaiting(order)
     try fill { (bytes, offset) throws(BatchError) in try file.write(bytes, at: offset) }
     return try end(file, order)
   }
@@ -225,46 +236,44 @@ final class ExtractionLane {
   /// Begins a file whose content comes piece by piece.
   ///
   /// - Returns: nil where what is there is as new.
-  func begin(_ order: ExtractionOrder, among files: StagedFiles) throws(BatchError) -> GrowingFile? {
+  func begin(_ order: ExtractionOrder) throws(BatchError) -> GrowingFile? {
     guard !options.isDryRun else {
       if order.turn == .any, try !mayTake(order) { return nil }
-      return GrowingFile(
-        file: try ExtractedFile(discardedIn: folder.rootDescriptor), folder: nil, path: [],
-        content: try expectedContent(of: order, reusing: false))
+      return GrowingFile(file: nil, path: [], content: try expectedContent(of: order, reusing: false))
     }
-    guard order.turn == .any else { return try beginWaiting(order, among: files) }
+    guard order.turn == .any else { return try beginWaiting(order) }
     guard try mayTake(order, in: try parent(of: order.place)) else { return nil }
-    return try begin(order, in: order.place.parent, among: files)
+    return try begin(order, in: order.place.parent)
   }
 
-  private func beginWaiting(
-    _ order: ExtractionOrder, among files: StagedFiles
-  ) throws(BatchError) -> GrowingFile {
+  private func beginWaiting(_ order: ExtractionOrder) throws(BatchError) -> GrowingFile {
     // One of the members before it may have the name of a folder above; a file gets from its folder what new files get.
-    try begin(order, in: folder.isFolder(order.place.parent) ? order.place.parent : [], among: files)
+    try begin(order, in: folder.isFolder(order.place.parent) ? order.place.parent : [])
   }
 
   private func begin(
-    _ order: ExtractionOrder, in path: ArraySlice<UInt8>, among files: StagedFiles
+    _ order: ExtractionOrder, in path: ArraySlice<UInt8>
   ) throws(BatchError) -> GrowingFile {
     let parent = try folder.open(path, creating: false)
-    let file = try ExtractedFile(in: parent.raw, path, among: files)
-    return GrowingFile(
-      file: file, folder: parent, path: path, content: try expectedContent(of: order, reusing: false))
+    let file = try create { () throws(BatchError) in try TemporaryFile(in: parent, area: folder.area) }
+    return GrowingFile(file: file, path: path, content: try expectedContent(of: order, reusing: false))
   }
 
   /// Ends a file whose content is complete.
   func end(_ file: consuming GrowingFile, _ order: ExtractionOrder) throws(BatchError) -> StagedFile {
-    try checkSize(of: file.file, order, end: file.end)
-    try file.content?.check(size: order.entry.size)
-    guard !options.isDryRun else { return rehearsed(order) }
-    let losses = metadata(of: order).apply(to: file.file.descriptor)
-    return try file.stage(losses: losses)
+    var growing = file
+    try checkSize(order, end: growing.end)
+    try growing.content?.check(size: order.entry.size)
+    let path = growing.path
+    guard let file = growing.take() else { return rehearsed(order) }
+    if growing.end < order.entry.size { try file.setSize(order.entry.size) }
+    let losses = metadata(of: order).apply(to: file.raw)
+    return try stage(file, in: path, losses)
   }
 
   /// Gives a sparse file its size; any other has it.
   private func checkSize(
-    of file: borrowing ExtractedFile, _ order: ExtractionOrder, end: UInt64
+    of file: borrowing TemporaryFile, _ order: ExtractionOrder, end: UInt64
   ) throws(BatchError) {
     try checkSize(order, end: end)
     if end < order.entry.size { try file.setSize(order.entry.size) }
@@ -280,77 +289,59 @@ final class ExtractionLane {
     }
   }
 
-  /// Owner and mode of a new file, which those of the folder, its lists and the umask make; the same for each
-  /// file of the folder that is asked for with the same permissions.
-  private func given(_ file: Int32, _ permissions: UInt32) -> FileStatus? {
-    if let given, given.permissions == permissions { return given.status }
-    var raw = stat()
-    guard fstat(file, &raw) == 0 else { return nil }
-    let status = FileStatus(raw)
-    given = (permissions, status)
-    return status
-  }
-
   /// Gives a file its name that was made before.
-  func publish(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+  func publish(
+    _ file: StagedFile, as order: ExtractionOrder, by right: CommitRight
+  ) throws(BatchError) -> ExtractionVerdict {
     guard !options.isDryRun else {
       if order.turn != .any, try !mayTake(order) { return .kept }
       return order.entry.kind == .hardLink
         ? .deferred(.contentOfLink(order), file.losses) : .made(file.losses)
     }
+    // What gets no name goes at once.
+    var isNamed = false
+    defer { if !isNamed { folder.area.remove(file.name, unlinking: true) } }
     let parent = try parent(of: order.place)
     // Another member of the run may have made what is there now.
     if order.turn != .any, try !mayTake(order, in: parent) { return .kept }
-    if file.folder == order.place.parent {
-      try rename(file.name, in: parent, to: order, in: parent)
-    } else {
-      let staging = try folder.open(file.folder, creating: false)
-      try rename(file.name, in: staging.raw, to: order, in: parent)
+    let staging = file.folder == order.place.parent ? parent : try folder.open(file.folder, creating: false)
+    let failed = TemporaryFile.rename(
+      file.name, in: staging, to: order.place.name, in: parent, replacing: options.overwriting != .never,
+      area: folder.area, by: right)
+    guard failed != ENOENT else {
+      throw BatchError(.unwritable, "its temporary file is gone: another run or program removed it")
     }
+    try check(failed, order, in: parent)
+    isNamed = true
     guard order.entry.kind == .hardLink else { return .made(file.losses) }
     return .deferred(.contentOfLink(order), file.losses)
   }
 
-  private func rename(
-    _ name: TemporaryName, in folder: Int32, to order: ExtractionOrder, in parent: Int32
-  ) throws(BatchError) {
-    let isReplacing = options.overwriting != .never
-    do throws(BatchError) {
-      try ExtractedFile.rename(name, in: folder, to: order.place.name, in: parent, replacing: isReplacing)
-    } catch {
-      // Says so where it is a folder that has the name.
-      if error.errno == 0 { _ = try mayTake(order, in: parent) }
-      throw error
-    }
-  }
-
   /// Removes a file that was made in this run, unless something else has its name by now.
-  func remove(_ file: MadeFile) {
+  func remove(_ file: MadeFile, by right: CommitRight) {
     guard !options.isDryRun, let parent = try? folder.open(file.place.parent, creating: false),
-      let status = status(of: file.place.name, in: parent.raw), file.isPossibly(status)
+      let status = try? parent.look(at: file.place.name), file.isPossibly(status)
     else { return }
-    _ = file.place.name.withCString { unlinkat(parent.raw, $0, 0) }
+    parent.remove(file.place.name, by: right)
   }
 
   /// Removes what this run made at a place.
   ///
   /// - Returns: whether it is gone; a folder that holds something stays.
-  func remove(_ place: RelativePath, isFolder: Bool) -> Bool {
+  func remove(_ place: RelativePath, isFolder: Bool, by right: CommitRight) -> Bool {
     guard !options.isDryRun else {
       guard !isFolder, !folder.hasMade(place) else { return false }
       freed.insert(place.bytes.hashValue)
       return true
     }
-    do throws(BatchError) {
-      let parent = try folder.open(place.parent, creating: false)
-      return place.name.withCString { unlinkat(parent.raw, $0, isFolder ? AT_REMOVEDIR : 0) == 0 }
-    } catch {
-      return false
-    }
+    let parent = try? folder.open(place.parent, creating: false)
+    return parent?.remove(place.name, isFolder: isFolder, by: right) == 0
   }
 
   /// Makes a FIFO or a device.
-  func makeNode(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+  func makeNode(
+    _ order: ExtractionOrder, by right: CommitRight
+  ) throws(BatchError) -> ExtractionVerdict {
     let kind: mode_t
     switch order.entry.kind {
     case .fifo: kind = S_IFIFO
@@ -362,42 +353,29 @@ final class ExtractionLane {
     let parent = try parent(of: order.place)
     guard try mayTake(order, in: parent) else { return .kept }
     let name = order.place.name
-    let failed = replacing(name, in: parent) { pointer in
-      clinux_mknodat(parent, pointer, kind | 0o600, order.entry.deviceMajor, order.entry.deviceMinor)
+    let failed = replacing(name, in: parent, by: right) { name in
+      parent.calls.makeNode(
+        name, in: parent.raw, mode: kind | 0o600, major: order.entry.deviceMajor,
+        minor: order.entry.deviceMinor)
     }
-    guard failed == 0 else { throw ExtractedFile.failure(failed) }
+    guard failed == 0 else { throw Self.failure(failed) }
     return .made(try metadata(of: order).apply(toMade: name, in: parent))
   }
 
   /// Makes something under a name, or under another one and then in place of what has the name.
   ///
+  /// - Parameter make: returns 0 or the negative error number.
   /// - Returns: 0 or the error number.
-  func replacing(_ name: PathBytes, in folder: Int32, _ make: (UnsafePointer<CChar>) -> Int32) -> Int32 {
-    let failed = name.withCString { make($0) == 0 ? 0 : errno }
-    guard failed == EEXIST, options.overwriting != .never else { return failed }
-    return Self.replace(name, in: folder, make)
-  }
-
-  /// Makes something under a temporary name, and gives it the name of what is there.
-  ///
-  /// - Returns: 0 or the error number.
-  static func replace(
-    _ name: PathBytes, in folder: Int32, registry: AtomicFileRegistry = .shared,
-    _ make: (UnsafePointer<CChar>) -> Int32
+  func replacing(
+    _ name: PathBytes, in folder: OpenFolder, by right: CommitRight, _ make: (PathBytes) -> Int32
   ) -> Int32 {
-    let step = TemporaryName()
-    let made = registry.add(step, in: folder) {
-      PathBytes(step.bytes).withCString { make($0) == 0 ? 0 : -Int(errno) }
-    }
-    guard made >= 0 else { return Int32(truncatingIfNeeded: -made) }
-    // Where both are names of one inode already, the rename leaves both.
-    defer { registry.remove(step, unlinking: true) }
-    return PathBytes(step.bytes).withCString { old in
-      name.withCString { renameat(folder, old, folder, $0) == 0 ? 0 : errno }
-    }
+    let failed = -make(name)
+    guard failed == EEXIST, options.overwriting != .never else { return failed }
+    return folder.replace(name, by: right, make)
   }
 
   func metadata(of order: ExtractionOrder) -> EntryMetadata {
-    EntryMetadata(entry: order.entry, options: options, owners: owners)
+    EntryMetadata(
+      entry: order.entry, options: options, owners: owners, calls: folder.root.calls)
   }
 }

@@ -53,7 +53,7 @@ struct FolderDescent {
     let (children, groups) = tree.children()
     var levels = [Level]()
     defer { for level in levels { close(level.descriptor) } }
-    levels.append(open(FolderTree.root, ".", in: folder.rootDescriptor, groups))
+    levels.append(open(FolderTree.root, ".", in: folder.root.raw, groups))
     while var top = levels.popLast() {
       if let next = top.rest.first {
         top.rest = top.rest.dropFirst()
@@ -129,7 +129,8 @@ struct FolderDescent {
     }
     // Somebody moved it or what is in it, or forbade to go up.
     do throws(BatchError) {
-      level.descriptor = upgraded(try folder.open(tree.path(of: level.node)[...], creating: false).release())
+      let found = try folder.open(tree.path(of: level.node)[...], creating: false)
+      level.descriptor = upgraded(open(".", in: found.raw, clinux_o_path))
     } catch {
       level.error = error
       level.identity = nil

@@ -1,33 +1,28 @@
 import BatchEngine
 
-/// A file whose content comes piece by piece, with the folder that it lies in.
+/// A file whose content comes piece by piece.
 struct GrowingFile: ~Copyable {
-  let file: ExtractedFile
-  /// Nil in a dry run.
-  private let folder: Descriptor?
+  /// Nil in a dry run, which writes nothing.
+  private(set) var file: TemporaryFile?
   let path: ArraySlice<UInt8>
   let content: ExpectedContent?
   private(set) var end: UInt64 = 0
 
-  init(
-    file: consuming ExtractedFile, folder: consuming Descriptor?, path: ArraySlice<UInt8>,
-    content: ExpectedContent?
-  ) {
+  /// - Parameter path: that of the folder below the target.
+  init(file: consuming TemporaryFile?, path: ArraySlice<UInt8>, content: ExpectedContent?) {
     self.file = file
-    self.folder = folder
     self.path = path
     self.content = content
   }
 
-  consuming func stage(losses: EntryMetadata.Losses) throws(BatchError) -> StagedFile {
-    try file.stage(in: path, losses: losses)
-  }
-
   mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
     try content?.add(bytes, at: offset)
-    try file.write(bytes, at: offset)
+    try file?.write(bytes, at: offset)
     end = offset + UInt64(bytes.count)
   }
+
+  /// - Returns: nil in a dry run.
+  mutating func take() -> TemporaryFile? { file.take() }
 }
 
 /// The digest of a content that is written, held against the one that it has to have.

@@ -8,7 +8,7 @@ final class MemberFeed {
   private static let largestPiece = 128 << 10
 
   private let cancellation: Cancellation
-  private let reader: ArchiveReader
+  private let reader: any MemberReader
   private let planner: ExtractionPlanner
   private let name: PathBytes
   private let keepsGoing: Bool

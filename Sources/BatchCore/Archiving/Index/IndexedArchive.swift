@@ -111,7 +111,7 @@ struct IndexedArchive: Sendable {
   ) throws(BatchError) -> [UInt8]? {
     var decoding = decoding
     decoding.maximumOutput = limit
-    let decoder = try format.makeDecoder(decoding)
+    let decoder = try format.makeDecoder(decoding, by: .indexedArchive)
     var bytes = [UInt8]()
     do throws(BatchError) {
       let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in

@@ -61,7 +61,7 @@ struct XZIndexLocator: IndexLocator {
   /// Whether a stream is more than a part of an archive: it begins as an index does.
   private func holdsIndex(_ stream: Stream) throws(BatchError) -> Bool {
     let bytes = try file.bytes(at: stream.start, count: Int(min(Self.startSize, size - stream.start)))
-    let decoder = try CompressionFormat.xz.makeDecoder(file.decoding)
+    let decoder = try CompressionFormat.xz.makeDecoder(file.decoding, by: .indexedArchive)
     var start = [UInt8]()
     bytes.withUnsafeBytes { raw in
       // Of a damaged stream as much as there is.

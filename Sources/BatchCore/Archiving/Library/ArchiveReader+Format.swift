@@ -7,25 +7,30 @@ extension ArchiveReader {
   /// - Parameter requiresMembers: whether an index says that there are members.
   /// - Throws: `malformed` when it is in no known format, `unsupported` for one that is known by its name alone.
   convenience init(
-    _ content: FileContent, name: PathBytes, requiresMembers: Bool = false, limits: ArchiveLimits
+    _ content: FileContent, name: PathBytes, requiresMembers: Bool = false, limits: ArchiveLimits,
+    by right: ReadingRight
   ) throws(BatchError) {
     let isUnicode = try Self.isUnicode(content)
     let format = try Self.format(of: content)
-    let isReadOnDemand = format?.kind == .archive && !content.readsAllFormats
+    let foreign = content.foreignFormats
+    let isReadOnDemand = format?.kind == .archive && !foreign.areReadHere
     let remedy: Remedy? = isReadOnDemand ? .readAllFormats : nil
-    // An ISO image begins with zeros, as a tar without members does.
-    if let format, isReadOnDemand, content.start.first == 0 {
+    // An ISO image begins with zeros, as a tar without members does. An ar may end with a zip.
+    if let format, isReadOnDemand, content.start.first == 0 || foreign.areReadByProcess {
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
+    let fact = content.format.map { Self.compressionFact($0, start: content.start) }
     do throws(BatchError) {
       try self.init(
         content, name: name, isUnicode: isUnicode, requiresMembers: requiresMembers,
-        claim: (NameClaim(of: name), content.format), readsAllFormats: content.readsAllFormats, limits: limits
+        claim: (NameClaim(of: name), content.format), readsAllFormats: foreign.areReadHere, limits: limits,
+        by: right
       )
     } catch {
       guard error.message == Self.unknownFormat, let format else { throw error }
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
+    compressionFact = fact
     if let file = content.file { try readSevenZipHeader(of: file) }
   }
 
@@ -66,6 +71,22 @@ extension ArchiveReader {
       return nil
     }
     return UnsupportedFormat.detect(try file.bytes(at: 0, count: UnsupportedFormat.isoLength))
+  }
+
+  /// - Parameter start: the first bytes of the file.
+  private static func compressionFact(_ format: CompressionFormat, start: UnsafeRawBufferPointer) -> String {
+    switch format {
+    case .zst:
+      start.count > 4 && start[4] >> 2 & 1 == 1
+        ? "compared the checksums of zstd" : "its zstd frames have no checksums"
+    case .gz: "compared the CRC-32 and length of gzip"
+    case .bz2: "compared the CRC-32 of each block of bzip2"
+    case .xz: "compared the checks of xz"
+    case .lz4: "compared the checksums of lz4, where it has them"
+    case .lz: "compared the CRC-32 and sizes of lzip"
+    case .lzma: "lzma data has no checksums"
+    case .lzw: "compress(1) data has no checksums"
+    }
   }
 
   /// What was compared beside the checksums of the compression, and what the format has no checksum for; a sentence.

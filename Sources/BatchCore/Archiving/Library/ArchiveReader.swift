@@ -8,7 +8,7 @@ import Glibc
 /// libarchive parses; it is given formats by name, never runs a program, and writes nothing. Its warnings are
 /// kept, members that it cannot make sense of are passed on as such, and what it cannot go on from ends the
 /// reading. One thread at a time uses a reader.
-final class ArchiveReader {
+final class ArchiveReader: MemberReader {
   /// One step of the reading.
   enum Member {
     case entry(ArchiveEntry)
@@ -27,6 +27,8 @@ final class ArchiveReader {
   var remarks: [String] = []
   /// Whether a member, or damage in the place of one, was read.
   private(set) var hasMembers = false
+  /// What the checks of the compression compare; nil for what is not compressed.
+  var compressionFact: String?
   /// What the name of the archive claims, with the compression that was recognised.
   let claim: (name: NameClaim?, compression: CompressionFormat?)
   /// Whether something outside of the members says that there are some.
@@ -76,7 +78,8 @@ final class ArchiveReader {
   init(
     _ content: any ArchiveContent, name: PathBytes, isUnicode: Bool = false, requiresEnd: Bool = true,
     requiresMembers: Bool = false, claim: (name: NameClaim?, compression: CompressionFormat?) = (nil, nil),
-    readsAllFormats: Bool = false, checksHeaders: Bool = false, limits: ArchiveLimits = ArchiveLimits()
+    readsAllFormats: Bool = false, checksHeaders: Bool = false, limits: ArchiveLimits = ArchiveLimits(),
+    by right: ReadingRight
   ) throws(BatchError) {
     self.checksHeaders = checksHeaders
     self.claim = claim
@@ -203,15 +206,6 @@ final class ArchiveReader {
     return .unusable(message.error.at(described.path))
   }
 
-  /// Hands out the content of the last member: pieces in order, with their places; what lies between is holes.
-  ///
-  /// - Throws: what ``nextPiece()`` and `body` throw.
-  func readContent(
-    _ body: (UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void
-  ) throws(BatchError) {
-    while let (piece, offset) = try nextPiece() { try body(piece, offset) }
-  }
-
   /// The next piece of the content of the last member, with its place; nil at the end. Valid until the next call.
   ///
   /// - Throws: `malformed` when the content is not to be had, and `exhausted` at a limit.
@@ -255,8 +249,14 @@ final class ArchiveReader {
 
   private func checkLimits() throws(BatchError) {
     let (plain, isHuge) = plainCount.addingReportingOverflow(folderBytes)
-    try limits.check(plain: isHuge ? .max : plain, compressed: feed.content.bytesRead)
+    try limits.check(plain: isHuge ? .max : plain, compressed: bytesRead)
   }
+
+  /// Bytes of the archive that were read so far, as it lies on the disk.
+  var bytesRead: UInt64 { feed.content.bytesRead }
+
+  /// Whether the content begins with a zero; to be asked before ``next()``.
+  var beginsWithZero: Bool { feed.rest(from: 0).first == 0 }
 
   // MARK: Steps
 

@@ -18,9 +18,9 @@ package struct MemberListJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) -> Worker { Worker(render) }
+  package func makeWorker(in context: WorkerContext) -> Worker { Worker(render) }
 
-  package func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
   /// Renders rows.
   package final class Worker: BatchWorker {
@@ -30,7 +30,7 @@ package struct MemberListJob: BatchJob {
       self.render = render
     }
 
-    package func process(_ item: Item, in context: ChunkContext, into rows: inout ResultRows) {
+    package func process(_ item: Item, in context: WorkerContext, into rows: inout ResultRows) {
       switch item {
       case .member(let member): append(member, context, &rows)
       case .members(let slice): slice.forEach { append($0, context, &rows) }
@@ -38,7 +38,7 @@ package struct MemberListJob: BatchJob {
       }
     }
 
-    private func append(_ member: ListedMember, _ context: ChunkContext, _ rows: inout ResultRows) {
+    private func append(_ member: ListedMember, _ context: WorkerContext, _ rows: inout ResultRows) {
       rows.append { render(member, &$0) }
       context.finish()
     }

@@ -19,7 +19,7 @@ package struct MemberListSource: BatchSource {
   private var chosen: ArraySlice<ListedMember> = []
   /// The index, which the list is made of, or which tells what headers do not.
   private var cursor: IndexCursor?
-  private let reader: ArchiveReader?
+  private let reader: (any MemberReader)?
   private let digests: DigestStream?
   private let end: ArchiveEnd
   /// Nil where nobody asks which members are superseded.
@@ -49,7 +49,7 @@ package struct MemberListSource: BatchSource {
     self.archive = archive
     planner = ExtractionPlanner(selection, globs: globs)
     self.end = end
-    let open = try OpenArchive(archive, checks: digests && !details, memory: memory)
+    let open = try OpenArchive(archive, checks: digests && !details, memory: memory, by: .memberListSource)
     let index = usesIndex ? open.index?.index : nil
     if marks {
       self.marks =
@@ -155,7 +155,7 @@ package struct MemberListSource: BatchSource {
   }
 
   private func item(
-    of entry: ArchiveEntry, _ reader: ArchiveReader, flags: MemberFlags
+    of entry: ArchiveEntry, _ reader: any MemberReader, flags: MemberFlags
   ) throws(BatchError) -> Item {
     guard let digests, entry.kind == .file else { return .member(ListedMember(entry, flags: flags)) }
     digests.reset()

@@ -23,17 +23,19 @@ package final class MemberPrinting {
   private let limits: ArchiveLimits
   private let memory: Int
   private let stream: any ResultStream
+  private let right: ReadingRight
 
   /// - Parameter memory: what the index of the archive may take, in bytes.
   /// - Throws: `invalid` for a pattern that can never match.
   package init(
     _ archive: ArchiveFile, globs: [PathBytes], filter: PathFilter? = nil, limits: ArchiveLimits,
-    memory: Int = BatchOptions().memory, to stream: any ResultStream
+    memory: Int = BatchOptions().memory, to stream: any ResultStream, by right: ReadingRight
   ) throws(BatchError) {
     self.archive = archive
     self.limits = limits
     self.memory = memory
     self.stream = stream
+    self.right = right
     planner = ExtractionPlanner(try MemberSelection(globs: globs, filter: filter), globs: globs)
   }
 
@@ -45,7 +47,7 @@ package final class MemberPrinting {
   package func run(problem: (BatchError) -> Void) throws(BatchError) -> Result {
     var result = Result()
     do throws(BatchError) {
-      let open = try OpenArchive(archive, checks: false, memory: memory)
+      let open = try OpenArchive(archive, checks: false, memory: memory, by: right)
       if let indexed = open.index {
         try printSegments(of: indexed, &result)
       } else {
@@ -65,7 +67,7 @@ package final class MemberPrinting {
     result.hasBegun = true
     var plans = try SegmentPlanner(indexed, planner: planner, limits: limits, claims: false)
     var segment = SegmentReader(
-      archive: indexed, loader: try FrameLoader(indexed.file, indexed.format))
+      archive: indexed, loader: try FrameLoader(indexed.file, indexed.format, by: right))
     while let plan = try plans.next() {
       var choices = plan.choices[...]
       try segment.read(plan.group, plan.members, limits: limits) {
@@ -109,7 +111,7 @@ package final class MemberPrinting {
     result.remarks += reader.remarks
   }
 
-  private func write(_ entry: ArchiveEntry, _ reader: ArchiveReader) throws(BatchError) {
+  private func write(_ entry: ArchiveEntry, _ reader: any MemberReader) throws(BatchError) {
     var end: UInt64 = 0
     try reader.readContent { (piece, offset) throws(BatchError) in
       try writeZeros(offset - end)

@@ -11,6 +11,8 @@ package struct ArchivedMember: Sendable, Hashable {
   /// Of the whole content; nil for what has none, and where it was not computed.
   package var digest: Digest?
   package var flags: MemberFlags = []
+  /// Of a file with content: ``ReadOutcome/isSettled``.
+  var isSettled = false
   /// Where its first header begins in the plain bytes of its frame.
   private(set) var offset: UInt64
   let header: HeaderCheck

@@ -6,8 +6,8 @@ package final class ArchiveFile: Sendable {
   package let path: PathBytes
   /// In bytes; nil for a stream.
   package let size: UInt64?
-  /// Whether it may be in one of the formats that are read on demand only.
-  let readsAllFormats: Bool
+  /// What reads it when it is in one of the formats that are read on demand only.
+  let foreignFormats: ForeignFormats
   /// How much memory its decoders may take.
   let decoding: DecoderOptions
   let cancellation: Cancellation
@@ -17,18 +17,18 @@ package final class ArchiveFile: Sendable {
   /// - Parameters:
   ///   - path: `-` is standard input.
   ///   - folder: the open folder that its last name is looked up in; nil to go the way that the path says.
-  ///   - readsAllFormats: whether it may be an ar, cab, ISO 9660, lha, rar or warc archive. Their readers are less tested,
-  ///     so they are for archives that are known to be of such a format.
-  ///   - run: that reads it.
+  ///   - foreignReader: reads ar, cab, ISO 9660, lha, rar and warc archives, in a process of its own; nil to refuse them.
+  ///   - context: of the run that reads it.
   /// - Throws: the error of opening it; `special` for what is neither a file nor a stream.
   package init(
-    _ path: PathBytes, below folder: Int32? = nil, readsAllFormats: Bool = false, in run: RunContext
+    _ path: PathBytes, below folder: Int32? = nil, foreignReader: ForeignReaderProgram? = nil,
+    in context: SourceContext
   ) throws(BatchError) {
     self.path = path
-    self.readsAllFormats = readsAllFormats
-    decoding = DecoderOptions(memory: run.options.memory)
-    cancellation = run.cancellation
-    calls = run.calls
+    foreignFormats = foreignReader.map { .process($0) } ?? .refused
+    decoding = DecoderOptions(memory: context.options.memory)
+    cancellation = context.cancellation
+    calls = context.calls
     if path == "-", folder == nil {
       size = nil
       raw = STDIN_FILENO
@@ -37,7 +37,7 @@ package final class ArchiveFile: Sendable {
     let name = folder == nil ? path : PathBytes(path.lastComponent)
     let opened = name.withCString {
       // A FIFO that nobody writes to would not open; whoever reads waits for bytes anyway.
-      run.calls.open($0, at: folder ?? AT_FDCWD, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+      context.calls.open($0, at: folder ?? AT_FDCWD, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     }
     guard opened >= 0 else { throw .syscall("open", errno: -opened, path: path) }
     let file = Descriptor(owning: opened)
@@ -54,17 +54,42 @@ package final class ArchiveFile: Sendable {
   /// - Parameter isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
   /// - Throws: `unwritable` when that cannot be done.
   package init(
-    _ output: OutputFile, isSynced: Bool, in run: RunContext
+    _ output: OutputFile, isSynced: Bool, in context: SourceContext
   ) throws(BatchError) {
     path = output.path
-    readsAllFormats = false
+    foreignFormats = .refused
     decoding = DecoderOptions()
-    cancellation = run.cancellation
-    calls = run.calls
+    cancellation = context.cancellation
+    calls = context.calls
     let file = Descriptor(owning: try output.openForReading(syncing: isSynced))
     size = UInt64(max(0, try calls.status(of: file).size))
     raw = file.release()
   }
+
+  /// Standard input, in a process that reads an archive for another one.
+  ///
+  /// - Parameters:
+  ///   - path: for messages.
+  ///   - isStream: whether it is read once, from its beginning to its end.
+  ///   - progress: as in ``ForeignFormats/here(progress:)``.
+  /// - Throws: the error of `fstat(2)`.
+  init(
+    inherited path: PathBytes, isStream: Bool, in context: SourceContext,
+    progress: @escaping @Sendable () -> Void
+  ) throws(BatchError) {
+    self.path = path
+    foreignFormats = .here(progress: progress)
+    decoding = DecoderOptions(memory: context.options.memory)
+    cancellation = context.cancellation
+    calls = context.calls
+    raw = STDIN_FILENO
+    var status = stat()
+    guard fstat(raw, &status) == 0 else { throw .syscall("look at", errno: errno, path: path) }
+    size = isStream ? nil : UInt64(max(0, status.st_size))
+  }
+
+  /// For a process that inherits it.
+  var descriptor: Int32 { raw }
 
   deinit {
     if raw != STDIN_FILENO { _ = Glibc.close(raw) }
@@ -73,7 +98,8 @@ package final class ArchiveFile: Sendable {
   /// For walks that leave the archive out; nil for standard input.
   package var identity: FileIdentity? {
     var status = stat()
-    return raw != STDIN_FILENO && fstat(raw, &status) == 0 ? FileStatus(status).identity : nil
+    return raw != STDIN_FILENO && calls.status(of: raw, into: &status) == 0
+      ? FileStatus(status).identity : nil
   }
 
   /// The content of a stream from its beginning on.

@@ -19,13 +19,15 @@ final class FileContent: ArchiveContent {
   private let buffer: ScratchBuffer
   private var rest: UnsafeRawBufferPointer
   private var position: UInt64 = 0
+  /// The highest position so far.
+  private var furthest: UInt64 = 0
   private var decoder: StreamDecoder?
   private var isAtEnd = false
 
   /// Reads as much as tells the format.
   ///
   /// - Parameter end: what stands from here on is not looked at.
-  init(_ file: ArchiveFile, upTo end: UInt64? = nil) throws(BatchError) {
+  init(_ file: ArchiveFile, upTo end: UInt64? = nil, by right: ReadingRight) throws(BatchError) {
     source = file
     self.end = end ?? .max
     buffer = try ScratchBuffer(capacity: Self.pieceSize)
@@ -43,7 +45,7 @@ final class FileContent: ArchiveContent {
     guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
     if let format = CompressionFormat.detect(start, named: file.path) {
       self.format = format
-      decoder = try format.makeDecoder(file.decoding)
+      decoder = try format.makeDecoder(file.decoding, by: right)
       length = nil
     } else {
       length = file.size.map { min($0, end ?? $0) }
@@ -62,7 +64,7 @@ final class FileContent: ArchiveContent {
     position = UInt64(rest.count)
   }
 
-  var readsAllFormats: Bool { source.readsAllFormats }
+  var foreignFormats: ForeignFormats { source.foreignFormats }
 
   var file: ArchiveFile? { length == nil ? nil : source }
 
@@ -143,5 +145,8 @@ final class FileContent: ArchiveContent {
     rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
     position += UInt64(count)
     bytesRead += UInt64(count)
+    guard case .here(let progress) = source.foreignFormats, position > furthest else { return }
+    furthest = position
+    progress()
   }
 }

@@ -7,6 +7,7 @@ final class FrameLoader {
   /// What a damaged frame is fed by, so that little is lost before the damage.
   private static let slice = 256
 
+  let right: ReadingRight
   private let file: ArchiveFile
   /// Nil where nothing is compressed.
   private let decoder: StreamDecoder?
@@ -14,9 +15,10 @@ final class FrameLoader {
   private let output: ScratchBuffer
   private var altered: [MemberIndex.Frame] = []
 
-  init(_ file: ArchiveFile, _ format: CompressionFormat?) throws(BatchError) {
+  init(_ file: ArchiveFile, _ format: CompressionFormat?, by right: ReadingRight) throws(BatchError) {
+    self.right = right
     self.file = file
-    decoder = try format?.makeDecoder(file.decoding)
+    decoder = try format?.makeDecoder(file.decoding, by: right)
     input = try ScratchBuffer(capacity: 1 << 20)
     output = try ScratchBuffer(capacity: 4 << 20)
   }

@@ -9,6 +9,7 @@ struct OpenArchive {
   let unusedIndex: BatchError?
   /// What is odd about the index, or keeps it from being used.
   let remarks: [String]
+  let right: ReadingRight
   /// Where the members end before the file does.
   private let end: UInt64?
 
@@ -18,8 +19,9 @@ struct OpenArchive {
   ///   - checks: whether digests and header checks of the index are wanted; they are most of it.
   ///   - memory: what the index may take, in bytes.
   /// - Throws: what reading throws.
-  init(_ file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) {
+  init(_ file: ArchiveFile, checks: Bool, memory: Int, by right: ReadingRight) throws(BatchError) {
     self.file = file
+    self.right = right
     switch try IndexedArchive.find(in: file, checks: checks, memory: memory) {
     case .none: (index, unusedIndex, remarks, end) = (nil, nil, [], nil)
     case .found(let indexed, let found): (index, unusedIndex, remarks, end) = (indexed, nil, found, nil)
@@ -29,18 +31,38 @@ struct OpenArchive {
   }
 
   /// The content from the beginning to the end of the members. Of a stream there is one.
-  func content() throws(BatchError) -> FileContent { try FileContent(file, upTo: end) }
+  func content() throws(BatchError) -> FileContent { try FileContent(file, upTo: end, by: right) }
 
   /// Reads the members from the beginning, also where there is an index.
   ///
   /// - Throws: `malformed` when the file is no archive.
-  func reader(limits: ArchiveLimits) throws(BatchError) -> ArchiveReader {
-    try reader(of: try content(), limits: limits)
+  func reader(limits: ArchiveLimits) throws(BatchError) -> any MemberReader {
+    guard case .process(let program) = file.foreignFormats else { return try readerHere(limits) }
+    // A stream can be read by one process only.
+    if file.size != nil, let reader = try readerOfUsualFormat(limits) { return reader }
+    return try ForeignReader(
+      file, program, upTo: end, requiresMembers: requiresMembers, limits: limits, by: right)
   }
 
-  /// The same, of content that ``content()`` returned.
-  func reader(of content: FileContent, limits: ArchiveLimits) throws(BatchError) -> ArchiveReader {
-    let hasMembers = unusedIndex != nil || index.map { $0.index.count > 0 } ?? false
-    return try ArchiveReader(content, name: file.path, requiresMembers: hasMembers, limits: limits)
+  /// - Returns: nil where the archive may be in one of the formats that a process of its own reads.
+  private func readerOfUsualFormat(_ limits: ArchiveLimits) throws(BatchError) -> ArchiveReader? {
+    do throws(BatchError) {
+      let reader = try readerHere(limits)
+      // An ISO image begins with zeros.
+      return reader.beginsWithZero ? nil : reader
+    } catch {
+      guard error.remedy == .readAllFormats || error.message == ArchiveReader.unknownFormat else {
+        throw error
+      }
+      return nil
+    }
   }
+
+  private func readerHere(_ limits: ArchiveLimits) throws(BatchError) -> ArchiveReader {
+    try ArchiveReader(
+      try content(), name: file.path, requiresMembers: requiresMembers, limits: limits, by: right)
+  }
+
+  /// Whether an index says that there are members.
+  private var requiresMembers: Bool { unusedIndex != nil || index.map { $0.index.count > 0 } ?? false }
 }

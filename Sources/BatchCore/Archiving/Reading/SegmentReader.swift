@@ -47,7 +47,7 @@ struct SegmentReader {
     let content = SegmentContent(loader, archive.index, frames: group.frames)
     let reader = try ArchiveReader(
       content, name: archive.file.path, requiresEnd: false,
-      checksHeaders: archive.index.checks != nil, limits: limits)
+      checksHeaders: archive.index.checks != nil, limits: limits, by: loader.right)
     for number in group.members {
       try archive.file.cancellation.check()
       let member = members[number]
@@ -144,7 +144,7 @@ struct SegmentReader {
     guard let header = member.header, header.holds(for: bytes) else { return nil }
     do throws(BatchError) {
       let reader = try ArchiveReader(
-        MemoryContent(bytes), name: archive.file.path, requiresEnd: false)
+        MemoryContent(bytes), name: archive.file.path, requiresEnd: false, by: loader.right)
       guard case .entry(let entry)? = try reader.next(), member.agrees(with: entry) else { return nil }
       guard entry.kind == .file else { return SalvagedMember(entry: entry, pieces: []) }
       var pieces = [(offset: UInt64, bytes: [UInt8])]()

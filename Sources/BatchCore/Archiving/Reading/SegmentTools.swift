@@ -7,8 +7,8 @@ final class SegmentTools {
   /// Of whole frames of an archive that was just written.
   let contents: DigestStream
 
-  init(_ archive: IndexedArchive) throws(BatchError) {
-    loader = try FrameLoader(archive.file, archive.format)
+  init(_ archive: IndexedArchive, by right: ReadingRight) throws(BatchError) {
+    loader = try FrameLoader(archive.file, archive.format, by: right)
     digests = try DigestStream(.sha256)
     contents = try DigestStream(.xxh128)
   }

@@ -44,12 +44,12 @@ struct SupersededMembers {
   /// - Parameter decodes: whether an archive is also read that has to be decompressed for this.
   init(_ archive: OpenArchive, decodes: Bool) throws(BatchError) {
     guard archive.file.size != nil else { return }
-    let content = try archive.content()
-    guard decodes || content.format == nil else { return }
+    let isCompressed = try archive.content().format != nil
+    guard decodes || !isCompressed else { return }
     var names = SupersededMembers()
     var found: Set<Int> = []
     do throws(BatchError) {
-      let reader = try ArchiveReader(content, name: archive.file.path, limits: ArchiveLimits())
+      let reader = try archive.reader(limits: ArchiveLimits())
       while let member = try reader.next() {
         try archive.file.cancellation.check()
         guard case .entry(let entry) = member else {

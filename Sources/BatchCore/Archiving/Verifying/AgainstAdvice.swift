@@ -11,8 +11,10 @@ package struct AgainstAdvice {
   /// - Returns: nil where the first member has its place in the folder, or another name than the folder; also for an
   ///   archive that comes from a stream, which is read once.
   /// - Throws: why the run is to stop.
-  package init?(_ archive: ArchiveFile, _ directory: PathBytes, memory: Int) throws(BatchError) {
-    guard archive.size != nil, let first = try Self.firstName(archive, memory: memory),
+  package init?(
+    _ archive: ArchiveFile, _ directory: PathBytes, memory: Int, by right: ReadingRight
+  ) throws(BatchError) {
+    guard archive.size != nil, let first = try Self.firstName(archive, memory: memory, by: right),
       !Self.exists(directory.appending(first)), let real = Self.resolved(directory),
       real.lastComponent.elementsEqual(first)
     else { return nil }
@@ -23,12 +25,14 @@ package struct AgainstAdvice {
       remedy: .compareWith(parent))
   }
 
-  private static func firstName(_ archive: ArchiveFile, memory: Int) throws(BatchError) -> [UInt8]? {
+  private static func firstName(
+    _ archive: ArchiveFile, memory: Int, by right: ReadingRight
+  ) throws(BatchError) -> [UInt8]? {
     do throws(BatchError) {
       guard
-        case .entry(let entry)? = try OpenArchive(archive, checks: false, memory: memory).reader(
-          limits: ArchiveLimits()
-        ).next(), let path = try? RelativePath(entry.path)
+        case .entry(let entry)? = try OpenArchive(
+          archive, checks: false, memory: memory, by: right
+        ).reader(limits: ArchiveLimits()).next(), let path = try? RelativePath(entry.path)
       else { return nil }
       let name = path.bytes.prefix { $0 != UInt8(ascii: "/") }
       return name.isEmpty ? nil : Array(name)
@@ -40,13 +44,10 @@ package struct AgainstAdvice {
   }
 
   private static func exists(_ path: PathBytes) -> Bool {
-    var raw = stat()
-    return path.withCString { lstat($0, &raw) } == 0
+    (try? path.status()) != nil
   }
 
   private static func resolved(_ directory: PathBytes) -> PathBytes? {
-    guard let path = directory.withCString({ realpath($0, nil) }) else { return nil }
-    defer { free(path) }
-    return PathBytes(Array(UnsafeRawBufferPointer(start: path, count: strlen(path))))
+    try? directory.resolved()
   }
 }

@@ -73,25 +73,8 @@ extension Verification.Note {
     return notes
   }
 
-  /// What the checks of a compression compare; nil for what is not compressed.
-  static func beginning(_ format: CompressionFormat?, start: [UInt8]) -> Verification.Note? {
-    switch format {
-    case .zst:
-      let hasChecksum = start.count > 4 && start[4] >> 2 & 1 == 1
-      return .fact(hasChecksum ? "compared the checksums of zstd" : "its zstd frames have no checksums")
-    case .gz: return .fact("compared the CRC-32 and length of gzip")
-    case .bz2: return .fact("compared the CRC-32 of each block of bzip2")
-    case .xz: return .fact("compared the checks of xz")
-    case .lz4: return .fact("compared the checksums of lz4, where it has them")
-    case .lz: return .fact("compared the CRC-32 and sizes of lzip")
-    case .lzma, .lzw:
-      return .fact("\(format == .lzma ? "lzma" : "compress(1)") data has no checksums")
-    case nil: return nil
-    }
-  }
-
   /// What is known of an archive without an index when it was read to its end.
-  static func end(of reader: ArchiveReader) -> [Verification.Note] {
+  static func end(of reader: any MemberReader) -> [Verification.Note] {
     // Nobody can vouch for a file that may have had more, or of which a part was not looked at.
     let doubts = reader.remarks.filter {
       [ArchiveReader.moreRemark, ArchiveReader.loneBlockRemark].contains($0)

@@ -53,11 +53,11 @@ package struct VerifyJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) throws(BatchError) -> VerifyWorker {
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> VerifyWorker {
     VerifyWorker(live.map { LiveComparison($0) })
   }
 
-  package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Counts findings and hands them on; decides whether the content of a separate file is that of its member.
   package final class Collector: BatchCollector {

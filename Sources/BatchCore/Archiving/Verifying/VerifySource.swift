@@ -33,7 +33,7 @@ package struct VerifySource: BatchSource {
 
   private enum Way {
     case segments(IndexCursor, IndexedArchive, ArraySlice<MemberIndex.Group>)
-    case members(ArchiveReader)
+    case members(any MemberReader)
     case written(WrittenMembers)
   }
 
@@ -63,7 +63,7 @@ package struct VerifySource: BatchSource {
     self.live = live
     contents = []
     digests = live == nil ? nil : try DigestStream(.sha256)
-    let open = try OpenArchive(archive, checks: true, memory: memory)
+    let open = try OpenArchive(archive, checks: true, memory: memory, by: .verifySource)
     if let indexed = open.index {
       way = .segments(IndexCursor(indexed.index), indexed, indexed.index.groups[...])
       self.marks = try SupersededMembers(indexed.index, archive.cancellation)
@@ -75,10 +75,9 @@ package struct VerifySource: BatchSource {
     if let error = open.unusedIndex {
       notes.append(error.code == .malformed ? .damage(error.message) : .fact(error.message))
     }
-    let content = try open.content()
-    let start = Array(content.start.prefix(CompressionFormat.detectionLength))
-    way = .members(try open.reader(of: content, limits: ArchiveLimits()))
-    if let note = Verification.Note.beginning(content.format, start: start) { notes.append(note) }
+    let reader = try open.reader(limits: ArchiveLimits())
+    way = .members(reader)
+    if let fact = reader.compressionFact { notes.append(.fact(fact)) }
     if marks || live != nil {
       self.marks = try SupersededMembers(open, decodes: live != nil)
     }
@@ -175,7 +174,7 @@ package struct VerifySource: BatchSource {
     }
   }
 
-  private mutating func next(of reader: ArchiveReader) throws(BatchError) -> Item? {
+  private mutating func next(of reader: any MemberReader) throws(BatchError) -> Item? {
     switch try reader.next() {
     case nil:
       try reader.drain()
@@ -207,7 +206,7 @@ package struct VerifySource: BatchSource {
   }
 
   private func compared(
-    _ entry: ArchiveEntry, _ reader: ArchiveReader
+    _ entry: ArchiveEntry, _ reader: any MemberReader
   ) throws(BatchError) -> RecordedPath {
     var entry = entry
     var digest: Digest?

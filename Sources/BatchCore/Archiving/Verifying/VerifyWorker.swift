@@ -19,16 +19,17 @@ package final class VerifyWorker: BatchWorker {
   }
 
   package func process(
-    _ item: Item, in context: ChunkContext, into output: inout Output
+    _ item: Item, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
     try context.checkCancellation()
     switch item.step {
     case .segment(let archive, let group, let members):
-      try verify(group, members, of: archive, try tools(for: archive), in: context, into: &output)
+      try verify(group, members, of: archive, try tools(for: archive, context), in: context, into: &output)
     case .written(let archive, let group, let members, let contents):
       try verify(
-        group, members, of: archive, try tools(for: archive), contents: contents, in: context, into: &output)
-    case .end(let archive): try verifyEnd(of: archive, try tools(for: archive), into: &output)
+        group, members, of: archive, try tools(for: archive, context), contents: contents, in: context,
+        into: &output)
+    case .end(let archive): try verifyEnd(of: archive, try tools(for: archive, context), into: &output)
     case .stretch(let archive, let stretch): try verify(stretch, of: archive, in: context, into: &output)
     case .compare(let member):
       try add(Finding(path: member.path, damage: nil, mark: item.mark), of: member, in: context, to: &output)
@@ -56,9 +57,11 @@ package final class VerifyWorker: BatchWorker {
     }
   }
 
-  private func tools(for archive: IndexedArchive) throws(BatchError) -> SegmentTools {
+  private func tools(
+    for archive: IndexedArchive, _ context: WorkerContext
+  ) throws(BatchError) -> SegmentTools {
     if let tools { return tools }
-    let made = try SegmentTools(archive)
+    let made = try SegmentTools(archive, by: context.reading)
     tools = made
     return made
   }
@@ -70,7 +73,7 @@ package final class VerifyWorker: BatchWorker {
 
   private func verify(
     _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentTools,
-    contents: [Digest]? = nil, in context: ChunkContext, into output: inout Output
+    contents: [Digest]? = nil, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
     var segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [(finding: Finding, member: RecordedPath)]()
@@ -142,7 +145,7 @@ package final class VerifyWorker: BatchWorker {
 
   /// Counts a member, and compares it with the folder where there is one.
   private func add(
-    _ finding: Finding, of member: RecordedPath, in context: ChunkContext, to output: inout Output
+    _ finding: Finding, of member: RecordedPath, in context: WorkerContext, to output: inout Output
   ) throws(BatchError) {
     note(member.path, member.digest, to: &output)
     guard let comparison, !finding.isSuperseded else {
@@ -162,14 +165,14 @@ package final class VerifyWorker: BatchWorker {
     context.finish()
   }
 
-  private func count(_ bytes: Int, in context: ChunkContext) {
+  private func count(_ bytes: Int, in context: WorkerContext) {
     countedOfGroup += bytes
     context.count(bytes: bytes)
   }
 
   private func finding(
     of member: MemberIndex.Member, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentTools,
-    _ archive: IndexedArchive, in context: ChunkContext
+    _ archive: IndexedArchive, in context: WorkerContext
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
     // A file of very large holes has none; its data is decoded all the same.
@@ -193,7 +196,7 @@ package final class VerifyWorker: BatchWorker {
   }
 
   private func verify(
-    _ stretch: WrittenArchive.Stretch, of archive: ArchiveFile, in context: ChunkContext,
+    _ stretch: WrittenArchive.Stretch, of archive: ArchiveFile, in context: WorkerContext,
     into output: inout Output
   ) throws(BatchError) {
     let digest = try DigestStream(stretch.digest.algorithm)

@@ -21,7 +21,9 @@ final class WrittenMembers {
     container = written.format.container
     cancellation = archive.cancellation
     digests = try DigestStream(.sha256)
-    reader = try ArchiveReader(try FileContent(archive), name: archive.path, limits: ArchiveLimits())
+    reader = try ArchiveReader(
+      try FileContent(archive, by: .writtenMembers), name: archive.path, limits: ArchiveLimits(),
+      by: .writtenMembers)
     order = [][...]
     guard container == .sevenZip else {
       order = Array(0..<index.count)[...]

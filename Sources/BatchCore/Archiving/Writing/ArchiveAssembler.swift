@@ -76,6 +76,7 @@ final class ArchiveAssembler {
     _ = try append(frame)
     large.failure = large.failure ?? block.failure
     large.isStable = large.isStable && block.isStable
+    large.entry.isSettled = block.isSettled && (position == 0 || large.entry.isSettled)
     guard isLast else { return nil }
     self.large = nil
     large.entry.flags = MemberFlags(failure: large.failure, isStable: large.isStable)

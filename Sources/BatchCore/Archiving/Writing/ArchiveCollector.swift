@@ -13,7 +13,7 @@ package final class ArchiveCollector: BatchCollector {
   }
 
   private let options: ArchiveOptions
-  private let run: RunContext
+  private let context: CollectorContext
   private let container: Container
   private let report: ([ArchivedMember]) throws(BatchError) -> Void
   /// Files that are not in the archive under their first names.
@@ -21,16 +21,17 @@ package final class ArchiveCollector: BatchCollector {
 
   /// - Throws: `invalid` for a level that the format has not.
   init(
-    _ options: ArchiveOptions, _ run: RunContext, _ output: any ResultStream, _ buffers: FrameBuffers,
+    _ options: ArchiveOptions, _ context: CollectorContext, _ output: any ResultStream,
+    _ buffers: FrameBuffers,
     _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.options = options
-    self.run = run
+    self.context = context
     self.report = report
     // One that is filled and one that is written for each lane, and some on their way.
     container =
       options.format.container == .tar
-      ? .segments(try ArchiveAssembler(options, stream: output, buffers: buffers, run.concurrency))
+      ? .segments(try ArchiveAssembler(options, stream: output, buffers: buffers, context.concurrency))
       : .serial(try SerialArchive(options, stream: output))
   }
 
@@ -74,7 +75,7 @@ package final class ArchiveCollector: BatchCollector {
   }
 
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {
-    for member in members where member.kind == .hardLink { run.counters.addDone() }
+    for member in members where member.kind == .hardLink { context.counters.addDone() }
     try report(members)
   }
 
@@ -84,7 +85,7 @@ package final class ArchiveCollector: BatchCollector {
   }
 
   private func refuse(_ path: PathBytes) {
-    run.report(
+    context.report(
       Problem(
         .unreadable,
         BatchError(
@@ -109,21 +110,21 @@ package final class ArchiveCollector: BatchCollector {
   private func settle(_ outcome: LargeOutcome, of path: PathBytes) {
     if let failure = outcome.failure {
       let message = "could not be read wholly, and is filled up with zeros: \(failure.message)"
-      run.counters.addFailed()
-      run.report(
+      context.counters.addFailed()
+      context.report(
         Problem(.unreadable, BatchError(.unreadable, message, path: path, errno: failure.errno)),
         severity: .failure)
       return
     }
-    guard !outcome.isStable else { return run.counters.addDone() }
-    let severity = run.options.policy.severity(of: .changed)
+    guard !outcome.isStable else { return context.counters.addDone() }
+    let severity = context.options.policy.severity(of: .changed)
     if severity == .failure {
-      run.counters.addFailed()
+      context.counters.addFailed()
     } else {
-      run.counters.addChanged()
-      run.counters.addDone()
+      context.counters.addChanged()
+      context.counters.addDone()
     }
-    run.report(
+    context.report(
       Problem(.changed, BatchError(.changed, "changed while it was read", path: path)), severity: severity)
   }
 
@@ -139,12 +140,12 @@ package final class ArchiveCollector: BatchCollector {
       }
       switch try archive.append(member) {
       case .added(let member, let isWhole):
-        if isWhole { run.counters.addDone() }
+        if isWhole { context.counters.addDone() }
         written.append(member)
       case .begun: break
       case .refused(let error):
         if member.linkCount > 1, let identity = member.identity { missing.insert(identity) }
-        run.report(Problem(.unreadable, error))
+        context.report(Problem(.unreadable, error))
       }
     }
     try report(written)

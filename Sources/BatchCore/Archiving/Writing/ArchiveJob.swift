@@ -11,34 +11,38 @@ package struct ArchiveJob: BatchJob {
   private let options: ArchiveOptions
   private let buffers = FrameBuffers()
   private let output: any ResultStream
+  private let settling: ChangeSettling?
   private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - output: takes the archive.
+  ///   - settling: asked before the content of a file is read; nil where it does not matter.
   ///   - report: told of every member, in the order of the archive.
   package init(
-    _ options: ArchiveOptions, output: any ResultStream,
+    _ options: ArchiveOptions, output: any ResultStream, settling: ChangeSettling? = nil,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) {
     self.options = options
     self.output = output
+    self.settling = settling
     self.report = report
   }
 
-  package func makeWorker(in run: RunContext) throws(BatchError) -> ArchiveWorker {
-    let bench = try SegmentBench(options, buffers) { () throws(BatchError) in try run.checkCancellation() }
-    return ArchiveWorker(options, try MemberMaker(options), bench)
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> ArchiveWorker {
+    let probe = context.laneProbe
+    let bench = try SegmentBench(options, buffers) { () throws(BatchError) in try probe.check() }
+    return ArchiveWorker(options, try MemberMaker(options), bench, settling)
   }
 
-  package func makeCollector(in run: RunContext) throws(BatchError) -> sending ArchiveCollector {
-    try ArchiveCollector(options, run, output, buffers, report)
+  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending ArchiveCollector {
+    try ArchiveCollector(options, context, output, buffers, report)
   }
 
   /// The same for the collector of another job, which takes the members on its own queue.
   func makeCollector(
-    in run: RunContext, _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
+    in context: CollectorContext, _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> ArchiveCollector {
-    try ArchiveCollector(options, run, output, buffers, report)
+    try ArchiveCollector(options, context, output, buffers, report)
   }
 }
 
@@ -65,6 +69,8 @@ package struct LargeBlock: Sendable {
   let failure: BatchError?
   /// Whether the file was the one that the walk saw, before and after.
   let isStable: Bool
+  /// ``ReadOutcome/isSettled`` when the block was read.
+  let isSettled: Bool
 }
 
 /// A member with its content, which may go on in blocks.
@@ -75,6 +81,8 @@ package struct SerialMember: Sendable {
   var digest: Digest?
   /// How it was read; what is incomplete was counted as failed before.
   var flags: MemberFlags = []
+  /// ``ReadOutcome/isSettled``; of what comes in blocks these say it.
+  var isSettled = false
   /// Of files with several names.
   let identity: FileIdentity?
   let linkCount: UInt64

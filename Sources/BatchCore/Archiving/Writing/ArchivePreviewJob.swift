@@ -22,11 +22,11 @@ package struct ArchivePreviewJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) throws(BatchError) -> Worker {
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     Worker(try MemberMaker(options), render)
   }
 
-  package func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
   /// Looks at files.
   package final class Worker: BatchWorker {
@@ -39,7 +39,7 @@ package struct ArchivePreviewJob: BatchJob {
     }
 
     package func process(
-      _ item: ArchiveItem, in context: ChunkContext, into output: inout ResultRows
+      _ item: ArchiveItem, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
       try context.checkCancellation()
       switch item {
@@ -56,7 +56,7 @@ package struct ArchivePreviewJob: BatchJob {
     }
 
     private func add(
-      _ record: FileRecord, _ context: ChunkContext, to output: inout ResultRows
+      _ record: FileRecord, _ context: WorkerContext, to output: inout ResultRows
     ) throws(BatchError) {
       let kind = record.status.kind
       let isOrdinary = [.regular, .directory, .symbolicLink].contains(kind)
@@ -71,7 +71,7 @@ package struct ArchivePreviewJob: BatchJob {
     }
 
     private func add(
-      _ record: FileRecord, _ context: ChunkContext, to output: inout ResultRows,
+      _ record: FileRecord, _ context: WorkerContext, to output: inout ResultRows,
       _ make: () throws(BatchError) -> ArchiveEntry
     ) throws(BatchError) {
       let entry: ArchiveEntry

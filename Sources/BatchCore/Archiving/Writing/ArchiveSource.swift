@@ -42,25 +42,6 @@ package struct ArchiveSource: BatchSource {
   /// Whether a file is written in blocks, by several lanes.
   func isLarge(_ record: FileRecord) -> Bool { record.status.size >= threshold }
 
-  /// The digest of a file that is read here, and not by a lane; nil when it cannot be read.
-  func digest(of record: FileRecord, _ stream: DigestStream) -> Digest? {
-    do throws(BatchError) {
-      _ = try tree.read(record) {
-        stream.reset()
-      } consume: { (piece) throws(BatchError) in
-        try stream.update(piece)
-      }
-      return try stream.finish()
-    } catch {
-      return nil
-    }
-  }
-
-  /// Opens a file and lends its descriptor; does nothing where it cannot be opened.
-  func lend(_ record: FileRecord, to body: (Int32) -> Void) {
-    try? tree.withFile(record) { (descriptor, _) throws(BatchError) in body(descriptor) }
-  }
-
   mutating func item(for walked: WalkItem) -> ArchiveItem {
     switch walked {
     case .problem(let problem): .problem(problem)
@@ -77,12 +58,8 @@ package struct ArchiveSource: BatchSource {
     guard record.status.kind == .regular else { return .member(record, dataMap: nil) }
     if record.status.linkCount > 1, format.takesSpecialMembers {
       if let first = firstNames[record.status.identity] { return .link(record, first: first) }
-      let path = record.path
-      // What cannot be read under this name has no content that a link could lead to. Of a path that is too
-      // long for the call, the job tells later.
-      if path.withCString({ faccessat(AT_FDCWD, $0, R_OK, AT_EACCESS) }) == 0 || errno == ENAMETOOLONG {
-        firstNames[record.status.identity] = path
-      }
+      // Where it cannot be read, the collector refuses the links to it.
+      firstNames[record.status.identity] = record.path
     }
     guard record.status.size >= threshold else { return .member(record, dataMap: nil) }
     let mayHaveHoles = record.status.allocated < record.status.size && format.container == .tar

@@ -7,21 +7,25 @@ package final class ArchiveWorker: BatchWorker {
   private let options: ArchiveOptions
   private let maker: MemberMaker
   private let bench: SegmentBench
+  private let settling: ChangeSettling?
   private let isSerial: Bool
   /// Members of the chunk for a container of one piece.
   private var members: [SerialMember] = []
   /// Files with several names that the chunk has not got into the archive.
   private var lost: [FileIdentity] = []
 
-  init(_ options: ArchiveOptions, _ maker: MemberMaker, _ bench: SegmentBench) {
+  init(
+    _ options: ArchiveOptions, _ maker: MemberMaker, _ bench: SegmentBench, _ settling: ChangeSettling?
+  ) {
     self.options = options
     self.maker = maker
     self.bench = bench
+    self.settling = settling
     isSerial = options.format.container != .tar
   }
 
   package func begin(
-    _ chunk: Chunk<ArchiveItem>, in context: ChunkContext, into rows: inout [ArchiveRow]
+    _ chunk: Chunk<ArchiveItem>, in context: WorkerContext, into rows: inout [ArchiveRow]
   ) {
     begin(expecting: chunk.items.reduce(0) { $0 + $1.plainSize })
   }
@@ -36,7 +40,7 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   package func process(
-    _ item: ArchiveItem, in context: ChunkContext, into rows: inout [ArchiveRow]
+    _ item: ArchiveItem, in context: WorkerContext, into rows: inout [ArchiveRow]
   ) throws(BatchError) {
     try context.checkCancellation()
     switch item {
@@ -54,7 +58,7 @@ package final class ArchiveWorker: BatchWorker {
     }
   }
 
-  package func end(in context: ChunkContext, into rows: inout [ArchiveRow]) throws(BatchError) {
+  package func end(in context: WorkerContext, into rows: inout [ArchiveRow]) throws(BatchError) {
     rows += lost.map { .missing($0) }
     if !members.isEmpty { rows.append(.members(members)) }
     members.removeAll()
@@ -64,7 +68,7 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   private func add(
-    _ record: FileRecord, _ map: [Range<UInt64>]?, _ context: ChunkContext
+    _ record: FileRecord, _ map: [Range<UInt64>]?, _ context: WorkerContext
   ) throws(BatchError) {
     guard record.status.kind == .regular else {
       if let entry = try entry(record, context) { try addEntry(entry, record, context) }
@@ -80,7 +84,8 @@ package final class ArchiveWorker: BatchWorker {
       } else {
         let bare = try maker.bareEntry(for: record)
         isAdded = try bench.add(of: record.status) { (begin) throws(BatchError) in
-          try context.read(record, keepsShort: true) { (file: borrowing Descriptor, _) throws(BatchError) in
+          try context.read(record, keepsShort: true, settling: settling) {
+            (file: borrowing Descriptor, _) throws(BatchError) in
             var entry = bare
             entry.attributes = AttributeReader.attributes(of: file.raw)
             try begin(entry)
@@ -102,7 +107,7 @@ package final class ArchiveWorker: BatchWorker {
 
   /// What has no content; an error of the header is the member's.
   private func addEntry(
-    _ entry: ArchiveEntry, _ record: FileRecord, _ context: ChunkContext
+    _ entry: ArchiveEntry, _ record: FileRecord, _ context: WorkerContext
   ) throws(BatchError) {
     do throws(BatchError) {
       try bench.add(entry, identity: record.status.identity)
@@ -115,7 +120,7 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   /// Nil when it cannot be made, which has been reported.
-  private func entry(_ record: FileRecord, _ context: ChunkContext) throws(BatchError) -> ArchiveEntry? {
+  private func entry(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> ArchiveEntry? {
     do throws(BatchError) {
       return try maker.entry(for: record, in: context)
     } catch {
@@ -131,7 +136,7 @@ package final class ArchiveWorker: BatchWorker {
   /// Holes in smaller files are not worth a map.
   private static let smallestSparse: Int64 = 16 << 10
 
-  private func dataMap(of record: FileRecord, _ context: ChunkContext) -> [Range<UInt64>]? {
+  private func dataMap(of record: FileRecord, _ context: WorkerContext) -> [Range<UInt64>]? {
     let status = record.status
     guard status.size >= Self.smallestSparse, status.allocated < status.size else { return nil }
     return try? context.withFile(record) { (descriptor, now) throws(BatchError) in
@@ -140,10 +145,12 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   private func readSparse(
-    _ record: FileRecord, _ map: [Range<UInt64>], _ context: ChunkContext
-  ) throws(BatchError) -> MemberFlags? {
+    _ record: FileRecord, _ map: [Range<UInt64>], _ context: WorkerContext
+  ) throws(BatchError) -> (MemberFlags, isSettled: Bool)? {
+    var isSettled = false
     do throws(BatchError) {
       let isStable = try context.withFile(record) { (descriptor, before) throws(BatchError) in
+        isSettled = self.isSettled(before, descriptor)
         for range in map {
           guard try read(range, of: descriptor, context) else {
             throw BatchError(.unreadable, "became shorter while it was read")
@@ -151,14 +158,18 @@ package final class ArchiveWorker: BatchWorker {
         }
         return try isUnchanged(descriptor, before, record)
       }
-      guard isStable else { return context.finishChanged(record.path) ? .changed : nil }
+      guard isStable else { return context.finishChanged(record.path) ? (.changed, isSettled) : nil }
     } catch {
       try context.checkCancellation()
       context.report(Problem(error))
       return nil
     }
     context.finish()
-    return []
+    return ([], isSettled)
+  }
+
+  private func isSettled(_ status: FileStatus, _ descriptor: Int32) -> Bool {
+    settling?.isSettled(status, of: descriptor) ?? false
   }
 
   private func isUnchanged(
@@ -176,7 +187,7 @@ package final class ArchiveWorker: BatchWorker {
   ///
   /// - Returns: whether the file has all of it; what is missing is filled with zeros.
   private func read(
-    _ range: Range<UInt64>, of descriptor: Int32, _ context: ChunkContext
+    _ range: Range<UInt64>, of descriptor: Int32, _ context: WorkerContext
   ) throws(BatchError) -> Bool {
     var position = range.lowerBound
     var isWhole = true
@@ -188,7 +199,7 @@ package final class ArchiveWorker: BatchWorker {
         while count < wanted {
           let rest = UnsafeMutableRawBufferPointer(rebasing: room[count...])
           let offset = off_t(clamping: position + UInt64(count))
-          let result = context.run.calls.read(descriptor, into: rest, at: offset)
+          let result = context.calls.read(descriptor, into: rest, at: offset)
           guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
           if result == 0 {
             isWhole = false
@@ -206,7 +217,7 @@ package final class ArchiveWorker: BatchWorker {
 
   /// A further name; the collector knows whether the first one is in the archive.
   private func addLink(
-    _ record: FileRecord, to first: PathBytes, _ context: ChunkContext
+    _ record: FileRecord, to first: PathBytes, _ context: WorkerContext
   ) throws(BatchError) {
     let status = record.status
     do throws(BatchError) {
@@ -229,7 +240,7 @@ package final class ArchiveWorker: BatchWorker {
 
   // MARK: Large files
 
-  private func header(_ member: LargeMember, _ context: ChunkContext) throws(BatchError) -> ArchiveRow {
+  private func header(_ member: LargeMember, _ context: WorkerContext) throws(BatchError) -> ArchiveRow {
     do throws(BatchError) {
       // What cannot be opened has no member, rather than one that is zeros.
       try context.withFile(member.record) { (_, _) throws(BatchError) in }
@@ -254,14 +265,15 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   private func block(
-    _ member: LargeMember, _ index: Int, _ context: ChunkContext
+    _ member: LargeMember, _ index: Int, _ context: WorkerContext
   ) throws(BatchError) -> ArchiveRow {
     let ranges = member.ranges(ofBlock: index)
     let count = Int(ranges.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) })
     var failure: BatchError?
-    var isStable = true
+    var (isStable, isSettled) = (true, false)
     do throws(BatchError) {
       isStable = try context.withFile(member.record) { (descriptor, before) throws(BatchError) in
+        isSettled = self.isSettled(before, descriptor)
         for range in ranges {
           let isWhole = try read(range, of: descriptor, context)
           if !isWhole { failure = BatchError(.changed, "it became shorter") }
@@ -275,7 +287,8 @@ package final class ArchiveWorker: BatchWorker {
       guard !bench.plain.isEmpty else {
         return .block(
           member, index: index,
-          LargeBlock(frame: nil, plain: nil, count: count, failure: error, isStable: true))
+          LargeBlock(
+            frame: nil, plain: nil, count: count, failure: error, isStable: true, isSettled: false))
       }
       let rest = count - bench.plain.count
       if rest > 0 { try bench.append(rest) { _ in 0 } }
@@ -287,7 +300,7 @@ package final class ArchiveWorker: BatchWorker {
       member, index: index,
       LargeBlock(
         frame: frame, plain: isPlain ? nil : bench.takePlain(), count: count, failure: failure,
-        isStable: isStable))
+        isStable: isStable, isSettled: isSettled))
   }
 
   private func plainFrame() -> ArchiveFrame {
@@ -298,7 +311,7 @@ package final class ArchiveWorker: BatchWorker {
   // MARK: Containers of one piece
 
   private func serialMember(
-    _ record: FileRecord, _ context: ChunkContext
+    _ record: FileRecord, _ context: WorkerContext
   ) throws(BatchError) -> SerialMember? {
     switch record.status.kind {
     case .regular, .directory, .symbolicLink: break
@@ -312,9 +325,10 @@ package final class ArchiveWorker: BatchWorker {
     var content = [UInt8]()
     var digest: Digest?
     var flags: MemberFlags = []
+    var isSettled = false
     if entry.kind == .file {
       content.reserveCapacity(Int(clamping: record.status.size))
-      let outcome = try context.read(record, isCounted: false, keepsShort: true) {
+      let outcome = try context.read(record, isCounted: false, keepsShort: true, settling: settling) {
         (_: borrowing Descriptor, _) throws(BatchError) in
         content.removeAll(keepingCapacity: true)
       } consume: { piece in
@@ -325,12 +339,12 @@ package final class ArchiveWorker: BatchWorker {
         return nil
       }
       maker.describe(outcome.status, in: &entry)
-      flags = MemberFlags(outcome)
+      (flags, isSettled) = (MemberFlags(outcome), outcome.isSettled)
       entry.size = UInt64(content.count)
       if options.isRemembered { digest = try bench.digest(of: content) }
     }
     return SerialMember(
-      entry: entry, content: content, digest: digest, flags: flags, identity: record.status.identity,
-      linkCount: record.status.linkCount)
+      entry: entry, content: content, digest: digest, flags: flags, isSettled: isSettled,
+      identity: record.status.identity, linkCount: record.status.linkCount)
   }
 }

@@ -15,7 +15,7 @@ struct MemberMaker {
   /// An entry with all that it takes a look at the file itself to know.
   ///
   /// - Throws: when it is not there any more, or cannot be looked at.
-  func entry(for record: FileRecord, in context: ChunkContext) throws(BatchError) -> ArchiveEntry {
+  func entry(for record: FileRecord, in context: WorkerContext) throws(BatchError) -> ArchiveEntry {
     var entry = try bareEntry(for: record)
     let details = try context.withFolder(of: record) { (folder) throws(BatchError) in
       let target = try entry.kind == .symbolicLink ? Self.target(of: record, in: folder) : nil

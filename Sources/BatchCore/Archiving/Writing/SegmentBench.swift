@@ -117,6 +117,7 @@ final class SegmentBench {
     var member = ArchivedMember(
       final, offset: start, header: headerCheck(from: start), digest: digest, identity: expected.identity)
     member.flags = MemberFlags(outcome)
+    member.isSettled = outcome.isSettled
     members.append(member)
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true
@@ -127,10 +128,10 @@ final class SegmentBench {
   ///
   /// - Parameters:
   ///   - map: where the file has data.
-  ///   - read: puts that data here, and tells how it was read; nil when it is not to be used.
+  ///   - read: puts that data here, and tells how it was read, and whether it is settled; nil when it is not to be used.
   func addSparse(
     _ entry: ArchiveEntry, map: [Range<UInt64>], of expected: FileStatus,
-    reading read: () throws(BatchError) -> MemberFlags?
+    reading read: () throws(BatchError) -> (MemberFlags, isSettled: Bool)?
   ) throws(BatchError) -> Bool {
     let start = plain.count
     var isAdded = false
@@ -138,7 +139,7 @@ final class SegmentBench {
     var entry = entry
     entry.dataMap = map
     try addHeader(entry)
-    guard let flags = try read() else { return false }
+    guard let (flags, isSettled) = try read() else { return false }
     let sparse = SparseDigest(digest, map: map, size: entry.size)
     try withBytes(of: plain) { (raw) throws(BatchError) in
       try sparse.update(UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
@@ -147,6 +148,7 @@ final class SegmentBench {
       entry, offset: start, header: headerCheck(from: start), digest: try sparse.finish(),
       identity: expected.identity)
     member.flags = flags
+    member.isSettled = isSettled
     members.append(member)
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true

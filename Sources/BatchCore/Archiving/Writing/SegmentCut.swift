@@ -37,7 +37,7 @@ struct SegmentCut {
 
   private func plainBytes(of frame: ArchiveFrame) throws(BatchError) -> [UInt8] {
     guard let format = options.format.compression else { return frame.bytes }
-    let decoder = try format.makeDecoder()
+    let decoder = try format.makeDecoder(by: .segmentCut)
     var plain: [UInt8] = []
     plain.reserveCapacity(Int(clamping: frame.plainSize))
     try withBytes(of: frame.bytes) { (raw) throws(BatchError) in

@@ -81,7 +81,7 @@ final class SerialArchive {
     }
     var added = ArchivedMember(
       member.entry, offset: writtenCount, digest: member.digest, identity: member.identity)
-    added.flags = member.flags
+    (added.flags, added.isSettled) = (member.flags, member.isSettled)
     writtenCount += 1
     if let large = member.large {
       self.large = Large(
@@ -105,6 +105,7 @@ final class SerialArchive {
     try withBytes(of: bytes) { (raw) throws(BatchError) in try large.digest?.update(raw) }
     large.failure = large.failure ?? block.failure
     large.isStable = large.isStable && block.isStable
+    large.written.isSettled = block.isSettled && (position == 0 || large.written.isSettled)
     self.large = large
     guard position == member.blockCount - 1 else { return nil }
     self.large = nil

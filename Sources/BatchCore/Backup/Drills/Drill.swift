@@ -54,7 +54,7 @@ package final class Drill {
     self.run = run
     self.isSynced = isSynced
     state = (try? DrillState(set.drillPath, in: run)) ?? DrillState()
-    try SnapshotReader.check(set.path(snapshot.name.manifest), in: run)
+    try SnapshotReader.check(set.path(snapshot.name.manifest), in: SourceContext(run))
     total = try Self.amount(of: snapshot, set, run)
     let bytes = (Double(total.bytes) * share).rounded(.up)
     remaining = Amount(
@@ -99,14 +99,16 @@ package final class Drill {
   {
     let names = Set(batch.entries.map(\.path))
     // What comes back is compared afterwards, and what is wrong with it is reported.
-    return try RestoreSource(snapshot, of: set, options: options, comparesDigests: false, in: run) {
+    return try RestoreSource(
+      snapshot, of: set, options: options, comparesDigests: false, in: SourceContext(run)
+    ) {
       names.contains($0.path)
     }
   }
 
   /// What compares a batch with a folder.
   package func audit(of batch: Batch, live: LiveTree) -> sending AuditSource {
-    AuditSource(batch.entries, live: live, in: run)
+    AuditSource(batch.entries, live: live, in: SourceContext(run))
   }
 
   /// Remembers that a batch was drilled.
@@ -140,7 +142,7 @@ package final class Drill {
 
   /// - Returns: nil when nothing follows.
   private func select(after place: DrillState.Place?, isOfLarge: Bool) throws(BatchError) -> Batch? {
-    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: run)
+    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: SourceContext(run))
     let most = isOfLarge ? Self.batchSize : min(remaining.files, Self.batchSize)
     let bytes = isOfLarge ? min(remaining.bytes, Self.batchBytes) : Self.batchBytes
     var source: PathBytes = ""
@@ -166,7 +168,7 @@ package final class Drill {
   private static func amount(
     of snapshot: Snapshot, _ set: BackupSet, _ run: RunContext
   ) throws(BatchError) -> Amount {
-    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: run)
+    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: SourceContext(run))
     var amount = Amount()
     while let item = try reader.next() {
       if case .entry(let entry, _) = item, entry.kind == .file { amount.add(entry) }

@@ -116,7 +116,6 @@ extension BackupSet {
 
   /// When the last drill of the set noted how far it came; nil when there was none.
   package var lastDrill: FileStatus.Time? {
-    var raw = stat()
-    return drillPath.withCString { lstat($0, &raw) } == 0 ? FileStatus(raw).modified : nil
+    (try? drillPath.status())?.modified
   }
 }

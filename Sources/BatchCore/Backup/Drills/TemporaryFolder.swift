@@ -30,14 +30,14 @@ package final class TemporaryFolder {
   }
 
   deinit {
-    TreeRemoval.remove(path, in: AT_FDCWD)
+    TreeRemoval().remove(path, in: AT_FDCWD)
   }
 
   /// Removes the folder with all that is in it.
   ///
   /// - Throws: `unwritable` when something stays.
   package func remove() throws(BatchError) {
-    guard let failed = TreeRemoval.remove(path, in: AT_FDCWD) else { return }
+    guard let failed = TreeRemoval().remove(path, in: AT_FDCWD) else { return }
     throw BatchError.syscall("remove all of the temporary folder", errno: failed, path: path).recoded(
       .unwritable)
   }
@@ -55,13 +55,13 @@ package final class TemporaryFolder {
   ///
   /// - Returns: nil when another process has it, or it is gone or somebody else's.
   private static func lock(_ name: PathBytes, in folder: Int32) -> Descriptor? {
-    let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-    let opened = name.withCString { name in retrying { Int(clinux_openat(folder, name, flags, 0)) } }
+    let calls = LinuxCalls()
+    let opened = name.withCString { calls.open($0, at: folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) }
     guard opened >= 0 else { return nil }
-    let descriptor = Descriptor(owning: Int32(opened))
+    let descriptor = Descriptor(owning: opened)
     var (held, named) = (stat(), stat())
-    guard retrying({ Int(flock(descriptor.raw, LOCK_EX | LOCK_NB)) }) == 0, fstat(descriptor.raw, &held) == 0,
-      name.withCString({ fstatat(folder, $0, &named, AT_SYMLINK_NOFOLLOW) }) == 0,
+    guard calls.lock(descriptor.raw) == 0, calls.status(of: descriptor.raw, into: &held) == 0,
+      name.withCString({ calls.status(of: $0, at: folder, followingLinks: false, into: &named) }) == 0,
       FileStatus(held).identity == FileStatus(named).identity, held.st_uid == geteuid()
     else { return nil }
     return descriptor
@@ -69,17 +69,14 @@ package final class TemporaryFolder {
 
   /// Removes the folders of runs that were killed.
   private static func removeStale(in place: PathBytes) {
-    let opened = place.withCString {
-      clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-    }
-    guard opened >= 0 else { return }
-    let folder = Descriptor(owning: opened)
-    guard let files = try? BackupSet.files(in: place) else { return }
+    guard let folder = try? OpenFolder(of: place.appending(prefix.utf8), calls: LinuxCalls()),
+      let files = try? BackupSet.files(in: place)
+    else { return }
     for name in files where name.bytes.starts(with: prefix.utf8) {
       guard name.bytes.count == prefix.utf8.count + randomLength, let lock = lock(name, in: folder.raw) else {
         continue
       }
-      TreeRemoval.remove(name, in: folder.raw)
+      TreeRemoval().remove(name, in: folder.raw)
       _ = consume lock
     }
   }

@@ -26,11 +26,11 @@ final class SnapshotReader {
   private var rows = SnapshotRowParser()
 
   /// - Throws: the error of opening it; `malformed` when it does not begin as a backup manifest.
-  init(_ path: PathBytes, in run: RunContext) throws(BatchError) {
+  init(_ path: PathBytes, in context: SourceContext) throws(BatchError) {
     self.path = path
-    calls = run.calls
+    calls = context.calls
     let number = path.withCString {
-      run.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      context.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     }
     guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
     let descriptor = Descriptor(owning: number)
@@ -93,12 +93,12 @@ extension SnapshotReader {
   ///
   /// - Throws: `malformed` when these are not valid; the rows are not looked at.
   static func facts(
-    _ path: PathBytes, in run: RunContext
+    _ path: PathBytes, in context: SourceContext
   ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
-    let header = try SnapshotReader(path, in: run).header
-    let file = try open(path, run)
-    let size = try run.calls.status(of: file).size
-    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, run)
+    let header = try SnapshotReader(path, in: context).header
+    let file = try open(path, context)
+    let size = try context.calls.status(of: file).size
+    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, context)
     guard tail.last == UInt8(ascii: "\n"),
       let start = tail.dropLast().lastIndex(of: UInt8(ascii: "\n")).map({ $0 + 1 })
     else { throw BatchError(.malformed, "the backup manifest is cut short", path: path) }
@@ -109,7 +109,8 @@ extension SnapshotReader {
         throw SnapshotLine.malformed
       }
       var footer = SnapshotFooter()
-      for line in try bytes(of: file, Int64(begin)..<size, path, run).split(separator: UInt8(ascii: "\n")) {
+      for line in try bytes(of: file, Int64(begin)..<size, path, context).split(separator: UInt8(ascii: "\n"))
+      {
         _ = try footer.take(SnapshotLine(Array(line)))
       }
       return (header, footer)
@@ -121,12 +122,12 @@ extension SnapshotReader {
   /// Compares a manifest with the digest in its last line.
   ///
   /// - Throws: `malformed` when it is damaged.
-  static func check(_ path: PathBytes, in run: RunContext) throws(BatchError) {
-    let file = try open(path, run)
+  static func check(_ path: PathBytes, in context: SourceContext) throws(BatchError) {
+    let file = try open(path, context)
     let damaged = BatchError(
       .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: path)
-    let size = try run.calls.status(of: file).size
-    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, run)
+    let size = try context.calls.status(of: file).size
+    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, context)
     guard tail.last == UInt8(ascii: "\n"), let newline = tail.dropLast().lastIndex(of: UInt8(ascii: "\n"))
     else { throw damaged }
     let start = newline + 1
@@ -141,8 +142,8 @@ extension SnapshotReader {
     let end = size - Int64(tail.count - start)
     var position: Int64 = 0
     while position < end {
-      try run.cancellation.check()
-      let piece = try bytes(of: file, position..<min(end, position + (1 << 20)), path, run)
+      try context.cancellation.check()
+      let piece = try bytes(of: file, position..<min(end, position + (1 << 20)), path, context)
       guard !piece.isEmpty else { throw damaged }
       try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
       position += Int64(piece.count)
@@ -150,22 +151,22 @@ extension SnapshotReader {
     guard try digest.finish() == recorded else { throw damaged }
   }
 
-  private static func open(_ path: PathBytes, _ run: RunContext) throws(BatchError) -> Descriptor {
+  private static func open(_ path: PathBytes, _ context: SourceContext) throws(BatchError) -> Descriptor {
     let number = path.withCString {
-      run.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      context.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     }
     guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
     return Descriptor(owning: number)
   }
 
   private static func bytes(
-    of file: borrowing Descriptor, _ range: Range<Int64>, _ path: PathBytes, _ run: RunContext
+    of file: borrowing Descriptor, _ range: Range<Int64>, _ path: PathBytes, _ context: SourceContext
   ) throws(BatchError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Int(range.upperBound - range.lowerBound))
     var filled = 0
     while filled < bytes.count {
       let count = bytes.withUnsafeMutableBytes { buffer in
-        run.calls.read(
+        context.calls.read(
           file.raw, into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]),
           at: off_t(range.lowerBound + Int64(filled)))
       }

@@ -75,8 +75,7 @@ package struct BackupTarget: Sendable {
   }
 
   private static func kind(of path: PathBytes) -> FileStatus.Kind? {
-    var raw = stat()
-    return path.withCString { stat($0, &raw) } == 0 ? FileStatus(raw).kind : nil
+    (try? path.status(followingLinks: true))?.kind
   }
 
   private static func note(_ set: BackupSet, _ id: String?) -> BatchError? {
@@ -98,12 +97,8 @@ package struct BackupTarget: Sendable {
   private static func place(of directory: PathBytes) -> PathBytes {
     let absolute = WorkingFolder.absolute(directory)
     var names = absolute.bytes.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
-    if names.contains(where: { $0.elementsEqual("..".utf8) }),
-      let real = absolute.withCString({ realpath($0, nil) })
-    {
-      names = Array(UnsafeRawBufferPointer(start: real, count: strlen(real))).split(
-        separator: UInt8(ascii: "/"))
-      free(real)
+    if names.contains(where: { $0.elementsEqual("..".utf8) }), let real = try? absolute.resolved() {
+      names = real.bytes.split(separator: UInt8(ascii: "/"))
     }
     return PathBytes([UInt8(ascii: "/")] + names.joined(separator: [UInt8(ascii: "/")]))
   }

@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 /// Which sets this machine has backed up to, by the directories that they were in.
@@ -25,12 +24,14 @@ struct KnownTargets {
   /// Adds a line to the file, which is made with the directories above it.
   ///
   /// - Throws: `unwritable`.
-  static func add(_ id: String, in directory: PathBytes, to path: PathBytes) throws(BatchError) {
+  static func add(
+    _ id: String, in directory: PathBytes, to path: PathBytes, calls: any FileSystemCalls = LinuxCalls()
+  ) throws(BatchError) {
     try FolderMaker.make(path.parent)
-    let flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-    let opened = path.withCString { name in retrying { Int(clinux_openat(AT_FDCWD, name, flags, 0o600)) } }
-    guard opened >= 0 else { throw failure(Int32(-opened), path) }
-    let file = Descriptor(owning: Int32(opened))
+    let opened = calls.create(
+      path, in: AT_FDCWD, flags: O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK, permissions: 0o600)
+    guard opened >= 0 else { throw failure(Int32(truncatingIfNeeded: -opened), path) }
+    let file = Descriptor(owning: Int32(truncatingIfNeeded: opened))
     var line = [UInt8]()
     // A line that a dead run has not completed stays one of its own.
     var last = UInt8(ascii: "\n")
@@ -41,11 +42,10 @@ struct KnownTargets {
     line += "{\"type\":\"set\",\"id\":\"\(id)\",".utf8
     JSONText.append(path: directory, to: &line)
     line += "}\n".utf8
-    let written = line.withUnsafeBytes { bytes in
-      retrying { Glibc.write(file.raw, bytes.baseAddress, bytes.count) }
-    }
-    guard written == line.count else { throw failure(written < 0 ? Int32(-written) : ENOSPC, path) }
-    guard fsync(file.raw) == 0 || errno == EINVAL else { throw failure(errno, path) }
+    let raw = file.raw
+    var failed = line.withUnsafeBytes { calls.write($0, to: raw) }
+    if failed == 0 { failed = calls.sync(raw) }
+    guard failed == 0 else { throw failure(-failed, path) }
   }
 
   private static func failure(_ number: Int32, _ path: PathBytes) -> BatchError {

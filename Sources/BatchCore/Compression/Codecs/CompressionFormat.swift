@@ -119,7 +119,9 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// A decoder for one thread.
   ///
   /// - Throws: `.exhausted` when memory is missing.
-  package func makeDecoder(_ options: DecoderOptions = DecoderOptions()) throws(BatchError) -> StreamDecoder {
+  package func makeDecoder(
+    _ options: DecoderOptions = DecoderOptions(), by right: ReadingRight
+  ) throws(BatchError) -> StreamDecoder {
     let decoder: any FrameDecoder =
       switch self {
       case .gz: try GzipFrameDecoder()

@@ -55,7 +55,7 @@ final class FileDecoder {
   ///   - sink: takes the content in order.
   /// - Throws: what `restart` and `sink` throw, and what ends the run.
   func decode(
-    _ record: FileRecord, in context: ChunkContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
+    _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     if let outcome = try decodeParts(record, in: context, restart: restart, sink: sink) { return outcome }
@@ -75,7 +75,7 @@ final class FileDecoder {
   ///
   /// - Throws: as ``decode(_:in:restart:sink:)``.
   func decodeStandardInput(
-    in context: ChunkContext, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+    in context: WorkerContext, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     var passage = Passage(path: "-")
     var start = [UInt8]()
@@ -107,7 +107,7 @@ final class FileDecoder {
   /// The format of a file that is not decoded, by its first bytes and by its name.
   ///
   /// - Returns: nil also where the file cannot be read.
-  func unsupportedFormat(of record: FileRecord, in context: ChunkContext) -> UnsupportedFormat? {
+  func unsupportedFormat(of record: FileRecord, in context: WorkerContext) -> UnsupportedFormat? {
     var start = [UInt8](
       repeating: 0, count: Int(min(Int64(CompressionFormat.detectionLength), max(0, record.status.size))))
     do throws(BatchError) {
@@ -120,7 +120,7 @@ final class FileDecoder {
   }
 
   private func pass(
-    _ piece: UnsafeRawBufferPointer, on passage: inout Passage, _ context: ChunkContext,
+    _ piece: UnsafeRawBufferPointer, on passage: inout Passage, _ context: WorkerContext,
     _ sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) {
     guard passage.damage == nil else { return }
@@ -130,7 +130,7 @@ final class FileDecoder {
         passage.unsupported = UnsupportedFormat.detect(piece)
         return
       }
-      passage.decoder = try decoder(for: format)
+      passage.decoder = try decoder(for: format, by: context.reading)
       passage.decoder?.reset()
     }
     let decoder = passage.decoder
@@ -159,7 +159,7 @@ final class FileDecoder {
 
   /// nil when the file has no parts, or one of them is damaged: then all of it is gone over in turn.
   private func decodeParts(
-    _ record: FileRecord, in context: ChunkContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
+    _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome? {
     guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
@@ -217,7 +217,7 @@ final class FileDecoder {
   }
 
   private func decode(
-    _ window: [CompressedPart], _ format: CompressionFormat, of record: FileRecord, in context: ChunkContext
+    _ window: [CompressedPart], _ format: CompressionFormat, of record: FileRecord, in context: WorkerContext
   ) throws(BatchError) -> [PartContent]? {
     let inputs = Mutex([[UInt8]?]())
     for part in window {
@@ -226,7 +226,7 @@ final class FileDecoder {
       let input = bytes
       inputs.withLock { $0.append(input) }
     }
-    let options = options
+    let (options, right) = (options, context.reading)
     let results = Mutex([PartContent?](repeating: nil, count: window.count))
     let width = min(max(1, self.width ?? context.concurrency), window.count)
     DispatchQueue.concurrentPerform(iterations: width) { first in
@@ -236,7 +236,7 @@ final class FileDecoder {
           defer { inputs[index] = nil }
           return inputs[index] ?? []
         }
-        let content = Self.content(of: window[index], format, input, options)
+        let content = Self.content(of: window[index], format, input, options, by: right)
         results.withLock { $0[index] = content }
       }
     }
@@ -251,10 +251,11 @@ final class FileDecoder {
 
   /// nil when the part is not what its place says.
   private static func content(
-    of part: CompressedPart, _ format: CompressionFormat, _ bytes: [UInt8], _ options: DecoderOptions
+    of part: CompressedPart, _ format: CompressionFormat, _ bytes: [UInt8], _ options: DecoderOptions,
+    by right: ReadingRight
   ) -> PartContent? {
     do {
-      let decoder = try format.makeDecoder(of: part, options)
+      let decoder = try format.makeDecoder(of: part, options, by: right)
       return try withBytes(of: bytes) { (raw) throws(BatchError) in
         var content = [UInt8](unsafeUninitializedCapacity: part.plain.count) { room, count in
           count = decoder.decode(wholeFrame: raw, into: UnsafeMutableRawBufferPointer(room)) ?? 0
@@ -276,7 +277,7 @@ final class FileDecoder {
   }
 
   private static func fill(
-    _ bytes: inout [UInt8], from offset: UInt64, of record: FileRecord, in context: ChunkContext
+    _ bytes: inout [UInt8], from offset: UInt64, of record: FileRecord, in context: WorkerContext
   ) throws(BatchError) {
     var failure: BatchError?
     let range = offset..<(offset + UInt64(bytes.count))
@@ -292,9 +293,11 @@ final class FileDecoder {
 
   // MARK: Errors
 
-  private func decoder(for format: CompressionFormat) throws(BatchError) -> StreamDecoder {
+  private func decoder(
+    for format: CompressionFormat, by right: ReadingRight
+  ) throws(BatchError) -> StreamDecoder {
     if let known = decoders[format] { return known }
-    let decoder = try format.makeDecoder(options)
+    let decoder = try format.makeDecoder(options, by: right)
     decoders[format] = decoder
     return decoder
   }

@@ -7,7 +7,7 @@ final class PartBudget: Sendable {
   private static let partsPerLane = 2
 
   private let files = Atomic<Int>(0)
-  private let tokens = Mutex<TokenBudget?>(nil)
+  private let tokens = AtomicLazyReference<TokenBudget>()
 
   /// Counts a file that begins to be decoded by parts; ``end()`` follows.
   func begin() { files.add(1, ordering: .relaxed) }
@@ -24,11 +24,8 @@ final class PartBudget: Sendable {
   func with<Result>(
     _ count: Int, concurrency: Int, _ body: () throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
-    let budget = tokens.withLock { tokens in
-      let budget = tokens ?? TokenBudget(capacity: Self.capacity(concurrency))
-      tokens = budget
-      return budget
-    }
+    let budget =
+      tokens.load() ?? tokens.storeIfNil(TokenBudget(capacity: Self.capacity(concurrency)))
     return try budget.withTokens(count, body)
   }
 

@@ -48,9 +48,9 @@ extension CompressionFormat {
   /// ``CompressedPart/plain`` says, the part is damaged.
   /// - Throws: `.exhausted` when memory is missing.
   package func makeDecoder(
-    of part: CompressedPart, _ options: DecoderOptions = DecoderOptions()
+    of part: CompressedPart, _ options: DecoderOptions = DecoderOptions(), by right: ReadingRight
   ) throws(BatchError) -> StreamDecoder {
-    guard self == .xz else { return try makeDecoder(options) }
+    guard self == .xz else { return try makeDecoder(options, by: right) }
     return try StreamDecoder(
       self, XZBlockDecoder(check: part.check, memoryLimit: options.memoryLimit), options)
   }

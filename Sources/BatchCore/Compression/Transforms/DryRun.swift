@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What a lane does in a dry run in the place of writing an output.
-extension ChunkContext {
+extension WorkerContext {
   /// Counts a source whose output would be written, and its bytes as those that would be read.
   func plan(_ record: FileRecord, target: PathBytes, isCopy: Bool = false) -> TransformRow.Content {
     plan(
@@ -25,7 +25,7 @@ extension ChunkContext {
       return try withFile(record) { (file, _) throws(BatchError) in
         var result = 0
         let start = [UInt8](unsafeUninitializedCapacity: CompressionFormat.detectionLength) { buffer, count in
-          result = run.calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+          result = calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
           count = max(0, result)
         }
         guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }

@@ -80,8 +80,11 @@ final class LargeOutput {
   /// Reads the output back and compares what it decodes to with the source, which may go then.
   ///
   /// The place of the output covers the descriptor that the source is read through.
-  func proved(_ format: CompressionFormat, in run: RunContext) throws(BatchError) -> StagedOutput {
-    let proof = OutputProof(try format.makeDecoder(), try DigestStream(.xxh128), run)
+  func proved(_ format: CompressionFormat, in context: CollectorContext) throws(BatchError) -> StagedOutput {
+    let proof = OutputProof(
+      try format.makeDecoder(by: .largeOutput), try DigestStream(.xxh128), context.calls,
+      context.cancellation,
+      by: .largeOutput)
     let outcome = try proof.digest(of: file.record, in: place.source)
     guard outcome.isStable else {
       throw BatchError(.changed, "changed while it was read", path: file.record.path)

@@ -93,7 +93,9 @@ final class LinkLedger {
     if isDryRun { return .planned(name.target) }
     let (linker, further) = (linker, name)
     return .link(
-      StagedLink(target: further.target) { () throws(BatchError) in try linker.link(further, to: output) })
+      StagedLink(target: further.target) { (right) throws(BatchError) in
+        try linker.link(further, to: output, by: right)
+      })
   }
 
   /// Whether the first name of a file has no output, so that the failure of a further one says nothing new.
@@ -112,10 +114,12 @@ final class LinkLedger {
   /// - Parameters:
   ///   - kept: told of a file that has further names.
   ///   - failed: told of a name that could not be removed.
-  func removeSources(kept: (BatchError) -> Void, failed: (BatchError) -> Void) {
+  func removeSources(
+    by right: CommitRight, kept: (BatchError) -> Void, failed: (BatchError) -> Void
+  ) {
     let proved = firsts.values.filter { $0.proved != nil }
     for first in proved.sorted(by: { ($0.names.first?.path ?? "") < ($1.names.first?.path ?? "") }) {
-      if let read = first.proved { remove(first.names, read, kept: kept, failed: failed) }
+      if let read = first.proved { remove(first.names, read, by: right, kept: kept, failed: failed) }
     }
     firsts = [:]
   }
@@ -124,7 +128,8 @@ final class LinkLedger {
   ///
   /// - Parameter read: the file as it was when it was read.
   private func remove(
-    _ records: [FileRecord], _ read: FileStatus, kept: (BatchError) -> Void, failed: (BatchError) -> Void
+    _ records: [FileRecord], _ read: FileStatus, by right: CommitRight, kept: (BatchError) -> Void,
+    failed: (BatchError) -> Void
   ) {
     struct Name: Hashable {
       let folder: FileIdentity?
@@ -147,7 +152,7 @@ final class LinkLedger {
       do throws(BatchError) {
         var place: OutputPlace?
         let folder = try folders.place(of: record, after: &place).source
-        try folders.commits.remove(record, seen: seen, in: folder)
+        try folders.commits.remove(record, seen: seen, in: folder, by: right)
         if index + 1 < records.count { seen = try self.seen(records[index + 1], after: seen) }
       } catch {
         failed(error)
@@ -176,7 +181,9 @@ struct OutputLinker: Sendable {
   ///
   /// - Parameter output: the inode of the first name's output.
   /// - Returns: the folder of the link; nil where the first name's output is not there.
-  func link(_ name: FurtherName, to output: FileIdentity) throws(BatchError) -> OutputFolder? {
+  func link(
+    _ name: FurtherName, to output: FileIdentity, by right: CommitRight
+  ) throws(BatchError) -> OpenFolder? {
     var place: OutputPlace?
     let first = try folders.place(of: name.first.record, after: &place).target
     guard
@@ -188,7 +195,7 @@ struct OutputLinker: Sendable {
     place = nil
     let prepared = try folders.prepare(try folders.place(of: name.record, after: &place), syncsNames: true)
     guard let folder = prepared.target else { return nil }
-    try make(name, to: file, output, in: folder)
+    try make(name, to: file, output, in: folder, by: right)
     return folder
   }
 
@@ -205,26 +212,24 @@ struct OutputLinker: Sendable {
   /// - Returns: nil where it is not there any more.
   /// - Throws: `changed` when it is another file.
   private func open(
-    _ target: PathBytes, in folder: OutputFolder, _ output: FileIdentity
+    _ target: PathBytes, in folder: OpenFolder, _ output: FileIdentity
   ) throws(BatchError) -> Descriptor? {
-    let number = PathBytes(target.lastComponent).withCString { name in
-      retrying { Int(clinux_openat(folder.raw, name, clinux_o_path | O_NOFOLLOW | O_CLOEXEC, 0)) }
-    }
-    if number == -Int(ENOENT) { return nil }
-    guard number >= 0 else { throw .syscall("link the output", errno: Int32(-number), path: target) }
-    let file = Descriptor(owning: Int32(number))
-    var raw = stat()
-    guard fstat(file.raw, &raw) == 0, FileStatus(raw).identity == output else {
+    let number = folder.open(PathBytes(target.lastComponent), flags: clinux_o_path)
+    if number == -ENOENT { return nil }
+    guard number >= 0 else { throw .syscall("link the output", errno: -number, path: target) }
+    let file = Descriptor(owning: number)
+    guard (try? folder.calls.status(of: file))?.identity == output else {
       throw BatchError(.changed, "is another file than the output that was written", path: target)
     }
     return file
   }
 
   private func make(
-    _ further: FurtherName, to file: borrowing Descriptor, _ output: FileIdentity, in folder: OutputFolder
+    _ further: FurtherName, to file: borrowing Descriptor, _ output: FileIdentity, in folder: OpenFolder,
+    by right: CommitRight
   ) throws(BatchError) {
     let name = PathBytes(further.target.lastComponent)
-    let failed = UnnamedFile.link(file.raw, as: name, in: folder.raw)
+    let failed = -folder.calls.link(file.raw, as: name, in: folder.raw)
     switch failed {
     case 0: return
     case EEXIST:
@@ -234,25 +239,18 @@ struct OutputLinker: Sendable {
       {
         throw error
       }
-      try replace(name, with: file, further, in: folder)
+      try replace(name, with: file, further, in: folder, by: right)
     default: throw .syscall("link the output", errno: failed, path: further.target)
     }
   }
 
   /// Puts a link in the place of an output of an earlier run, in one step.
   private func replace(
-    _ name: PathBytes, with file: borrowing Descriptor, _ further: FurtherName, in folder: OutputFolder
+    _ name: PathBytes, with file: borrowing Descriptor, _ further: FurtherName, in folder: OpenFolder,
+    by right: CommitRight
   ) throws(BatchError) {
-    let temporary = PathBytes(TemporaryName().bytes)
-    var failed = UnnamedFile.link(file.raw, as: temporary, in: folder.raw)
-    if failed == 0 {
-      failed = temporary.withCString { temporary in
-        name.withCString { name in
-          defer { unlinkat(folder.raw, temporary, 0) }
-          return renameat(folder.raw, temporary, folder.raw, name) == 0 ? 0 : errno
-        }
-      }
-    }
+    let raw = file.raw
+    let failed = folder.replace(name, by: right) { folder.calls.link(raw, as: $0, in: folder.raw) }
     guard failed == 0 else { throw .syscall("link the output", errno: failed, path: further.target) }
   }
 }

@@ -18,7 +18,7 @@ package enum OutputDecision: Sendable, Hashable {
   ///   - folder: the target's; nil only for a plan, which resolves the path as it is.
   ///   - calls: those of the run.
   static func of(
-    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OutputFolder? = nil,
+    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OpenFolder? = nil,
     calls: any FileSystemCalls
   ) -> OutputDecision {
     // Were there something all the same, it would not be replaced.

@@ -31,7 +31,7 @@ struct OutputPlan {
   /// - Returns: nil where the folder is not there any more, which has been reported.
   init?(
     for record: FileRecord, target: PathBytes, _ outputs: TransformOutputs, after last: inout OutputPlace?,
-    in context: ChunkContext
+    in context: WorkerContext
   ) {
     do throws(BatchError) {
       // What stays open of it is the place, from which the way to the next one may begin.

@@ -7,21 +7,27 @@ final class OutputProof {
   /// Nil where outputs are not compressed.
   private let decoder: StreamDecoder?
   private let calls: any FileSystemCalls
+  private let right: ReadingRight
   private let cancellation: Cancellation
 
   /// - Parameters:
   ///   - decoder: of the format that outputs are in; nil when they are not compressed.
   ///   - digest: takes the content.
-  ///   - run: whose calls read, and whose cancellation ends the reading.
-  init(_ decoder: StreamDecoder?, _ digest: DigestStream, _ run: RunContext) {
+  ///   - calls: those that read.
+  ///   - cancellation: ends the reading.
+  init(
+    _ decoder: StreamDecoder?, _ digest: DigestStream, _ calls: any FileSystemCalls,
+    _ cancellation: Cancellation, by right: ReadingRight
+  ) {
     self.decoder = decoder
     self.digest = digest
-    calls = run.calls
-    cancellation = run.cancellation
+    self.calls = calls
+    self.cancellation = cancellation
+    self.right = right
   }
 
   /// Takes the digest of a file that lies in a folder.
-  func digest(of record: FileRecord, in folder: OutputFolder) throws(BatchError) -> ReadOutcome {
+  func digest(of record: FileRecord, in folder: OpenFolder) throws(BatchError) -> ReadOutcome {
     try read(record, in: folder) { () throws(BatchError) in
       digest.reset()
     } consume: { (piece) throws(BatchError) in
@@ -53,7 +59,7 @@ final class OutputProof {
   /// - Parameter folder: the target's.
   /// - Throws: `invalid` when it is something else, which is not to be replaced.
   func proveExisting(
-    _ target: PathBytes, in folder: OutputFolder, has expected: Digest
+    _ target: PathBytes, in folder: OpenFolder, has expected: Digest
   ) throws(BatchError) {
     let other = BatchError(
       .invalid, "has the time of its source and not its content: both stay", path: target,
@@ -75,10 +81,10 @@ final class OutputProof {
   }
 
   private func read(
-    _ record: FileRecord, in folder: OutputFolder, restart: () throws(BatchError) -> Void,
+    _ record: FileRecord, in folder: OpenFolder, restart: () throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
-    let reader = FileReader(calls: calls)
+    let reader = FileReader(calls: calls, by: right)
     reader.useFolder(folder.raw, for: record.directory, of: folder)
     return try reader.read(record, restart: restart) { (piece) throws(BatchError) in
       try cancellation.check()

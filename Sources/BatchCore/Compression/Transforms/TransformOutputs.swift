@@ -7,19 +7,20 @@ final class TransformOutputs: Sendable {
   let folders: OutputFolders
   let committer: OutputCommitter
 
-  private init(_ options: TransformOptions, _ commits: any CommitCalls, _ run: RunContext) {
+  private init(_ options: TransformOptions, _ calls: any FileSystemCalls, _ commits: any CommitCalls) {
     self.options = options
     folders = OutputFolders(
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
-      calls: run.calls, commits: commits)
+      calls: calls, commits: commits)
     committer = OutputCommitter(
       limit: options.staged, isSynced: options.isSynced, devices: folders.devices, calls: commits)
   }
 
   /// Those of a run.
   static func of(
-    _ run: RunContext, _ options: TransformOptions, _ commits: any CommitCalls
+    _ services: RunServices, _ calls: any FileSystemCalls, _ options: TransformOptions,
+    _ commits: any CommitCalls
   ) -> TransformOutputs {
-    run.service { TransformOutputs(options, commits, run) }
+    services.service { TransformOutputs(options, calls, commits) }
   }
 }

@@ -95,11 +95,11 @@ package final class DigestCache: Sendable {
     let path = own.appending("digests.sqlite".utf8)
     for file in files(of: path) { try trust.checkFile(file) }
     // Other users must not see which files exist.
-    let file = path.withCString {
-      clinux_openat(AT_FDCWD, $0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let opened = trust.calls.create(path, in: AT_FDCWD, flags: O_RDWR | O_CREAT, permissions: 0o600)
+    guard opened >= 0 else {
+      throw .syscall("open the cache", errno: Int32(truncatingIfNeeded: -opened), path: path)
     }
-    guard file >= 0 else { throw .syscall("open the cache", errno: errno, path: path) }
-    close(file)
+    _ = Descriptor(owning: Int32(truncatingIfNeeded: opened))
     return path
   }
 
@@ -108,8 +108,9 @@ package final class DigestCache: Sendable {
     _ name: some Collection<UInt8>, in parent: PathBytes, _ trust: TrustedFile
   ) throws(BatchError) -> PathBytes {
     let path = try trust.folder(parent, isOnTheWay: true).appending(name)
-    guard path.withCString({ mkdir($0, 0o700) }) == 0 || errno == EEXIST else {
-      throw .syscall("make the folder of the cache", errno: errno, path: path)
+    let failed = -trust.calls.makeFolder(path, in: AT_FDCWD, permissions: 0o700)
+    guard failed == 0 || failed == EEXIST else {
+      throw .syscall("make the folder of the cache", errno: failed, path: path)
     }
     return try trust.folder(path)
   }
@@ -136,7 +137,7 @@ package final class DigestCache: Sendable {
   }
 
   private func remove() {
-    for file in Self.files(of: path) { _ = file.withCString { unlink($0) } }
+    for file in Self.files(of: path) { _ = LinuxCalls().remove(file, in: AT_FDCWD) }
   }
 
   // MARK: What lanes ask and tell
@@ -153,8 +154,7 @@ package final class DigestCache: Sendable {
   func fileSystem(of record: FileRecord) -> String? {
     let device = record.status.identity.device
     if let known = state.withLock({ $0.fileSystems[device] }) { return known }
-    var identity: UInt64 = 0
-    guard record.path.withCString({ clinux_file_system_id($0, &identity) }) == 0 else { return nil }
+    guard let identity = try? record.path.fileSystemID() else { return nil }
     let name = identity == 0 ? "d\(device)" : "f" + String(identity, radix: 16)
     state.withLock { $0.fileSystems[device] = name }
     return name
@@ -201,13 +201,10 @@ package final class DigestCache: Sendable {
     return Double(mixed >> 11) / Double(UInt64(1) << 53) < verifiedShare
   }
 
-  /// Notes what was read.
+  /// Notes the digest of a settled file.
   ///
-  /// - Parameters:
-  ///   - status: of the file when it had been read.
-  ///   - settled: what ``ChangeSettling/limit(of:lend:)`` returned before it was read.
-  func add(_ table: String, _ status: FileStatus, _ digest: Digest, settled: FileStatus.Time) {
-    guard !status.statusChanged.isLater(than: settled) else { return }
+  /// - Parameter status: of the file when it had been read.
+  func add(_ table: String, _ status: FileStatus, _ digest: Digest) {
     let entry = Entry(
       table: table, inode: status.identity.inode, value: CachedDigest(status, digest).bytes)
     let full = state.withLock { state -> [Entry]? in

@@ -22,11 +22,11 @@ package struct CheckJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in run: RunContext) -> Worker {
-    Worker(DigestPool(concurrency: run.concurrency), ignoresMissing: ignoresMissing, render)
+  package func makeWorker(in context: WorkerContext) -> Worker {
+    Worker(DigestPool(concurrency: context.concurrencyLimit), ignoresMissing: ignoresMissing, render)
   }
 
-  package func makeCollector(in run: RunContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Reads files and compares digests.
   package final class Worker: BatchWorker {
@@ -46,7 +46,7 @@ package struct CheckJob: BatchJob {
     }
 
     package func process(
-      _ item: CheckItem, in context: ChunkContext, into output: inout CheckedChunk
+      _ item: CheckItem, in context: WorkerContext, into output: inout CheckedChunk
     ) throws(BatchError) {
       switch item {
       case .file(let entry, let record): add(entry, try check(entry, record, in: context), to: &output)
@@ -80,7 +80,7 @@ package struct CheckJob: BatchJob {
     }
 
     private func check(
-      _ entry: ManifestEntry, _ record: FileRecord, in context: ChunkContext
+      _ entry: ManifestEntry, _ record: FileRecord, in context: WorkerContext
     ) throws(BatchError) -> CheckOutcome {
       var readings = [entry.digests] + entry.otherReadings.map { [$0] }
       // Rows of one manifest are mostly of one algorithm: what matched last is tried first.
@@ -108,10 +108,10 @@ package struct CheckJob: BatchJob {
     }
 
     private func read(
-      _ record: FileRecord, _ algorithms: [DigestAlgorithm], in context: ChunkContext
+      _ record: FileRecord, _ algorithms: [DigestAlgorithm], in context: WorkerContext
     ) throws(BatchError) -> [Digest]? {
       if algorithms == [.blake3], record.status.size >= Blake3File.threshold,
-        let digest = try Blake3File.digest(of: record, in: context)
+        let digest = try Blake3File.digest(of: record, in: context)?.digest
       {
         context.finish()
         return [digest]
@@ -126,7 +126,7 @@ package struct CheckJob: BatchJob {
     }
 
     private func checkStandardInput(
-      _ entry: ManifestEntry, in context: ChunkContext
+      _ entry: ManifestEntry, in context: WorkerContext
     ) throws(BatchError) -> CheckOutcome {
       let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
         set.reset()

@@ -8,7 +8,7 @@ package struct CheckSource: BatchSource {
   private let directory: PathBytes?
   private let options: ManifestReader.Options
   private let ignoresMalformed: Bool
-  private let run: RunContext
+  private let context: SourceContext
   private var manifests: AnyIterator<PathBytes>
   private var current: OpenManifest?
   private var folder: DirectoryPath?
@@ -20,18 +20,18 @@ package struct CheckSource: BatchSource {
   ///   - ignoresMalformed: rows that are not valid are passed over as other text is.
   ///   - selection: which entries to verify. The patterns are held against the names in the manifest, and the
   ///     file system to stay on is that of the directory.
-  ///   - run: ends the wait for a manifest that comes through a pipe, and has a descriptor for the manifest that is
+  ///   - context: ends the wait for a manifest that comes through a pipe, and has a descriptor for the manifest that is
   ///     read set apart.
   package init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
-    ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), run: RunContext
+    ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), context: SourceContext
   ) {
     self.manifests = AnyIterator(manifests.makeIterator())
     self.directory = directory
     self.options = options
     self.ignoresMalformed = ignoresMalformed
-    self.run = run
-    chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: run.calls)
+    self.context = context
+    chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: context.calls)
   }
 
   package mutating func next() throws(BatchError) -> CheckItem? {
@@ -45,14 +45,14 @@ package struct CheckSource: BatchSource {
           guard let item = self.item(for: item, of: manifest) else { continue }
           return item
         } catch {
-          try run.cancellation.check()
+          try context.cancellation.check()
           current = nil
           return .unreadable(Problem(.unreadable, error.at(manifest.path)))
         }
       }
       guard let path = manifests.next() else { return nil }
       do throws(BatchError) {
-        current = try OpenManifest(path, options: options, run: run)
+        current = try OpenManifest(path, options: options, in: context)
       } catch {
         return .unreadable(Problem(error))
       }
@@ -83,7 +83,7 @@ package struct CheckSource: BatchSource {
       return .unavailable(entry, BatchError(.missing, "is not a name", path: path))
     }
     var raw = stat()
-    let result = DirectoryOpener(calls: run.calls).status(of: path, into: &raw)
+    let result = DirectoryOpener(calls: context.calls).status(of: path, into: &raw)
     guard chooser.takes(entry.path, status: result == 0 ? FileStatus(raw) : nil) else { return nil }
     guard result == 0 else {
       let error = BatchError.syscall("open", errno: -result, path: path)

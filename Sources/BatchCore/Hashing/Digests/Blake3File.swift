@@ -32,26 +32,32 @@ struct Blake3File {
   /// As many buffers as the lane has memory for.
   private static let mostThreads = 16
 
-  private let context: ChunkContext
+  private let context: WorkerContext
   private let record: FileRecord
 
+  /// - Parameter settling: asked before the content is read; nil where it does not matter.
   /// - Returns: nil when the file is not what the walk saw, before or after, or has too many holes; it is then to be read in
   ///   the usual way, which reports that.
   /// - Throws: only what ends the run.
-  static func digest(of record: FileRecord, in context: ChunkContext) throws(BatchError) -> Digest? {
-    let files = context.run.service { () throws(Never) in Files() }
+  static func digest(
+    of record: FileRecord, _ settling: ChangeSettling? = nil, in context: WorkerContext
+  ) throws(BatchError) -> (digest: Digest, isSettled: Bool)? {
+    let files = context.services.service { () throws(Never) in Files() }
     files.count.add(1, ordering: .relaxed)
     defer { files.count.subtract(1, ordering: .relaxed) }
     let file = Blake3File(context: context, record: record)
     var counted = 0
     do throws(BatchError) {
-      let digest = try context.withFile(record) { (descriptor, status) throws(BatchError) -> Digest? in
+      let digest = try context.withFile(record) {
+        (descriptor, status) throws(BatchError) -> (Digest, Bool)? in
         guard status.hasSameContent(as: record.status),
-          !DataMap.hasHoles(descriptor, status, above: context.run.options.mostHoles)
+          !DataMap.hasHoles(descriptor, status, above: context.options.mostHoles)
         else { return nil }
-        return try file.read(descriptor, counted: &counted) {
+        let isSettled = settling?.isSettled(record.status, of: descriptor) ?? false
+        let digest = try file.read(descriptor, counted: &counted) {
           max(1, context.concurrency / max(1, files.count.load(ordering: .relaxed)))
         }
+        return digest.map { ($0, isSettled) }
       }
       if digest == nil { context.count(bytes: -counted) }
       return digest
@@ -75,7 +81,7 @@ struct Blake3File {
       try context.checkCancellation()
       let count = min(rest, Self.blocksOfWindow)
       let width = min(share(), count, Self.mostThreads)
-      let found = context.run.concurrency.withThreads(upTo: width) {
+      let found = context.concurrencyLimit.withThreads(upTo: width) {
         hash(count, at: offset, of: descriptor, width: $0)
       }
       guard let found else { return nil }
@@ -95,7 +101,7 @@ struct Blake3File {
     let tail = UnsafeMutableRawBufferPointer.allocate(byteCount: size - offset, alignment: 4096)
     defer { tail.deallocate() }
     let mayHaveHoles = record.status.unallocated > 0
-    guard Self.fill(tail, from: descriptor, at: offset, mayHaveHoles: mayHaveHoles, context.run.calls) else {
+    guard Self.fill(tail, from: descriptor, at: offset, mayHaveHoles: mayHaveHoles, context.calls) else {
       return nil
     }
     hasher.update(UnsafeRawBufferPointer(tail))
@@ -108,7 +114,7 @@ struct Blake3File {
   /// - Returns: the chaining values of all blocks; nil when not all of them could be read.
   private func hash(_ count: Int, at offset: Int, of descriptor: Int32, width: Int) -> [UInt8]? {
     let window = Window(count: count)
-    let (probe, calls) = (context.probe, context.run.calls)
+    let (probe, calls) = (context.probe, context.calls)
     let mayHaveHoles = record.status.unallocated > 0
     DispatchQueue.concurrentPerform(iterations: width) { _ in
       let subtree = Blake3Subtree(byteCount: Self.blockSize)

@@ -4,8 +4,18 @@ import Synchronization
 
 /// Several digests of each file from one reading of it, on one thread at a time.
 package final class DigestSet {
-  /// One stream for each algorithm that was asked, in that order.
-  package let streams: [DigestStream]
+  /// A stream that any thread may add to, one at a time.
+  private final class SharedStream: Sendable {
+    let stream: Mutex<DigestStream>
+
+    init(_ algorithm: DigestAlgorithm) throws(BatchError) {
+      stream = Mutex(try DigestStream(algorithm))
+    }
+  }
+
+  private let algorithms: [DigestAlgorithm]
+  /// One for each algorithm, in their order.
+  private let streams: [SharedStream]
   private let concurrency: ConcurrencyLimit
   private let perform: Perform
 
@@ -21,14 +31,15 @@ package final class DigestSet {
   ) throws(BatchError) {
     self.concurrency = concurrency
     self.perform = perform
-    var streams = [DigestStream]()
+    self.algorithms = algorithms
+    var streams = [SharedStream]()
     streams.reserveCapacity(algorithms.count)
-    for algorithm in algorithms { streams.append(try DigestStream(algorithm)) }
+    for algorithm in algorithms { streams.append(try SharedStream(algorithm)) }
     self.streams = streams
   }
 
   /// Whether BLAKE3 is the one algorithm, so that large files may be hashed by parts.
-  var isBlake3: Bool { streams.count == 1 && streams[0].algorithm == .blake3 }
+  var isBlake3: Bool { algorithms == [.blake3] }
 
   /// Pieces of this many bytes or more are worth a core for each digest.
   private static let sharedPiece = 256 << 10
@@ -43,17 +54,21 @@ package final class DigestSet {
   }
 
   private func update(_ bytes: UnsafeRawBufferPointer, width: Int) throws(BatchError) {
+    let bytes = RawSpan(_unsafeBytes: bytes)
     guard width > 1 else {
-      for stream in streams { try stream.update(bytes) }
+      for shared in streams {
+        try shared.stream.withLock { (stream) throws(BatchError) in try stream.update(bytes) }
+      }
       return
     }
-    // Each iteration touches streams of its own, a stride apart, and all are done before the call returns.
-    nonisolated(unsafe) let streams = streams
-    nonisolated(unsafe) let bytes = bytes
+    let streams = streams
     let failure = Mutex<BatchError?>(nil)
     perform(width) { first in
       do throws(BatchError) {
-        for index in stride(from: first, to: streams.count, by: width) { try streams[index].update(bytes) }
+        // Each iteration has streams of its own, a stride apart.
+        for index in stride(from: first, to: streams.count, by: width) {
+          try streams[index].stream.withLock { (stream) throws(BatchError) in try stream.update(bytes) }
+        }
       } catch {
         failure.withLock { $0 = error }
       }
@@ -67,20 +82,26 @@ package final class DigestSet {
   package func finish() throws(BatchError) -> [Digest] {
     var digests = [Digest]()
     digests.reserveCapacity(streams.count)
-    for stream in streams { digests.append(try stream.finish()) }
+    for shared in streams {
+      digests.append(try shared.stream.withLock { (stream) throws(BatchError) in try stream.finish() })
+    }
     return digests
   }
 
   /// Forgets the bytes of a file that could not be read to its end.
   package func reset() {
-    for stream in streams { stream.reset() }
+    for shared in streams { shared.stream.withLock { $0.reset() } }
   }
 
   /// The digests of a file that is in memory as a whole; forgets bytes that were added before.
   package func digests(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> [Digest] {
     var digests = [Digest]()
     digests.reserveCapacity(streams.count)
-    for stream in streams { digests.append(try stream.digest(of: bytes)) }
+    let bytes = RawSpan(_unsafeBytes: bytes)
+    for shared in streams {
+      digests.append(
+        try shared.stream.withLock { (stream) throws(BatchError) in try stream.digest(of: bytes) })
+    }
     return digests
   }
 }

@@ -66,6 +66,11 @@ package final class DigestStream {
     }
   }
 
+  /// The same with bytes that another thread may read too.
+  func update(_ bytes: RawSpan) throws(BatchError) {
+    try bytes.withUnsafeBytes { (bytes) throws(BatchError) in try update(bytes) }
+  }
+
   /// The digest of all bytes since the last digest or reset; the next bytes begin another file.
   package func finish() throws(BatchError) -> Digest {
     if !isStarted { try start() }
@@ -98,6 +103,11 @@ package final class DigestStream {
       try update(bytes)
       return try finish()
     }
+  }
+
+  /// The same with bytes that another thread may read too.
+  func digest(of bytes: RawSpan) throws(BatchError) -> Digest {
+    try bytes.withUnsafeBytes { (bytes) throws(BatchError) in try digest(of: bytes) }
   }
 
   private func start() throws(BatchError) {

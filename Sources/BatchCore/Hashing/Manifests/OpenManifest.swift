@@ -11,14 +11,14 @@ final class OpenManifest {
 
   /// - Throws: `missing` or `unreadable` with the path.
   init(
-    _ path: PathBytes, options: ManifestReader.Options, run: RunContext
+    _ path: PathBytes, options: ManifestReader.Options, in context: SourceContext
   ) throws(BatchError) {
     self.path = path
     isStandardInput = path == "-"
     reader = ManifestReader(options)
     if isStandardInput {
       descriptor = nil
-      stream = StreamReader(descriptor: STDIN_FILENO, cancellation: run.cancellation)
+      stream = StreamReader(descriptor: STDIN_FILENO, cancellation: context.cancellation)
       return
     }
     guard !path.isEmpty, !path.containsNUL else {
@@ -26,10 +26,10 @@ final class OpenManifest {
     }
     // A FIFO that nobody writes to would not open.
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-    let number = path.withCString { run.calls.open($0, at: AT_FDCWD, flags: flags) }
+    let number = path.withCString { context.calls.open($0, at: AT_FDCWD, flags: flags) }
     guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
     descriptor = Descriptor(owning: number)
-    stream = StreamReader(descriptor: number, cancellation: run.cancellation)
+    stream = StreamReader(descriptor: number, cancellation: context.cancellation)
   }
 
   /// What it is written in, when a row was there.

@@ -21,12 +21,14 @@ public struct ListJob: BatchJob {
     self.output = output
   }
 
-  public func makeWorker(in run: RunContext) -> Worker { Worker(name: name, render: render) }
+  public func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
+    NameWorker(name: name, render: render)
+  }
 
-  public func makeCollector(in run: RunContext) -> sending RowCollector { RowCollector(output) }
+  public func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
   /// Renders names.
-  public final class Worker: BatchWorker {
+  private final class NameWorker: BatchWorker {
     private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
     private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
 
@@ -38,7 +40,7 @@ public struct ListJob: BatchJob {
       self.render = render
     }
 
-    public func process(_ item: WalkItem, in context: ChunkContext, into output: inout ResultRows) {
+    func process(_ item: WalkItem, in context: WorkerContext, into output: inout ResultRows) {
       switch item {
       case .file(let record):
         do throws(BatchError) {

@@ -24,21 +24,6 @@ public struct TreeSource: BatchSource {
     return Problem(BatchError.tooManyHoles(walker.mostHoles).at(record.path))
   }
 
-  /// Opens a file on the thread that asks for the next item, as ``FileReader/withFile(_:_:)``.
-  package func withFile<Result>(
-    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
-  ) throws(BatchError) -> Result {
-    try walker.withFile(record, body)
-  }
-
-  /// Reads a file on the thread that asks for the next item.
-  package func read(
-    _ record: FileRecord, restart: () throws(BatchError) -> Void,
-    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
-  ) throws(BatchError) -> ReadOutcome {
-    try walker.read(record, restart: restart, consume: consume)
-  }
-
   /// The calls that the tree is read by.
   package var calls: any FileSystemCalls { walker.calls }
 

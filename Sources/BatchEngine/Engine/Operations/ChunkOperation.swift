@@ -10,19 +10,24 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   var turn = 0
   private let lanes: LanePool?
   private let body: @Sendable (Workbench) -> Void
-  private let finished: @Sendable (_ itemCount: Int) -> Void
+  private let ending: @Sendable (_ itemCount: Int) -> (@Sendable () -> Void)?
+  private let finished: @Sendable () -> Void
 
   /// - Parameters:
   ///   - lanes: where the body runs; nil for one that is started by ``run(on:)``.
+  ///   - ending: called once just before the operation is finished, also after a cancellation; makes its completion block,
+  ///     nil for none.
   ///   - finished: called when the operation is finished, also after a cancellation.
   init(
     itemCount: Int, isLarge: Bool, lanes: LanePool?,
-    finished: @escaping @Sendable (_ itemCount: Int) -> Void = { _ in },
+    ending: @escaping @Sendable (_ itemCount: Int) -> (@Sendable () -> Void)? = { _ in nil },
+    finished: @escaping @Sendable () -> Void = {},
     body: @escaping @Sendable (Workbench) -> Void
   ) {
     self.itemCount = itemCount
     self.isLarge = isLarge
     self.lanes = lanes
+    self.ending = ending
     self.finished = finished
     self.body = body
     super.init()
@@ -30,11 +35,25 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   }
 
   override func execute() {
-    guard let lanes else { return finish() }
+    guard let lanes else { return end() }
     lanes.run(self)
   }
 
-  override func didFinish() { finished(itemCount) }
+  override func cancelledBeforeStart() { takeCompletionBlock() }
+
+  /// Finishes the operation; called on the lane that processed it.
+  func end() {
+    takeCompletionBlock()
+    finish()
+  }
+
+  /// To be called before ``finish()``: as soon as the operation says that it is finished, any thread of Foundation may look
+  /// for its completion block, also before the one that finishes it gives notice.
+  private func takeCompletionBlock() {
+    if let block = ending(itemCount) { completionBlock = block }
+  }
+
+  override func didFinish() { finished() }
 
   /// Processes the chunk, unless the operation was cancelled; called on a lane.
   func process(on bench: Workbench) {
@@ -47,7 +66,7 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   func run(on bench: Workbench) throws(BatchError) {
     try startByHand {
       body(bench)
-      finish()
+      end()
     }
   }
 }

@@ -51,14 +51,14 @@ package struct AccessList {
   ///
   /// - Parameter name: ``accessName`` or ``defaultName``.
   /// - Returns: whether there was one; and 0 or the error number.
-  package static func remove(_ name: [UInt8], from descriptor: Int32) -> (isRemoved: Bool, failed: Int32) {
-    PathBytes(name).withCString { name in
-      // The kernel removes a list that is not there without an error.
-      guard clinux_fgetxattr(descriptor, name, nil, 0) >= 0 else {
-        return (false, [ENODATA, ENOTSUP].contains(errno) ? 0 : errno)
-      }
-      return clinux_fremovexattr(descriptor, name) == 0 ? (true, 0) : (false, errno)
-    }
+  package static func remove(
+    _ name: [UInt8], from descriptor: Int32, _ calls: any FileSystemCalls
+  ) -> (isRemoved: Bool, failed: Int32) {
+    // The kernel removes a list that is not there without an error.
+    let failed = PathBytes(name).withCString { clinux_fgetxattr(descriptor, $0, nil, 0) >= 0 ? 0 : errno }
+    guard failed == 0 else { return (false, [ENODATA, ENOTSUP].contains(failed) ? 0 : failed) }
+    let refused = -calls.removeAttribute(name, of: descriptor)
+    return (refused == 0, refused)
   }
 
   /// The permissions that a mode comes to where the list beside it cannot be kept.

@@ -6,7 +6,9 @@ import Synchronization
 /// Two things can hide a change. File systems note times in steps of up to two seconds. And a write through a shared
 /// mapping changes the times only when it dirties a page that was clean: until the kernel has written the page to the
 /// device, which takes about half a minute, further writes to that page change no time. So a file whose status changed
-/// shortly before is synced before it is read. Its pages are clean then, and the next write to one of them is noted.
+/// shortly before is looked at before it is read. Where no program can write to it, a later one has to map it anew, and its
+/// first write to each page is noted. Otherwise the file is synced: its pages are clean then, and the next write to one of
+/// them is noted.
 package final class ChangeSettling: Sendable {
   /// The largest step in which file systems note times, in seconds.
   private static let step: Int64 = 2
@@ -14,21 +16,22 @@ package final class ChangeSettling: Sendable {
   private static let writeBack: Int64 = 60
   /// Files that are synced one by one; for more of them syncing the whole file system takes less time.
   static let mostFiles = 64
-  /// File systems on a device of this machine, whose pages are clean when they have been synced (linux/magic.h): ext2 to
-  /// ext4, XFS, Btrfs, F2FS, FAT, exFAT, JFS, NILFS. Of tmpfs, ramfs, overlays, FUSE and network file systems this is
-  /// wrong or not known.
-  static let syncable: Set<Int> = [
-    0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x4D44, 0x2011_BAB0, 0x3153_464A, 0x3434,
-  ]
+  /// File systems that note the first write through each new mapping, also to a page that is dirty, and that grant a lease
+  /// only where there is no writer (linux/magic.h): ext2 to ext4, XFS, Btrfs, F2FS.
+  static let leasable: Set<Int> = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010]
+  /// File systems on a device of this machine, whose pages are clean when they have been synced: those, and FAT, exFAT,
+  /// JFS, NILFS. Of tmpfs, ramfs, overlays, FUSE and network file systems this is wrong or not known.
+  static let syncable: Set<Int> = leasable.union([0x4D44, 0x2011_BAB0, 0x3153_464A, 0x3434])
 
-  private enum FileSystem {
-    case notSyncable
-    /// Files whose status changed before this moment had no dirty page then.
-    case synced(before: FileStatus.Time)
+  private struct FileSystem {
+    let isLeasable: Bool
+    var isSyncable: Bool
+    /// When it was synced: files whose status changed before this moment had no dirty page then.
+    var synced: FileStatus.Time?
   }
 
   private struct State {
-    var fileCount = 0
+    var syncedFiles = 0
     var fileSystems: [UInt64: FileSystem] = [:]
   }
 
@@ -42,68 +45,51 @@ package final class ChangeSettling: Sendable {
     self.now = now
   }
 
-  /// To be called before the content of a file is read; syncs it where that is needed.
+  /// Whether each change of a file from now on gives it another time of status than this one.
   ///
-  /// May be called on several threads at once; they wait while a file system is synced.
+  /// To be called before the content of the file is read. May be called on several threads at once; they wait while a
+  /// file system is synced.
   ///
   /// - Parameters:
   ///   - status: what is known of the file.
-  ///   - lend: opens the file and calls its argument with the descriptor; does nothing where it cannot be opened.
-  /// - Returns: the latest time of status that a file which is read from now on may have to be settled.
-  package func limit(
-    of status: FileStatus, lend: ((Int32) -> Void) -> Void
-  ) -> FileStatus.Time {
+  ///   - descriptor: of the file, open for reading; nil for what has no content.
+  package func isSettled(_ status: FileStatus, of descriptor: Int32? = nil) -> Bool {
     let now = self.now()
-    let (recent, old) = (now.earlier(by: Self.step), now.earlier(by: Self.writeBack))
-    guard status.kind == .regular else { return recent }
-    // A file that changed in the last two seconds is not settled by a sync either.
-    if !status.statusChanged.isLater(than: old) || status.statusChanged.isLater(than: recent) { return old }
+    let changed = status.statusChanged
+    // Another change could have the same time.
+    if changed.isLater(than: now.earlier(by: Self.step)) { return false }
+    guard let descriptor, changed.isLater(than: now.earlier(by: Self.writeBack)) else { return true }
     let device = status.identity.device
-    let known = state.withLock { state -> FileStatus.Time? in
-      switch state.fileSystems[device] {
-      case .notSyncable: return old
-      case .synced(let moment): return moment.isLater(than: old) ? moment : old
-      case nil: break
-      }
-      if state.fileCount < Self.mostFiles {
-        state.fileCount += 1
+    let fileSystem = fileSystem(device, of: descriptor)
+    guard fileSystem.isSyncable else { return false }
+    if fileSystem.isLeasable, calls.tryReadLease(on: descriptor) == 0 { return true }
+    let isSynced = state.withLock { state -> Bool? in
+      guard state.syncedFiles >= Self.mostFiles else {
+        state.syncedFiles += 1
         return nil
       }
-      return syncFileSystem(device, &state, lend) ?? old
-    }
-    return known ?? (syncFile(device, lend) ? recent : old)
-  }
-
-  private func syncFile(_ device: UInt64, _ lend: ((Int32) -> Void) -> Void) -> Bool {
-    var isSynced = false
-    lend { descriptor in
-      if isSyncable(descriptor) {
-        isSynced = calls.syncContent(of: descriptor) == 0
-      } else {
-        state.withLock { $0.fileSystems[device] = .notSyncable }
+      if let synced = state.fileSystems[device]?.synced { return !changed.isLater(than: synced) }
+      let moment = self.now().earlier(by: Self.step)
+      guard calls.syncFileSystem(of: descriptor) == 0 else {
+        state.fileSystems[device]?.isSyncable = false
+        return false
       }
+      state.fileSystems[device]?.synced = moment
+      return !changed.isLater(than: moment)
     }
-    return isSynced
+    return isSynced ?? (calls.syncContent(of: descriptor) == 0)
   }
 
-  /// - Returns: nil where the file system was not synced.
-  private func syncFileSystem(
-    _ device: UInt64, _ state: inout State, _ lend: ((Int32) -> Void) -> Void
-  ) -> FileStatus.Time? {
-    let moment = now().earlier(by: Self.step)
-    var result: FileSystem?
-    lend { descriptor in
-      let isSynced = isSyncable(descriptor) && calls.syncFileSystem(of: descriptor) == 0
-      result = isSynced ? .synced(before: moment) : .notSyncable
+  private func fileSystem(_ device: UInt64, of descriptor: Int32) -> FileSystem {
+    state.withLock { state in
+      if let known = state.fileSystems[device] { return known }
+      let type = calls.fileSystemType(of: descriptor)
+      let found = FileSystem(
+        isLeasable: type.map(Self.leasable.contains) ?? false,
+        isSyncable: type.map(Self.syncable.contains) ?? false)
+      state.fileSystems[device] = found
+      return found
     }
-    // A file that cannot be opened says nothing about the others.
-    if let result { state.fileSystems[device] = result }
-    if case .synced = result { return moment }
-    return nil
-  }
-
-  private func isSyncable(_ descriptor: Int32) -> Bool {
-    calls.fileSystemType(of: descriptor).map(Self.syncable.contains) ?? false
   }
 }
 

@@ -23,7 +23,7 @@ package final class FileReader {
   private lazy var overlapped = OverlappedReader(calls: calls)
 
   /// - Parameter mostHoles: a file with more bytes of holes is not read.
-  package init(calls: any FileSystemCalls, mostHoles: UInt64 = .max) {
+  package init(calls: any FileSystemCalls, mostHoles: UInt64 = .max, by right: ReadingRight) {
     self.calls = calls
     self.mostHoles = mostHoles
     buffer = .allocate(byteCount: Self.bufferSize, alignment: 4096)
@@ -71,9 +71,11 @@ package final class FileReader {
   /// The same for a reader that wants to know more of the file: it gets it, with its status, each time that reading
   /// starts.
   ///
-  /// - Parameter room: where a file that is smaller than it and stands still is read to, as one piece.
+  /// - Parameters:
+  ///   - room: where a file that is smaller than it and stands still is read to, as one piece.
+  ///   - settling: asked before the content is read; nil where it does not matter.
   package func read(
-    _ record: FileRecord, into room: UnsafeMutableRawBufferPointer? = nil,
+    _ record: FileRecord, into room: UnsafeMutableRawBufferPointer? = nil, settling: ChangeSettling? = nil,
     opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
@@ -81,10 +83,11 @@ package final class FileReader {
       let room = room ?? buffer
       // A file system may tell any size, also a negative one.
       if (0..<Int64(room.count)).contains(record.status.size) {
-        let outcome = try readAtOnce(record, into: room, opened: opened, consume: consume)
+        let outcome = try readAtOnce(
+          record, into: room, settling, opened: opened, consume: consume)
         if let outcome { return outcome }
       }
-      return try readBetweenLooks(record, opened: opened, consume: consume)
+      return try readBetweenLooks(record, settling, opened: opened, consume: consume)
     } catch {
       throw error.path == nil ? error.at(record.path) : error
     }
@@ -162,12 +165,13 @@ package final class FileReader {
 
   /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.
   private func readAtOnce(
-    _ record: FileRecord, into buffer: UnsafeMutableRawBufferPointer,
+    _ record: FileRecord, into buffer: UnsafeMutableRawBufferPointer, _ settling: ChangeSettling?,
     opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
     let file = try open(record)
     let size = Int(record.status.size)
+    let isSettled = settling?.isSettled(record.status, of: file.raw) ?? false
     var count = 0
     // One byte more is asked for than the size: what comes back then tells the end of the file.
     repeat {
@@ -186,11 +190,14 @@ package final class FileReader {
     else { return nil }
     try opened(file, status)
     if count > 0 { try consume(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
-    return ReadOutcome(status: status, isStable: true)
+    var outcome = ReadOutcome(status: status, isStable: true)
+    outcome.isSettled = isSettled && status.statusChanged == record.status.statusChanged
+    return outcome
   }
 
   private func readBetweenLooks(
-    _ record: FileRecord, opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
+    _ record: FileRecord, _ settling: ChangeSettling?,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome {
     let file = try openExactly(record)
@@ -199,6 +206,7 @@ package final class FileReader {
       throw BatchError(.special, "is \(before.kind.text) now, passed over")
     }
     guard !DataMap.hasHoles(file.raw, before, above: mostHoles) else { throw .tooManyHoles(mostHoles) }
+    let isSettled = settling?.isSettled(before, of: file.raw) ?? false
     try opened(file, before)
     // A file that grows as fast as it is read would never end: its size now is where reading stops.
     // The files of /proc say 0 and are read to their end.
@@ -218,7 +226,7 @@ package final class FileReader {
         && clinux_is_made_on_reading(clinux_file_system_type(file.raw)) != 0)
     return ReadOutcome(
       status: before, isStable: isListed && isStable,
-      becameShorter: !isStable && min(count, after.size) < before.size)
+      becameShorter: !isStable && min(count, after.size) < before.size, isSettled: isSettled)
   }
 
   /// Reads data and hands over zeros for holes.

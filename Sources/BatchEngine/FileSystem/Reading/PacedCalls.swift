@@ -91,7 +91,13 @@ package final class PacedCalls: FileSystemCalls {
 
   package func fileSystemType(of descriptor: Int32) -> Int? { calls.fileSystemType(of: descriptor) }
 
+  package func tryReadLease(on descriptor: Int32) -> Int32 { calls.tryReadLease(on: descriptor) }
+
   package func syncContent(of descriptor: Int32) -> Int32 { calls.syncContent(of: descriptor) }
 
   package func syncFileSystem(of descriptor: Int32) -> Int32 { calls.syncFileSystem(of: descriptor) }
+
+  package func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int {
+    calls.change(change, place, call)
+  }
 }

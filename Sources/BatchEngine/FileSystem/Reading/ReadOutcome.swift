@@ -6,4 +6,7 @@ public struct ReadOutcome: Sendable {
   public let isStable: Bool
   /// Whether it ended before its size, or has become shorter since: a part of it was never read.
   public var becameShorter = false
+  /// Whether each later change of the content gives the file another time of status than it had (``ChangeSettling``);
+  /// false where that was not asked.
+  package var isSettled = false
 }

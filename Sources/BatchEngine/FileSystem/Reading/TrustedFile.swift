@@ -4,7 +4,7 @@ import Glibc
 package struct TrustedFile {
   /// The effective user of the process.
   let user: UInt32
-  let calls: any FileSystemCalls
+  package let calls: any FileSystemCalls
 
   package init(user: UInt32 = geteuid(), calls: any FileSystemCalls) {
     self.user = user

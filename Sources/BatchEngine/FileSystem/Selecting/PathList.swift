@@ -7,26 +7,26 @@ package struct PathList: Sequence, Sendable {
 
   private let path: PathBytes
   private let isNULEnded: Bool
-  private let run: RunContext
+  private let context: SourceContext
 
   /// - Parameters:
   ///   - path: `-` for standard input.
-  ///   - run: its cancellation ends the wait for more; it is cancelled when the list cannot be read. A descriptor of
+  ///   - context: its cancellation ends the wait for more; it is cancelled when the list cannot be read. A descriptor of
   ///     the run has to be set apart for lists.
-  package init(_ path: PathBytes, isNULEnded: Bool, run: RunContext) {
+  package init(_ path: PathBytes, isNULEnded: Bool, in context: SourceContext) {
     self.path = path
     self.isNULEnded = isNULEnded
-    self.run = run
+    self.context = context
   }
 
   package func makeIterator() -> AnyIterator<PathBytes> {
     var lines: PathLines?
     return AnyIterator {
       do throws(BatchError) {
-        if lines == nil { lines = try PathLines(path, isNULEnded: isNULEnded, run) }
+        if lines == nil { lines = try PathLines(path, isNULEnded: isNULEnded, context) }
         return try lines?.next()
       } catch {
-        run.cancellation.cancel(error)
+        context.cancellation.cancel(error)
         return nil
       }
     }
@@ -41,19 +41,19 @@ package struct PathList: Sequence, Sendable {
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private var unread = 0..<0
 
-    init(_ path: PathBytes, isNULEnded: Bool, _ run: RunContext) throws(BatchError) {
+    init(_ path: PathBytes, isNULEnded: Bool, _ context: SourceContext) throws(BatchError) {
       self.path = path
       terminator = isNULEnded ? 0 : UInt8(ascii: "\n")
       if path == "-" {
         descriptor = nil
-        reader = StreamReader(descriptor: STDIN_FILENO, cancellation: run.cancellation)
+        reader = StreamReader(descriptor: STDIN_FILENO, cancellation: context.cancellation)
       } else {
         // A FIFO that nobody writes to would not open.
         let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-        let number = path.withCString { run.calls.open($0, at: AT_FDCWD, flags: flags) }
+        let number = path.withCString { context.calls.open($0, at: AT_FDCWD, flags: flags) }
         guard number >= 0 else { throw .syscall("open the list of paths", errno: -number, path: path) }
         descriptor = Descriptor(owning: number)
-        reader = StreamReader(descriptor: number, cancellation: run.cancellation)
+        reader = StreamReader(descriptor: number, cancellation: context.cancellation)
       }
     }
 

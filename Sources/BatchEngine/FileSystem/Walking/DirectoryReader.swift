@@ -34,6 +34,19 @@ struct DirectoryReader: Sendable {
   private static func parse(
     _ records: UnsafeRawBufferPointer, names: inout [UInt8], entries: inout [DirectoryEntry]
   ) {
+    forEach(records) { (name, type, inode) in
+      entries.append(
+        DirectoryEntry(nameOffset: names.count, kind: FileStatus.Kind(entryType: type), inode: inode))
+      names.append(contentsOf: name)
+      names.append(0)
+    }
+  }
+
+  /// Calls `body` with the name, the type and the inode of each entry but `.` and `..`.
+  @inline(__always)
+  fileprivate static func forEach(
+    _ records: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer, UInt8, UInt64) -> Void
+  ) {
     let nameStart = Int(clinux_dirent64_name_offset)
     var position = 0
     while position + nameStart < records.count {
@@ -46,11 +59,7 @@ struct DirectoryReader: Sendable {
       let end = name.firstIndex(of: 0) ?? name.count
       let isDot = name[0] == UInt8(ascii: ".") && (end == 1 || (end == 2 && name[1] == UInt8(ascii: ".")))
       if isDot || end == 0 { continue }
-      entries.append(
-        DirectoryEntry(
-          nameOffset: names.count, kind: FileStatus.Kind(entryType: type), inode: inode))
-      names.append(contentsOf: name[..<end])
-      names.append(0)
+      body(UnsafeRawBufferPointer(rebasing: name[..<end]), type, inode)
     }
   }
 
@@ -59,5 +68,25 @@ struct DirectoryReader: Sendable {
       guard let base = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
       entries.sort { strcmp(base + $0.nameOffset, base + $1.nameOffset) < 0 }
     }
+  }
+}
+
+extension FileSystemCalls {
+  /// Passes on the names in an open folder, as the file system has them in order, without `.` and `..`.
+  ///
+  /// - Throws: the error of reading, behind the names that were read.
+  package func forEachName(
+    in folder: Int32, _ body: (UnsafeRawBufferPointer) -> Void
+  ) throws(BatchError) {
+    let failed = withUnsafeTemporaryAllocation(byteCount: 32 << 10, alignment: 8) { buffer in
+      while true {
+        let count = readEntries(folder, into: buffer)
+        if count <= 0 { return Int32(truncatingIfNeeded: -count) }
+        DirectoryReader.forEach(UnsafeRawBufferPointer(rebasing: buffer[..<count])) { (name, _, _) in
+          body(name)
+        }
+      }
+    }
+    if failed != 0 { throw .syscall("read the folder", errno: failed) }
   }
 }

@@ -83,7 +83,7 @@ package struct TreeWalker {
     _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
     try scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
-      try FileReader(calls: scanner.calls).withFile(record, body)
+      try FileReader(calls: scanner.calls, by: .treeWalker).withFile(record, body)
     }
   }
 
@@ -96,16 +96,6 @@ package struct TreeWalker {
       DataMap.hasHoles(descriptor, now, above: mostHoles)
     }
     return found ?? false
-  }
-
-  /// Reads a file on the thread of the walk.
-  package func read(
-    _ record: FileRecord, restart: () throws(BatchError) -> Void,
-    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
-  ) throws(BatchError) -> ReadOutcome {
-    try scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
-      try FileReader(calls: scanner.calls).read(record, restart: restart, consume: consume)
-    }
   }
 
   // MARK: Operands

@@ -11,6 +11,7 @@ struct ReadingChoices: Sendable {
   let showsDigests: Bool
   let usesIndex: Bool
   let readsAllFormats: Bool
+  var descriptorsOfReader: Int { readsAllFormats ? ForeignReaderProgram.descriptors : 0 }
   let endsRowsInNUL: Bool
   let directory: PathBytes
   let strip: Int

@@ -33,8 +33,8 @@ extension CommandSpec {
         .cache, "cache",
         help: """
           Remember digests in $XDG_CACHE_HOME/batchproc, and open no file whose size, times and inode are those of \
-          before; a file with other bytes under the same size and time is named as ROT (4). What changed within the \
-          last minute is synced first. On tmpfs, writes through a mapping may change no time: see --cache-verify.
+          before; a file with other bytes under the same size and time is named as ROT (4). A file that changed \
+          within the last minute, and that a program may still write to, is synced first. On tmpfs, writes through a mapping may change no time: see --cache-verify.
           """),
       OptionSpec(
         .cacheVerify, "cache-verify", kind: .single(.number(1...100)), value: "percent",

@@ -3,7 +3,8 @@ extension OptionSpec {
   fileprivate static let allFormats = OptionSpec(
     .allFormats, "all-formats",
     help:
-      "Read ar, cab, iso, lha, rar and warc too; their readers are tested less, so they are off by default.")
+      "Read ar, cab, iso, lha, rar and warc too, in a process of its own with limits of memory and processor time."
+  )
 }
 
 extension OptionSpec {

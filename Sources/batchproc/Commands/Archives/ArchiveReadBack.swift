@@ -10,7 +10,7 @@ struct ArchiveReadBack {
   ///   reason when the run was stopped.
   func compare(_ output: OutputFile, with written: WrittenArchive) throws(BatchError) -> Int {
     let archive = try ArchiveFile(
-      output, isSynced: session.common.fsync, in: session.context)
+      output, isSynced: session.common.fsync, in: SourceContext(session.context))
     let source: VerifySource
     do throws(BatchError) {
       source = try VerifySource(archive, madeOf: written)

@@ -17,7 +17,9 @@ struct ExtractCommand: Command {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
     self.common = common
     var tally: TransformTally?
-    session = try Session(common, environment: environment, inputs: Self.descriptorsOfCollector) { reporter in
+    session = try Session(
+      common, environment: environment, inputs: Self.descriptorsOfCollector + choices.descriptorsOfReader
+    ) { reporter in
       let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
       return new
@@ -28,7 +30,8 @@ struct ExtractCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
-      choices.archive, readsAllFormats: choices.readsAllFormats, in: session.context)
+      choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
+      in: SourceContext(session.context))
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction
     options.memory = session.context.options.memory
@@ -42,7 +45,9 @@ struct ExtractCommand: Command {
       try FolderMaker.makeLast(choices.directory)
     }
     let rows = common.dryRun ? PreviewRows(choices.directory, selection, session) : nil
-    let job = try ExtractJob(into: choices.directory, selection: selection, options: options) {
+    let job = try ExtractJob(
+      into: choices.directory, selection: selection, options: options, in: session.context
+    ) {
       (report) throws(BatchError) in
       try show(report, rows)
     }
@@ -114,7 +119,7 @@ struct ExtractCommand: Command {
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
     let printing = try MemberPrinting(
       archive, globs: choices.globs, filter: try session.filter(), limits: choices.extraction.limits,
-      memory: session.context.options.memory, to: session.output)
+      memory: session.context.options.memory, to: session.output, by: session.context.reading)
     let result = try printing.run { (error) in
       session.reporter.met(Problem(.unreadable, error), severity: .failure)
     }

@@ -12,13 +12,14 @@ struct ListCommand: Command {
   ) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
     self.common = common
-    session = try Session(common, environment: environment)
+    session = try Session(common, environment: environment, inputs: choices.descriptorsOfReader)
   }
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
-      choices.archive, readsAllFormats: choices.readsAllFormats, in: session.context)
+      choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
+      in: SourceContext(session.context))
     let end = ArchiveEnd()
     let selection = try MemberSelection(globs: choices.globs, filter: try session.filter())
     let source = try MemberListSource(

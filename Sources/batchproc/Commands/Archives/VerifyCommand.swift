@@ -24,16 +24,18 @@ struct VerifyCommand: Command {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)
     }
     self.common = common
-    session = try Session(common, environment: environment)
+    session = try Session(
+      common, environment: environment, inputs: readsAllFormats ? ForeignReaderProgram.descriptors : 0)
   }
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
-      path, readsAllFormats: readsAllFormats, in: session.context)
+      path, foreignReader: session.foreignReader(readsAllFormats), in: SourceContext(session.context))
     let live = try liveTree(excluding: archive)
     if let directory,
-      let advice = try AgainstAdvice(archive, directory, memory: session.context.options.memory)
+      let advice = try AgainstAdvice(
+        archive, directory, memory: session.context.options.memory, by: session.context.reading)
     {
       session.reporter.fatal(advice.error)
       return .exit(.differences)
@@ -67,7 +69,7 @@ struct VerifyCommand: Command {
     walk.skipsTemporaries = true
     walk.excluded.formUnion(
       [archive.identity, StandardStreams.outputFile].compactMap { $0 })
-    return try LiveTree(directory, options: walk, run: session.context)
+    return try LiveTree(directory, options: walk, in: SourceContext(session.context))
   }
 
   private func show(_ findings: [VerifyJob.Finding]) throws(BatchError) {

@@ -135,7 +135,9 @@ struct DrillCommand: Command {
     let extraction = RunContext(
       sharing: session.context, stride: .automatic, observer: refusals, fileTimes: session.fileTimes)
     session.follow(extraction)
-    let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options) { _ in }
+    let job = try ExtractJob(
+      into: folder, selection: MemberSelection(), options: options, in: session.context
+    ) { _ in }
     let restored = BatchRunner(extraction).run(job, over: try drill.source(of: batch, options: options))
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }
@@ -172,7 +174,7 @@ struct DrillCommand: Command {
   ) throws(BatchError) -> Set<PathBytes> {
     let context = RunContext(
       sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
-    let live = try LiveTree(folder, options: WalkOptions(), run: context)
+    let live = try LiveTree(folder, options: WalkOptions(), in: SourceContext(context))
     let rows = AuditRows(session: session, showsRotAlone: isLive)
     let found = Mutex<Set<PathBytes>>([])
     let job = AuditJob(live: live) { (all) throws(BatchError) in

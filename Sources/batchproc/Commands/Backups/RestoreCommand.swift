@@ -61,7 +61,8 @@ struct RestoreCommand: Command {
     var options = extraction
     options.memory = context.options.memory
     options.foldersHeldOpen = context.foldersHeldOpen
-    let source = try RestoreSource(snapshot, of: set, globs: globs, options: options, in: context)
+    let source = try RestoreSource(
+      snapshot, of: set, globs: globs, options: options, in: SourceContext(context))
     let unmatched = source.unmatched
     if source.doubtfulLinks > 0 {
       session.warn(
@@ -71,7 +72,9 @@ struct RestoreCommand: Command {
           path: set.path(snapshot.name.manifest)))
     }
     try RestoreSource.makeTarget(target)
-    let job = try ExtractJob(into: target, selection: MemberSelection(), options: options) {
+    let job = try ExtractJob(
+      into: target, selection: MemberSelection(), options: options, in: session.context
+    ) {
       (report) throws(BatchError) in try show(report)
     }
     return finish(session.run(job, over: source), snapshot, unmatched)

@@ -25,10 +25,10 @@ struct AuditCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
-    let live = try LiveTree(directory, options: walkOptions(of: manifest), run: context)
+    let live = try LiveTree(directory, options: walkOptions(of: manifest), in: SourceContext(context))
     let source: AuditSource
     do throws(BatchError) {
-      source = try AuditSource(manifest, live: live, in: context)
+      source = try AuditSource(manifest, live: live, in: SourceContext(context))
     } catch {
       guard error.code == .malformed else { throw error }
       session.reporter.fatal(error)
@@ -57,7 +57,7 @@ struct AuditCommand: Command {
   /// What counts as new: files alone where the manifest has no others.
   private func walkOptions(of manifest: PathBytes) throws(BatchError) -> WalkOptions {
     var walk = try session.walkOptions()
-    walk.takesEverything = AuditSource.isOfSnapshot(manifest, in: session.context)
+    walk.takesEverything = AuditSource.isOfSnapshot(manifest, in: SourceContext(session.context))
     walk.skipsTemporaries = true
     walk.excluded.formUnion(
       [StandardStreams.outputFile, StandardStreams.identity(of: manifest)].compactMap { $0 })

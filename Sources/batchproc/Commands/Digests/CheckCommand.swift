@@ -25,7 +25,7 @@ struct CheckCommand: Command {
         zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
       ignoresMalformed: options.ignoresMalformed,
       selection: try session.walkOptions(),
-      run: session.context)
+      context: SourceContext(session.context))
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would check")
       return listing.run(over: CheckedFilesSource(source), operandCount: operands.count)

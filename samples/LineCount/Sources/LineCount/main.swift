@@ -2,13 +2,13 @@
 import BatchEngine
 
 struct LineCount: BatchJob {
-  func makeWorker(in run: RunContext) -> Worker { Worker() }
-  func makeCollector(in run: RunContext) -> sending Collector { Collector() }
+  func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+  func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
 
   /// One for each lane: reads files.
   final class Worker: BatchWorker {
     func process(
-      _ item: WalkItem, in context: ChunkContext, into rows: inout [String]
+      _ item: WalkItem, in context: WorkerContext, into rows: inout [String]
     ) throws(BatchError) {
       switch item {
       case .problem(let problem): context.report(problem)

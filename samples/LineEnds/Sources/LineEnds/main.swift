@@ -5,11 +5,11 @@ import BatchEngine
 struct LineEnds: BatchJob {
   typealias Row = (source: PathBytes, text: [UInt8])
 
-  func makeWorker(in run: RunContext) -> Worker { Worker() }
-  func makeCollector(in run: RunContext) -> sending Collector { Collector(run) }
+  func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+  func makeCollector(in context: CollectorContext) -> sending Collector { Collector(context) }
 
   final class Worker: BatchWorker {
-    func process(_ item: WalkItem, in context: ChunkContext, into rows: inout [Row]) throws(BatchError) {
+    func process(_ item: WalkItem, in context: WorkerContext, into rows: inout [Row]) throws(BatchError) {
       switch item {
       case .problem(let problem): context.report(problem)
       case .standardInput: context.skip(.special(.fifo))
@@ -26,26 +26,26 @@ struct LineEnds: BatchJob {
   }
 
   final class Collector: BatchCollector {
-    private let run: RunContext
+    private let context: CollectorContext
     private var written = 0
 
-    init(_ run: RunContext) { self.run = run }
+    init(_ context: CollectorContext) { self.context = context }
 
     func collect(_ rows: [Row]) throws(BatchError) {
       for row in rows {
         // Stops between two files, so that no output is half written.
-        try run.cancellation.check()
+        try context.checkCancellation()
         do throws(BatchError) {
-          try run.withDescriptors(2) { () throws(BatchError) in
+          try context.withDescriptors(2) { () throws(BatchError) in
             let target = PathBytes(row.source.bytes + Array(".unix".utf8))
-            let output = try OutputFile(target, isReplacing: true, isSynced: true, in: run)
+            let output = try OutputFile(target, isReplacing: true, isSynced: true, in: context)
             try output.write(row.text)
             try output.finish()
           }
           written += 1
-          run.counters.addDone()
+          context.counters.addDone()
         } catch {
-          run.report(Problem(.unreadable, error))
+          context.report(Problem(.unreadable, error))
         }
       }
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import BatchEngine
 
 /// What a run does about files that change, vanish or refuse while it reads them.
-@Suite(.timeLimit(.minutes(3))) struct ChunkContextTests {
+@Suite(.timeLimit(.minutes(3))) struct WorkerContextTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
 
@@ -362,7 +362,7 @@ import Testing
   @Test func countsWhatItReports() {
     let run = RunContext(calls: calls)
     let counters = run.counters
-    let context = ChunkContext(bench: Workbench(run: run), run: run)
+    let context = WorkerContext(bench: Workbench(run: run), run: run)
     #expect(context.report(Problem(.missing, BatchError(.missing, "a"))) == .failure)
     #expect(context.report(Problem(.special, BatchError(.special, "b"))) == .note)
     #expect(counters.snapshot.failed == 1)

@@ -1,4 +1,3 @@
-import BatchEngine
 import Glibc
 
 /// Makes the folders that outputs go to.
@@ -8,7 +7,7 @@ package enum FolderMaker {
   /// - Returns: whether this call made it, and it was not there before.
   /// - Throws: `unwritable` with the folder's path.
   @discardableResult
-  static func make(_ folder: PathBytes) throws(BatchError) -> Bool {
+  package static func make(_ folder: PathBytes) throws(BatchError) -> Bool {
     var isNew = false
     if make(one: folder, &isNew) == 0 { return isNew }
     var path = [UInt8]()
@@ -53,7 +52,7 @@ package enum FolderMaker {
 
   /// - Returns: 0 when the folder is there, or the error number.
   private static func make(one folder: PathBytes, _ isNew: inout Bool) -> Int32 {
-    let failed = folder.withCString { mkdir($0, 0o777) == 0 ? 0 : errno }
+    let failed = -LinuxCalls().makeFolder(folder, in: AT_FDCWD, permissions: 0o777)
     isNew = failed == 0
     guard failed == EEXIST else { return failed }
     var raw = stat()

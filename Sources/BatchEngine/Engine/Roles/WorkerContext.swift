@@ -1,11 +1,12 @@
 import Glibc
 
-/// What a worker has at hand while it processes one chunk: reading and reporting.
+/// What a worker may do while it processes one chunk: read, decode, stage outputs, count, and report to its chunk.
 ///
-/// It belongs to the calls that process the chunk and must not leave them.
-public final class ChunkContext {
-  /// The run that the chunk is a part of.
-  public let run: RunContext
+/// It cannot give or remove names. It belongs to the calls that process the chunk and must not leave them.
+public final class WorkerContext {
+  /// Lets the worker read and decode.
+  package let reading = ReadingRight()
+  private let run: RunContext
   private let bench: Workbench
   private(set) var problems: [MetProblem] = []
   /// Nil where nobody asks for them.
@@ -48,9 +49,24 @@ public final class ChunkContext {
   /// Operations of the run at once. What one of them divides by itself keeps to it as well.
   package var concurrency: Int { run.concurrency.current }
 
+  /// The limit that ``concurrency`` is read from, for what divides a file among threads.
+  package var concurrencyLimit: ConcurrencyLimit { run.concurrency }
+
+  /// The system calls by which the run reads.
+  package var calls: any FileSystemCalls { run.calls }
+
+  package var options: BatchOptions { run.options }
+
+  package var cancellation: Cancellation { run.cancellation }
+
+  /// What workers and the collector use together.
+  package var services: RunServices { RunServices(run) }
+
+  /// Whether the collector takes no more results: the worker need not begin what it has.
+  package var isEnded: Bool { run.isEnded }
+
   private var policy: EventPolicy { run.options.policy }
   private var counters: Counters { run.counters }
-  private var cancellation: Cancellation { run.cancellation }
 
   /// Waits while the run is suspended, or while as many other operations run as may. To be asked before each item that takes
   /// a while, and between its buffers.
@@ -63,6 +79,9 @@ public final class ChunkContext {
 
   /// For threads that help the lane with its item.
   package var probe: CancellationProbe { CancellationProbe(bench: bench, cancellation: cancellation) }
+
+  /// For what the worker keeps from chunk to chunk, such as a codec.
+  package var laneProbe: LaneProbe { LaneProbe(cancellation) }
 
   /// Reads a file to its end, again where the policies say so, and counts it.
   ///
@@ -88,10 +107,10 @@ public final class ChunkContext {
   /// - Parameters:
   ///   - keepsShort: whether what there was of a file that became shorter is used; the file counts as failed, also
   ///     where `isCounted` is false.
-  ///   - room: as in ``FileReader/read(_:into:opened:consume:)``.
+  ///   - room: as in ``FileReader/read(_:into:settling:opened:consume:)``, and `settling` too.
   package func read(
     _ record: FileRecord, isCounted: Bool = true, keepsShort: Bool = false,
-    into room: UnsafeMutableRawBufferPointer? = nil,
+    into room: UnsafeMutableRawBufferPointer? = nil, settling: ChangeSettling? = nil,
     opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
@@ -100,7 +119,7 @@ public final class ChunkContext {
       try checkCancellation()
       var fatal: BatchError?
       do throws(BatchError) {
-        let outcome = try bench.reader.read(record, into: room) {
+        let outcome = try bench.reader.read(record, into: room, settling: settling) {
           (file: borrowing Descriptor, status) throws(BatchError) in
           do throws(BatchError) {
             try opened(file, status)

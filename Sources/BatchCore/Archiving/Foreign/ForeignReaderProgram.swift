@@ -1,0 +1,174 @@
+import BatchEngine
+import CLinux
+import Glibc
+
+/// The program that reads an archive in a process of its own, and what it does there.
+package struct ForeignReaderProgram: Sendable {
+  /// What the process is asked for, one byte.
+  enum Request: UInt8 {
+    case open = 1
+    case next, content, drain
+  }
+
+  /// The first argument of the program.
+  package static let command: PathBytes = "read-archive-for-another-process"
+  /// How many descriptors one process costs, while it is started.
+  package static let descriptors = 2
+  /// Seconds of processor time that it may use before it answers or reads more of the archive.
+  static let seconds: UInt = 60
+  /// What the process may have beside the memory for the archive, in bytes.
+  private static let overhead: UInt = 96 << 20
+
+  let path: PathBytes
+  /// In bytes.
+  let memory: Int
+
+  /// - Parameters:
+  ///   - path: of a program that calls ``run(_:)`` with the arguments after ``command``.
+  ///   - memory: what a process may use for an archive, in bytes; at most 1 GiB of it is used.
+  package init(_ path: PathBytes, memory: Int) {
+    self.path = path
+    self.memory = min(memory, Int(DecoderOptions.largestMemory))
+  }
+
+  /// Starts a process.
+  ///
+  /// - Returns: its number.
+  /// - Throws: why it cannot be started.
+  func start(
+    _ archive: ArchiveFile, upTo end: UInt64?, requiresMembers: Bool, socket: Int32
+  ) throws(BatchError) -> Int32 {
+    let settings = PathBytes(
+      "\(memory) \(end ?? .max) \(archive.size == nil ? "stream" : "file") \(requiresMembers ? "members" : "any")"
+    )
+    var pid: Int32 = 0
+    let failed = path.withCString { program in
+      settings.withCString { settings in
+        archive.path.withCString { name in
+          Self.command.withCString { command in
+            clinux_spawn_reader(program, command, settings, name, archive.descriptor, socket, &pid)
+          }
+        }
+      }
+    }
+    guard failed == 0 else {
+      throw BatchError(
+        .exhausted, "cannot start a process that reads the archive", path: path, errno: failed,
+        remedy: failed == ENOENT ? "/proc has to be mounted" : nil)
+    }
+    return pid
+  }
+
+  /// Reads the archive on standard input and answers requests on standard output, which is a socket, until that is closed.
+  ///
+  /// - Parameter arguments: those after ``command``.
+  /// - Returns: whether the arguments were valid.
+  package static func run(_ arguments: [PathBytes]) -> Bool {
+    let settings = arguments.first?.text?.split(separator: " ") ?? []
+    guard arguments.count == 2, settings.count == 4, let memory = UInt(settings[0]),
+      let end = UInt64(settings[1])
+    else { return false }
+    var options = BatchOptions()
+    options.memory = Int(clamping: memory)
+    let process = Process(
+      path: arguments[1], run: RunContext(options: options), isStream: settings[2] == "stream",
+      end: end == .max ? nil : end, requiresMembers: settings[3] == "members")
+    while let request = process.request() {
+      allowTime()
+      guard process.send(process.answer(to: request)) else { break }
+    }
+    return true
+  }
+
+  private static func limit(_ resource: __rlimit_resource, to value: UInt) throws(BatchError) {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
+      throw .syscall("read a limit", errno: errno)
+    }
+    limit.rlim_cur = min(value, limit.rlim_max)
+    guard setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
+      throw .syscall("set a limit", errno: errno)
+    }
+  }
+
+  /// From now on the process has the full time again. Where that cannot be set it ends the sooner.
+  private static func allowTime() {
+    var usage = rusage()
+    guard getrusage(RUSAGE_SELF.rawValue, &usage) == 0 else { return }
+    let used = UInt(max(0, usage.ru_utime.tv_sec + usage.ru_stime.tv_sec))
+    try? limit(RLIMIT_CPU, to: used + seconds + 1)
+  }
+
+  /// The state of the process.
+  private final class Process {
+    private let path: PathBytes
+    private let run: RunContext
+    private let isStream: Bool
+    private let end: UInt64?
+    private let requiresMembers: Bool
+    private var reader: ArchiveReader?
+
+    init(path: PathBytes, run: RunContext, isStream: Bool, end: UInt64?, requiresMembers: Bool) {
+      self.path = path
+      self.run = run
+      self.isStream = isStream
+      self.end = end
+      self.requiresMembers = requiresMembers
+    }
+
+    func request() -> Request? {
+      var byte: UInt8 = 0
+      guard retrying({ Glibc.read(STDOUT_FILENO, &byte, 1) }) == 1 else { return nil }
+      return Request(rawValue: byte)
+    }
+
+    func send(_ message: ReaderMessage) -> Bool {
+      var rest = message.bytes[...]
+      while !rest.isEmpty {
+        let sent = rest.withUnsafeBytes { raw in
+          retrying { Glibc.send(STDOUT_FILENO, raw.baseAddress, raw.count, Int32(MSG_NOSIGNAL)) }
+        }
+        guard sent > 0 else { return false }
+        rest = rest.dropFirst(sent)
+      }
+      return true
+    }
+
+    func answer(to request: Request) -> ReaderMessage {
+      do throws(BatchError) {
+        guard let reader else { return try open() }
+        switch request {
+        case .open: return .opened(compressionFact: reader.compressionFact)
+        case .next:
+          switch try reader.next() {
+          case .entry(let entry): return .entry(entry, tellsOwner: reader.tellsOwner(of: entry))
+          case .unusable(let error): return .unusable(error)
+          case nil: return .end
+          }
+        case .content:
+          guard let (bytes, offset) = try reader.nextPiece() else { return .end }
+          return .piece(bytes, offset: offset, bytesRead: reader.bytesRead)
+        case .drain:
+          try reader.drain()
+          return .drained(remarks: reader.remarks, format: reader.formatName, checks: reader.checksFact)
+        }
+      } catch {
+        return .failure(error)
+      }
+    }
+
+    private func open() throws(BatchError) -> ReaderMessage {
+      let failed = clinux_end_with_peer(STDOUT_FILENO)
+      guard failed == 0 else { throw .syscall("start a thread", errno: failed) }
+      try ForeignReaderProgram.limit(RLIMIT_CORE, to: 0)
+      try ForeignReaderProgram.limit(RLIMIT_DATA, to: UInt(clamping: run.options.memory) + overhead)
+      let file = try ArchiveFile(
+        inherited: path, isStream: isStream, in: SourceContext(run), progress: ForeignReaderProgram.allowTime)
+      let reader = try ArchiveReader(
+        try FileContent(file, upTo: end, by: run.reading), name: path, requiresMembers: requiresMembers,
+        limits: ArchiveLimits(), by: run.reading)
+      self.reader = reader
+      return .opened(compressionFact: reader.compressionFact)
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import BatchEngine
+
+/// Large files that are read although their size and times are those of the snapshot before (`--checksum`).
+///
+/// Such a file is archived in blocks, which are planned only when its bytes have changed. So all of them are read before the
+/// backup begins, by all lanes.
+struct RereadFiles: Sendable {
+  /// The paths of files whose bytes are others, or that could not be read.
+  private var changed: Set<PathBytes> = []
+
+  /// None is read.
+  init() {}
+
+  /// Reads the files.
+  ///
+  /// - Parameters:
+  ///   - manifest: of the snapshot before.
+  ///   - walk: as of the backup.
+  ///   - run: gets the bytes that are read.
+  /// - Throws: `malformed` for the manifest, or why the run is to stop.
+  init(
+    in manifest: PathBytes, of sources: [SnapshotSource], _ plan: BackupPlan, _ walk: WalkOptions,
+    in run: RunContext
+  ) throws(BatchError) {
+    let source = Source(
+      tree: try ArchiveSource(run.tree(sources.map(\.path), options: walk), options: plan.archive),
+      sources: sources, plan: plan,
+      previous: try PreviousRows(try SnapshotReader(manifest, in: SourceContext(run))))
+    let context = RunContext(sharing: run, stride: .automatic, observer: nil)
+    let outcome = BatchRunner(context).run(Job(counters: run.counters), over: source)
+    guard let changed = outcome.result else {
+      throw outcome.summary.stopped ?? BatchError(.cancelled, "was stopped")
+    }
+    self.changed = changed
+  }
+
+  /// Whether a file that seems unchanged is archived again.
+  func haveChanged(_ path: PathBytes) -> Bool { changed.contains(path) }
+
+  private struct Item: FileItem {
+    let record: FileRecord
+    let digest: Digest
+
+    var path: PathBytes? { record.path }
+  }
+
+  /// The large files of the tree that seem unchanged.
+  private struct Source: BatchSource {
+    var tree: ArchiveSource
+    let sources: [SnapshotSource]
+    let plan: BackupPlan
+    var previous: PreviousRows
+    var current = -1
+
+    mutating func next() throws(BatchError) -> Item? {
+      while let walked = tree.walk() {
+        guard case .file(let record) = walked else { continue }
+        if let index = sources.index(beginningWith: record, behind: current) {
+          current = index
+          try previous.enter(sources[index].path)
+        }
+        let path = MemberNaming.name(of: record.path)
+        guard let (entry, _) = try previous.find(path.bytes, isFolder: record.status.kind == .directory),
+          record.status.kind == .regular, tree.isLarge(record), entry.isUnchanged(record.status),
+          !plan.isDoubtful(entry), let digest = entry.digest
+        else { continue }
+        return Item(record: record, digest: digest)
+      }
+      return nil
+    }
+
+    func weight(of item: Item) -> Int64 { item.record.status.size }
+  }
+
+  private struct Job: BatchJob {
+    /// Of the backup.
+    let counters: Counters
+
+    func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+      Worker(digests: try DigestStream(.sha256), counters: counters)
+    }
+
+    func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
+  }
+
+  private final class Worker: BatchWorker {
+    private let digests: DigestStream
+    private let counters: Counters
+
+    init(digests: DigestStream, counters: Counters) {
+      self.digests = digests
+      self.counters = counters
+    }
+
+    func process(
+      _ item: Item, in context: WorkerContext, into output: inout [PathBytes]
+    ) throws(BatchError) {
+      let digest = try digests.digest(of: item.record, in: context)
+      counters.addBytes(Int(clamping: item.record.status.size))
+      if digest != item.digest { output.append(item.record.path) }
+    }
+  }
+
+  private final class Collector: BatchCollector {
+    private var changed: Set<PathBytes> = []
+
+    func collect(_ output: [PathBytes]) { changed.formUnion(output) }
+    func finish() -> Set<PathBytes> { changed }
+  }
+}

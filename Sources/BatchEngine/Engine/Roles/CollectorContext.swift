@@ -1,0 +1,76 @@
+/// What a collector may do in a run: count, report, give outputs their names, and end the run.
+///
+/// It cannot read or decode the content of files. It stays valid until the collector is finished or discarded.
+public struct CollectorContext: Sendable {
+  let run: RunContext
+
+  init(_ run: RunContext) {
+    self.run = run
+  }
+
+  /// Lets the collector commit, link and remove.
+  package var commits: CommitRight { CommitRight() }
+
+  public var options: BatchOptions { run.options }
+
+  /// The counts of the run. The collector counts what workers leave open.
+  public var counters: Counters { run.counters }
+
+  package var cancellation: Cancellation { run.cancellation }
+
+  /// The number of operations at once.
+  package var concurrency: ConcurrencyLimit { run.concurrency }
+
+  /// The system calls by which outputs and their folders are looked at.
+  package var calls: any FileSystemCalls { run.calls }
+
+  /// What workers and the collector use together.
+  package var services: RunServices { RunServices(run) }
+
+  /// - Throws: why the run is to stop, when it is.
+  public func checkCancellation() throws(BatchError) { try run.cancellation.check() }
+
+  /// Asks the source for no further items, and workers to begin none. For a collector that discards all results from now on;
+  /// the run then ends as others do.
+  package func end() { run.end() }
+
+  /// Waits until `count` descriptors of the run's budget are free, runs `body`, and frees them. For outputs that the
+  /// collector opens.
+  public func withDescriptors<Result, Failure: Error>(
+    _ count: Int, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try run.descriptors.withDescriptors(count, body)
+  }
+
+  /// Tells the observer of a problem, without an effect on the counts.
+  public func report(_ problem: Problem, severity: Severity) {
+    run.report(problem, severity: severity)
+  }
+
+  /// Reports that a path could not be processed, and counts it as the policy says.
+  ///
+  /// - Returns: how loud that is.
+  @discardableResult
+  public func report(_ problem: Problem) -> Severity {
+    let severity = run.options.policy.severity(of: problem.event)
+    run.counters.count(problem, severity)
+    run.report(problem, severity: severity)
+    return severity
+  }
+}
+
+/// The objects that the workers and the collector of a run use together.
+package struct RunServices: Sendable {
+  private let run: RunContext
+
+  init(_ run: RunContext) {
+    self.run = run
+  }
+
+  /// The one object of a type in the run, such as the committer of outputs; made by the first that asks.
+  package func service<Service: AnyObject & Sendable, Failure: Error>(
+    _ make: () throws(Failure) -> Service
+  ) throws(Failure) -> Service {
+    try run.service(make)
+  }
+}

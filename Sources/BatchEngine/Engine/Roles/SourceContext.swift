@@ -1,0 +1,23 @@
+/// What a source may do in a run: walk, look at what lies in folders, and read the lists that name its items.
+///
+/// It cannot read or decode the content of files, nor name or remove any.
+package struct SourceContext: Sendable {
+  let run: RunContext
+
+  /// - Parameter run: that the source is for.
+  package init(_ run: RunContext) {
+    self.run = run
+  }
+
+  package var options: BatchOptions { run.options }
+
+  package var cancellation: Cancellation { run.cancellation }
+
+  /// The system calls by which the run looks at files.
+  package var calls: any FileSystemCalls { run.calls }
+
+  /// The files below some operands, as ``RunContext/tree(_:options:)``.
+  package func tree(_ operands: some Sequence<PathBytes>, options walk: WalkOptions) -> TreeSource {
+    run.tree(operands, options: walk)
+  }
+}

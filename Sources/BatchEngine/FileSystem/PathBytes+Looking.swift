@@ -1,0 +1,37 @@
+import CLinux
+import Glibc
+
+/// Looks at what a path leads to. For paths that the user or the system named; what a walk found is looked at below its folder.
+extension PathBytes {
+  /// - Parameter followingLinks: whether a link as the last name is followed.
+  /// - Throws: the error of looking.
+  package func status(followingLinks: Bool = false) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let failed = withCString {
+      LinuxCalls().status(of: $0, at: AT_FDCWD, followingLinks: followingLinks, into: &raw)
+    }
+    guard failed == 0 else { throw .syscall("look at", errno: -failed, path: self) }
+    return FileStatus(raw)
+  }
+
+  /// The path from the root without links and dots.
+  ///
+  /// - Throws: the error of `realpath(3)`.
+  package func resolved() throws(BatchError) -> PathBytes {
+    guard let real = withCString({ realpath($0, nil) }) else {
+      throw .syscall("look at", errno: errno, path: self)
+    }
+    defer { free(real) }
+    return PathBytes(UnsafeRawBufferPointer(start: real, count: strlen(real)))
+  }
+
+  /// The id that the file system of the path gives itself (`statfs(2)`); 0 where it has none.
+  ///
+  /// - Throws: the error of looking.
+  package func fileSystemID() throws(BatchError) -> UInt64 {
+    var identity: UInt64 = 0
+    let failed = withCString { clinux_file_system_id($0, &identity) }
+    guard failed == 0 else { throw .syscall("look at the file system of", errno: failed, path: self) }
+    return identity
+  }
+}

@@ -1,0 +1,236 @@
+import CLinux
+import Glibc
+
+/// A call that changes what a file system holds. Every one of them passes through ``FileSystemCalls/change(_:_:_:)``, where a
+/// test puts a fault in its place.
+package enum FileChange: Hashable, Sendable {
+  case create, makeFolder, makeNode, makeSymbolicLink
+  case link, rename, remove
+  case write, resize
+  case setOwner, setMode, setTimes, setAttribute
+  case sync, syncFileSystem, lock
+}
+
+/// What a change is about: a name in a folder, or an open file.
+package enum FileChangePlace {
+  case name(UnsafePointer<CChar>)
+  case descriptor(Int32)
+}
+
+/// The changes. Each returns 0 or more, or the negative error number; none is cut short by a signal.
+///
+/// A name is one of the folder that the descriptor belongs to, and is not followed where it is a symbolic link.
+extension FileSystemCalls {
+  @inline(__always)
+  package func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int { call() }
+
+  // MARK: Names
+
+  /// Makes a file, or opens it where `flags` say so.
+  ///
+  /// - Parameter permissions: less the umask, or as the folder's default list has it.
+  /// - Returns: the descriptor.
+  package func create(
+    _ name: PathBytes, in folder: Int32, flags: Int32 = O_RDWR | O_CREAT | O_EXCL, permissions: UInt32
+  ) -> Int {
+    name.withCString { name in
+      change(.create, .name(name)) {
+        retrying { Int(clinux_openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC, permissions)) }
+      }
+    }
+  }
+
+  package func makeFolder(_ name: PathBytes, in folder: Int32, permissions: mode_t) -> Int32 {
+    name.withCString { name in
+      changed(.makeFolder, .name(name)) { Int(mkdirat(folder, name, permissions)) }
+    }
+  }
+
+  /// Makes a FIFO or a device.
+  package func makeNode(
+    _ name: PathBytes, in folder: Int32, mode: mode_t, major: UInt32, minor: UInt32
+  ) -> Int32 {
+    name.withCString { name in
+      changed(.makeNode, .name(name)) { Int(clinux_mknodat(folder, name, mode, major, minor)) }
+    }
+  }
+
+  package func makeSymbolicLink(_ name: PathBytes, in folder: Int32, to target: PathBytes) -> Int32 {
+    name.withCString { name in
+      target.withCString { target in
+        changed(.makeSymbolicLink, .name(name)) { Int(symlinkat(target, folder, name)) }
+      }
+    }
+  }
+
+  /// Gives what has a name in one folder a further name in another one.
+  package func link(
+    _ old: PathBytes, in folder: Int32, as name: PathBytes, in target: Int32
+  ) -> Int32 {
+    name.withCString { name in
+      old.withCString { old in
+        changed(.link, .name(name)) { Int(linkat(folder, old, target, name, 0)) }
+      }
+    }
+  }
+
+  /// Gives an open file a name, also one that has none.
+  package func link(_ file: Int32, as name: PathBytes, in folder: Int32) -> Int32 {
+    name.withCString { name in
+      changed(.link, .name(name)) { Int(clinux_link_descriptor(file, folder, name)) }
+    }
+  }
+
+  /// Renames, and replaces what has the new name.
+  package func rename(
+    _ old: PathBytes, in folder: Int32, to name: PathBytes, in target: Int32
+  ) -> Int32 {
+    name.withCString { name in
+      old.withCString { old in changed(.rename, .name(name)) { Int(renameat(folder, old, target, name)) } }
+    }
+  }
+
+  /// Renames unless something has the new name (`-EEXIST`), in one step where the file system has a way to do it.
+  package func renameKeeping(
+    _ old: PathBytes, in folder: Int32, to name: PathBytes, in target: Int32
+  ) -> Int32 {
+    let refused = name.withCString { name in
+      old.withCString { old in
+        changed(.rename, .name(name)) {
+          Int(
+            clinux_renameat2(folder, old, target, name, UInt32(bitPattern: clinux_rename_noreplace)))
+        }
+      }
+    }
+    guard Self.isUnknown(refused) else { return refused }
+    // A link is refused when the name is taken; the old name goes when it is no longer needed.
+    let linked = link(old, in: folder, as: name, in: target)
+    if linked == 0 {
+      _ = remove(old, in: folder)
+      return 0
+    }
+    guard Self.isUnknown(linked) || linked == -EPERM || linked == -EMLINK else { return linked }
+    // Neither exists, as on FAT: a look before the rename has to do.
+    var raw = stat()
+    let isTaken = name.withCString { status(of: $0, at: target, followingLinks: false, into: &raw) } == 0
+    return isTaken ? -EEXIST : rename(old, in: folder, to: name, in: target)
+  }
+
+  /// Removes a name, that of an empty folder where `isFolder` says so.
+  package func remove(_ name: PathBytes, in folder: Int32, isFolder: Bool = false) -> Int32 {
+    name.withCString { name in
+      changed(.remove, .name(name)) { Int(unlinkat(folder, name, isFolder ? AT_REMOVEDIR : 0)) }
+    }
+  }
+
+  // MARK: Content
+
+  /// Appends bytes, or writes them at a place.
+  ///
+  /// - Returns: 0 when all are written.
+  package func write(_ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: off_t? = nil) -> Int32 {
+    var rest = bytes
+    while !rest.isEmpty {
+      var place: off_t?
+      if let offset {
+        let (sum, isTooFar) = offset.addingReportingOverflow(off_t(bytes.count - rest.count))
+        if isTooFar { return -EFBIG }
+        place = sum
+      }
+      let count = change(.write, .descriptor(file)) {
+        retrying {
+          if let place { return pwrite(file, rest.baseAddress, rest.count, place) }
+          return Glibc.write(file, rest.baseAddress, rest.count)
+        }
+      }
+      // A regular file never takes nothing; were it so, trying again could go on for ever.
+      guard count > 0 else { return count == 0 ? -EIO : Int32(truncatingIfNeeded: count) }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+    return 0
+  }
+
+  package func resize(_ file: Int32, to size: off_t) -> Int32 {
+    changed(.resize, .descriptor(file)) { Int(ftruncate(file, size)) }
+  }
+
+  // MARK: Metadata
+
+  /// - Parameters:
+  ///   - user: `UInt32.max` leaves it as it is, and so does `group`.
+  ///   - isPlace: whether the descriptor was opened as a place only (`O_PATH`), which may be that of a symbolic link.
+  package func setOwner(of file: Int32, user: UInt32, group: UInt32, isPlace: Bool = false) -> Int32 {
+    changed(.setOwner, .descriptor(file)) {
+      Int(isPlace ? clinux_chown_path_descriptor(file, user, group) : fchown(file, user, group))
+    }
+  }
+
+  package func setMode(of file: Int32, to mode: mode_t, isPlace: Bool = false) -> Int32 {
+    changed(.setMode, .descriptor(file)) {
+      Int(isPlace ? clinux_chmod_path_descriptor(file, mode) : fchmod(file, mode))
+    }
+  }
+
+  /// - Parameter accessed: nil leaves the time of access as it is.
+  package func setTimes(
+    of file: Int32, accessed: FileStatus.Time?, modified: FileStatus.Time
+  ) -> Int32 {
+    // UTIME_OMIT, a macro that Swift does not import.
+    let omitted = (1 << 30) - 2
+    let values = [
+      accessed.map { timespec(tv_sec: Int($0.seconds), tv_nsec: Int($0.nanoseconds)) }
+        ?? timespec(tv_sec: 0, tv_nsec: omitted),
+      timespec(tv_sec: Int(modified.seconds), tv_nsec: Int(modified.nanoseconds)),
+    ]
+    return changed(.setTimes, .descriptor(file)) { Int(futimens(file, values)) }
+  }
+
+  /// The time of modification of what a descriptor names that was opened as a place only.
+  package func setTime(ofPlace file: Int32, modified: FileStatus.Time) -> Int32 {
+    changed(.setTimes, .descriptor(file)) {
+      Int(clinux_set_time_of_path_descriptor(file, modified.seconds, modified.nanoseconds))
+    }
+  }
+
+  package func setAttribute(_ name: [UInt8], of file: Int32, to value: [UInt8]) -> Int32 {
+    PathBytes(name).withCString { name in
+      value.withUnsafeBytes { value in
+        changed(.setAttribute, .descriptor(file)) {
+          Int(clinux_fsetxattr(file, name, value.baseAddress, value.count))
+        }
+      }
+    }
+  }
+
+  package func removeAttribute(_ name: [UInt8], of file: Int32) -> Int32 {
+    PathBytes(name).withCString { name in
+      changed(.setAttribute, .descriptor(file)) { Int(clinux_fremovexattr(file, name)) }
+    }
+  }
+
+  // MARK: The disk
+
+  /// Brings a file, or the names in a folder, to the disk (`fsync(2)`).
+  ///
+  /// - Returns: 0 also where the file system has nothing to sync here, such as folders over some networks (`EINVAL`).
+  package func sync(_ file: Int32) -> Int32 {
+    let result = changed(.sync, .descriptor(file)) { Int(fsync(file)) }
+    return result == -EINVAL ? 0 : result
+  }
+
+  /// Locks an open file against other runs without waiting (`flock(2)`).
+  package func lock(_ file: Int32, isShared: Bool = false) -> Int32 {
+    changed(.lock, .descriptor(file)) { Int(flock(file, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB)) }
+  }
+
+  // MARK: Steps
+
+  private func changed(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int32 {
+    Int32(truncatingIfNeeded: self.change(change, place) { retrying(call) })
+  }
+
+  /// Whether the kernel or the file system has no such call.
+  private static func isUnknown(_ result: Int32) -> Bool {
+    [-ENOSYS, -EINVAL, -ENOTSUP].contains(result)
+  }
+}

@@ -1,0 +1,112 @@
+import Glibc
+
+/// The temporary files that runs left behind which were killed.
+///
+/// A living ``TemporaryFile`` holds a lock on its file, and the kernel lets go of it when the
+/// process ends in whatever way. A file is stale when it has a name that only we give, belongs to
+/// this user, and its lock can be taken. Where the folder may be shared with other machines, whose locks
+/// need not show here, that is not enough for a file that another boot made: it must also be a day old.
+package enum StaleTemporaries {
+  /// What became of the stale files of one folder.
+  package struct Outcome: Sendable, Hashable {
+    /// The names of the files that were removed.
+    package internal(set) var removed: [PathBytes] = []
+    /// One error for each file, or for the folder, that could not be looked at or removed.
+    package internal(set) var failures: [BatchError] = []
+  }
+
+  private static let secondsOfDoubt: Int64 = 86_400
+
+  /// Looks through a folder, not through those in it, and removes what is stale.
+  ///
+  /// Reads every name of the folder and holds two descriptors meanwhile.
+  @discardableResult
+  package static func remove(in folder: PathBytes, calls: any FileSystemCalls = LinuxCalls()) -> Outcome {
+    do throws(BatchError) {
+      let opened = try OpenFolder(
+        try DirectoryOpener(calls: calls).open(folder, followingLast: true), path: folder, calls: calls)
+      return remove(from: opened, listing: opened.raw, sparing: nil)
+    } catch {
+      return Outcome(failures: [error.at(folder)])
+    }
+  }
+
+  /// The same for a folder that is open, if only as a place.
+  ///
+  /// - Parameter area: knows the files of this run, which stay. Those that are closed have no lock.
+  @discardableResult
+  package static func remove(in folder: OpenFolder, sparing area: StagingArea? = nil) -> Outcome {
+    let opened = folder.open(".", flags: O_RDONLY | O_DIRECTORY)
+    guard opened >= 0 else {
+      return Outcome(failures: [.syscall("open the folder", errno: -opened, path: folder.path)])
+    }
+    let list = Descriptor(owning: opened)
+    return remove(from: folder, listing: list.raw, sparing: area)
+  }
+
+  private static func remove(
+    from folder: OpenFolder, listing list: Int32, sparing area: StagingArea?
+  ) -> Outcome {
+    var outcome = Outcome()
+    var names: [TemporaryName] = []
+    do throws(BatchError) {
+      try folder.calls.forEachName(in: list) { name in
+        if let name = TemporaryName(name), area?.contains(name) != true { names.append(name) }
+      }
+    } catch {
+      outcome.failures.append(error.at(folder.path))
+    }
+    for name in names {
+      let path = folder.path.appending(name.bytes)
+      do throws(BatchError) {
+        if try removeIfStale(name, in: folder, path: path) { outcome.removed.append(path) }
+      } catch {
+        outcome.failures.append(error)
+      }
+    }
+    return outcome
+  }
+
+  /// Whether a file with a free lock was left by a dead run.
+  ///
+  /// - Parameters:
+  ///   - age: seconds since the last write.
+  ///   - isShared: whether other machines may have the folder too.
+  static func isStale(
+    _ name: TemporaryName, age: Int64, isShared: Bool, boot: UInt32 = TemporaryName.currentBoot
+  ) -> Bool {
+    !isShared || (boot != 0 && name.boot == boot) || age > secondsOfDoubt
+  }
+
+  private static func removeIfStale(
+    _ name: TemporaryName, in folder: OpenFolder, path: PathBytes
+  ) throws(BatchError) -> Bool {
+    let calls = folder.calls
+    let fileName = PathBytes(name.bytes)
+    // O_NONBLOCK for a FIFO that somebody gave the name; for writing because locks need it over NFS.
+    let opened = folder.open(fileName, flags: O_RDWR | O_NONBLOCK | O_NOCTTY)
+    // Gone, or a link: nothing of ours.
+    if [-ENOENT, -ELOOP].contains(opened) { return false }
+    guard opened >= 0 else { throw .syscall("open a temporary file", errno: -opened, path: path) }
+    let file = Descriptor(owning: opened)
+    var raw = stat()
+    let looked = calls.status(of: file.raw, into: &raw)
+    guard looked == 0 else { throw .syscall("look at", errno: -looked, path: path) }
+    let status = FileStatus(raw)
+    guard status.kind == .regular, status.owner == geteuid() || geteuid() == 0 else { return false }
+    guard calls.lock(file.raw) == 0 else { return false }
+    let (age, overflow) = Int64(time(nil)).subtractingReportingOverflow(status.modified.seconds)
+    guard isStale(name, age: overflow ? 0 : age, isShared: mayBeShared(status)) else { return false }
+    // With the lock in hand, only the name's owner could have renamed the file in the meantime.
+    guard try folder.look(at: fileName)?.identity == status.identity else { return false }
+    let failed = folder.remove(fileName, by: CommitRight())
+    guard failed == 0 else { throw .syscall("remove a temporary file", errno: failed, path: path) }
+    return true
+  }
+
+  /// File systems without a block device have major number 0: those of the network, among others.
+  private static func mayBeShared(_ status: FileStatus) -> Bool {
+    let device = status.identity.device
+    return (device >> 8) & 0xfff | (device >> 32) & ~0xfff == 0
+  }
+}

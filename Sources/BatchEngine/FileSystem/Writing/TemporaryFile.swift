@@ -1,0 +1,300 @@
+import CLinux
+import Glibc
+
+/// A file that is written below an open folder and has no final name yet: it has no name at all (`O_TMPFILE`) or a temporary
+/// one. What is not named is removed when this value goes.
+///
+/// A temporary file is locked with `flock(2)`, so that ``StaleTemporaries`` of another run does not take it for that of a dead
+/// one. All calls are those of the folder. Errors have no path; the caller adds it.
+package struct TemporaryFile: ~Copyable, Sendable {
+  private static let attempts = 16
+  /// In bytes.
+  private static let pieceSize = 256 << 10
+  /// Zeros in pieces of this size become holes; smaller ones are not worth a seek.
+  private static let holeSize = 64 << 10
+
+  package let folder: OpenFolder
+  /// Nil for a file that has no name until it is complete.
+  package let name: TemporaryName?
+  /// Owner and mode of the file as it was made, where they are known.
+  package let given: FileStatus?
+  private let area: StagingArea
+  /// Nil when it was closed.
+  private var file: Descriptor?
+  /// Whether the last piece that was written as sparse was left out.
+  private var endsInHole = false
+  /// Whether the temporary name stays when this value goes.
+  private var isStaged = false
+
+  private var calls: any FileSystemCalls { folder.calls }
+
+  private init(
+    _ file: consuming Descriptor, _ name: TemporaryName?, _ given: FileStatus?, in folder: OpenFolder,
+    _ area: StagingArea
+  ) {
+    self.file = consume file
+    self.name = name
+    self.given = given
+    self.folder = folder
+    self.area = area
+  }
+
+  /// Makes a file that has no name.
+  ///
+  /// - Parameter permissions: less the umask, or as the folder's default list has it.
+  /// - Returns: nil where the kernel or the file system has no such files.
+  /// - Throws: the error of making it.
+  package static func unnamed(
+    in folder: OpenFolder, permissions: UInt32, area: StagingArea
+  ) throws(BatchError) -> TemporaryFile? {
+    guard let made = folder.makeUnnamed(permissions: permissions) else { return nil }
+    guard made.file >= 0 else { throw failure("create", -made.file) }
+    return TemporaryFile(
+      Descriptor(owning: Int32(truncatingIfNeeded: made.file)), nil, made.status, in: folder, area)
+  }
+
+  /// Makes a file with a temporary name.
+  ///
+  /// - Parameters:
+  ///   - permissions: less the umask, or as the folder's default list has it.
+  ///   - isLocked: whether other runs are kept from taking it for a dead one's while it is written. A file that takes long to
+  ///     write should be.
+  /// - Throws: the error of making it; `cancelled` when the area is closed.
+  package init(
+    in folder: OpenFolder, permissions: UInt32 = 0o600, isLocked: Bool = true, area: StagingArea
+  ) throws(BatchError) {
+    for _ in 0..<Self.attempts {
+      let name = TemporaryName()
+      let created = area.add(name, in: folder) {
+        folder.calls.create(PathBytes(name.bytes), in: folder.raw, permissions: permissions)
+      }
+      if created == Int(-EEXIST) { continue }
+      guard created >= 0 else { throw Self.failure("create", -created) }
+      let file = Descriptor(owning: Int32(truncatingIfNeeded: created))
+      var status: FileStatus?
+      if isLocked {
+        status = Self.lock(file.raw, folder.calls)
+        guard status != nil else {
+          // Another run looked for stale files before the lock was there, and took it for one.
+          area.remove(name, unlinking: true)
+          continue
+        }
+      } else {
+        status = folder.statusOfNew(file.raw, permissions: permissions)
+      }
+      self.init(file, name, status, in: folder, area)
+      return
+    }
+    throw Self.failure("create", Int(EEXIST))
+  }
+
+  deinit {
+    if let name, !isStaged { area.remove(name, unlinking: true) }
+  }
+
+  /// Locks a file. Where locks do not exist it goes without: no other run can lock it there either, and only what can be
+  /// locked is taken for stale.
+  ///
+  /// - Returns: its status; nil when another run has the lock or removed the file.
+  private static func lock(_ file: Int32, _ calls: any FileSystemCalls) -> FileStatus? {
+    var raw = stat()
+    guard calls.lock(file) != -EWOULDBLOCK, calls.status(of: file, into: &raw) == 0, raw.st_nlink > 0
+    else { return nil }
+    return FileStatus(raw)
+  }
+
+  // MARK: Content
+
+  /// Valid as long as this value lives and is open; -1 when it is closed.
+  package var raw: Int32 {
+    switch file {
+    case .some(let file): file.raw
+    case nil: -1
+    }
+  }
+
+  package var identity: FileIdentity? { status?.identity }
+
+  /// Bytes written so far.
+  package var size: Int64 { status?.size ?? 0 }
+
+  private var status: FileStatus? {
+    var raw = stat()
+    return calls.status(of: self.raw, into: &raw) == 0 ? FileStatus(raw) : nil
+  }
+
+  /// Appends bytes, all of them.
+  package func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+    try check(calls.write(bytes, to: raw), "write")
+  }
+
+  /// Writes bytes at a place, all of them.
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    guard let place = off_t(exactly: offset) else { throw Self.failure("write", Int(EFBIG)) }
+    try check(calls.write(bytes, to: raw, at: place), "write")
+  }
+
+  /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
+  package mutating func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let piece = UnsafeRawBufferPointer(rebasing: rest[..<min(rest.count, Self.holeSize)])
+      endsInHole = piece.count == Self.holeSize && Self.isZero(piece)
+      if endsInHole {
+        guard lseek(raw, off_t(piece.count), SEEK_CUR) >= 0 else { throw Self.failure("write", Int(errno)) }
+      } else {
+        try write(piece)
+      }
+      rest = UnsafeRawBufferPointer(rebasing: rest[piece.count...])
+    }
+  }
+
+  /// Gives what ends in a hole its size; anything else has it.
+  package func finishSparse(size: Int64) throws(BatchError) {
+    if endsInHole { try setSize(UInt64(clamping: size)) }
+  }
+
+  /// Gives the file a size; what was not written is a hole.
+  package func setSize(_ size: UInt64) throws(BatchError) {
+    guard let length = off_t(exactly: size) else { throw Self.failure("write", Int(EFBIG)) }
+    try check(calls.resize(raw, to: length), "write")
+  }
+
+  /// Reads back what was written, from the beginning.
+  ///
+  /// - Throws: also what `body` throws.
+  package func readBack(
+    _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceSize, alignment: 4096)
+    defer { buffer.deallocate() }
+    var offset: off_t = 0
+    while true {
+      let count = calls.read(raw, into: buffer, at: offset)
+      guard count >= 0 else { throw Self.failure("read back", -count) }
+      if count == 0 { return }
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += off_t(count)
+    }
+  }
+
+  /// A further descriptor, which the caller closes, for reading at any place of what was written.
+  ///
+  /// - Parameter syncing: brings the content to the disk and drops it from the cache, so that what is read is what the disk
+  ///   holds.
+  package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
+    if syncing {
+      try sync()
+      // Advice: where it is not heeded, the cache is read.
+      _ = posix_fadvise(raw, 0, 0, POSIX_FADV_DONTNEED)
+    }
+    let number = fcntl(raw, F_DUPFD_CLOEXEC, 3)
+    guard number >= 0 else { throw Self.failure("read back", Int(errno)) }
+    return number
+  }
+
+  /// Brings the content to the disk.
+  package func sync() throws(BatchError) { try check(calls.sync(raw), "sync") }
+
+  private static func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard let base = bytes.baseAddress, bytes[0] == 0 else { return false }
+    return memcmp(base, base + 1, bytes.count - 1) == 0
+  }
+
+  // MARK: Names
+
+  /// Closes the file, and gives it its final name in its folder.
+  ///
+  /// - Parameters:
+  ///   - isReplacing: whether the file replaces what has the name. A file without a temporary name never does.
+  ///   - check: looks at what has the name, just before it is replaced.
+  /// - Returns: 0 or the error number: `EEXIST` when the name is taken, `ECANCELED` when the area is closed.
+  /// - Throws: the error of closing, which some file systems keep for the end; what `check` throws.
+  package mutating func publish(
+    as final: PathBytes, replacing isReplacing: Bool, by right: CommitRight,
+    check: () throws(BatchError) -> Void
+  ) throws(BatchError) -> Int32 {
+    guard let name else { return try link(as: final, by: right) }
+    // Closing gives up the lock, and a file without one may be taken for stale: a copy of the descriptor keeps it until the
+    // rename. Without a free descriptor we do without.
+    let lock = fcntl(raw, F_DUPFD_CLOEXEC, 3)
+    defer { if lock >= 0 { _ = Glibc.close(lock) } }
+    try close()
+    if isReplacing { try check() }
+    return Self.rename(name, in: folder, to: final, in: folder, replacing: isReplacing, area: area, by: right)
+  }
+
+  /// Closes a file that has no name, and gives it its final one.
+  ///
+  /// - Returns: 0 or the error number; it is still open where the name is taken (`EEXIST`).
+  package mutating func link(as final: PathBytes, by right: CommitRight) throws(BatchError) -> Int32 {
+    if area.isClosed { return ECANCELED }
+    let failed = -calls.link(raw, as: final, in: folder.raw)
+    guard failed == 0 else { return failed }
+    do throws(BatchError) {
+      try close()
+    } catch {
+      folder.remove(final, by: right)
+      throw error
+    }
+    return 0
+  }
+
+  /// Closes the file, which keeps its temporary name in the area; one without a name gets one.
+  ///
+  /// - Parameter place: by which its folder is opened again.
+  /// - Throws: the error of closing or naming it; `cancelled` when the area is closed.
+  package consuming func stage(in place: StagedFolder) throws(BatchError) -> TemporaryName {
+    let staged = name ?? TemporaryName()
+    if name == nil {
+      let raw = raw
+      let (folder, calls) = (folder, calls)
+      let failed = area.add(staged, in: folder) {
+        Int(calls.link(raw, as: PathBytes(staged.bytes), in: folder.raw))
+      }
+      guard failed >= 0 else { throw Self.failure("create", -failed) }
+    }
+    do throws(BatchError) {
+      try close()
+    } catch {
+      area.remove(staged, unlinking: true)
+      throw error
+    }
+    area.close(staged, reopening: place)
+    isStaged = true
+    return staged
+  }
+
+  /// Gives what has a temporary name its final one.
+  ///
+  /// - Returns: 0 or the error number: `EEXIST` when the name is taken, `ECANCELED` when the area was closed.
+  package static func rename(
+    _ name: TemporaryName, in folder: OpenFolder, to final: PathBytes, in target: OpenFolder,
+    replacing isReplacing: Bool, area: StagingArea, by right: CommitRight
+  ) -> Int32 {
+    let old = PathBytes(name.bytes)
+    let failed =
+      isReplacing
+      ? folder.calls.rename(old, in: folder.raw, to: final, in: target.raw)
+      : folder.calls.renameKeeping(old, in: folder.raw, to: final, in: target.raw)
+    if failed == 0 { area.remove(name, unlinking: false) }
+    return failed == -ENOENT && area.isClosed ? ECANCELED : -failed
+  }
+
+  private mutating func close() throws(BatchError) {
+    do throws(BatchError) {
+      try file.take()?.close()
+    } catch {
+      throw Self.failure("close", Int(error.errno))
+    }
+  }
+
+  private func check(_ result: Int32, _ action: String) throws(BatchError) {
+    guard result < 0 else { return }
+    throw Self.failure(action, -Int(result))
+  }
+
+  private static func failure(_ action: String, _ number: Int) -> BatchError {
+    .output(action, errno: Int32(truncatingIfNeeded: number))
+  }
+}

@@ -1,0 +1,130 @@
+import CLinux
+import Glibc
+
+/// Removes a folder with all that is in it, at any depth, with four descriptors and without recursion.
+///
+/// The folders within a folder are moved up to the top before it is removed, so that none is reached through another one.
+/// No link is followed.
+package struct TreeRemoval {
+  private let calls: any FileSystemCalls
+
+  package init(calls: any FileSystemCalls = LinuxCalls()) {
+    self.calls = calls
+  }
+
+  /// - Parameter folder: an open folder that the name is in.
+  /// - Returns: nil when all is gone, else the number of the first error.
+  @discardableResult
+  package func remove(_ name: PathBytes, in folder: Int32) -> Int32? {
+    guard let top = open(name, in: folder) else { return errno == ENOENT ? nil : errno }
+    var moves = 0
+    var failed: Int32?
+    // What was moved up meanwhile is for the next pass. Without any progress all that is left stays.
+    var isAtWork = true
+    while isAtWork {
+      isAtWork = false
+      failed = nil
+      let error = forEachEntry(of: top.raw) { entry in
+        if unlink(entry, in: top.raw) == nil {
+          isAtWork = true
+          return
+        }
+        if let inner = open(entry, in: top.raw) {
+          let error = forEachEntry(of: inner.raw) { entry in
+            let error = unlink(entry, in: inner.raw)
+            if error == nil || move(entry, from: inner.raw, to: top.raw, &moves) {
+              isAtWork = true
+            } else {
+              failed = failed ?? error
+            }
+          }
+          failed = failed ?? error
+        }
+        let error = unlink(entry, in: top.raw)
+        if error == nil { isAtWork = true }
+        failed = failed ?? error
+      }
+      failed = failed ?? error
+    }
+    _ = consume top
+    guard let last = unlink(name, in: folder) else { return nil }
+    return failed ?? last
+  }
+
+  /// Removes a file or an empty folder.
+  ///
+  /// - Returns: nil when it is gone, else the error number.
+  private func unlink(_ name: PathBytes, in folder: Int32) -> Int32? {
+    let failed = -calls.remove(name, in: folder)
+    if failed == 0 || failed == ENOENT { return nil }
+    let second = -calls.remove(name, in: folder, isFolder: true)
+    if second == 0 || second == ENOENT { return nil }
+    return second == ENOTDIR ? failed : second
+  }
+
+  /// Opens a folder so that it can be emptied; nil with the error number in `errno`.
+  private func open(_ name: PathBytes, in folder: Int32) -> Descriptor? {
+    var raw = open(name, in: folder, O_RDONLY | O_DIRECTORY)
+    if raw == -EACCES, makeAccessible(name, in: folder) {
+      raw = open(name, in: folder, O_RDONLY | O_DIRECTORY)
+    }
+    guard raw >= 0 else {
+      errno = -raw
+      return nil
+    }
+    _ = calls.setMode(of: raw, to: 0o700)
+    return Descriptor(owning: raw)
+  }
+
+  private func open(_ name: PathBytes, in folder: Int32, _ flags: Int32) -> Int32 {
+    name.withCString { calls.open($0, at: folder, flags: flags | O_NOFOLLOW) }
+  }
+
+  /// Gives a folder a mode that lets its owner empty it.
+  private func makeAccessible(_ name: PathBytes, in folder: Int32) -> Bool {
+    let raw = open(name, in: folder, clinux_o_path | O_DIRECTORY)
+    guard raw >= 0 else { return false }
+    let place = Descriptor(owning: raw)
+    return calls.setMode(of: place.raw, to: 0o700, isPlace: true) == 0
+  }
+
+  private func isFolder(_ name: PathBytes, in folder: Int32) -> Bool {
+    var raw = stat()
+    return name.withCString { calls.status(of: $0, at: folder, followingLinks: false, into: &raw) } == 0
+      && FileStatus(raw).kind == .directory
+  }
+
+  /// - Returns: nil when all entries were passed on, else the error number.
+  private func forEachEntry(of folder: Int32, _ body: (PathBytes) -> Void) -> Int32? {
+    // A descriptor of its own begins at the first entry.
+    let own = open(".", in: folder, O_RDONLY | O_DIRECTORY)
+    guard own >= 0 else { return -own }
+    let list = Descriptor(owning: own)
+    do throws(BatchError) {
+      try calls.forEachName(in: list.raw) { body(PathBytes($0)) }
+      return nil
+    } catch {
+      return error.errno
+    }
+  }
+
+  /// Moves a folder up under a new name.
+  ///
+  /// - Parameter count: of the names that were given so far.
+  /// - Returns: whether it is a folder that was moved.
+  private func move(_ name: PathBytes, from folder: Int32, to top: Int32, _ count: inout Int) -> Bool {
+    guard isFolder(name, in: folder) else { return false }
+    while true {
+      let new = PathBytes(".moved-\(count)")
+      count += 1
+      var failed = -calls.rename(name, in: folder, to: new, in: top)
+      // A folder that is moved must be writable, since its `..` changes.
+      if failed == EACCES, makeAccessible(name, in: folder) {
+        failed = -calls.rename(name, in: folder, to: new, in: top)
+      }
+      if failed == 0 { return true }
+      // Something that was restored has the name.
+      guard [ENOTEMPTY, EEXIST, ENOTDIR].contains(failed) else { return false }
+    }
+  }
+}

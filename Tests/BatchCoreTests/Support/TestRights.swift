@@ -1,0 +1,34 @@
+@testable import BatchCore
+@testable import BatchEngine
+
+// Tests call parts of roles by hand, and have all rights.
+
+extension FileReader {
+  convenience init(calls: any FileSystemCalls, mostHoles: UInt64 = .max) {
+    self.init(calls: calls, mostHoles: mostHoles, by: ReadingRight())
+  }
+}
+
+extension CompressionFormat {
+  func makeDecoder(_ options: DecoderOptions = DecoderOptions()) throws(BatchError) -> StreamDecoder {
+    try makeDecoder(options, by: ReadingRight())
+  }
+}
+
+extension AtomicFile {
+  func publish() throws(BatchError) { try publish(by: CommitRight()) }
+
+  func commit(_ metadata: Metadata = Metadata(), syncing: Bool = true) throws(BatchError) {
+    try commit(metadata, syncing: syncing, by: CommitRight())
+  }
+}
+
+extension OutputCommitter {
+  func add(_ output: Staged) -> Commitment { add(output, by: CommitRight()) }
+}
+
+extension TemporaryFile {
+  mutating func link(as final: PathBytes) throws(BatchError) -> Int32 {
+    try link(as: final, by: CommitRight())
+  }
+}

@@ -1,0 +1,141 @@
+import BatchEngine
+import Foundation
+import TestSupport
+import Testing
+
+/// What a worker, a source or a collector must not do does not compile.
+///
+/// Each case is a function that the compiler checks twice against the modules of this test run. The two texts differ in one
+/// line, which mostly names the context of a role: the one that may do what the function does, and the one that may not.
+@Suite struct RoleTests {
+  private struct Case {
+    let name: String
+    let allowed: String
+    let refused: String
+    let end: String
+    /// What the error of the refused line says.
+    let error: String
+
+    init(
+      _ name: String, _ body: String, with parameters: String = "", allowed: String, refused: String,
+      error: String
+    ) {
+      self.name = name
+      self.allowed = "func part(_ context: \(allowed)\(parameters)) throws(BatchError) {"
+      self.refused = "func part(_ context: \(refused)\(parameters)) throws(BatchError) {"
+      end = "\(body)\n}"
+      self.error = error
+    }
+
+    init(_ name: String, allowed: String, refused: String, error: String) {
+      self.name = name
+      self.allowed = allowed
+      self.refused = refused
+      end = ""
+      self.error = error
+    }
+  }
+
+  private static let (worker, collector, source) = ("WorkerContext", "CollectorContext", "SourceContext")
+  private static let mayNotCommit = "has no member 'commits'"
+  private static let mayNotRead = "has no member 'reading'"
+
+  private static let cases = [
+    Case(
+      "a worker hands an output to the committer", "_ = committer.add(.file(output), by: context.commits)",
+      with: ", committer: OutputCommitter, output: StagedOutput", allowed: collector, refused: worker,
+      error: mayNotCommit),
+    Case(
+      "a worker gives an output its name", "try file.publish(by: context.commits)",
+      with: ", file: AtomicFile",
+      allowed: collector, refused: worker, error: mayNotCommit),
+    Case(
+      "a worker opens an output under its final name",
+      "_ = try OutputFile(path, isReplacing: true, isSynced: true, in: context)", with: ", path: PathBytes",
+      allowed: collector, refused: worker, error: "no exact matches in call to initializer"),
+    Case(
+      "a worker removes a source",
+      "try calls.remove(file, seen: file.status, in: folder, by: context.commits)",
+      with: ", calls: LinuxCommitCalls, file: FileRecord, folder: OpenFolder", allowed: collector,
+      refused: worker, error: mayNotCommit),
+    Case(
+      "a worker removes what was extracted", "lane.remove(file, by: context.commits)",
+      with: ", lane: ExtractionLane, file: MadeFile", allowed: collector, refused: worker, error: mayNotCommit
+    ),
+    Case(
+      "a worker links an output", "_ = try linker.link(name, to: output, by: context.commits)",
+      with: ", linker: OutputLinker, name: FurtherName, output: FileIdentity", allowed: collector,
+      refused: worker, error: mayNotCommit),
+    Case(
+      "a worker links a file that has no name", "_ = try file.link(as: name, by: context.commits)",
+      with: ", file: inout TemporaryFile, name: PathBytes", allowed: collector, refused: worker,
+      error: mayNotCommit),
+    Case(
+      "a worker removes a name", "folder.remove(name, by: context.commits)",
+      with: ", folder: OpenFolder, name: PathBytes", allowed: collector, refused: worker, error: mayNotCommit),
+    Case(
+      "a worker ends the run", "context.end()", allowed: collector, refused: worker,
+      error: "has no member 'end'"),
+    Case(
+      "a source gives an output its name", "try file.publish(by: context.commits)",
+      with: ", file: AtomicFile",
+      allowed: collector, refused: source, error: mayNotCommit),
+    Case(
+      "a collector reads a file", "_ = try context.read(file) {} consume: { _ in }",
+      with: ", file: FileRecord",
+      allowed: worker, refused: collector, error: "has no member 'read'"),
+    Case(
+      "a collector makes a reader", "_ = FileReader(calls: context.calls, by: context.reading)",
+      allowed: worker, refused: collector, error: mayNotRead),
+    Case(
+      "a collector decodes", "_ = try CompressionFormat.zst.makeDecoder(by: context.reading)",
+      allowed: worker, refused: collector, error: mayNotRead),
+    Case(
+      "a source makes a reader", "_ = FileReader(calls: context.calls, by: context.reading)",
+      allowed: worker, refused: source, error: mayNotRead),
+    Case(
+      "a source decodes", "_ = try CompressionFormat.zst.makeDecoder(by: context.reading)",
+      allowed: worker, refused: source, error: mayNotRead),
+    Case(
+      "a source reads the members of an archive",
+      "_ = try OpenArchive(file, checks: false, memory: 0, by: context.reading)", with: ", file: ArchiveFile",
+      allowed: worker, refused: source, error: mayNotRead),
+    Case(
+      "a job makes the right to commit", allowed: "let right: CommitRight? = nil",
+      refused: "let right: CommitRight? = CommitRight()", error: "inaccessible due to 'internal'"),
+    Case(
+      "a job makes the right to read", allowed: "let right: ReadingRight? = nil",
+      refused: "let right: ReadingRight? = ReadingRight()", error: "inaccessible due to 'internal'"),
+  ]
+
+  /// Checks texts, each as a file of its own, in one run of the compiler.
+  ///
+  /// - Returns: the errors of each text.
+  private func errors(of texts: [String]) throws -> [[String]] {
+    let t = try TreeFixture()
+    for (index, text) in texts.enumerated() {
+      // The names of functions and constants are private to their files.
+      try t.file(
+        PathBytes("\(index).swift"), "@testable import BatchCore\nimport BatchEngine\n\nprivate \(text)\n")
+    }
+    let run = try t.typeCheck("*.swift", isInside: true)
+    var found = [[String]](repeating: [], count: texts.count)
+    for line in run.errorText.split(separator: "\n") {
+      guard let match = line.firstMatch(of: #/(\d+)\.swift:\d+:\d+: error: /#) else { continue }
+      found[try #require(Int(match.output.1))].append(String(line))
+    }
+    #expect((run.status == 0) == found.allSatisfy(\.isEmpty), "\(run.errorText)")
+    return found
+  }
+
+  @Test("what a role may not do does not compile, and compiles where one line names another role")
+  func roles() throws {
+    let allowed = try errors(of: Self.cases.map { "\($0.allowed)\n\($0.end)" })
+    let refused = try errors(of: Self.cases.map { "\($0.refused)\n\($0.end)" })
+    for (index, item) in Self.cases.enumerated() {
+      #expect(allowed[index].isEmpty, "\(item.name): \(allowed[index])")
+      #expect(refused[index].count == 1, "\(item.name): \(refused[index])")
+      #expect(refused[index].allSatisfy { $0.contains(item.error) }, "\(item.name): \(refused[index])")
+    }
+  }
+}
