@@ -72,6 +72,7 @@ enum CLI {
   private static func run(
     _ parsed: ParsedCommand, _ environment: @escaping (String) -> PathBytes?
   ) throws -> Ending {
+    try ThreadFiles.require()
     let common = try CommonOptions(parsed)
     // Blocks of a file pass from lane to lane. What only reads has small requests, which would wait for one another.
     if ![.hash, .check, .audit].contains(parsed.command.id) { ProcessHeap.share() }

@@ -1,7 +1,18 @@
 import Glibc
 
 /// The files that the kernel has for each thread of the process, below `/proc/self/task`.
-enum ThreadFiles {
+package enum ThreadFiles {
+  /// Checks that the kernel shows the threads of the process. Dispatch reads their states there and stops the process by
+  /// a trap when it cannot, so nothing may run without them.
+  ///
+  /// - Throws: `unreadable` where `/proc` is not mounted, as in a plain chroot.
+  package static func require() throws(BatchError) {
+    guard access("/proc/self/task", F_OK) != 0 else { return }
+    throw BatchError(
+      .unreadable, "cannot read the states of the threads", path: "/proc/self/task", errno: errno,
+      remedy: "mount it with `mount -t proc proc /proc`")
+  }
+
   /// What one file of each thread holds. A thread that ends meanwhile is left out.
   ///
   /// - Parameter name: of the file, such as `schedstat`.
