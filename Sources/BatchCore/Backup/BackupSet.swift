@@ -74,7 +74,7 @@ package struct BackupSet: Sendable {
     var files = [PathBytes]()
     do throws(BatchError) {
       let calls = LinuxCalls()
-      let folder = try DirectoryOpener(calls: calls).open(directory, followingLast: true)
+      let folder = try FolderOpener(calls: calls).open(directory, followingLast: true)
       try calls.forEachName(in: folder.raw) { files.append(PathBytes($0)) }
     } catch {
       throw error.at(directory)

@@ -92,8 +92,7 @@ struct FormerLinks: Sendable {
     /// Nil for a source that is no folder.
     private let live: LiveTree?
     /// The one that was looked at last: names of a folder follow each other.
-    private var folder: [UInt8] = []
-    private var descriptor: Descriptor?
+    private var latest: (path: [UInt8], folder: OpenFolder?)?
 
     init(_ path: PathBytes, _ context: SourceContext) {
       self.path = path
@@ -110,18 +109,16 @@ struct FormerLinks: Sendable {
         rest = rest.dropFirst(name.bytes.count + 1)
       }
       guard let place = try? RelativePath(PathBytes(rest)) else { return nil }
-      guard let folder = open(place.parent, in: live) else { return nil }
-      return try? live.status(of: place.name, in: folder)
+      return try? open(place.parent, in: live)?.look(at: place.name)
     }
 
     /// Nil where no such folder is there.
-    private func open(_ path: ArraySlice<UInt8>, in live: LiveTree) -> Int32? {
-      if descriptor == nil || !folder.elementsEqual(path) {
-        descriptor = nil
-        descriptor = try? live.open(path)
-        folder = Array(path)
+    private func open(_ path: ArraySlice<UInt8>, in live: LiveTree) -> OpenFolder? {
+      if latest?.path.elementsEqual(path) != true {
+        latest = nil
+        latest = (Array(path), try? live.open(path))
       }
-      return descriptor?.raw
+      return latest?.folder
     }
   }
 }

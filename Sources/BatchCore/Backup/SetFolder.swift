@@ -9,13 +9,7 @@ struct SetFolder {
   /// - Throws: the error of opening the folder.
   init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
     right = run.commits
-    do throws(BatchError) {
-      folder = try OpenFolder(
-        try DirectoryOpener(calls: run.calls).open(set.directory, followingLast: true), path: set.directory,
-        calls: run.calls)
-    } catch {
-      throw error.at(set.directory)
-    }
+    folder = try run.folders.folder(named: set.directory)
   }
 
   /// Removes a file that may be gone already.

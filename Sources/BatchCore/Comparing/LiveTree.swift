@@ -15,7 +15,7 @@ package final class LiveTree: Sendable {
   }
 
   package let path: PathBytes
-  private let root: Descriptor
+  private let root: OpenFolder
   private let walk: WalkOptions
   private let context: SourceContext
 
@@ -28,11 +28,7 @@ package final class LiveTree: Sendable {
     self.path = path
     self.context = context
     self.walk = walk
-    do throws(BatchError) {
-      root = try DirectoryOpener(calls: context.calls).open(path, followingLast: true)
-    } catch {
-      throw error.at(path)
-    }
+    root = try context.folders.folder(named: path)
   }
 
   /// A walk of what lies below a place.
@@ -55,20 +51,17 @@ package final class LiveTree: Sendable {
   func look(at place: RelativePath, withAttributes: Bool = false) throws(BatchError) -> Found? {
     do throws(BatchError) {
       let folder = try open(place.parent)
-      let home = try context.calls.status(of: folder)
-      guard !place.bytes.isEmpty else {
-        return Found(status: home, target: nil, attributes: nil, folder: home.identity)
-      }
-      let number = folder.raw
-      let status = try status(of: place.name, in: number)
-      let target = status.kind == .symbolicLink ? try LinkTarget.read(place.name, in: number) : nil
+      let isRoot = place.bytes.isEmpty
+      guard let status = try folder.look(at: isRoot ? "." : place.name) else { return nil }
+      if isRoot { return Found(status: status, target: nil, attributes: nil, folder: status.identity) }
+      let target = status.kind == .symbolicLink ? try LinkTarget.read(place.name, in: folder.raw) : nil
       var attributes: [ExtendedAttribute]?
       if withAttributes, status.kind == .regular || status.kind == .directory {
         attributes = place.name.withCString {
-          AttributeReader.attributes(of: $0, in: number, followingLinks: false)
+          AttributeReader.attributes(of: $0, in: folder.raw, followingLinks: false)
         }
       }
-      return Found(status: status, target: target, attributes: attributes, folder: home.identity)
+      return Found(status: status, target: target, attributes: attributes, folder: folder.identity)
     } catch {
       // A link or a file in the place of a folder: what was below it is not there.
       if [ENOENT, ELOOP, ENOTDIR, EXDEV].contains(error.errno) { return nil }
@@ -76,22 +69,10 @@ package final class LiveTree: Sendable {
     }
   }
 
-  /// Looks at what has a name in a folder.
-  ///
-  /// - Throws: the error of the call.
-  func status(of name: PathBytes, in folder: Int32) throws(BatchError) -> FileStatus {
-    var raw = stat()
-    let result = name.withCString {
-      context.calls.status(of: $0, at: folder, followingLinks: false, into: &raw)
-    }
-    guard result == 0 else { throw .syscall("find", errno: -result) }
-    return FileStatus(raw)
-  }
-
   /// Opens a folder to look for names in it.
   ///
   /// - Throws: the error of opening it, also for what is reached through a link.
-  func open(_ folder: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
-    try DirectoryOpener(calls: context.calls).open(folder, below: root.raw, isSearched: true)
+  func open(_ folder: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
+    try context.folders.folder(folder, below: root, shown: path, isSearched: true)
   }
 }

@@ -42,12 +42,12 @@ package struct CompressJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     try Worker(
-      format, level: level, TransformOutputs.of(context.services, context.calls, options, commits), context)
+      format, level: level, TransformOutputs.of(context.services, context.folders, options, commits), context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
-      TransformOutputs.of(context.services, context.calls, options, commits),
+      TransformOutputs.of(context.services, context.folders, options, commits),
       stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), in: context,
       report: report)
   }

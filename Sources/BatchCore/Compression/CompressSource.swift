@@ -28,7 +28,7 @@ package struct CompressSource: BatchSource {
     claims = operandCount == 1 ? nil : OutputClaims()
     self.options = options
     folders = OutputFolders(
-      mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: 0, calls: tree.calls)
+      mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: 0, opener: tree.folders)
     reader = FileReader(calls: tree.calls, by: .compressSource)
     self.format = format
     self.level = try format.checkedLevel(level)

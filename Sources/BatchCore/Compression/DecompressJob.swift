@@ -37,12 +37,12 @@ package struct DecompressJob: BatchJob {
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     try Worker(
       FileDecoder(decoding, parts),
-      TransformOutputs.of(context.services, context.calls, options, commits), stream: output, context)
+      TransformOutputs.of(context.services, context.folders, options, commits), stream: output, context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
-      TransformOutputs.of(context.services, context.calls, options, commits), in: context, report: report)
+      TransformOutputs.of(context.services, context.folders, options, commits), in: context, report: report)
   }
 
   /// Decodes files.

@@ -29,55 +29,38 @@ struct FolderAccess {
       ofFolder: status, permissions: permissions & (0o700 | AtomicFile.folderPermissions))
   }
 
-  /// That of the folders that have these names, looked at on one way down to the last of them.
+  /// That of the folders that have these names.
   ///
   /// - Parameter names: parts of the path of the place's source, the last of them its own name.
   static func of(
-    _ names: ArraySlice<ArraySlice<UInt8>>, _ place: OutputPlace, _ opener: DirectoryOpener
+    _ names: ArraySlice<ArraySlice<UInt8>>, _ place: OutputPlace, _ opener: FolderOpener
   ) throws(BatchError) -> [FolderAccess] {
+    guard let last = names.last else { return [] }
     let directory = place.directory
     let prefix = directory.prefix.bytes
+    // The prefix of an operand ends in a slash, that of its name does not.
+    let isInTree = { (name: ArraySlice<UInt8>) in
+      directory.identity != nil && name.endIndex + 1 >= directory.operandLength
+    }
     var accesses: [FolderAccess] = []
-    var current: OpenFolder?
-    for (offset, name) in names.enumerated() {
-      let isLast = offset == names.count - 1
-      // The prefix of an operand ends in a slash, that of its name does not.
-      let isInTree = directory.identity != nil && name.endIndex + 1 >= directory.operandLength
-      if isLast {
-        accesses.append(FolderAccess(place.source, isInTree: isInTree))
-      } else if name.endIndex < directory.operandLength || directory.identity == nil || place.followsLinks {
-        let path = PathBytes(prefix[..<name.endIndex])
-        accesses.append(
-          FolderAccess(try folder(opener.open(path, followingLast: true), path, opener), isInTree: isInTree))
+    var parent: OpenFolder?
+    for name in names.dropLast() {
+      let path = PathBytes(prefix[..<name.endIndex])
+      let folder: OpenFolder
+      if name.endIndex < directory.operandLength || directory.identity == nil || place.followsLinks {
+        folder = try opener.folder(named: path)
       } else {
-        let path = PathBytes(prefix[..<name.endIndex])
-        let next: OpenFolder
-        if let current {
-          next = try folder(opener.open(name, below: current.raw), path, opener)
-        } else {
-          let operand = PathBytes(prefix[..<directory.operandLength])
-          let base = try opener.open(operand.isEmpty ? "." : operand, followingLast: true)
-          next = try folder(
-            opener.open(prefix[directory.operandLength..<name.endIndex], below: base.raw), path, opener)
-        }
-        accesses.append(FolderAccess(next, isInTree: true))
-        current = next
+        folder = try opener.folder(
+          prefix[directory.operandLength..<name.endIndex], below: try opener.operand(of: directory),
+          shown: path)
+        parent = folder
       }
+      accesses.append(FolderAccess(folder, isInTree: isInTree(name)))
     }
     // The folder that was read has to lie in the last one of these: nobody who could not has put it there.
-    if let current, let last = names.last {
-      let found = try folder(opener.open(last, below: current.raw), "", opener)
-      guard found.identity == place.source.identity else {
-        throw BatchError(
-          .changed, "was replaced while the tree was read", path: directory.shownPath)
-      }
+    if let parent, try opener.folder(last, below: parent, shown: "").identity != place.source.identity {
+      throw BatchError(.changed, "was replaced while the tree was read", path: directory.shownPath)
     }
-    return accesses
-  }
-
-  private static func folder(
-    _ descriptor: consuming Descriptor, _ path: PathBytes, _ opener: DirectoryOpener
-  ) throws(BatchError) -> OpenFolder {
-    try OpenFolder(descriptor, path: path, calls: opener.calls)
+    return accesses + [FolderAccess(place.source, isInTree: isInTree(last))]
   }
 }

@@ -1,4 +1,5 @@
 import BatchEngine
+import Dispatch
 import Glibc
 import Synchronization
 
@@ -18,35 +19,25 @@ final class MirroredFolders: Sendable {
   }
 
   private struct State {
+    var root: FileIdentity?
     /// By the path below the root.
     var folders: [PathBytes: Known] = [:]
-    var handles = Handles()
-  }
-
-  /// What is kept open where that is allowed.
-  private struct Handles {
-    var rootIdentity: FileIdentity?
-    var root: OpenFolder?
-    /// The next one mostly lies in it or is the same.
-    var latest: (path: PathBytes, folder: OpenFolder)?
+    /// Folders that a lane is at; others wait until it has left.
+    var begun: [PathBytes: DispatchGroup] = [:]
   }
 
   private static let slash = UInt8(ascii: "/")
 
   private let directory: PathBytes
-  private let opener: DirectoryOpener
+  private let opener: FolderOpener
   private let commits: any CommitCalls
-  private let isKept: Bool
   private let state = Mutex(State())
 
-  /// - Parameters:
-  ///   - directory: the folder that all outputs go to; has to exist.
-  ///   - isKept: whether it may be kept open.
-  init(_ directory: PathBytes, _ opener: DirectoryOpener, _ commits: any CommitCalls, isKept: Bool) {
+  /// - Parameter directory: the folder that all outputs go to; has to exist.
+  init(_ directory: PathBytes, _ opener: FolderOpener, _ commits: any CommitCalls) {
     self.directory = directory
     self.opener = opener
     self.commits = commits
-    self.isKept = isKept
   }
 
   /// Opens the folder for the outputs of a source's folder.
@@ -54,16 +45,12 @@ final class MirroredFolders: Sendable {
   /// - Returns: nil where it is not there.
   /// - Throws: `unwritable` where something else is in its place.
   func open(_ source: DirectoryPath) throws(BatchError) -> OpenFolder? {
-    try state.withLock { state throws(BatchError) in
+    do throws(BatchError) {
       let path = Self.path(of: Self.names(of: source))
-      do throws(BatchError) {
-        let (folder, handles) = try open(path, state.folders[path], state.handles)
-        state.handles = handles
-        return folder
-      } catch {
-        guard error.errno == ENOENT else { throw error }
-        return nil
-      }
+      return try open(path, state.withLock { $0.folders[path] })
+    } catch {
+      guard error.errno == ENOENT else { throw error }
+      return nil
     }
   }
 
@@ -75,64 +62,43 @@ final class MirroredFolders: Sendable {
   ) throws(BatchError) -> OpenFolder {
     let names = Self.names(of: place.directory)
     let path = Self.path(of: names)
-    return try state.withLock { state throws(BatchError) in
-      if let known = state.folders[path] {
-        let (folder, handles) = try open(path, known, state.handles)
-        state.handles = handles
-        if let last = names.indices.last, known.source != place.source.identity {
-          // Two folders are mirrored by one path, which gives no more than either.
-          for access in try FolderAccess.of(names[last...], place, opener) where access.isInTree {
-            if known.made == nil { try narrow(folder, to: access.permissions) }
-            state.folders[path]?.made?.permissions &= access.permissions
-          }
-        }
-        return folder
-      }
-      // The longest part of the way that is known; mostly only the last name is not.
-      var count = names.count
-      repeat { count -= 1 } while count > 0 && state.folders[Self.path(of: names[..<count])] == nil
-      count = max(0, count)
-      let start = Self.path(of: names[..<count])
-      var (folder, handles) = try open(start, state.folders[start], state.handles)
-      let accesses = try FolderAccess.of(names[count...], place, opener)
-      for (index, access) in zip(count..., accesses) {
-        let isSynced = try syncs(folder)
-        let next = try make(names[index], in: folder, access)
-        if next.isNew, isSynced { try commits.syncFolder(folder) }
-        state.folders[Self.path(of: names[...index])] = Known(
-          identity: next.identity, made: next.isNew ? access.metadata : nil, source: access.identity)
-        folder = next
-      }
-      if isKept, !names.isEmpty { handles.latest = (path, folder) }
-      state.handles = handles
-      return folder
+    if let known = state.withLock({ $0.folders[path] }), known.source == place.source.identity {
+      return try open(path, known)
     }
+    // The longest part of the way that is known; mostly only the last name is not.
+    var count = names.count
+    var known: Known?
+    repeat {
+      count = max(0, count - 1)
+      known = state.withLock { $0.folders[Self.path(of: names[..<count])] }
+    } while count > 0 && known == nil
+    var folder = try open(Self.path(of: names[..<count]), known)
+    for (index, access) in zip(count..., try FolderAccess.of(names[count...], place, opener)) {
+      folder = try enter(names[index], Self.path(of: names[...index]), in: folder, access, syncs: syncs)
+    }
+    return folder
   }
 
   /// Gives the folders that were made their owners and permissions, those below others first.
   func finish() -> [BatchError] {
-    state.withLock { state in
-      state.handles.latest = nil
-      let made = state.folders.filter { $0.value.made != nil }
-      var failures: [BatchError] = []
-      for (path, known) in made.sorted(by: { $0.key.bytes.count > $1.key.bytes.count }) {
-        do throws(BatchError) {
-          let (folder, handles) = try open(path, known, state.handles)
-          state.handles = handles
-          guard let metadata = known.made else { continue }
-          let failed = metadata.apply(to: folder.raw, calls: opener.calls).failed
-          guard failed == 0 else {
-            throw BatchError.syscall("set the permissions of the folder", errno: failed)
-          }
-        } catch {
-          failures.append(error.recoded(.unwritable).at(shown(path)))
-        }
-        state.folders[path]?.made = nil
-      }
-      state.handles.root = nil
-      state.handles.latest = nil
-      return failures
+    let folders = state.withLock { state in
+      defer { for path in state.folders.keys { state.folders[path]?.made = nil } }
+      return state.folders
     }
+    var failures: [BatchError] = []
+    for (path, known) in folders.sorted(by: { $0.key.bytes.count > $1.key.bytes.count }) {
+      guard let metadata = known.made else { continue }
+      do throws(BatchError) {
+        let folder = try open(path, known)
+        let failed = metadata.apply(to: folder.raw, calls: opener.calls).failed
+        guard failed == 0 else {
+          throw BatchError.syscall("set the permissions of the folder", errno: failed)
+        }
+      } catch {
+        failures.append(error.recoded(.unwritable).at(shown(path)))
+      }
+    }
+    return failures
   }
 
   // MARK: Names
@@ -152,63 +118,71 @@ final class MirroredFolders: Sendable {
   // MARK: The target
 
   /// - Parameter known: what was there before, which has to be there still.
-  /// - Returns: the folder, and what is kept open now.
-  private func open(_ path: PathBytes, _ known: Known?, _ kept: Handles) throws(BatchError)
-    -> (OpenFolder, Handles)
-  {
-    if let latest = kept.latest, latest.path == path { return (latest.folder, kept) }
-    var handles = kept
-    var base = try root(kept)
-    handles.rootIdentity = base.identity
-    if isKept { handles.root = base }
-    if path.isEmpty { return (base, handles) }
-    var names = path.bytes[...]
-    if let latest = kept.latest, names.starts(with: latest.path.bytes + [Self.slash]) {
-      base = latest.folder
-      names = names.dropFirst(latest.path.bytes.count + 1)
-    }
+  private func open(_ path: PathBytes, _ known: Known?) throws(BatchError) -> OpenFolder {
     do throws(BatchError) {
-      let folder = try opened(
-        opener.open(names, below: base.raw), at: shown(path), isNew: known?.made != nil)
-      guard known == nil || known?.identity == folder.identity else {
-        throw BatchError(.unwritable, "was replaced by another folder during the run")
+      let root = try opener.base(named: directory)
+      let first = state.withLock { state in
+        if state.root == nil { state.root = root.identity }
+        return state.root
       }
-      if isKept { handles.latest = (path, folder) }
-      return (folder, handles)
+      guard first == root.identity else { throw Self.replaced.at(directory) }
+      let folder = try opener.folder(
+        path.bytes[...], below: root, shown: shown(path), isNew: known?.made != nil)
+      guard known == nil || known?.identity == folder.identity else { throw Self.replaced }
+      return folder
     } catch {
-      throw failure(error, path)
+      let path = error.path ?? shown(path)
+      switch error.errno {
+      case ELOOP, ENOTDIR, EXDEV:
+        throw BatchError(
+          .unwritable,
+          "cannot be a folder for outputs: a file or a symbolic link is there or on the way to it",
+          path: path)
+      case 0: throw error.at(path)
+      default: throw .output("open the folder of the output", errno: error.errno, path: path)
+      }
     }
   }
 
-  private func failure(_ error: BatchError, _ path: PathBytes) -> BatchError {
-    switch error.errno {
-    case ELOOP, ENOTDIR, EXDEV:
-      BatchError(
-        .unwritable, "cannot be a folder for outputs: a file or a symbolic link is there or on the way to it",
-        path: shown(path))
-    case 0: error.at(shown(path))
-    default: .output("open the folder of the output", errno: error.errno, path: shown(path))
-    }
-  }
+  private static let replaced = BatchError(.unwritable, "was replaced by another folder during the run")
 
-  private func root(_ kept: Handles) throws(BatchError) -> OpenFolder {
-    if let root = kept.root { return root }
-    let root: OpenFolder
-    do throws(BatchError) {
-      root = try opened(opener.open(directory, followingLast: true), at: directory)
-    } catch {
-      throw failure(error, "")
-    }
-    guard kept.rootIdentity == nil || kept.rootIdentity == root.identity else {
-      throw BatchError(.unwritable, "was replaced by another folder during the run", path: directory)
-    }
-    return root
-  }
-
-  private func opened(
-    _ descriptor: consuming Descriptor, at path: PathBytes, isNew: Bool = false
+  /// Makes one folder, or takes the one that is there when it may have outputs. Of several lanes the first one does it.
+  private func enter(
+    _ name: ArraySlice<UInt8>, _ path: PathBytes, in folder: OpenFolder, _ access: FolderAccess,
+    syncs: (OpenFolder) throws(BatchError) -> Bool
   ) throws(BatchError) -> OpenFolder {
-    try OpenFolder(descriptor, path: path, isNew: isNew, calls: opener.calls)
+    let own = DispatchGroup()
+    own.enter()
+    var before: DispatchGroup?
+    repeat {
+      if let before { Lane.whileBlocked { before.wait() } }
+      before = state.withLock { state in
+        if let begun = state.begun[path] { return begun }
+        state.begun[path] = own
+        return nil
+      }
+    } while before != nil
+    defer {
+      state.withLock { $0.begun[path] = nil }
+      own.leave()
+    }
+    guard let known = state.withLock({ $0.folders[path] }) else {
+      let isSynced = try syncs(folder)
+      let next = try make(name, in: folder, access)
+      if next.isNew, isSynced { try commits.syncFolder(folder) }
+      state.withLock {
+        $0.folders[path] = Known(
+          identity: next.identity, made: next.isNew ? access.metadata : nil, source: access.identity)
+      }
+      return next
+    }
+    let next = try open(path, known)
+    if known.source != access.identity, access.isInTree {
+      // Two folders are mirrored by one path, which gives no more than either.
+      if known.made == nil { try narrow(next, to: access.permissions) }
+      state.withLock { $0.folders[path]?.made?.permissions &= access.permissions }
+    }
+    return next
   }
 
   /// Makes one folder, or takes the one that is there when it may have outputs.
@@ -216,20 +190,16 @@ final class MirroredFolders: Sendable {
     _ name: ArraySlice<UInt8>, in folder: OpenFolder, _ access: FolderAccess
   ) throws(BatchError) -> OpenFolder {
     let path = folder.path.appending(name)
-    let failed = -opener.calls.makeFolder(PathBytes(name), in: folder.raw, permissions: 0o700)
-    guard failed == 0 || failed == EEXIST else {
-      throw BatchError.syscall("make the folder", errno: failed, path: path).recoded(.unwritable)
-    }
     let made: OpenFolder
     do throws(BatchError) {
-      made = try opened(opener.open(name, below: folder.raw), at: path, isNew: failed == 0)
+      made = try opener.make(name, in: folder, shown: path)
     } catch {
       guard [ELOOP, ENOTDIR].contains(error.errno) else { throw error.recoded(.unwritable).at(path) }
       throw BatchError.syscall("make the folder", errno: ENOTDIR, path: path).recoded(.unwritable)
     }
     if made.isNew {
       guard made.status.owner == geteuid(), made.status.mode & 0o077 == 0 else {
-        throw BatchError(.unwritable, "was replaced by another folder during the run", path: path)
+        throw Self.replaced.at(path)
       }
       for list in [AccessList.accessName, AccessList.defaultName] {
         let failed = AccessList.remove(list, from: made.raw, opener.calls).failed

@@ -10,42 +10,31 @@ import Synchronization
 /// from it. So whoever may exchange folders or links of the tree meanwhile gains nothing. With a folder for all
 /// outputs these go below that one, by the same rules.
 final class OutputFolders: Sendable {
-  private struct State {
-    /// Operands that are open, the latest last.
-    var operands: [(path: PathBytes, folder: OpenFolder)] = []
-    /// Folders that were cleared of what runs left behind which were killed.
-    var cleared: Set<FileIdentity> = []
-  }
-
   let devices: OutputDevices
   /// By which outputs get their names and their folders reach the disk.
   let commits: any CommitCalls
   /// By which folders are opened and outputs looked for.
   var calls: any FileSystemCalls { opener.calls }
-  private let opener: DirectoryOpener
+  private let opener: FolderOpener
   private let mirrored: MirroredFolders?
-  private let mostOperands: Int
   private let isSynced: Bool
-  private let state = Mutex(State())
+  /// Folders that were cleared of what runs left behind which were killed.
+  private let cleared = Mutex<Set<FileIdentity>>([])
 
   /// - Parameters:
   ///   - directory: the folder that all outputs are mirrored into; nil puts each beside its source.
   ///   - isSynced: whether outputs are brought to the disk.
-  ///   - kept: how many folders may be kept open from output to output; 0 opens operands anew for each folder, and
-  ///     syncs each output by itself.
-  ///   - calls: those of the run.
+  ///   - kept: how many folders may be kept open to sync what is on their file systems; 0 syncs each output by itself.
+  ///   - opener: that of the run.
   init(
-    mirroredInto directory: PathBytes?, isSynced: Bool, kept: Int, calls: any FileSystemCalls,
+    mirroredInto directory: PathBytes?, isSynced: Bool, kept: Int, opener: FolderOpener,
     commits: any CommitCalls = LinuxCommitCalls()
   ) {
-    let opener = DirectoryOpener(calls: calls)
     self.opener = opener
     self.commits = commits
     self.isSynced = isSynced
-    // One way to sync comes first: without it each output is synced by itself.
-    devices = OutputDevices(limit: min(kept, max(1, kept - 4)))
-    mostOperands = kept > 4 ? 2 : min(1, kept / 2)
-    mirrored = directory.map { MirroredFolders($0, opener, commits, isKept: kept > 3) }
+    devices = OutputDevices(limit: kept)
+    mirrored = directory.map { MirroredFolders($0, opener, commits) }
   }
 
   /// Opens the folder of a source, and that of its output where it is there.
@@ -90,7 +79,7 @@ final class OutputFolders: Sendable {
     }
     guard let target = place.target else { return place }
     if isSynced { devices.note(target) }
-    if !target.isNew, state.withLock({ $0.cleared.insert(target.identity).inserted }) {
+    if !target.isNew, cleared.withLock({ $0.insert(target.identity).inserted }) {
       // What cannot be removed is no reason to write nothing: a later run tries again.
       StaleTemporaries.remove(in: target)
     }
@@ -103,7 +92,6 @@ final class OutputFolders: Sendable {
   /// - Returns: one error for each folder that could not be given them.
   func finish() -> [BatchError] {
     let failures = mirrored?.finish() ?? []
-    state.withLock { $0.operands = [] }
     devices.close()
     return failures
   }
@@ -114,20 +102,18 @@ final class OutputFolders: Sendable {
     let directory = record.directory
     if directory.identity == nil || (record.followsLinks && directory.depth > 0) {
       // What the user named, or the walk was told to follow.
-      return try opened(opener.open(directory.openPath, followingLast: true), directory)
+      return try checked(opener.folder(named: directory.openPath), directory)
     }
+    let base: OpenFolder
+    var names = directory.relativePrefix
     if let last, last.isAbove(directory) {
-      let names = directory.prefix.bytes[last.directory.prefix.bytes.count...]
-      return try opened(below(last.source, names), directory)
+      base = last.source
+      names = directory.prefix.bytes[last.directory.prefix.bytes.count...]
+    } else {
+      base = try opener.operand(of: directory)
     }
-    let operand = try operand(of: directory)
-    guard !directory.relativePrefix.isEmpty else { return try checked(operand, directory) }
-    return try opened(below(operand, directory.relativePrefix), directory)
-  }
-
-  private func below(_ folder: OpenFolder, _ names: ArraySlice<UInt8>) throws(BatchError) -> Descriptor {
     do throws(BatchError) {
-      return try opener.open(names, below: folder.raw)
+      return try checked(opener.folder(names, below: base, shown: directory.openPath), directory)
     } catch {
       switch error.errno {
       case ENOENT: throw error.recoded(.vanished)
@@ -137,12 +123,6 @@ final class OutputFolders: Sendable {
     }
   }
 
-  private func opened(
-    _ descriptor: consuming Descriptor, _ directory: DirectoryPath
-  ) throws(BatchError) -> OpenFolder {
-    try checked(OpenFolder(descriptor, path: directory.openPath, calls: opener.calls), directory)
-  }
-
   private func checked(_ folder: OpenFolder, _ directory: DirectoryPath) throws(BatchError) -> OpenFolder {
     guard directory.identity == nil || directory.identity == folder.identity else { throw Self.exchanged }
     return folder
@@ -150,19 +130,4 @@ final class OutputFolders: Sendable {
 
   private static let exchanged = BatchError(
     .changed, "lies in a folder that was replaced while the tree was read")
-
-  /// The folder that was given as an operand, links followed: it is what the user named.
-  private func operand(of directory: DirectoryPath) throws(BatchError) -> OpenFolder {
-    let given = PathBytes(directory.prefix.bytes[..<directory.operandLength])
-    if let known = state.withLock({ $0.operands.last { $0.path == given } }) { return known.folder }
-    let path = given.isEmpty ? "." : given
-    let descriptor = try opener.open(path, followingLast: true)
-    let folder = try OpenFolder(descriptor, path: path, calls: opener.calls)
-    guard mostOperands > 0 else { return folder }
-    state.withLock { state in
-      state.operands.append((given, folder))
-      if state.operands.count > mostOperands { state.operands.removeFirst() }
-    }
-    return folder
-  }
 }

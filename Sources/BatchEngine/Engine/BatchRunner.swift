@@ -42,7 +42,7 @@ public struct BatchRunner: Sendable {
     } catch {
       context.cancellation.cancel(error)
     }
-    context.descriptors.anchors.closeAll()
+    context.descriptors.heldFolders.closeAll()
     let counts = context.counters.snapshot
     let summary = RunSummary(
       counts: counts, stopped: context.cancellation.reason, elapsed: ContinuousClock.now - start,

@@ -112,8 +112,8 @@ public final class RunContext: Sendable {
   /// Asks the source for no further items.
   func end() { ended.store(true, ordering: .relaxed) }
 
-  /// How many folders may stay open on the way to deep ones; their descriptors are set apart from the others of the run.
-  public var foldersHeldOpen: Int { descriptors.anchors.limit }
+  /// Opens folders by the calls of the run; the descriptors of those that stay open are set apart from the others.
+  package var folders: FolderOpener { FolderOpener(calls: calls, holding: descriptors.heldFolders) }
 
   /// The one object of a type that the workers and the collector of the run use together, such as the committer of
   /// outputs; made by the first of them that asks.

@@ -33,7 +33,7 @@ final class ExtractCollectorTests {
   ) throws -> (ExtractCollector, ExtractionLane, ExtractionFolder) {
     var options = ExtractionOptions()
     options.overwriting = overwriting
-    let folder = try ExtractionFolder(temporary.root, calls: LinuxCalls())
+    let folder = try ExtractionFolder(temporary.root, opener: RunContext().folders)
     let reports = reports
     let collector = ExtractCollector(folder, options, CollectorContext(run)) {
       reports.record($0.path.description)

@@ -14,7 +14,7 @@ struct ExtractionFinisherTests {
 
   init() throws {
     temporary = try TreeFixture()
-    folder = try ExtractionFolder(temporary.root, calls: LinuxCalls())
+    folder = try ExtractionFolder(temporary.root, opener: RunContext().folders)
   }
 
   private func status(_ name: PathBytes) throws -> FileStatus {

@@ -13,7 +13,7 @@ struct ExtractionFolderTests {
   init() throws {
     temporary = try TreeFixture()
     try temporary.folder("in/real")
-    folder = try ExtractionFolder(temporary.path("in"), calls: LinuxCalls())
+    folder = try ExtractionFolder(temporary.path("in"), opener: RunContext().folders)
   }
 
   private func opens(_ path: String, creating: Bool = false) -> Bool {

@@ -13,7 +13,7 @@ struct FolderDescentTests {
 
   init() throws {
     temporary = try TreeFixture()
-    folder = try ExtractionFolder(temporary.root, calls: LinuxCalls())
+    folder = try ExtractionFolder(temporary.root, opener: FolderOpener(calls: LinuxCalls()))
   }
 
   private func tree(_ paths: [String]) throws -> FolderTree {
@@ -28,14 +28,15 @@ struct FolderDescentTests {
   /// What is visited, with the error number where the folder cannot be opened.
   private func visits(_ tree: FolderTree, holding open: Int) throws -> [String] {
     var visits = [String]()
-    try FolderDescent(tree, below: folder, holding: open, calls: calls).visit { (visit) throws(BatchError) in
+    try FolderDescent(tree, below: folder.root, holding: open, opener: FolderOpener(calls: calls)).visit {
+      (visit) throws(BatchError) in
       let path = String(decoding: tree.path(of: visit.node), as: UTF8.self)
       switch visit.folder {
       case .success(let opened):
         var (mine, there) = (stat(), stat())
         let place = path.isEmpty ? temporary.root : temporary.path(PathBytes(path))
         let isSame =
-          fstat(opened, &mine) == 0
+          fstat(opened.raw, &mine) == 0
           && (path.utf8.count > 3000 || place.withCString { lstat($0, &there) } == 0)
         visits.append(isSame && (path.utf8.count > 3000 || mine.st_ino == there.st_ino) ? path : "wrong")
       case .failure(let error): visits.append("\(path) \(error.errno)")

@@ -14,7 +14,7 @@ struct OpenArchiveTests {
   @Test("of a name in an open folder, whatever the path to it leads to by now")
   func belowFolder() throws {
     try folder.file("set/archive", "in the folder")
-    let opened = try DirectoryOpener(calls: run.calls).open(folder.path("set"), followingLast: false)
+    let opened = try run.folders.open(folder.path("set"), followingLast: false)
     try folder.rename("set", to: "moved")
     try folder.file("set/archive", "elsewhere")
     let file = try ArchiveFile(folder.path("set/archive"), below: opened.raw, in: SourceContext(run))

@@ -36,7 +36,7 @@ struct LinkLedgerTests {
       run = RunContext(observer: problems)
       var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
       change(&options)
-      outputs = TransformOutputs.of(RunServices(run), run.calls, options, calls)
+      outputs = TransformOutputs.of(RunServices(run), run.folders, options, calls)
       let reports = reports
       collector = TransformCollector(outputs, in: CollectorContext(run)) { reports.record($0.outcome) }
     }

@@ -11,8 +11,8 @@ import Testing
 
   @Test func sharesItsDescriptors() async throws {
     let budget = DescriptorBudget(capacity: 8)
-    // A quarter is set apart for anchors.
-    #expect(budget.anchors.limit == 2)
+    // A quarter is set apart for folders that stay open.
+    #expect(budget.heldFolders.limit == 2)
     let everybody = Rendezvous(3)
     let crowd = Crowd()
     try await onThreads(12) { number in

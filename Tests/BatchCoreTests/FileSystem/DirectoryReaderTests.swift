@@ -12,7 +12,7 @@ import Testing
   init() throws { fixture = try TreeFixture() }
 
   private func read() throws -> (names: [[UInt8]], kinds: [FileStatus.Kind?], error: BatchError?) {
-    let folder = try DirectoryOpener(calls: calls).open(fixture.root, followingLast: false)
+    let folder = try FolderOpener(calls: calls).open(fixture.root, followingLast: false)
     let listing = DirectoryReader(calls: calls).read(folder)
     let arena = NameArena(listing.names)
     return (

@@ -144,7 +144,7 @@ import Testing
   }
 
   @Test func sharesThePathOfWhatIsAbove() throws {
-    let pool = FolderAnchors(limit: 1)
+    let pool = HeldFolders(limit: 1)
     let entry = DirectoryEntry(nameOffset: 0, kind: .directory, inode: 1)
     let names = NameArena(name: "name".utf8)
     var directory = DirectoryPath(operand: "operand")

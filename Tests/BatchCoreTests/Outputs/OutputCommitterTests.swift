@@ -251,8 +251,8 @@ struct OutputCommitterTests {
     committer.flush()
     #expect(done.values.count { committer.outcome(of: $0) != nil } == 34)
     #expect(open.most <= limit)
-    // Two folders are kept: the operand, and the one to sync by.
-    #expect(fixture.openDescriptors == 2)
+    // The folder to sync by is kept.
+    #expect(fixture.openDescriptors == 1)
     _ = folders.finish()
   }
 

@@ -118,7 +118,7 @@ extension OutputFolders {
   convenience init(_ options: TransformOptions) {
     self.init(
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
-      calls: LinuxCalls())
+      opener: FolderOpener(calls: LinuxCalls()))
   }
 
   /// The place of a source, seen to.

@@ -24,8 +24,7 @@ package struct ExtractJob: BatchJob {
     into folder: PathBytes, selection: MemberSelection, options: ExtractionOptions, in run: RunContext,
     report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) throws(BatchError) {
-    self.folder = try ExtractionFolder(
-      folder, holding: options.foldersHeldOpen, isDryRun: options.isDryRun, calls: run.calls)
+    self.folder = try ExtractionFolder(folder, isDryRun: options.isDryRun, opener: run.folders)
     self.selection = selection
     self.options = options
     self.report = report

@@ -46,12 +46,13 @@ struct ExtractionFinisher {
     var tree = steps.folders
     let made = madeFolders(in: &tree)
     let numbers = steps.numbersOfFolders
-    let descent = FolderDescent(tree, below: folder, holding: folder.giveUpFoldersOnTheWay(), calls: calls)
+    let opener = folder.opener
+    let descent = FolderDescent(tree, below: folder.root, holding: opener.giveUpHeld(), opener: opener)
     try descent.visit { (visit) throws(BatchError) in
       let isMade = made.contains(visit.node)
       guard let described = numbers[visit.node] else {
         guard isMade, !(removesEmpty && remove(tree.name(of: visit.node), in: visit.parent)) else { return }
-        if case .success(let opened) = visit.folder { _ = calls.setMode(of: opened, to: Self.plainMode) }
+        if case .success(let opened) = visit.folder { _ = calls.setMode(of: opened.raw, to: Self.plainMode) }
         return
       }
       // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
@@ -85,16 +86,15 @@ struct ExtractionFinisher {
     return Set(made.nodes.map { numbers[Int($0)] })
   }
 
-  private func remove(_ name: [UInt8], in parent: Int32?) -> Bool {
-    guard let parent else { return false }
-    return calls.remove(PathBytes(name), in: parent, isFolder: true) == 0
+  private func remove(_ name: [UInt8], in parent: OpenFolder?) -> Bool {
+    parent?.remove(PathBytes(name), isFolder: true, by: right) == 0
   }
 
   private func describe(
-    _ folder: Result<Int32, BatchError>, _ order: ExtractionOrder
+    _ folder: Result<OpenFolder, BatchError>, _ order: ExtractionOrder
   ) -> ExtractionVerdict {
     switch folder {
-    case .success(let opened): .made(lane.metadata(of: order).apply(to: opened))
+    case .success(let opened): .made(lane.metadata(of: order).apply(to: opened.raw))
     case .failure(let error): .failed(error.at(order.entry.path))
     }
   }

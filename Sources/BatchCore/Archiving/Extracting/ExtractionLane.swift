@@ -79,7 +79,7 @@ final class ExtractionLane {
   /// Makes the folder that a member describes; it gets its metadata when all that is in it is there.
   func makeFolder(_ order: ExtractionOrder) throws(BatchError) {
     // Two folders are open on the way to a deep one, and the lane has descriptors for two.
-    if order.place.bytes.count > ExtractionFolder.shortHop { closeFolder() }
+    if order.place.bytes.count > FolderOpener.hopLength { closeFolder() }
     guard !options.isDryRun else {
       _ = try folder.openIfThere(order.place.bytes[...])
       return

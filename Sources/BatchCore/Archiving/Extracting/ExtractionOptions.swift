@@ -38,8 +38,6 @@ package struct ExtractionOptions: Sendable {
   package var isDryRun = false
   /// Whether all is brought to the disk before the run ends.
   package var isSynced = true
-  /// How many folders on the way to deep ones may stay open, see ``BatchRunner/foldersHeldOpen``.
-  package var foldersHeldOpen = 0
 
   package init() {}
 }

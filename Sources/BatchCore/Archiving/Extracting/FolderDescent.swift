@@ -1,5 +1,4 @@
 import BatchEngine
-import CLinux
 import Glibc
 
 /// Visits folders below the target of an extraction, each one after all that are in it.
@@ -13,144 +12,74 @@ struct FolderDescent {
     let node: FolderTree.Node
     /// The folders in it that are still to be visited.
     var rest: Range<Int>
-    /// Nil for one that was closed or could not be opened.
-    var descriptor: Int32?
-    /// Of one that was closed.
-    var identity: FileIdentity?
-    /// Why it cannot be opened, or not for its metadata.
-    var error: BatchError?
+    /// Where it is, or why it cannot be opened.
+    let place: Result<FolderAnchor, BatchError>
   }
 
   /// What is known of a folder when it is visited.
   struct Visit {
     let node: FolderTree.Node
     /// Open for reading, or why not.
-    let folder: Result<Int32, BatchError>
+    let folder: Result<OpenFolder, BatchError>
     /// The folder that holds it; nil where that could not be opened, and for the target folder.
-    let parent: Int32?
+    let parent: OpenFolder?
   }
 
   private static let fewestOpen = 2
-  private static let flags = O_DIRECTORY | O_NOFOLLOW
 
-  private let folder: ExtractionFolder
   private let tree: FolderTree
-  private let mostOpen: Int
-  private let calls: any FileSystemCalls
+  private let root: OpenFolder
+  private let opener: FolderOpener
+  private let held: HeldFolders
 
   /// - Parameter open: how many folders may be open at once; two are in any case.
-  init(
-    _ tree: FolderTree, below folder: ExtractionFolder, holding open: Int, calls: any FileSystemCalls
-  ) {
+  init(_ tree: FolderTree, below root: OpenFolder, holding open: Int, opener: FolderOpener) {
     self.tree = tree
-    self.folder = folder
-    mostOpen = max(Self.fewestOpen, open)
-    self.calls = calls
+    self.root = root
+    self.opener = opener
+    held = HeldFolders(limit: max(Self.fewestOpen, open))
   }
 
   /// - Throws: what `body` throws.
   func visit(_ body: (Visit) throws(BatchError) -> Void) throws(BatchError) {
     let (children, groups) = tree.children()
-    var levels = [Level]()
-    defer { for level in levels { close(level.descriptor) } }
-    levels.append(open(FolderTree.root, ".", in: folder.root.raw, groups))
-    while var top = levels.popLast() {
-      if let next = top.rest.first {
-        top.rest = top.rest.dropFirst()
+    let top = FolderAnchor(root, held: held)
+    var levels = [Level(node: FolderTree.root, rest: groups[Int(FolderTree.root)], place: .success(top))]
+    while var level = levels.popLast() {
+      if let next = level.rest.popFirst() {
         let node = children[next]
-        openAgain(&top)
-        let child = open(node, PathBytes(tree.name(of: node)), in: top, groups)
-        levels.append(top)
-        if levels.count >= mostOpen { closeForNow(&levels[levels.count - mostOpen]) }
-        levels.append(child)
+        let place = place(of: node, in: level)
+        levels += [level, Level(node: node, rest: groups[Int(node)], place: place)]
         continue
       }
-      defer { close(top.descriptor) }
+      let folder = Result { () throws(BatchError) in try open(level) }
       // Before this one has the mode that may forbid to go up from it.
-      if !levels.isEmpty { openAgain(&levels[levels.count - 1], from: top) }
-      let opened: Result<Int32, BatchError> =
-        if let error = top.error { .failure(error) } else if let descriptor = top.descriptor {
-          .success(descriptor)
-        } else { .failure(BatchError.syscall("open the folder", errno: ENOENT)) }
-      try body(Visit(node: top.node, folder: opened, parent: levels.last?.descriptor))
-    }
-  }
-
-  // MARK: Opening
-
-  private func open(
-    _ node: FolderTree.Node, _ name: PathBytes, in parent: Level, _ groups: [Range<Int>]
-  ) -> Level {
-    guard let directory = parent.descriptor else {
-      return Level(node: node, rest: groups[Int(node)], error: parent.error)
-    }
-    return open(node, name, in: directory, groups)
-  }
-
-  private func open(
-    _ node: FolderTree.Node, _ name: PathBytes, in directory: Int32, _ groups: [Range<Int>]
-  ) -> Level {
-    var level = Level(node: node, rest: groups[Int(node)])
-    var result = open(name, in: directory, O_RDONLY | O_NONBLOCK)
-    if result == -EACCES {
-      // What is in it can be reached all the same.
-      level.error = ExtractionFolder.error(EACCES, at: tree.path(of: node)[...])
-      result = open(name, in: directory, clinux_o_path)
-    }
-    if result >= 0 {
-      level.descriptor = result
-    } else {
-      level.error = ExtractionFolder.error(-result, at: tree.path(of: node)[...])
-    }
-    return level
-  }
-
-  private func open(_ name: PathBytes, in directory: Int32, _ flags: Int32) -> Int32 {
-    name.withCString { calls.open($0, at: directory, flags: flags | Self.flags) }
-  }
-
-  private func closeForNow(_ level: inout Level) {
-    guard let descriptor = level.descriptor else { return }
-    level.identity = identity(of: descriptor)
-    close(descriptor)
-    level.descriptor = nil
-  }
-
-  /// Opens a folder that was closed.
-  private func openAgain(_ level: inout Level, from below: Level? = nil) {
-    guard level.descriptor == nil, let identity = level.identity else { return }
-    if let below = below?.descriptor {
-      let found = open("..", in: below, clinux_o_path)
-      if found >= 0, self.identity(of: found) == identity {
-        level.descriptor = upgraded(found)
-        return
+      let parent = try? levels.last.map { (level) throws(BatchError) in
+        try opener.folder(of: try level.place.get())
       }
-      if found >= 0 { close(found) }
-    }
-    // Somebody moved it or what is in it, or forbade to go up.
-    do throws(BatchError) {
-      let found = try folder.open(tree.path(of: level.node)[...], creating: false)
-      level.descriptor = upgraded(open(".", in: found.raw, clinux_o_path))
-    } catch {
-      level.error = error
-      level.identity = nil
+      try body(Visit(node: level.node, folder: folder, parent: parent))
     }
   }
 
-  /// A folder that was opened only to go through it, opened for its metadata where that is allowed.
-  private func upgraded(_ found: Int32) -> Int32 {
-    let opened = open(".", in: found, O_RDONLY | O_NONBLOCK)
-    guard opened >= 0 else { return found }
-    close(found)
-    return opened
+  private func place(of node: FolderTree.Node, in level: Level) -> Result<FolderAnchor, BatchError> {
+    level.place.flatMap { outer in
+      Result { () throws(BatchError) in
+        do throws(BatchError) {
+          return try opener.anchor(tree.name(of: node), in: outer)
+        } catch {
+          throw ExtractionFolder.error(error, at: tree.path(of: node)[...])
+        }
+      }
+    }
   }
 
-  private func identity(of descriptor: Int32) -> FileIdentity? {
-    var raw = stat()
-    return calls.status(of: descriptor, into: &raw) == 0 ? FileStatus(raw).identity : nil
-  }
-
-  private func close(_ descriptor: Int32?) {
-    if let descriptor { _ = Glibc.close(descriptor) }
+  private func open(_ level: Level) throws(BatchError) -> OpenFolder {
+    let place = try opener.folder(of: try level.place.get())
+    let opened = place.open(".", flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK)
+    guard opened >= 0 else {
+      throw ExtractionFolder.error(
+        .syscall("open the folder", errno: -opened), at: tree.path(of: level.node)[...])
+    }
+    return OpenFolder(Descriptor(owning: opened), path: place.path, status: place.status, calls: opener.calls)
   }
 }

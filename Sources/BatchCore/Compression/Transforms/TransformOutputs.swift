@@ -7,20 +7,19 @@ final class TransformOutputs: Sendable {
   let folders: OutputFolders
   let committer: OutputCommitter
 
-  private init(_ options: TransformOptions, _ calls: any FileSystemCalls, _ commits: any CommitCalls) {
+  private init(_ options: TransformOptions, _ opener: FolderOpener, _ commits: any CommitCalls) {
     self.options = options
     folders = OutputFolders(
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
-      calls: calls, commits: commits)
+      opener: opener, commits: commits)
     committer = OutputCommitter(
       limit: options.staged, isSynced: options.isSynced, devices: folders.devices, calls: commits)
   }
 
   /// Those of a run.
   static func of(
-    _ services: RunServices, _ calls: any FileSystemCalls, _ options: TransformOptions,
-    _ commits: any CommitCalls
+    _ services: RunServices, _ opener: FolderOpener, _ options: TransformOptions, _ commits: any CommitCalls
   ) -> TransformOutputs {
-    services.service { TransformOutputs(options, calls, commits) }
+    services.service { TransformOutputs(options, opener, commits) }
   }
 }

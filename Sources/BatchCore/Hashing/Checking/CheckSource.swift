@@ -83,7 +83,7 @@ package struct CheckSource: BatchSource {
       return .unavailable(entry, BatchError(.missing, "is not a name", path: path))
     }
     var raw = stat()
-    let result = DirectoryOpener(calls: context.calls).status(of: path, into: &raw)
+    let result = context.folders.status(of: path, into: &raw)
     guard chooser.takes(entry.path, status: result == 0 ? FileStatus(raw) : nil) else { return nil }
     guard result == 0 else {
       let error = BatchError.syscall("open", errno: -result, path: path)

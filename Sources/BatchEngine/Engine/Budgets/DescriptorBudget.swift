@@ -7,19 +7,19 @@ package struct DescriptorBudget: Sendable {
   package static let tokensToRead = 2
   /// A folder, and the next one on the way to it when its path is longer than the kernel takes.
   static let tokensToList = 2
-  /// More anchors would only be there for walks that go on in more places of one deep tree at once.
-  private static let mostAnchors = 16
+  /// More would only be there for walks that go on in more places of one deep tree at once.
+  private static let mostHeld = 16
 
   package let capacity: Int
   /// Folders on the way that stay open where trees are deep: up to a quarter of the capacity is for them alone.
-  let anchors: FolderAnchors
+  let heldFolders: HeldFolders
   private let budget: TokenBudget
 
   /// - Parameter capacity: descriptors, at least ``tokensToRead``.
   package init(capacity: Int) {
     self.capacity = max(capacity, Self.tokensToRead)
-    anchors = FolderAnchors(limit: min(Self.mostAnchors, self.capacity / 4))
-    budget = TokenBudget(capacity: max(self.capacity - anchors.limit, Self.tokensToRead))
+    heldFolders = HeldFolders(limit: min(Self.mostHeld, self.capacity / 4))
+    budget = TokenBudget(capacity: max(self.capacity - heldFolders.limit, Self.tokensToRead))
   }
 
   /// Waits until `count` descriptors are free, runs `body`, and frees them.

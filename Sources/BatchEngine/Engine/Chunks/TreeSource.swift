@@ -27,6 +27,11 @@ public struct TreeSource: BatchSource {
   /// The calls that the tree is read by.
   package var calls: any FileSystemCalls { walker.calls }
 
+  /// Opens the folders of the tree again.
+  package var folders: FolderOpener {
+    FolderOpener(calls: walker.calls, holding: walker.descriptors.heldFolders)
+  }
+
   /// Takes descriptors from the budget of the run.
   package func withDescriptors<Result>(_ count: Int, _ body: () -> Result) -> Result {
     walker.descriptors.withDescriptors(count, body)

@@ -24,6 +24,9 @@ public struct CollectorContext: Sendable {
   /// The system calls by which outputs and their folders are looked at.
   package var calls: any FileSystemCalls { run.calls }
 
+  /// Opens folders by these calls.
+  package var folders: FolderOpener { run.folders }
+
   /// What workers and the collector use together.
   package var services: RunServices { RunServices(run) }
 

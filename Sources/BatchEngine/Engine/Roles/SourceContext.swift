@@ -16,6 +16,9 @@ package struct SourceContext: Sendable {
   /// The system calls by which the run looks at files.
   package var calls: any FileSystemCalls { run.calls }
 
+  /// Opens folders by these calls.
+  package var folders: FolderOpener { run.folders }
+
   /// The files below some operands, as ``RunContext/tree(_:options:)``.
   package func tree(_ operands: some Sequence<PathBytes>, options walk: WalkOptions) -> TreeSource {
     run.tree(operands, options: walk)

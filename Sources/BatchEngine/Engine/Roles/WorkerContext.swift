@@ -55,6 +55,9 @@ public final class WorkerContext {
   /// The system calls by which the run reads.
   package var calls: any FileSystemCalls { run.calls }
 
+  /// Opens folders by these calls.
+  package var folders: FolderOpener { run.folders }
+
   package var options: BatchOptions { run.options }
 
   package var cancellation: Cancellation { run.cancellation }

@@ -310,7 +310,7 @@ package final class FileReader {
 
   private func openFolderExactly(of record: FileRecord) throws(BatchError) -> Descriptor {
     do throws(BatchError) {
-      return try DirectoryOpener(calls: calls).openBelowOperand(record.directory)
+      return try FolderOpener(calls: calls).openBelowOperand(record.directory)
     } catch {
       throw Self.failure(of: error.errno, record)
     }
@@ -320,7 +320,7 @@ package final class FileReader {
     if let folder, folder.directory === directory { return folder.descriptor }
     if directory.isWorkingFolder { return AT_FDCWD }
     closeFolder()
-    let opener = DirectoryOpener(calls: calls)
+    let opener = FolderOpener(calls: calls)
     do throws(BatchError) {
       let number = try opener.open(directory, followingLast: true).release()
       folder = (directory, number)

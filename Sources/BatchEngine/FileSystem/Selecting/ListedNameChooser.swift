@@ -28,7 +28,7 @@ package struct ListedNameChooser {
     judgesNames = options.filter != nil || options.readsIgnoreFiles || options.skipsCaches
     var raw = stat()
     let isKnown =
-      options.staysOnFileSystem && DirectoryOpener(calls: calls).status(of: base, into: &raw) == 0
+      options.staysOnFileSystem && FolderOpener(calls: calls).status(of: base, into: &raw) == 0
     device = isKnown ? FileStatus(raw).identity.device : nil
   }
 
@@ -80,7 +80,7 @@ package struct ListedNameChooser {
       let markers = FolderMarkers(calls: calls)
       if options.readsIgnoreFiles { scope = scope ?? IgnoreScope() }
       // What cannot be opened has no markers; its files will be reported.
-      if let folder = try? DirectoryOpener(calls: calls).open(directory, followingLast: true) {
+      if let folder = try? FolderOpener(calls: calls).open(directory, followingLast: true) {
         if options.readsIgnoreFiles { scope = markers.scope(of: directory, at: folder) }
         isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
       }

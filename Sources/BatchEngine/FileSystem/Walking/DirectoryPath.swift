@@ -85,6 +85,11 @@ public final class DirectoryPath: Sendable {
     return shown.isEmpty ? PathBytes(".") : shown
   }
 
+  /// The operand that led here, to be opened.
+  var openOperand: PathBytes {
+    operandLength == 0 ? PathBytes(".") : PathBytes(prefix.bytes[..<operandLength])
+  }
+
   /// The path of the folder as messages name it.
   package var shownPath: PathBytes {
     let bytes = prefix.bytes
@@ -122,11 +127,11 @@ public final class DirectoryPath: Sendable {
   }
 
   /// The same folder as an anchor, when it lies far enough below the last one.
-  func anchored(in pool: FolderAnchors) -> DirectoryPath {
+  func anchored(in held: HeldFolders) -> DirectoryPath {
     let length = anchor == nil ? tail.count - operandLength : tail.count
     let isFar = depth - (anchor?.depth ?? 0) >= FolderAnchor.levels || length >= FolderAnchor.pathLength
-    guard isFar, pool.limit > 0, let identity else { return self }
-    let own = FolderAnchor(outer: anchor, names: tail, identity: identity, depth: depth, pool: pool)
+    guard isFar, held.limit > 0, let identity else { return self }
+    let own = FolderAnchor(outer: anchor, names: tail, identity: identity, depth: depth, held: held)
     return DirectoryPath(
       anchor: own, tail: [], operandLength: operandLength, identity: identity, depth: depth, scope: scope)
   }

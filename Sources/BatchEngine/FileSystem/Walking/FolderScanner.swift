@@ -21,7 +21,8 @@ struct FolderScanner: Sendable {
       do throws(BatchError) {
         let folder = try open(directory)
         return scan(
-          folder.descriptor, of: folder.directory.anchored(in: descriptors.anchors), status: folder.status)
+          folder.descriptor, of: folder.directory.anchored(in: descriptors.heldFolders), status: folder.status
+        )
       } catch {
         return Self.failed(directory, error)
       }
@@ -70,7 +71,7 @@ struct FolderScanner: Sendable {
   }
 
   private func open(_ directory: DirectoryPath) throws(BatchError) -> OpenFolder {
-    let opener = DirectoryOpener(calls: calls)
+    let opener = FolderOpener(calls: calls)
     let mayFollow = options.followsLinks || directory.depth == 0
     do throws(BatchError) {
       let descriptor = try opener.open(directory, followingLast: mayFollow)

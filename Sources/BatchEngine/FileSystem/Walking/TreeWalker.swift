@@ -108,7 +108,7 @@ package struct TreeWalker {
     }
     if let link = linkOperand(operand) { return link }
     var raw = stat()
-    let result = DirectoryOpener(calls: scanner.calls).status(of: operand, into: &raw)
+    let result = FolderOpener(calls: scanner.calls).status(of: operand, into: &raw)
     guard result == 0 else {
       return .problem(Problem(BatchError.syscall("find", errno: -result, path: operand)))
     }

@@ -23,11 +23,10 @@ package enum StaleTemporaries {
   @discardableResult
   package static func remove(in folder: PathBytes, calls: any FileSystemCalls = LinuxCalls()) -> Outcome {
     do throws(BatchError) {
-      let opened = try OpenFolder(
-        try DirectoryOpener(calls: calls).open(folder, followingLast: true), path: folder, calls: calls)
+      let opened = try FolderOpener(calls: calls).folder(named: folder)
       return remove(from: opened, listing: opened.raw, sparing: nil)
     } catch {
-      return Outcome(failures: [error.at(folder)])
+      return Outcome(failures: [error])
     }
   }
 

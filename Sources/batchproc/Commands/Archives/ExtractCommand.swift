@@ -35,7 +35,6 @@ struct ExtractCommand: Command {
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction
     options.memory = session.context.options.memory
-    options.foldersHeldOpen = session.context.foldersHeldOpen
     let selection = try MemberSelection(
       globs: choices.globs, strip: choices.strip, filter: try session.filter())
     options.isDryRun = common.dryRun

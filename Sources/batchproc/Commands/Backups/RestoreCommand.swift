@@ -60,7 +60,6 @@ struct RestoreCommand: Command {
     }
     var options = extraction
     options.memory = context.options.memory
-    options.foldersHeldOpen = context.foldersHeldOpen
     let source = try RestoreSource(
       snapshot, of: set, globs: globs, options: options, in: SourceContext(context))
     let unmatched = source.unmatched

@@ -62,7 +62,7 @@ package final class OpenFolder: Sendable {
   package convenience init(of target: PathBytes, calls: any FileSystemCalls) throws(BatchError) {
     do throws(BatchError) {
       try self.init(
-        try DirectoryOpener(calls: calls).open(target.parent, followingLast: true), path: target.parent,
+        try FolderOpener(calls: calls).open(target.parent, followingLast: true), path: target.parent,
         calls: calls)
     } catch {
       throw .output("open the folder of the output", errno: error.errno, path: target)

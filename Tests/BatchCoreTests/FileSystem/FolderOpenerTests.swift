@@ -5,10 +5,10 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite struct DirectoryOpenerTests {
+@Suite struct FolderOpenerTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
-  private var opener: DirectoryOpener { DirectoryOpener(calls: calls) }
+  private var opener: FolderOpener { FolderOpener(calls: calls) }
 
   init() throws { fixture = try TreeFixture() }
 
@@ -68,7 +68,7 @@ import Testing
     for turn in 1...2 {
       let calls = FaultyCalls()
       calls.on(.open, nil, turns: turn...turn, .fail(EACCES))
-      #expect { _ = try DirectoryOpener(calls: calls).open(path, followingLast: false) } throws: {
+      #expect { _ = try FolderOpener(calls: calls).open(path, followingLast: false) } throws: {
         ($0 as? BatchError)?.errno == EACCES
       }
     }
@@ -127,17 +127,16 @@ import Testing
     try fixture.symbolicLink("a/link", to: "b")
     try fixture.file("a/file", "")
     if !hasOneCall { calls.on(.openBeneath, nil, .fail(ENOSYS)) }
-    let root = try opener.open(fixture.root, followingLast: false)
+    let root = try opener.folder(named: fixture.root)
     for (names, isSame) in [("a/b/c", "a/b/c"), ("a/", "a"), ("", "")] as [(PathBytes, PathBytes)] {
-      let found = try opener.open(names.bytes[...], below: root.raw)
+      let found = try opener.open(names.bytes[...], below: root)
       #expect(try inode(found) == fixture.status(isSame.isEmpty ? "." : isSame)?.identity)
     }
-    let number = root.raw
     for (names, errors) in [
       ("a/link", [ELOOP, ENOTDIR]), ("a/link/c", [ELOOP, ENOTDIR]), ("a/file", [ENOTDIR]),
       ("a/none/c", [ENOENT]),
     ] as [(PathBytes, [Int32])] {
-      #expect { _ = try opener.open(names.bytes[...], below: number) } throws: {
+      #expect { _ = try opener.open(names.bytes[...], below: root) } throws: {
         errors.contains(($0 as? BatchError)?.errno ?? 0)
       }
     }
@@ -146,11 +145,28 @@ import Testing
 
   @Test func opensFarBelowAFolder() throws {
     try fixture.chain(of: "a-name-of-twenty-byte", depth: 300, leaf: "leaf")
-    let root = try opener.open(fixture.root, followingLast: false)
+    let root = try opener.folder(named: fixture.root)
     let names = Array(repeating: Array("a-name-of-twenty-byte".utf8), count: 300).joined(
       separator: Array("/".utf8))
-    let found = try opener.open(Array(names)[...], below: root.raw)
+    let found = try opener.open(Array(names)[...], below: root)
     var raw = stat()
     #expect("leaf".withCString { fstatat(found.raw, $0, &raw, 0) } == 0)
+  }
+
+  @Test func holdsNoMoreFoldersOnTheWayThanItMay() throws {
+    let name = "a-name-of-forty-bytes-0123456789-0123456"
+    let path = Array(repeatElement(name, count: 30).joined(separator: "/").utf8)
+    try fixture.chain(of: PathBytes(name), depth: 30, leaf: "leaf")
+    let held = HeldFolders(limit: 2)
+    let opener = FolderOpener(calls: calls, holding: held)
+    let root = try opener.folder(named: fixture.root)
+    for length in [path.count, path.count - name.utf8.count - 1] {
+      let folder = try opener.folder(path[..<length], below: root, shown: "")
+      #expect(fixture.openDescriptors == 4 && folder.identity != root.identity)
+    }
+    // The first way has five hops, the second begins at the last folder that is held.
+    #expect(calls.count(of: .openBeneath, PathBytes(name)) == 6)
+    opener.forget(Array(name.utf8)[...], below: root)
+    #expect(fixture.openDescriptors == 1)
   }
 }

@@ -1,0 +1,121 @@
+import Glibc
+
+/// The folders of a walk.
+extension FolderOpener {
+  /// Opens a folder of a walk: from the anchor above it, or by its path.
+  ///
+  /// What was opened has to be compared with the inode that was listed: links on the way are followed.
+  ///
+  /// - Parameter followingLast: whether the last name may be a symbolic link.
+  /// - Throws: the error of `openat(2)`.
+  package func open(_ directory: DirectoryPath, followingLast: Bool) throws(BatchError) -> Descriptor {
+    do throws(BatchError) {
+      if let anchor = directory.anchor {
+        let flags = followingLast ? Self.listed : Self.listed | O_NOFOLLOW
+        // A slash at the end would have a link followed.
+        return try open(directory.tail.dropLast(), at: try folder(of: anchor), flags, .following)
+      }
+    } catch {
+      guard error.meansThatItMoved else { throw error }
+    }
+    return try open(directory.openPath, followingLast: followingLast)
+  }
+
+  /// Opens a folder below its operand or an anchor, refusing every symbolic link on the way.
+  ///
+  /// Used when what was opened by path is not the inode that was listed: then a name in between may
+  /// have been swapped for a link.
+  func openBelowOperand(_ directory: DirectoryPath) throws(BatchError) -> Descriptor {
+    if let anchor = directory.anchor {
+      do throws(BatchError) {
+        return try open(directory.tail[...], below: try folder(of: anchor))
+      } catch {
+        guard error.meansThatItMoved else { throw error }
+      }
+    }
+    let top = try open(directory.openOperand, followingLast: true)
+    // Two are open at most.
+    let names = Self.trimmed(directory.relativePrefix)
+    return try open(names, at: nil, owning: top, Self.listed | O_NOFOLLOW, .beneath)
+  }
+
+  /// The folder that was given as an operand, links followed: it is what the user named.
+  package func operand(of directory: DirectoryPath) throws(BatchError) -> OpenFolder {
+    try base(named: directory.openOperand)
+  }
+
+  /// Reads the status behind a path, links followed, also where one call does not take the path.
+  ///
+  /// - Returns: 0, or the negative error number.
+  package func status(of path: PathBytes, into status: inout stat) -> Int32 {
+    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &status) }
+    guard result == -ENAMETOOLONG, path.bytes.count > Self.longestPath else { return result }
+    do throws(BatchError) {
+      let folder = try open(path.parent, followingLast: true)
+      let directory = folder.raw
+      return PathBytes(path.lastComponent).withCString {
+        calls.status(of: $0, at: directory, followingLinks: true, into: &status)
+      }
+    } catch {
+      return -error.errno
+    }
+  }
+
+  // MARK: Anchors
+
+  /// Opens an anchor from the nearest one that is open, below it or above it.
+  package func folder(of anchor: FolderAnchor) throws(BatchError) -> OpenFolder {
+    if let open = anchor.open ?? anchor.held.folder(for: anchor.key) { return open }
+    if let open = openFromBelow(anchor) { return open }
+    var missing = [anchor]
+    var base: OpenFolder?
+    while base == nil, let outer = missing.last?.outer {
+      base = outer.open ?? outer.held.folder(for: outer.key)
+      if base == nil { missing.append(outer) }
+    }
+    while let next = missing.popLast() {
+      let folder = try open(next.names[...], at: base, next)
+      guard folder.identity == next.identity else { throw .syscall("open the folder", errno: ENOENT) }
+      next.held.keep(folder, for: next.key)
+      base = folder
+    }
+    guard let base else { preconditionFailure("at least the anchor itself was opened") }
+    return base
+  }
+
+  /// Opens a folder in an anchor, not through a link, as an anchor of its own.
+  ///
+  /// - Throws: the error of the call.
+  package func anchor(_ name: [UInt8], in outer: FolderAnchor) throws(BatchError) -> FolderAnchor {
+    let opened = try open(
+      name[...], at: try folder(of: outer), Self.place | O_NOFOLLOW, .following)
+    let folder = try OpenFolder(opened, path: PathBytes(name), calls: calls)
+    let anchor = FolderAnchor(
+      outer: outer, names: name, identity: folder.identity, depth: outer.depth + 1, held: outer.held)
+    anchor.held.keep(folder, for: anchor.key)
+    return anchor
+  }
+
+  /// Goes up from the next anchor below, so that a walk that comes back from the depth begins no way anew.
+  private func openFromBelow(_ anchor: FolderAnchor) -> OpenFolder? {
+    guard let (inner, height) = anchor.held.folder(below: anchor) else { return nil }
+    let path = Array(repeatElement(Array("..".utf8), count: height).joined(separator: "/".utf8))
+    guard let folder = try? open(path[...], at: inner, anchor), folder.identity == anchor.identity else {
+      return nil
+    }
+    anchor.held.keep(folder, for: anchor.key)
+    return folder
+  }
+
+  /// - Returns: what is there now, which has to be compared with the anchor.
+  private func open(
+    _ path: ArraySlice<UInt8>, at base: OpenFolder?, _ anchor: FolderAnchor
+  ) throws(BatchError) -> OpenFolder {
+    try OpenFolder(open(path, at: base, Self.place, .following), path: PathBytes(anchor.names), calls: calls)
+  }
+}
+
+extension BatchError {
+  /// Whether a folder that was opened from an anchor may still be found by its path from the operand.
+  fileprivate var meansThatItMoved: Bool { [ENOENT, ENOTDIR, ELOOP].contains(errno) }
+}

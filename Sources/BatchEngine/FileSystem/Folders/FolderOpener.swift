@@ -1,0 +1,240 @@
+import CLinux
+import Glibc
+
+/// Opens folders, for reading, writing and comparing alike: what the user named by its path, all others below a folder that is
+/// open and through no symbolic link.
+///
+/// Folders on the way to deep ones stay open, as many as may.
+package struct FolderOpener: Sendable {
+  /// How a path is resolved.
+  enum Way {
+    case following
+    /// Through no link: by one call where the kernel has it (`openat2(2)`), otherwise name by name. A mount point is passed.
+    case beneath
+    case nameByName
+  }
+
+  /// PATH_MAX counts the NUL: one byte less is the longest path of one call.
+  static let longestPath = Int(PATH_MAX) - 1
+  /// In bytes, with room for the longest name; most paths are shorter and one call away.
+  package static let hopLength = 256
+  private static let slash = UInt8(ascii: "/")
+  static let place = clinux_o_path | O_DIRECTORY
+  static let listed = O_RDONLY | O_DIRECTORY | O_NONBLOCK
+
+  package let calls: any FileSystemCalls
+  /// Nil where none stays open.
+  private let held: HeldFolders?
+
+  package init(calls: any FileSystemCalls, holding held: HeldFolders? = nil) {
+    self.calls = calls
+    self.held = held.flatMap { $0.limit > 0 ? $0 : nil }
+  }
+
+  // MARK: By path
+
+  /// Opens the folder at a path, also at one that is longer than the kernel takes in one call.
+  ///
+  /// - Parameter followingLast: whether the last name may be a symbolic link.
+  /// - Throws: the error of `openat(2)`.
+  package func open(_ path: PathBytes, followingLast: Bool) throws(BatchError) -> Descriptor {
+    let flags = followingLast ? Self.listed : Self.listed | O_NOFOLLOW
+    return try open(path.bytes[...], at: nil, flags, .following)
+  }
+
+  /// Opens a folder that the user named; links are followed.
+  ///
+  /// - Throws: the error of the call, with the path.
+  package func folder(named path: PathBytes) throws(BatchError) -> OpenFolder {
+    do throws(BatchError) {
+      return try OpenFolder(open(path, followingLast: true), path: path, calls: calls)
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  /// The same for one that others are opened from: it stays open.
+  package func base(named path: PathBytes) throws(BatchError) -> OpenFolder {
+    if let known = held?.folder(for: .named(path)) { return known }
+    let folder = try folder(named: path)
+    held?.keep(folder, for: .named(path))
+    return folder
+  }
+
+  // MARK: Below a folder
+
+  /// Opens a folder below an open one.
+  ///
+  /// - Parameters:
+  ///   - names: the path from there, `.` and `..` not among its names; empty for the folder itself.
+  ///   - isSearched: whether names are looked up in it only; that needs no permission to list it.
+  /// - Throws: the error of the call: `ELOOP` or `ENOTDIR` where a link or a file is on the way.
+  func open(
+    _ names: ArraySlice<UInt8>, below base: OpenFolder, isSearched: Bool = false
+  ) throws(BatchError) -> Descriptor {
+    let flags = isSearched ? Self.place : Self.listed
+    return try open(Self.trimmed(names), at: base, flags | O_NOFOLLOW, .beneath)
+  }
+
+  /// The same, by way of the nearest folder that is held open.
+  ///
+  /// - Parameters:
+  ///   - path: from the root on; empty for the root itself.
+  ///   - shown: what messages name.
+  ///   - isNew: whether this run made it.
+  package func folder(
+    _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, isSearched: Bool = false,
+    isNew: Bool = false
+  ) throws(BatchError) -> OpenFolder {
+    let path = Self.trimmed(path)
+    var (current, start) = nearest(to: path, below: root, includingIt: isSearched)
+    while start < path.endIndex {
+      let end = endOfHop(in: path, from: start)
+      let isLast = end == path.endIndex
+      current = try OpenFolder(
+        open(path[start..<end], below: current, isSearched: isSearched || !isLast), path: shown,
+        isNew: isNew && isLast, calls: calls)
+      if !isLast { keep(current, path[..<end], below: root) }
+      start = end + 1
+    }
+    return current
+  }
+
+  /// Makes what is missing of a folder below another one.
+  ///
+  /// - Parameter made: takes the number of bytes of the path to each folder that was made.
+  /// - Throws: the error of making or opening one, with its path from the root on.
+  package func make(
+    _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, made: (Int) -> Void
+  ) throws(BatchError) -> OpenFolder {
+    var (current, start) = nearest(to: path, below: root, includingIt: true)
+    // Mostly only the last name is missing.
+    if let slash = path.lastIndex(of: Self.slash),
+      let parent = try? folder(path[..<slash], below: root, shown: shown, isSearched: true)
+    {
+      (current, start) = (parent, slash + 1)
+    }
+    var lastKept = start
+    while start < path.endIndex {
+      let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+      do throws(BatchError) {
+        current = try make(path[start..<end], in: current, shown: shown, isSearched: true)
+      } catch {
+        throw error.at(PathBytes(path[..<end]))
+      }
+      if current.isNew { made(end - path.startIndex) }
+      if end < path.endIndex, end - lastKept >= Self.hopLength {
+        keep(current, path[..<end], below: root)
+        lastKept = end
+      }
+      start = end + 1
+    }
+    return current
+  }
+
+  /// Makes a folder for its owner alone, or opens the one that is there.
+  ///
+  /// - Throws: the error of the call.
+  package func make(
+    _ name: ArraySlice<UInt8>, in folder: OpenFolder, shown: PathBytes, isSearched: Bool = false
+  ) throws(BatchError) -> OpenFolder {
+    let failed = -calls.makeFolder(PathBytes(name), in: folder.raw, permissions: 0o700)
+    guard failed == 0 || failed == EEXIST else { throw .syscall("make the folder", errno: failed) }
+    return try OpenFolder(
+      open(name, below: folder, isSearched: isSearched), path: shown, isNew: failed == 0, calls: calls)
+  }
+
+  /// Closes what is held of a folder below another one, and of all that was reached through it.
+  package func forget(_ path: ArraySlice<UInt8>, below root: OpenFolder) {
+    held?.drop(at: FolderPath(path), below: root.identity)
+  }
+
+  /// Closes what is held, for somebody who keeps folders open in their place.
+  ///
+  /// - Returns: how many these may be.
+  package func giveUpHeld() -> Int {
+    held?.closeAll()
+    return held?.limit ?? 0
+  }
+
+  // MARK: Hops
+
+  private func endOfHop(in path: ArraySlice<UInt8>, from start: Int) -> Int {
+    guard held != nil, path.endIndex - start > Self.hopLength else { return path.endIndex }
+    return path[start...(start + Self.hopLength)].lastIndex(of: Self.slash)
+      ?? path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+  }
+
+  /// The folder on the way that is held and nearest, and where the rest of the path begins.
+  private func nearest(
+    to path: ArraySlice<UInt8>, below root: OpenFolder, includingIt: Bool
+  ) -> (OpenFolder, Int) {
+    guard path.count > Self.hopLength,
+      let found = held?.nearest(to: path, below: root.identity, includingIt: includingIt)
+    else { return (root, path.startIndex) }
+    return (found.folder, path.startIndex + found.length + 1)
+  }
+
+  private func keep(_ folder: OpenFolder, _ path: ArraySlice<UInt8>, below root: OpenFolder) {
+    held?.keep(folder, for: .below(root.identity, FolderPath(path)))
+  }
+
+  static func trimmed(_ path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var path = path
+    while path.last == slash { path = path.dropLast() }
+    return path
+  }
+
+  // MARK: Steps
+
+  /// Opens a path in as many calls as it takes.
+  ///
+  /// - Parameters:
+  ///   - base: nil for the working folder.
+  ///   - owner: a folder in its place that is closed after the first call.
+  ///   - flags: for the folder itself; what is on the way is opened as a place only.
+  func open(
+    _ path: ArraySlice<UInt8>, at base: OpenFolder?, owning owner: consuming Descriptor? = nil,
+    _ flags: Int32, _ way: Way
+  ) throws(BatchError) -> Descriptor {
+    var way = way
+    var rest = path
+    while true {
+      let end = try Self.endOfCall(rest, way)
+      let next = rest[end...].drop { $0 == Self.slash }
+      let isLast = next.isEmpty
+      let piece = end == rest.startIndex ? "." : PathBytes(rest[..<end])
+      let folder = owner?.raw ?? base?.raw ?? AT_FDCWD
+      let number = piece.withCString {
+        switch way {
+        case .following: calls.open($0, at: folder, flags: isLast ? flags : Self.place)
+        case .beneath: calls.openBeneath($0, at: folder, flags: isLast ? flags : Self.place | O_NOFOLLOW)
+        case .nameByName: calls.open($0, at: folder, flags: isLast ? flags : Self.place | O_NOFOLLOW)
+        }
+      }
+      // EPERM: a filter of system calls that does not know this one.
+      if way == .beneath, [-ENOSYS, -EPERM, -EAGAIN].contains(number) {
+        way = .nameByName
+        continue
+      }
+      guard number >= 0 else {
+        // The other calls take a link for no folder.
+        throw .syscall("open the folder", errno: way == .beneath && number == -ELOOP ? ENOTDIR : -number)
+      }
+      owner = Descriptor(owning: number)
+      rest = next
+      if isLast, let folder = owner.take() { return folder }
+    }
+  }
+
+  /// Where the part of a path ends that one call takes.
+  private static func endOfCall(_ path: ArraySlice<UInt8>, _ way: Way) throws(BatchError) -> Int {
+    if way == .nameByName { return path.firstIndex(of: slash) ?? path.endIndex }
+    guard path.count > longestPath else { return path.endIndex }
+    // A single name never exceeds NAME_MAX.
+    guard let end = path.prefix(longestPath).lastIndex(of: slash), end > path.startIndex else {
+      throw .syscall("open the folder", errno: ENAMETOOLONG)
+    }
+    return end
+  }
+}

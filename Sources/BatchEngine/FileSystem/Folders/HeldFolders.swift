@@ -1,0 +1,164 @@
+import Glibc
+import Synchronization
+
+/// Folders of a run that stay open because others are opened from them, no more than were set apart for that. The one that was
+/// not used for the longest time gives way; it closes when nobody uses it any more.
+package final class HeldFolders: Sendable {
+  /// What a folder is found by.
+  enum Key: Sendable, Equatable {
+    /// As the user named it.
+    case named(PathBytes)
+    /// By its path below another folder.
+    case below(FileIdentity, FolderPath)
+    case anchor(ObjectIdentifier, depth: Int, outer: ObjectIdentifier?)
+    /// An anchor that the walk has left, by which the one above can be reached.
+    case left(depth: Int, outer: ObjectIdentifier)
+  }
+
+  private typealias Entry = (key: Key, folder: OpenFolder)
+
+  /// How many may be open.
+  package let limit: Int
+  /// The one that was used last stands last.
+  private let entries = Mutex<[Entry]>([])
+
+  package init(limit: Int) {
+    self.limit = limit
+  }
+
+  /// A folder that is open.
+  func folder(for key: Key) -> OpenFolder? {
+    entries.withLock { entries in
+      entries.lastIndex { $0.key == key }.map { Self.use($0, &entries) }
+    }
+  }
+
+  /// The folder with the longest path on the way to another one.
+  ///
+  /// - Parameter includingIt: whether that one itself may be it.
+  func nearest(
+    to path: ArraySlice<UInt8>, below root: FileIdentity, includingIt: Bool
+  ) -> (folder: OpenFolder, length: Int)? {
+    entries.withLock { entries in
+      var nearest: (index: Int, length: Int)?
+      // The one that was used last is the nearest mostly; what is shorter need not be compared then.
+      for index in entries.indices.reversed() {
+        guard case .below(root, let above) = entries[index].key, above.bytes.count > nearest?.length ?? 0,
+          includingIt || above.bytes.count < path.count, above.holds(path)
+        else { continue }
+        nearest = (index, above.bytes.count)
+      }
+      return nearest.map { (Self.use($0.index, &entries), $0.length) }
+    }
+  }
+
+  private static func use(_ index: Int, _ entries: inout [Entry]) -> OpenFolder {
+    let entry = entries.remove(at: index)
+    entries.append(entry)
+    return entry.folder
+  }
+
+  /// Keeps a folder open.
+  func keep(_ folder: OpenFolder, for key: Key) {
+    drop { entries in
+      guard limit > 0, !entries.contains(where: { $0.key == key }) else { return [] }
+      entries.append((key, folder))
+      return entries.count > limit ? [entries.removeFirst()] : []
+    }
+  }
+
+  /// Gives up what has a path below another folder, and what was reached through it.
+  func drop(at path: FolderPath, below root: FileIdentity) {
+    drop { entries in
+      let isMeant = { (entry: Entry) in
+        if case .below(root, let other) = entry.key { path.holds(other.bytes) } else { false }
+      }
+      defer { entries.removeAll(where: isMeant) }
+      return entries.filter(isMeant)
+    }
+  }
+
+  /// Closes all of them; those that are needed later are opened again.
+  func closeAll() {
+    drop { entries in
+      defer { entries = [] }
+      return entries
+    }
+  }
+
+  // MARK: Anchors
+
+  /// An open anchor that lies next below another one, and how many folders lower.
+  func folder(below anchor: FolderAnchor) -> (folder: OpenFolder, height: Int)? {
+    entries.withLock { entries in
+      for entry in entries.reversed() {
+        switch entry.key {
+        case .anchor(_, let depth, ObjectIdentifier(anchor)), .left(let depth, ObjectIdentifier(anchor)):
+          return (entry.folder, depth - anchor.depth)
+        default: continue
+        }
+      }
+      return nil
+    }
+  }
+
+  /// Takes an anchor for one that the walk has left.
+  func leave(_ anchor: FolderAnchor) {
+    let key = anchor.key
+    drop { entries in
+      // What lies below it leads to no other one.
+      let isBelow = { (entry: Entry) in
+        if case .left(_, ObjectIdentifier(anchor)) = entry.key { true } else { false }
+      }
+      var dropped = entries.filter(isBelow)
+      entries.removeAll(where: isBelow)
+      if let index = entries.lastIndex(where: { $0.key == key }) {
+        if case .anchor(_, let depth, let outer?) = key {
+          entries[index].key = .left(depth: depth, outer: outer)
+        } else {
+          dropped.append(entries.remove(at: index))
+        }
+      }
+      return dropped
+    }
+  }
+
+  /// - Parameter change: returns the folders that are no longer held.
+  private func drop(_ change: (inout [Entry]) -> [Entry]) {
+    // They close outside of the lock.
+    let dropped = entries.withLock { change(&$0) }
+    _ = consume dropped
+  }
+}
+
+/// The path of a folder that shares its bytes with the path of what is in it: 10,000 folders in one another have
+/// paths of 100 MB.
+package struct FolderPath: Equatable, Sendable {
+  package let bytes: ArraySlice<UInt8>
+
+  package init(_ bytes: ArraySlice<UInt8>) {
+    self.bytes = bytes
+  }
+
+  /// Whether another path is this one, or leads through it.
+  package func holds(_ path: ArraySlice<UInt8>) -> Bool {
+    guard path.count >= bytes.count else { return false }
+    let end = path.startIndex + bytes.count
+    guard end == path.endIndex || path[end] == UInt8(ascii: "/") else { return false }
+    return FolderPath(path[..<end]) == self
+  }
+
+  package static func == (left: FolderPath, right: FolderPath) -> Bool {
+    left.bytes.count == right.bytes.count && left.compare(right, left.bytes.count) == 0
+  }
+
+  private func compare(_ other: FolderPath, _ count: Int) -> Int32 {
+    guard count > 0 else { return 0 }
+    return bytes.withUnsafeBytes { left in
+      other.bytes.withUnsafeBytes { right in
+        guard let left = left.baseAddress, let right = right.baseAddress else { return 0 }
+        return memcmp(left, right, count)
+      }
+    }
+  }
+}
