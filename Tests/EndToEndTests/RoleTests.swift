@@ -42,9 +42,10 @@ import Testing
 
   private static let cases = [
     Case(
-      "a worker hands an output to the committer", "_ = committer.add(.file(output), by: context.commits)",
-      with: ", committer: OutputCommitter, output: StagedOutput", allowed: collector, refused: worker,
-      error: mayNotCommit),
+      "a worker makes a committer",
+      "_ = OutputCommitter(stage, isSynced: true, devices: devices, calls: calls, by: context.commits)",
+      with: ", stage: OutputStage, devices: OutputDevices, calls: LinuxCommitCalls", allowed: collector,
+      refused: worker, error: mayNotCommit),
     Case(
       "a worker gives an output its name", "try file.publish(by: context.commits)",
       with: ", file: AtomicFile",

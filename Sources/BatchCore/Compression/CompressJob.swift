@@ -12,27 +12,27 @@ package struct CompressJob: BatchJob {
   private let options: TransformOptions
   private let commits: any CommitCalls
   private let output: any ResultStream
+  private let asked: AskedItems<CompressItem>?
   private let report: TransformCollector.Report
 
   /// - Parameters:
+  ///   - source: that it will run over.
   ///   - output: takes the compressed form of standard input, and of all files where the options say so.
   ///   - report: told of every source, in tree order, when its output is safe.
-  /// - Throws: `invalid` for a level that the format has not.
   package init(
-    _ format: CompressionFormat, level: Int?, options: TransformOptions, output: any ResultStream,
-    report: @escaping TransformCollector.Report
-  ) throws(BatchError) {
-    try self.init(
-      format, level: level, options: options, output: output, commits: LinuxCommitCalls(), report: report)
+    of source: CompressSource, output: any ResultStream, report: @escaping TransformCollector.Report
+  ) {
+    self.init(of: source, output: output, commits: LinuxCommitCalls(), report: report)
   }
 
   init(
-    _ format: CompressionFormat, level: Int?, options: TransformOptions, output: any ResultStream,
-    commits: any CommitCalls, report: @escaping TransformCollector.Report
-  ) throws(BatchError) {
-    self.format = format
-    self.level = try format.checkedLevel(level)
-    self.options = options
+    of source: CompressSource, output: any ResultStream, commits: any CommitCalls,
+    report: @escaping TransformCollector.Report
+  ) {
+    format = source.format
+    level = source.level
+    options = source.options
+    asked = source.asked
     self.output = output
     self.commits = commits
     self.report = report
@@ -41,15 +41,14 @@ package struct CompressJob: BatchJob {
   package var descriptors: Int { options.descriptorsOfLane }
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    try Worker(
-      format, level: level, TransformOutputs.of(context.services, context.folders, options, commits), context)
+    try Worker(format, level: level, TransformOutputs.of(context, options, commits), context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
-      TransformOutputs.of(context.services, context.folders, options, commits),
-      stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), in: context,
-      report: report)
+      TransformOutputs.of(context, options, commits),
+      stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), asked: asked,
+      in: context, report: report)
   }
 
   /// Compresses files and blocks, with a codec, a digest, and two buffers that keep their room.
@@ -75,7 +74,7 @@ package struct CompressJob: BatchJob {
       codec = try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
       proof = OutputProof(
         try format.makeDecoder(by: context.reading), try DigestStream(.xxh128), context.calls,
-        context.cancellation, by: context.reading)
+        context.laneProbe, by: context.reading)
     }
 
     private var options: TransformOptions { outputs.options }
@@ -92,6 +91,12 @@ package struct CompressJob: BatchJob {
         }
       case .block(let file, let index):
         if let row = try compress(file, index, context) { rows.append(TransformRow(row)) }
+      case .proof(let output):
+        let end = try end { () throws(BatchError) in try prove(output) }
+        rows.append(TransformRow(.completed(output.file, end)))
+      case .copy(let file):
+        let end = try end { () throws(BatchError) in try copy(file, context) }
+        rows.append(TransformRow(.completed(file, end)))
       case .streamBlock where options.isDryRun:
         rows.append(TransformRow(context.plan("-", target: "-", size: 0)))
       case .streamBlock(let bytes, let index):
@@ -151,9 +156,8 @@ package struct CompressJob: BatchJob {
         if let remark = copy.remark { context.warn(Problem(.special, remark)) }
         let report = TransformReport(
           source: record.path, outcome: .copied(target: target, size: copy.output.read.size))
-        return .output(
-          report, outputs.committer.add(.file(copy.output), by: .compressJob),
-          SharedSource.of(copy.output, isCopy: true))
+        let staged = outputs.stage.add(copy.output)
+        return .output(report, staged, SharedSource.of(staged, isCopy: true))
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
@@ -211,8 +215,7 @@ package struct CompressJob: BatchJob {
       do throws(BatchError) {
         let (staged, remark) = try write(plan, of: record, outcome)
         if let remark { context.warn(Problem(.special, remark)) }
-        let source = SharedSource.of(staged)
-        return .output(report, outputs.committer.add(.file(staged), by: .compressJob), source)
+        return .output(report, staged, SharedSource.of(staged))
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error))
@@ -266,13 +269,13 @@ package struct CompressJob: BatchJob {
       return outcome
     }
 
-    /// Takes a place and writes the output; the place is the committer's when this returns.
+    /// Takes a place, writes the output and stages it.
     ///
     /// - Returns: what to report of the output beside it.
     private func write(
       _ plan: OutputPlan, of record: FileRecord, _ outcome: ReadOutcome
     ) throws(BatchError) -> (output: StagedOutput, remark: BatchError?) {
-      outputs.committer.reserve()
+      try outputs.stage.reserve()
       do throws(BatchError) {
         let place = try outputs.folders.prepare(plan.place)
         self.place = place
@@ -290,11 +293,84 @@ package struct CompressJob: BatchJob {
           if plan.decision == .rewrite { try proof.proveExisting(plan.target, in: folder, has: expected) }
         }
         let remark = try file.prepare(.init(of: outcome.status), attributes: attributes)
-        return (StagedOutput(file, of: record, outcome.status, at: place, isProved: removes), remark)
+        let written = WrittenOutput(file, of: record, outcome.status, at: place, isProved: removes)
+        return (outputs.stage.add(written), remark)
       } catch {
-        outputs.committer.release()
+        outputs.stage.release()
         throw error
       }
+    }
+
+    // MARK: Large files
+
+    /// What becomes of a large file whose rows wait for it. Errors go into the row, since its place among the rows is another
+    /// one than that of the item among the items.
+    private func end(
+      _ body: () throws(BatchError) -> TransformRow.LargeFileEnd
+    ) throws(BatchError) -> TransformRow.LargeFileEnd {
+      do throws(BatchError) {
+        return try body()
+      } catch {
+        guard error.code != .cancelled else { throw error }
+        return .failed(Problem(error))
+      }
+    }
+
+    /// Reads an output back and compares what it decodes to with its source, which may go then.
+    ///
+    /// The place of the output covers the descriptor that the source is read through.
+    private func prove(_ joined: JoinedOutput) throws(BatchError) -> TransformRow.LargeFileEnd {
+      let (file, place) = (joined.file, joined.place)
+      do throws(BatchError) {
+        let outcome = try proof.digest(of: file.record, in: place.source)
+        guard outcome.isStable else {
+          throw BatchError(.changed, "changed while it was read", path: file.record.path)
+        }
+        let expected = try proof.digest.finish()
+        try proof.prove(joined.output, has: expected)
+        if file.decision == .rewrite {
+          try proof.proveExisting(file.target, in: place.target ?? place.source, has: expected)
+        }
+        let staged = outputs.stage.add(joined.written(provedBy: outcome.status))
+        return .done(joined.report, output: staged, SharedSource.of(staged), remark: nil)
+      } catch {
+        joined.output.discard()
+        outputs.stage.release()
+        throw error
+      }
+    }
+
+    /// Copies a large file whose compressed form is not smaller.
+    private func copy(_ file: LargeFile, _ context: WorkerContext) throws(BatchError)
+      -> TransformRow.LargeFileEnd
+    {
+      let record = file.record
+      let target = options.naming.copyTarget(of: record.path) ?? record.path
+      let plan = try OutputPlan(for: record, target: target, options, outputs.folders, after: &place)
+      switch plan.decision {
+      case .write, .rewrite: break
+      case .refused(let error): throw error
+      case .upToDate(let output):
+        return .done(
+          TransformReport(source: record.path, outcome: .upToDate), output: nil,
+          SharedSource.of(record, output: output, isCopy: true), remark: nil)
+      }
+      let reader = FileReader(calls: context.calls, by: context.reading)
+      let copy = try PlainCopy(outputs: outputs).stage(record, plan) { (opened, consume) throws(BatchError) in
+        let outcome = try reader.read(record, opened: opened) { (piece) throws(BatchError) in
+          try context.checkCancellation()
+          try consume(piece)
+        }
+        guard outcome.isStable else {
+          throw BatchError(.changed, "changed while it was read", path: record.path)
+        }
+        return outcome
+      }
+      guard let copy else { throw BatchError(.unreadable, "cannot be copied", path: record.path) }
+      let staged = outputs.stage.add(copy.output)
+      return .done(
+        TransformReport(source: record.path, outcome: .copied(target: target, size: copy.output.read.size)),
+        output: staged, SharedSource.of(staged, isCopy: true), remark: copy.remark)
     }
 
     // MARK: Blocks
@@ -303,11 +379,34 @@ package struct CompressJob: BatchJob {
       try withBytes(of: bytes) { (raw) throws(BatchError) in try codec.compress(block: raw, index: index) }
     }
 
+    /// Whether a large file is compressed already by its first bytes. One that cannot be read fails with its first block.
+    private func isCompressed(_ file: LargeFile, _ context: WorkerContext) -> Bool {
+      if let start = try? context.firstBytes(of: file.record), CompressedContent.isCompressed(start: start) {
+        return true
+      }
+      file.notePlain()
+      return false
+    }
+
+    private func passedOver(_ file: LargeFile, _ row: TransformRow.Content?) -> TransformRow.Content {
+      switch row {
+      case .report(let report, let source): .passedOver(file, report, nil, source)
+      case .output(let report, let staged, let source): .passedOver(file, report, staged, source)
+      default: .passedOver(file, nil, nil, nil)
+      }
+    }
+
     /// - Returns: nil for a block that is not needed any more.
     private func compress(
       _ file: LargeFile, _ index: Int, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
+      if !options.compressesAll, !options.writesToStream, !file.isPlain, isCompressed(file, context) {
+        // No other block is worth compressing; the first one says what becomes of the file.
+        file.end(at: 0)
+        guard index == 0 else { return nil }
+        return passedOver(file, try passOver(file.record, .compressedAlready, context))
+      }
       var start: LargeFileStart?
       do throws(BatchError) {
         var failure: BatchError?

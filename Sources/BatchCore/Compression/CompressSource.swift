@@ -4,9 +4,10 @@ import BatchEngine
 /// names of files that came before, blocks of standard input.
 package struct CompressSource: BatchSource {
   private var tree: TreeSource
-  private let options: TransformOptions
-  private let format: CompressionFormat
-  private let level: Int
+  let options: TransformOptions
+  let format: CompressionFormat
+  let level: Int
+  package let asked: AskedItems<CompressItem>? = AskedItems()
   private let blockThreshold: Int64
   private let cancellation: Cancellation
   private var large: LargeFile?
@@ -15,8 +16,6 @@ package struct CompressSource: BatchSource {
   private var stream: StreamBlocks?
   private var claims: OutputClaims?
   private let folders: OutputFolders
-  /// Looks into large files.
-  private let reader: FileReader
 
   /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
   /// - Throws: `invalid` for a level that the format has not.
@@ -29,7 +28,6 @@ package struct CompressSource: BatchSource {
     self.options = options
     folders = OutputFolders(
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: 0, opener: tree.folders)
-    reader = FileReader(calls: tree.calls, by: .compressSource)
     self.format = format
     self.level = try format.checkedLevel(level)
     self.cancellation = cancellation
@@ -85,9 +83,8 @@ package struct CompressSource: BatchSource {
       firstNames[record.status.identity] = FirstName(record: record, target: target)
     }
     guard record.status.size >= blockThreshold else { return .file(record, target: target, nil) }
-    let (decision, isCompressed) = look(at: record, target)
+    let decision = decision(about: record, target)
     guard let decision, decision.isWritten else { return .file(record, target: target, decision) }
-    guard !isCompressed else { return .compressed(record) }
     if options.isDryRun { return .file(record, target: target, decision) }
     return try firstBlock(of: record, target: target, decision)
   }
@@ -106,25 +103,11 @@ package struct CompressSource: BatchSource {
 
   /// Decides about a large file, so that no block of one is planned for nothing.
   ///
-  /// - Returns: no decision where the folder of the source is not there any more; and whether the file is in a
-  ///   compressed format, which is not known of one that cannot be read.
-  private func look(
-    at record: FileRecord, _ target: PathBytes
-  ) -> (decision: OutputDecision?, isCompressed: Bool) {
+  /// - Returns: nil where the folder of the source is not there any more.
+  private func decision(about record: FileRecord, _ target: PathBytes) -> OutputDecision? {
     tree.withDescriptors(options.descriptorsOfLane) {
       var place: OutputPlace?
-      guard let plan = try? OutputPlan(for: record, target: target, options, folders, after: &place) else {
-        return (nil, false)
-      }
-      guard plan.decision.isWritten, !options.compressesAll else { return (plan.decision, false) }
-      defer { reader.closeFolder() }
-      reader.useFolder(plan.place.source.raw, for: record.directory, of: plan.place.source)
-      let start = try? reader.withFile(record) { (file, _) throws(BatchError) in
-        [UInt8](unsafeUninitializedCapacity: CompressionFormat.detectionLength) { buffer, count in
-          count = max(0, tree.calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0))
-        }
-      }
-      return (plan.decision, start.map { CompressedContent.isCompressed(start: $0) } ?? false)
+      return try? OutputPlan(for: record, target: target, options, folders, after: &place).decision
     }
   }
 
@@ -134,7 +117,7 @@ package struct CompressSource: BatchSource {
     switch item {
     case .file(let record, _, _): record.status.size
     // Blocks go before everything else, and each is an operation of its own.
-    case .block, .streamBlock: .max
+    case .block, .streamBlock, .proof, .copy: .max
     case .link, .compressed, .repeated, .problem: 0
     }
   }
@@ -142,6 +125,7 @@ package struct CompressSource: BatchSource {
   package func count(of item: CompressItem) -> Int {
     switch item {
     case .block(_, let index), .streamBlock(_, let index): index == 0 ? 1 : 0
+    case .proof, .copy: 0
     case .file, .link, .compressed, .repeated, .problem: 1
     }
   }
@@ -150,7 +134,7 @@ package struct CompressSource: BatchSource {
     switch item {
     case .block(let file, _): Int64(file.plan.blockSize)
     case .streamBlock(let bytes, _): Int64(bytes.count) * 2
-    case .file, .link, .compressed, .repeated, .problem: 0
+    case .file, .proof, .copy, .link, .compressed, .repeated, .problem: 0
     }
   }
 }

@@ -36,13 +36,11 @@ package struct DecompressJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     try Worker(
-      FileDecoder(decoding, parts),
-      TransformOutputs.of(context.services, context.folders, options, commits), stream: output, context)
+      FileDecoder(decoding, parts), TransformOutputs.of(context, options, commits), stream: output, context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
-    TransformCollector(
-      TransformOutputs.of(context.services, context.folders, options, commits), in: context, report: report)
+    TransformCollector(TransformOutputs.of(context, options, commits), in: context, report: report)
   }
 
   /// Decodes files.
@@ -63,7 +61,7 @@ package struct DecompressJob: BatchJob {
       self.outputs = outputs
       content = ContentWriter(decoder, to: stream)
       proof = OutputProof(
-        nil, try DigestStream(.xxh128), context.calls, context.cancellation, by: context.reading)
+        nil, try DigestStream(.xxh128), context.calls, context.laneProbe, by: context.reading)
     }
 
     private var options: TransformOptions { outputs.options }
@@ -139,13 +137,13 @@ package struct DecompressJob: BatchJob {
       if options.isDryRun {
         return context.start(of: record) == nil ? nil : context.plan(record, target: target)
       }
-      outputs.committer.reserve()
+      try outputs.stage.reserve()
       do throws(BatchError) {
         if let row = try write(plan, record, context) { return row }
-        outputs.committer.release()
+        outputs.stage.release()
         return nil
       } catch {
-        outputs.committer.release()
+        outputs.stage.release()
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
         return nil
@@ -212,9 +210,8 @@ package struct DecompressJob: BatchJob {
       if let remark = try file.prepare(.init(of: read), attributes: attributes) {
         context.warn(Problem(.special, remark))
       }
-      let staged = StagedOutput(file, of: record, read, at: place, isProved: removes)
-      let source = SharedSource.of(staged)
-      return .output(report, outputs.committer.add(.file(staged), by: .decompressJob), source)
+      let staged = outputs.stage.add(WrittenOutput(file, of: record, read, at: place, isProved: removes))
+      return .output(report, staged, SharedSource.of(staged))
     }
   }
 }

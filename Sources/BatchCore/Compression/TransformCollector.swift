@@ -11,15 +11,21 @@ package final class TransformCollector: BatchCollector {
   private enum Waiting {
     case report(TransformReport)
     case problem(Problem, Severity)
-    case output(TransformReport, OutputCommitter.Commitment, SharedSource?)
-    case link(FurtherName, OutputCommitter.Commitment)
+    case output(TransformReport, StagedOutput.ID, SharedSource?)
+    case link(FurtherName, StagedOutput.ID)
+    /// A large file whose output is being proved, or that is being copied.
+    case completing(LargeFile)
+    /// A further name of a file that is.
+    case nameOfCompleting(FurtherName, OutputDecision)
   }
 
   /// So many may wait for one output before it is committed in a batch of its own.
-  private static let mostWaiting = 4096
+  private static let mostWaiting = 2048
 
   private let context: CollectorContext
   private let outputs: TransformOutputs
+  let committer: OutputCommitter
+  private let asked: AskedItems<CompressItem>?
   private let links: LinkLedger
   private let stream: StreamOutput?
   private let report: Report
@@ -32,13 +38,19 @@ package final class TransformCollector: BatchCollector {
   /// The large file whose blocks come, when its output was given up.
   private var abandoned: LargeFile?
 
-  /// - Parameter stream: takes the blocks of standard input.
+  /// - Parameters:
+  ///   - stream: takes the blocks of standard input.
+  ///   - asked: takes what has to be done about large files whose last block was written.
   init(
-    _ outputs: TransformOutputs, stream: StreamOutput? = nil, in context: CollectorContext,
-    report: @escaping Report
+    _ outputs: TransformOutputs, stream: StreamOutput? = nil, asked: AskedItems<CompressItem>? = nil,
+    in context: CollectorContext, report: @escaping Report
   ) {
     self.context = context
     self.outputs = outputs
+    self.asked = asked
+    committer = OutputCommitter(
+      outputs.stage, isSynced: outputs.options.isSynced, devices: outputs.folders.devices,
+      calls: outputs.folders.commits, by: context.commits)
     self.stream = stream
     self.report = report
     links = LinkLedger(outputs.options, outputs.folders)
@@ -55,9 +67,10 @@ package final class TransformCollector: BatchCollector {
     for row in rows { try take(row.content) }
     try reportSettled()
     if waiting.count - reported > Self.mostWaiting {
-      outputs.committer.flush()
+      committer.flush()
       try reportSettled()
     }
+    context.note(kept: waiting.count - reported)
   }
 
   package func hold(_ problem: Problem, severity: Severity) -> Bool {
@@ -67,8 +80,11 @@ package final class TransformCollector: BatchCollector {
   }
 
   package func finish() throws(BatchError) -> TransformCounts {
-    outputs.committer.flush()
-    try reportSettled()
+    repeat {
+      committer.flush()
+      try reportSettled()
+      // Links of a file whose output was proved last are made behind it.
+    } while reported < waiting.count
     links.removeSources(by: context.commits) {
       warn($0)
     } failed: {
@@ -84,7 +100,8 @@ package final class TransformCollector: BatchCollector {
   package func discard() {
     large?.discard()
     large = nil
-    outputs.committer.flushLast { targets in
+    for case .proof(let joined) in asked?.giveUp() ?? [] { joined.output.discard() }
+    committer.flushLast { targets in
       for target in targets {
         warn(
           BatchError(
@@ -107,11 +124,21 @@ package final class TransformCollector: BatchCollector {
     case .report(let report, let source):
       if let source { links.note(report.outcome, of: source) }
       waiting.append(.report(report))
-    case .output(let report, let commitment, let source):
+    case .output(let report, let output, let source):
       if let source { links.note(report.outcome, of: source) }
-      waiting.append(.output(report, commitment, source))
+      waiting.append(.output(report, output.id, source))
+    case .passedOver(let file, let report, let output, let source):
+      abandoned = file
+      if let source { links.note(report?.outcome, of: source) }
+      if let report { waiting.append(output.map { .output(report, $0.id, source) } ?? .report(report)) }
+    case .completed(let file, let end): complete(file, end)
     case .failed(let source): links.note(nil, of: source)
-    case .link(let name, let decision): take(name, decision)
+    case .link(let name, let decision):
+      if isCompleting(name.record.status.identity) {
+        waiting.append(.nameOfCompleting(name, decision))
+      } else if let next = try take(name, decision) {
+        waiting.append(next)
+      }
     case .block(let file, let block, _) where outputs.options.writesToStream:
       try appendToStream(block, of: file)
     case .block(let file, let block, let start): try append(block, of: file, start)
@@ -158,23 +185,25 @@ package final class TransformCollector: BatchCollector {
     waiting.append(.report(TransformReport(source: file.record.path, outcome: outcome)))
   }
 
-  private func take(_ name: FurtherName, _ decision: OutputDecision) {
+  /// - Returns: what is to be reported of a further name; nil when that is nothing.
+  private func take(_ name: FurtherName, _ decision: OutputDecision) throws(BatchError) -> Waiting? {
     switch links.take(name, decision) {
-    case .skip: context.counters.addSkipped(.withoutFirst)
+    case .skip:
+      context.counters.addSkipped(.withoutFirst)
+      return nil
     case .report(let outcome):
       context.counters.addSkipped(outcome.skipReason)
-      waiting.append(.report(TransformReport(source: name.record.path, outcome: outcome)))
+      return .report(TransformReport(source: name.record.path, outcome: outcome))
     case .planned(let target):
       context.counters.addDone()
-      waiting.append(
-        .report(TransformReport(source: name.record.path, outcome: .planned(target: target, size: 0))))
+      return .report(TransformReport(source: name.record.path, outcome: .planned(target: target, size: 0)))
     case .refused(let error):
       let severity = context.options.policy.severity(of: .unreadable)
       context.counters.count(Problem(.unreadable, error), severity)
-      waiting.append(.problem(Problem(.unreadable, error), severity))
+      return .problem(Problem(.unreadable, error), severity)
     case .link(let link):
-      outputs.committer.reserve()
-      waiting.append(.link(name, outputs.committer.add(.link(link), by: context.commits)))
+      try outputs.stage.reserve()
+      return .link(name, committer.add(link))
     }
   }
 
@@ -198,83 +227,69 @@ package final class TransformCollector: BatchCollector {
   }
 
   private func open(_ file: LargeFile, _ start: LargeFileStart) throws(BatchError) -> LargeOutput {
-    outputs.committer.reserve()
+    // One place stays for small outputs: lanes that wait for one could not come to the blocks and proofs of large ones.
+    try outputs.stage.reserve(sparing: 1)
     do throws(BatchError) {
       return try LargeOutput(file, start, outputs)
     } catch {
-      outputs.committer.release()
+      outputs.stage.release()
       throw error
     }
   }
 
   private func finish(_ output: LargeOutput) throws(BatchError) {
     let file = output.file
-    let (size, remark) = try output.finish()
+    let (joined, remark) = try output.finish()
     if let remark { waiting.append(.problem(Problem(.special, remark), .warning)) }
     let options = outputs.options
-    guard options.compressesAll || size < file.record.status.size else {
+    guard options.compressesAll || joined.size < file.record.status.size else {
       abandon(file)
-      if options.copiesOthers, let target = options.naming.copyTarget(of: file.record.path) {
-        return try copy(file, to: target)
+      if options.copiesOthers, options.naming.copyTarget(of: file.record.path) != nil {
+        return complete(file, by: .copy(file))
       }
       context.counters.addSkipped(.notSmaller)
-      let source = SharedSource.of(file.record)
-      if let source { links.note(.notSmaller, of: source) }
+      if let source = SharedSource.of(file.record) { links.note(.notSmaller, of: source) }
       waiting.append(.report(TransformReport(source: file.record.path, outcome: .notSmaller)))
       return
     }
-    let staged = options.removesSource ? try output.proved(file.plan.format, in: context) : output.staged()
     large = nil
-    let outcome = TransformOutcome.written(
-      target: file.target, plainSize: file.record.status.size, compressedSize: size)
+    if options.removesSource { return complete(file, by: .proof(joined)) }
+    let staged = outputs.stage.add(joined.written())
     let source = SharedSource.of(staged)
-    if let source { links.note(outcome, of: source) }
-    var report = TransformReport(source: file.record.path, outcome: outcome)
-    report.hasReplaced = file.decision.isReplacing
-    waiting.append(
-      .output(
-        report, outputs.committer.add(.file(staged), by: context.commits),
-        source))
+    if let source { links.note(joined.report.outcome, of: source) }
+    waiting.append(.output(joined.report, staged.id, source))
   }
 
-  /// Copies a large file whose compressed form is not smaller.
-  private func copy(_ file: LargeFile, to target: PathBytes) throws(BatchError) {
-    let record = file.record
-    do throws(BatchError) {
-      var last: OutputPlace?
-      let plan = try OutputPlan(
-        for: record, target: target, outputs.options, outputs.folders, after: &last)
-      if case .refused(let error) = plan.decision { throw error }
-      if case .upToDate(let output) = plan.decision {
-        context.counters.addSkipped(.upToDate)
-        let source = SharedSource.of(record, output: output, isCopy: true)
-        if let source { links.note(.upToDate, of: source) }
-        return waiting.append(.report(TransformReport(source: record.path, outcome: .upToDate)))
+  /// Has a lane do what is left to be done about a large file, and keeps the file's place among the rows.
+  private func complete(_ file: LargeFile, by item: CompressItem) {
+    waiting.append(.completing(file))
+    asked?.ask(item)
+  }
+
+  /// Takes what became of a large file whose place was kept.
+  private func complete(_ file: LargeFile, _ end: TransformRow.LargeFileEnd) {
+    let place = waiting.indices.dropFirst(reported).first { index in
+      if case .completing(let other) = waiting[index] { other === file } else { false }
+    }
+    guard let place else { return }
+    switch end {
+    case .done(let report, let output, let source, let remark):
+      if let source { links.note(report.outcome, of: source) }
+      if let output {
+        waiting[place] = .output(report, output.id, source)
+      } else {
+        context.counters.addSkipped(report.outcome.skipReason)
+        waiting[place] = .report(report)
       }
-      let reader = FileReader(calls: context.calls, by: .transformCollector)
-      let copy = try PlainCopy(outputs: outputs).stage(record, plan) { (opened, consume) throws(BatchError) in
-        let outcome = try reader.read(record, opened: opened) { (piece) throws(BatchError) in
-          try context.cancellation.check()
-          try consume(piece)
-        }
-        guard outcome.isStable else {
-          throw BatchError(.changed, "changed while it was read", path: record.path)
-        }
-        return outcome
-      }
-      guard let copy else { return }
-      if let remark = copy.remark { waiting.append(.problem(Problem(.special, remark), .warning)) }
-      let source = SharedSource.of(copy.output, isCopy: true)
-      let outcome = TransformOutcome.copied(target: target, size: copy.output.read.size)
-      if let source { links.note(outcome, of: source) }
-      waiting.append(
-        .output(
-          TransformReport(source: record.path, outcome: outcome),
-          outputs.committer.add(.file(copy.output), by: context.commits),
-          source))
-    } catch {
-      guard error.code != .cancelled else { throw error }
-      fail(file, Problem(error))
+      if let remark { waiting.insert(.problem(Problem(.special, remark), .warning), at: place) }
+    case .failed(let problem): waiting[place] = failure(of: file, problem)
+    }
+  }
+
+  private func isCompleting(_ source: FileIdentity) -> Bool {
+    guard asked != nil, outputs.options.removesSource || outputs.options.copiesOthers else { return false }
+    return waiting.dropFirst(reported).contains {
+      if case .completing(let file) = $0 { file.record.status.identity == source } else { false }
     }
   }
 
@@ -284,11 +299,13 @@ package final class TransformCollector: BatchCollector {
     abandoned = file
     guard let output = large else { return }
     output.discard()
-    outputs.committer.release()
+    outputs.stage.release()
     large = nil
   }
 
-  private func fail(_ file: LargeFile, _ problem: Problem) {
+  private func fail(_ file: LargeFile, _ problem: Problem) { waiting.append(failure(of: file, problem)) }
+
+  private func failure(of file: LargeFile, _ problem: Problem) -> Waiting {
     if let source = SharedSource.of(file.record) { links.note(nil, of: source) }
     // A file that changed has no output: whatever the policy, it is not done.
     let severity = problem.event == .changed ? .failure : context.options.policy.severity(of: problem.event)
@@ -297,7 +314,7 @@ package final class TransformCollector: BatchCollector {
     } else {
       context.counters.addSkipped(problem.skipReason)
     }
-    waiting.append(.problem(problem, severity))
+    return .problem(problem, severity)
   }
 
   // MARK: Reports in order
@@ -308,12 +325,18 @@ package final class TransformCollector: BatchCollector {
       switch waiting[reported] {
       case .report(let report): try tell(report)
       case .problem(let problem, let severity): context.report(problem, severity: severity)
-      case .output(let report, let commitment, let source):
-        guard let outcome = outputs.committer.outcome(of: commitment) else { return compact() }
+      case .output(let report, let id, let source):
+        guard let outcome = committer.outcome(of: id) else { return compact() }
         try settle(report, outcome, source)
-      case .link(let name, let commitment):
-        guard let outcome = outputs.committer.outcome(of: commitment) else { return compact() }
+      case .link(let name, let id):
+        guard let outcome = committer.outcome(of: id) else { return compact() }
         try settle(name, outcome)
+      case .completing: return compact()
+      case .nameOfCompleting(let name, let decision):
+        if let next = try take(name, decision) {
+          waiting[reported] = next
+          continue
+        }
       }
       reported += 1
     }

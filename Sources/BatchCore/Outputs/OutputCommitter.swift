@@ -2,29 +2,38 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Gives finished outputs their names in batches: one sync for all of them, the renames, the folders, and
-/// only then the removal of sources.
+/// Gives the outputs of a staging area their names in batches: one sync for all of them, the renames, the folders, and
+/// only then the removal of sources. It belongs to the collector of the run.
 ///
-/// Outputs get their names in the order in which they were finished, whatever comes before them in the tree. A batch is
-/// committed while the lanes go on. Each output that is open holds a place; where none is free, what is staged is
-/// committed at once. Without a sync there is nothing to wait for, and no batch. What became of an output is kept until
-/// somebody asks for it.
-///
-/// A place is the last thing that is taken for an output: whoever waits for one may hold descriptors and memory, and
-/// whoever holds one waits for neither.
-final class OutputCommitter: Sendable {
-  private typealias Ticket = Int
+/// Outputs get their names in the order in which they were staged, whatever comes before them in the tree. A batch is
+/// committed while the lanes go on. Without a sync there is nothing to wait for, and no batch: the thread that stages an output
+/// runs the commit of it. What became of an output is kept until somebody asks for it.
+final class OutputCommitter: OutputStage.Receiver {
+  private typealias ID = StagedOutput.ID
 
-  /// What an output is known by from ``add(_:by:)`` to ``outcome(of:)``.
-  enum Commitment: Sendable {
-    case settled(CommitOutcome)
-    case waiting(Int)
+  private enum Staged {
+    case file(WrittenOutput)
+    case link(StagedLink)
+
+    var target: PathBytes {
+      switch self {
+      case .file(let output): output.file.target
+      case .link(let link): link.target
+      }
+    }
+
+    func discard() {
+      if case .file(let output) = self { output.file.discard() }
+    }
+
+    func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
+      if case .file(let output) = self { output.removeSource(calls, by: right) } else { nil }
+    }
   }
 
   private struct Entry {
-    let ticket: Ticket
+    let id: ID
     let output: Staged
-    let right: CommitRight
     /// The folder that has its name, when it has one.
     var folder: OpenFolder?
   }
@@ -33,79 +42,58 @@ final class OutputCommitter: Sendable {
     var staged: [Entry] = []
     /// Of the batch that is being committed.
     var committing: [PathBytes] = []
-    var outcomes: [Ticket: CommitOutcome] = [:]
-    var tickets = 0
-    var open = 0
-    var waiting = 0
+    var outcomes: [ID: CommitOutcome] = [:]
   }
 
-  private let limit: Int
+  let stage: OutputStage
   private let isSynced: Bool
   private let devices: OutputDevices
   private let calls: any CommitCalls
+  private let right: CommitRight
   private let state = Mutex(State())
-  private let freed = DispatchSemaphore(value: 0)
   private let queue = DispatchQueue(label: "batchproc.commit")
 
-  /// - Parameter limit: outputs that are open at once, 1 or more.
-  init(limit: Int, isSynced: Bool, devices: OutputDevices, calls: any CommitCalls) {
-    self.limit = max(1, limit)
+  /// - Parameter stage: whose outputs it takes from now on.
+  init(
+    _ stage: OutputStage, isSynced: Bool, devices: OutputDevices, calls: any CommitCalls,
+    by right: CommitRight
+  ) {
+    self.stage = stage
     self.isSynced = isSynced
     self.devices = devices
     self.calls = calls
+    self.right = right
+    stage.begin(self)
   }
 
-  /// Takes a place for one more output, as soon as there is one.
-  func reserve() {
-    TokenOrder.place.take()
-    while true {
-      let isTaken = state.withLock { state in
-        guard state.open < limit else {
-          state.waiting += 1
-          return false
-        }
-        state.open += 1
-        return true
-      }
-      if isTaken { return }
-      Lane.whileBlocked {
-        flush()
-        freed.wait()
-      }
-    }
+  func take(_ output: WrittenOutput, as id: StagedOutput.ID) { take(.file(output), as: id) }
+
+  /// Takes a link, for which a place was reserved.
+  func add(_ link: StagedLink) -> StagedOutput.ID {
+    let id = stage.nextID()
+    take(.link(link), as: id)
+    return id
   }
 
-  /// Gives back a place that no output came to need.
-  func release() {
-    freePlaces(1)
-  }
-
-  /// Takes a finished output; it holds its place until it is committed, which is at once where nothing is synced.
-  func add(_ output: Staged, by right: CommitRight) -> Commitment {
+  private func take(_ output: Staged, as id: ID) {
     guard isSynced else {
-      let outcome = commit(alone: output, by: right)
-      freePlaces(1)
-      return .settled(outcome)
+      let outcome = commit(alone: output)
+      state.withLock { $0.outcomes[id] = outcome }
+      return stage.release()
     }
-    let (ticket, isDue) = state.withLock { state in
-      state.tickets += 1
-      state.staged.append(Entry(ticket: state.tickets, output: output, right: right))
-      // Half, so that lanes find places while the batch is written to the disk.
-      return (state.tickets, state.staged.count >= max(1, limit / 2) || state.waiting > 0)
+    let count = state.withLock { state in
+      state.staged.append(Entry(id: id, output: output))
+      return state.staged.count
     }
-    if isDue { queue.async { self.commit() } }
-    return .waiting(ticket)
+    // Half, so that lanes find places while the batch is written to the disk.
+    if count >= max(1, stage.limit / 2) || stage.isShort { queue.async { self.commit() } }
   }
 
   /// What became of an output, for the first who asks; nil as long as it is not committed.
-  func outcome(of commitment: Commitment) -> CommitOutcome? {
-    switch commitment {
-    case .settled(let outcome): outcome
-    case .waiting(let ticket): state.withLock { $0.outcomes.removeValue(forKey: ticket) }
-    }
+  func outcome(of id: StagedOutput.ID) -> CommitOutcome? {
+    state.withLock { $0.outcomes.removeValue(forKey: id) }
   }
 
-  /// Commits everything that is staged.
   func flush() {
     queue.sync { commit() }
   }
@@ -122,15 +110,6 @@ final class OutputCommitter: Sendable {
     end.wait()
   }
 
-  private func freePlaces(_ count: Int) {
-    let waiting = state.withLock { state in
-      state.open -= count
-      defer { state.waiting = 0 }
-      return state.waiting
-    }
-    for _ in 0..<waiting { freed.signal() }
-  }
-
   private func commit() {
     let batch = state.withLock { state in
       defer { state.staged = [] }
@@ -141,40 +120,44 @@ final class OutputCommitter: Sendable {
   }
 
   /// Gives an output its name where nothing is synced.
-  private func commit(alone output: Staged, by right: CommitRight) -> CommitOutcome {
+  private func commit(alone output: Staged) -> CommitOutcome {
     do throws(BatchError) {
       switch output {
       case .file(let file): try calls.publish(file.file, by: right)
       case .link(let link): guard try link.make(right) != nil else { return .withoutFirst }
       }
     } catch {
-      output.file?.discard()
+      output.discard()
       return .failed(error)
     }
     return .committed(remaining: output.removeSource(calls, by: right))
   }
 
   private func commit(_ batch: [Entry]) {
-    let committed = Batch(batch, devices, calls)
+    let committed = Batch(batch, devices, calls, right)
     committed.run()
     state.withLock { state in
       state.committing = []
-      for (ticket, outcome) in committed.outcomes { state.outcomes[ticket] = outcome }
+      for (id, outcome) in committed.outcomes { state.outcomes[id] = outcome }
     }
-    freePlaces(batch.count)
+    stage.release(batch.count)
   }
 
   /// The steps of one batch.
   private final class Batch {
-    private(set) var outcomes: [(Ticket, CommitOutcome)] = []
+    private(set) var outcomes: [(ID, CommitOutcome)] = []
     private var entries: [Entry]
     private let devices: OutputDevices
     private let calls: any CommitCalls
+    private let right: CommitRight
 
-    init(_ entries: [Entry], _ devices: OutputDevices, _ calls: any CommitCalls) {
+    init(
+      _ entries: [Entry], _ devices: OutputDevices, _ calls: any CommitCalls, _ right: CommitRight
+    ) {
       self.entries = entries
       self.devices = devices
       self.calls = calls
+      self.right = right
       outcomes.reserveCapacity(entries.count)
     }
 
@@ -183,14 +166,14 @@ final class OutputCommitter: Sendable {
       publish()
       syncFolders()
       for entry in entries {
-        let remaining = entry.output.removeSource(calls, by: entry.right)
-        outcomes.append((entry.ticket, .committed(remaining: remaining)))
+        let remaining = entry.output.removeSource(calls, by: right)
+        outcomes.append((entry.id, .committed(remaining: remaining)))
       }
     }
 
     private func fail(_ entry: Entry, _ error: BatchError) {
-      entry.output.file?.discard()
-      outcomes.append((entry.ticket, .failed(error)))
+      entry.output.discard()
+      outcomes.append((entry.id, .failed(error)))
     }
 
     /// One sync for each file system that has outputs of the batch, or one for each output.
@@ -228,7 +211,7 @@ final class OutputCommitter: Sendable {
         }
       }
       // A link follows the output that it is made of.
-      entries.sort { $0.ticket < $1.ticket }
+      entries.sort { $0.id < $1.id }
     }
 
     private func publish() {
@@ -237,11 +220,11 @@ final class OutputCommitter: Sendable {
         do throws(BatchError) {
           switch entry.output {
           case .file(let output):
-            try calls.publish(output.file, by: entry.right)
+            try calls.publish(output.file, by: right)
             entry.folder = output.folder
           case .link(let link):
-            guard let folder = try link.make(entry.right) else {
-              outcomes.append((entry.ticket, .withoutFirst))
+            guard let folder = try link.make(right) else {
+              outcomes.append((entry.id, .withoutFirst))
               return nil
             }
             entry.folder = folder

@@ -1,7 +1,21 @@
 import BatchEngine
 
-/// An output that is written and has not its name yet.
-struct StagedOutput: Sendable {
+/// A complete output that has not been renamed to its final name, as a value: what a worker returns of it. Its file belongs
+/// to the staging area of the run.
+struct StagedOutput: Sendable, Identifiable {
+  /// Counted from 1 in the staging area.
+  let id: Int
+  let source: FileRecord
+  /// The source as it was when it was read.
+  let read: FileStatus
+  /// The inode of an output that further names are linked to; nil for a source with one name.
+  let identity: FileIdentity?
+  /// Whether the output was read back and compared.
+  let isProved: Bool
+}
+
+/// The file of a complete output, on its way from the worker to the committer.
+struct WrittenOutput: Sendable {
   let file: AtomicFile
   /// The folder that it gets its name in.
   let folder: OpenFolder
@@ -9,7 +23,7 @@ struct StagedOutput: Sendable {
   /// The source as it was when it was read.
   let read: FileStatus
   /// The folder that the source was read through; nil when the source stays.
-  let sourceFolder: OpenFolder?
+  private let sourceFolder: OpenFolder?
   /// The inode of an output that further names are linked to.
   let identity: FileIdentity?
 
@@ -27,7 +41,20 @@ struct StagedOutput: Sendable {
   var isProved: Bool { sourceFolder != nil }
 
   /// The folder of a source that goes when the output is safe. One with several names waits for all of them.
-  var removedFrom: OpenFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
+  private var removedFrom: OpenFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
+
+  /// Removes the source where that is asked for.
+  ///
+  /// - Returns: why it could not be removed.
+  func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
+    guard let folder = removedFrom else { return nil }
+    do throws(BatchError) {
+      try calls.remove(source, seen: read, in: folder, by: right)
+      return nil
+    } catch {
+      return error
+    }
+  }
 }
 
 /// A further name for an output, which it gets after that one.
@@ -37,36 +64,6 @@ struct StagedLink: Sendable {
   ///
   /// - Returns: the folder that it is in; nil where the output is not there.
   let make: @Sendable (CommitRight) throws(BatchError) -> OpenFolder?
-}
-
-/// What a committer takes.
-enum Staged: Sendable {
-  case file(StagedOutput)
-  case link(StagedLink)
-
-  var target: PathBytes {
-    switch self {
-    case .file(let output): output.file.target
-    case .link(let link): link.target
-    }
-  }
-
-  var file: AtomicFile? {
-    if case .file(let output) = self { output.file } else { nil }
-  }
-
-  /// Removes the source where that is asked for.
-  ///
-  /// - Returns: why it could not be removed.
-  func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
-    guard case .file(let output) = self, let folder = output.removedFrom else { return nil }
-    do throws(BatchError) {
-      try calls.remove(output.source, seen: output.read, in: folder, by: right)
-      return nil
-    } catch {
-      return error
-    }
-  }
 }
 
 /// What became of a staged output.

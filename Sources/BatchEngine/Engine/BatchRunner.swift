@@ -104,6 +104,7 @@ public struct BatchRunner: Sendable {
       self.context = context
       feed = ChunkFeed(source: source, stride: context.options.stride)
       collector = Mutex(try job.makeCollector(in: CollectorContext(context)))
+      feed.onAsk { [weak self] in self?.currentQueue?.roomAppeared() }
     }
 
     private var cancellation: Cancellation { context.cancellation }
@@ -152,8 +153,10 @@ public struct BatchRunner: Sendable {
           let largest = self.largestRetained.load(ordering: .relaxed)
           let (share, isHuge) = largest.multipliedReportingOverflow(
             by: BatchRunner.retainedPerLane * Int64(context.concurrency.current))
-          // Something is always admitted, also where a single block is more than the window.
-          return sink.backlog < BatchRunner.mostResults
+          // What the collector asked for may be what it waits for.
+          if self.feed.hasAsked { return true }
+          return sink.backlog + context.keptResults.load(ordering: .relaxed) < BatchRunner.mostResults
+            // Something is always admitted, also where a single block is more than the window.
             && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
         },
         checkpoint: {
@@ -163,10 +166,13 @@ public struct BatchRunner: Sendable {
       self.queue.withLock { $0 = queue }
       let changes = context.concurrency.onChange { [weak lanes] in lanes?.startWaiting() }
       cancellation.onCancel { [weak lanes] in lanes?.startWaiting() }
-      queue.run()
+      repeat {
+        queue.run()
+        if !cancellation.isCancelled { sink.flush() }
+      } while feed.hasAsked && !cancellation.isCancelled && !context.isEnded
       context.concurrency.forget(changes)
       self.queue.withLock { $0 = nil }
-      if cancellation.isCancelled { sink.flushPastGaps() } else { sink.flush() }
+      if cancellation.isCancelled { sink.flushPastGaps() }
     }
 
     func runOnCaller() {

@@ -21,6 +21,8 @@ public final class RunContext: Sendable {
   let fileTimes: (any FileTimeObserver)?
   private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
+  /// Results that the collector has taken and keeps until others are there.
+  let keptResults = Atomic<Int>(0)
 
   /// - Parameters:
   ///   - options: concurrency, budgets and policy.

@@ -35,10 +35,11 @@ final class ExtractCollectorTests {
     options.overwriting = overwriting
     let folder = try ExtractionFolder(temporary.root, opener: RunContext().folders)
     let reports = reports
-    let collector = ExtractCollector(folder, options, CollectorContext(run)) {
+    let names = EarlyNames(by: CommitRight())
+    let collector = ExtractCollector(folder, options, names, CollectorContext(run)) {
       reports.record($0.path.description)
     }
-    return (collector, ExtractionLane(folder, options, run.cancellation), folder)
+    return (collector, ExtractionLane(folder, options, names, run.cancellation), folder)
   }
 
   /// A chunk of files as a worker makes them.
@@ -52,7 +53,7 @@ final class ExtractCollectorTests {
         try withBytes(of: [7]) { (raw) throws(BatchError) in try write(raw, 0) }
       }
       switch made {
-      case .named(let file): chunk.rows.append(.made(file))
+      case .undoable(let file): chunk.rows.append(.made(file))
       case .staged(let file): chunk.rows.append(.file(order, file))
       case nil: chunk.rows.append(.kept(order))
       }

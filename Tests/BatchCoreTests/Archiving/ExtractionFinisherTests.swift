@@ -30,7 +30,7 @@ struct ExtractionFinisherTests {
   }
 
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
-    let lane = ExtractionLane(folder, options, Cancellation())
+    let lane = ExtractionLane(folder, options, EarlyNames(by: CommitRight()), Cancellation())
     let finisher = ExtractionFinisher(
       folder: folder, options: options, lane: lane, calls: RunContext().calls, right: CommitRight(),
       hasMade: { _ in true })
@@ -54,7 +54,7 @@ struct ExtractionFinisherTests {
     let arrived = Atomic(0)
     // One thread makes the folders as members, the other on its way to files in them.
     DispatchQueue.concurrentPerform(iterations: 2) { thread in
-      let lane = ExtractionLane(folder, options, Cancellation())
+      let lane = ExtractionLane(folder, options, EarlyNames(by: CommitRight()), Cancellation())
       for number in 0..<count {
         let order = thread == 0 ? folders[number] : files[number]
         arrived.add(1, ordering: .acquiringAndReleasing)

@@ -190,8 +190,8 @@ struct CompressJobTests {
       runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,
       cancellation: runner.context.cancellation)
     let reports = Recorder<PathBytes>()
-    let job = try CompressJob(
-      .gz, level: nil, options: options, output: StandardOutput(cancellation: runner.context.cancellation)
+    let job = CompressJob(
+      of: source, output: StandardOutput(cancellation: runner.context.cancellation)
     ) { (report) throws(BatchError) in
       reports.record(report.source)
       if reports.count == 5 { throw BatchError(.closedOutput, "nobody listens") }

@@ -36,7 +36,7 @@ struct LinkLedgerTests {
       run = RunContext(observer: problems)
       var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
       change(&options)
-      outputs = TransformOutputs.of(RunServices(run), run.folders, options, calls)
+      outputs = TransformOutputs.of(CollectorContext(run), options, calls)
       let reports = reports
       collector = TransformCollector(outputs, in: CollectorContext(run)) { reports.record($0.outcome) }
     }
@@ -45,17 +45,18 @@ struct LinkLedgerTests {
 
     /// Gives the first name its output.
     func commit(_ first: FileRecord, isProved: Bool = true) throws {
-      outputs.committer.reserve()
+      try outputs.stage.reserve()
       let file = try AtomicFile(at: fixture.path("a.gz"), replacing: true)
       try file.write([1, 2, 3].span)
       try file.prepare(.init(of: first.status))
       let place = try outputs.folders.prepared(for: first)
-      let staged = StagedOutput(file, of: first, first.status, at: place, isProved: isProved)
+      let staged = outputs.stage.add(
+        WrittenOutput(file, of: first, first.status, at: place, isProved: isProved))
       let report = TransformReport(
         source: first.path, outcome: .written(target: file.target, plainSize: 7, compressedSize: 3))
-      let row = TransformRow(.output(report, outputs.committer.add(.file(staged)), SharedSource.of(staged)))
+      let row = TransformRow(.output(report, staged, SharedSource.of(staged)))
       try collector.collect([row])
-      outputs.committer.flush()
+      collector.committer.flush()
     }
 
     func link(

@@ -19,7 +19,7 @@ struct OutputProofTests {
     let file = try AtomicFile(at: fixture.path("out"), replacing: false)
     try file.write(bytes.span)
     let proof = OutputProof(
-      try format.makeDecoder(), digest, LinuxCalls(), cancellation, by: ReadingRight())
+      try format.makeDecoder(), digest, LinuxCalls(), LaneProbe(cancellation), by: ReadingRight())
     try proof.prove(file, has: expected)
   }
 
@@ -62,7 +62,7 @@ struct OutputProofTests {
     let digest = try DigestStream(.xxh128)
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
     let decoder = isCompressed ? try CompressionFormat.zst.makeDecoder() : nil
-    let proof = OutputProof(decoder, digest, LinuxCalls(), Cancellation(), by: ReadingRight())
+    let proof = OutputProof(decoder, digest, LinuxCalls(), LaneProbe(Cancellation()), by: ReadingRight())
     func proveExisting() throws {
       try proof.proveExisting(
         fixture.path("have"), in: OpenFolder(of: fixture.path("have")), has: expected)

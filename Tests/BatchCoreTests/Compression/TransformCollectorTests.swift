@@ -107,8 +107,8 @@ struct TransformCollectorTests {
         runner.tree([fixture.path("t")]), operandCount: 1, format: .gz, level: nil, options: options,
         cancellation: cancellation)
       let told = Recorder<String>()
-      let job = try CompressJob(
-        .gz, level: nil, options: options, output: StandardOutput(cancellation: cancellation)
+      let job = CompressJob(
+        of: source, output: StandardOutput(cancellation: cancellation)
       ) { report in
         guard case .written(let target, _, _) = report.outcome else { return }
         told.record("\(fixture.relative(target))")
@@ -136,8 +136,8 @@ struct TransformCollectorTests {
     let source = try CompressSource(
       runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,
       cancellation: runner.context.cancellation)
-    let job = try CompressJob(
-      .gz, level: nil, options: options, output: StandardOutput(cancellation: runner.context.cancellation)
+    let job = CompressJob(
+      of: source, output: StandardOutput(cancellation: runner.context.cancellation)
     ) { report in
       guard case .written(let target, _, _) = report.outcome else { return }
       if !fixture.exists(PathBytes(target.lastComponent)) { missing.record(target) }
@@ -157,8 +157,8 @@ struct TransformCollectorTests {
     let source = try CompressSource(
       runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,
       cancellation: runner.context.cancellation)
-    let job = try CompressJob(
-      .gz, level: nil, options: options, output: StandardOutput(cancellation: runner.context.cancellation)
+    let job = CompressJob(
+      of: source, output: StandardOutput(cancellation: runner.context.cancellation)
     ) { _ in }
     let outcome = runner.run(job, over: source)
     #expect(outcome.stopped == nil && outcome.counts.done == 31)

@@ -9,7 +9,7 @@ import Testing
 struct OutputCommitterTests {
   private let fixture: TreeFixture
   /// The outputs that were staged, in order.
-  private let staged = Recorder<(commitment: OutputCommitter.Commitment, name: String)>()
+  private let staged = Recorder<(id: StagedOutput.ID, name: String)>()
   private let folders: OutputFolders
 
   init() throws {
@@ -21,13 +21,15 @@ struct OutputCommitterTests {
   private func committer(
     _ calls: FaultyCommitCalls, limit: Int = 100, isSynced: Bool = true
   ) -> OutputCommitter {
-    OutputCommitter(limit: limit, isSynced: isSynced, devices: folders.devices, calls: calls)
+    OutputCommitter(
+      OutputStage(limit: limit, cancellation: Cancellation()), isSynced: isSynced, devices: folders.devices,
+      calls: calls)
   }
 
   /// What became of what was staged, in that order.
   private func outcomes(_ committer: OutputCommitter) -> [String] {
-    staged.values.compactMap { commitment, name in
-      switch committer.outcome(of: commitment) {
+    staged.values.compactMap { id, name in
+      switch committer.outcome(of: id) {
       case nil: nil
       case .committed(nil): "done \(name)"
       case .committed(let error?), .failed(let error): "failed \(name): \(error.message)"
@@ -39,13 +41,13 @@ struct OutputCommitterTests {
   /// Stages the output of a source.
   private func stage(_ name: PathBytes, _ committer: OutputCommitter, isProved: Bool = true) throws {
     let record = try fixture.record(name)
-    committer.reserve()
+    try committer.stage.reserve()
     let file = try AtomicFile(at: PathBytes(record.path.bytes + Array(".gz".utf8)), replacing: false)
     try file.write([1, 2, 3].span)
     try file.prepare(.init(of: record.status))
     let place = try folders.prepared(for: record)
-    let output = StagedOutput(file, of: record, record.status, at: place, isProved: isProved)
-    staged.record((committer.add(.file(output)), "\(PathBytes(file.target.lastComponent))"))
+    let output = WrittenOutput(file, of: record, record.status, at: place, isProved: isProved)
+    staged.record((committer.stage.add(output).id, "\(PathBytes(file.target.lastComponent))"))
   }
 
   @discardableResult
@@ -187,7 +189,8 @@ struct OutputCommitterTests {
   func syncsEach() throws {
     let calls = FaultyCommitCalls(failing: ["sync b.gz"])
     let committer = OutputCommitter(
-      limit: 100, isSynced: true, devices: OutputDevices(limit: 4, release: "5.7.19"), calls: calls)
+      OutputStage(limit: 100, cancellation: Cancellation()),
+      devices: OutputDevices(limit: 4, release: "5.7.19"), calls: calls)
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
     committer.flush()
     #expect(Array(calls.steps.values.prefix(4)) == ["sync a.gz", "sync b.gz", "sync c.gz", "publish a.gz"])
@@ -221,7 +224,7 @@ struct OutputCommitterTests {
   @Test("has no more outputs open than it may, and gets by with one", arguments: [1, 2, 5], [1, 8])
   func places(limit: Int, threads: Int) async throws {
     let open = Crowd()
-    let done = Recorder<OutputCommitter.Commitment>()
+    let done = Recorder<StagedOutput.ID>()
     // An output is closed when it gets its name.
     let leave: @Sendable () -> Void = { open.leave() }
     let calls = FaultyCommitCalls(
@@ -233,7 +236,10 @@ struct OutputCommitterTests {
     let place = try folders.prepared(for: record)
     try await onThreads(threads) { thread in
       for number in stride(from: thread, to: 40, by: threads) {
-        committer.reserve()
+        guard (try? committer.stage.reserve()) != nil else {
+          Issue.record("no place")
+          return
+        }
         open.enter()
         // Some places are given back, as those of files that cannot be read are.
         guard number % 7 != 0,
@@ -241,11 +247,11 @@ struct OutputCommitterTests {
           (try? file.prepare(.init(of: record.status)) == nil) == true
         else {
           open.leave()
-          committer.release()
+          committer.stage.release()
           continue
         }
-        let output = StagedOutput(file, of: record, record.status, at: place, isProved: false)
-        done.record(committer.add(.file(output)))
+        let output = WrittenOutput(file, of: record, record.status, at: place, isProved: false)
+        done.record(committer.stage.add(output).id)
       }
     }
     committer.flush()
@@ -272,7 +278,7 @@ struct OutputCommitterTests {
     #expect(outcomes(committer) == ["done a.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
     // More than there would be with a place that is lost.
-    for _ in 0..<4 { committer.reserve() }
+    for _ in 0..<4 { try committer.stage.reserve() }
   }
 
   @Test("of a run that was stopped, names nothing that is committed in time")
@@ -281,5 +287,28 @@ struct OutputCommitterTests {
     try stage("d/a", committer)
     committer.flushLast { Issue.record("\($0)") }
     #expect(outcomes(committer) == ["done a.gz"])
+  }
+
+  @Test("leaves one place to small outputs where a large one takes one, and does not wait after a stop")
+  func sparesPlaces() throws {
+    let cancellation = Cancellation()
+    let stage = OutputStage(limit: 3, cancellation: cancellation)
+    try stage.reserve(sparing: 1)
+    try stage.reserve(sparing: 1)
+    try stage.reserve()
+    stage.release()
+    cancellation.cancel(BatchError(.cancelled, "stopped"))
+    #expect(throws: BatchError(.cancelled, "stopped")) { try stage.reserve(sparing: 1) }
+  }
+
+  @Test("wakes who waits for a place when the run is stopped")
+  func stopsWaiting() async throws {
+    let cancellation = Cancellation()
+    let stage = OutputStage(limit: 1, cancellation: cancellation)
+    try stage.reserve()
+    try await onThreads(2) { thread in
+      guard thread == 0 else { return cancellation.cancel(BatchError(.cancelled, "stopped")) }
+      #expect(throws: BatchError(.cancelled, "stopped")) { try stage.reserve() }
+    }
   }
 }

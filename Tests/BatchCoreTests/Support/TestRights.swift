@@ -24,7 +24,11 @@ extension AtomicFile {
 }
 
 extension OutputCommitter {
-  func add(_ output: Staged) -> Commitment { add(output, by: CommitRight()) }
+  convenience init(
+    _ stage: OutputStage, isSynced: Bool = true, devices: OutputDevices, calls: any CommitCalls
+  ) {
+    self.init(stage, isSynced: isSynced, devices: devices, calls: calls, by: CommitRight())
+  }
 }
 
 extension TemporaryFile {

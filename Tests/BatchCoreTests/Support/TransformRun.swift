@@ -36,8 +36,7 @@ struct TransformRun {
         runner.tree(paths, options: walk), operandCount: paths.count, format: format, level: level,
         options: options,
         cancellation: runner.context.cancellation)
-      let job = try CompressJob(
-        format, level: level, options: options, output: NoStream(), commits: commits, report: tell)
+      let job = CompressJob(of: source, output: NoStream(), commits: commits, report: tell)
       return runner.run(job, over: source).summary
     }
   }

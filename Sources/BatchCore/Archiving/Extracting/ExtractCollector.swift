@@ -26,14 +26,15 @@ package final class ExtractCollector: BatchCollector {
   private var byteCount = 0
 
   init(
-    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ context: CollectorContext,
+    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ names: EarlyNames,
+    _ context: CollectorContext,
     _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) {
     self.folder = folder
     self.options = options
     self.context = context
     self.report = report
-    lane = ExtractionLane(folder, options, context.cancellation)
+    lane = ExtractionLane(folder, options, names, context.cancellation)
   }
 
   /// After a stop too: new files that have their names stay, and count.
@@ -254,7 +255,7 @@ package final class ExtractCollector: BatchCollector {
         try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
       }
       switch made {
-      case .named(let file): return .made(file.losses)
+      case .undoable(let file): return .made(file.losses)
       case .staged(let file): return try lane.publish(file, as: order, by: context.commits)
       case nil: return .kept
       }

@@ -30,11 +30,15 @@ package struct ExtractJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) -> ExtractWorker {
-    ExtractWorker(folder, selection, options, context.cancellation)
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> ExtractWorker {
+    let names = try context.services.service { () throws(BatchError) -> EarlyNames in
+      throw BatchError(.invalid, "the collector of the extraction is made first")
+    }
+    return ExtractWorker(folder, selection, options, names, context.cancellation)
   }
 
   package func makeCollector(in context: CollectorContext) -> sending ExtractCollector {
-    ExtractCollector(folder, options, context, report)
+    let names = context.services.service { EarlyNames(by: context.commits) }
+    return ExtractCollector(folder, options, names, context, report)
   }
 }

@@ -21,12 +21,12 @@ package final class ExtractWorker: BatchWorker {
 
   init(
     _ folder: ExtractionFolder, _ selection: MemberSelection, _ options: ExtractionOptions,
-    _ cancellation: Cancellation
+    _ names: EarlyNames, _ cancellation: Cancellation
   ) {
     self.folder = folder
     self.selection = selection
     self.options = options
-    lane = ExtractionLane(folder, options, cancellation)
+    lane = ExtractionLane(folder, options, names, cancellation)
   }
 
   package func begin(
@@ -99,7 +99,7 @@ package final class ExtractWorker: BatchWorker {
       case .hardLink where order.entry.size == 0: output.rows.append(.deferred(.hardLink(order)))
       case .file, .hardLink:
         switch try lane.make(order, fill) {
-        case .named(let file): output.rows.append(.made(file))
+        case .undoable(let file): output.rows.append(.made(file))
         case .staged(let file): output.rows.append(.file(order, file))
         case nil: output.rows.append(.kept(order))
         }

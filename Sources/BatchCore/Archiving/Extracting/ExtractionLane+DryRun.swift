@@ -8,7 +8,7 @@ extension ExtractionLane {
     guard try mayTake(order) else { return nil }
     try check(order, fill)
     guard order.entry.kind == .file else { return .staged(rehearsed(order)) }
-    return .named(MadeFile(order, losses: metadata(of: order).foreseenLosses))
+    return .undoable(MadeFile(order, losses: metadata(of: order).foreseenLosses))
   }
 
   /// The same for what has no content.

@@ -12,6 +12,7 @@ final class ExtractionLane {
   let folder: ExtractionFolder
   let options: ExtractionOptions
   let cancellation: Cancellation
+  private let names: EarlyNames
   /// Made for the first file whose digest is known before.
   private var digests: DigestStream?
   private let owners = OwnerNumbers()
@@ -20,8 +21,12 @@ final class ExtractionLane {
   /// Hashes of the places that were given up for later members in a dry run.
   var freed: Set<Int> = []
 
-  init(_ folder: ExtractionFolder, _ options: ExtractionOptions, _ cancellation: Cancellation) {
+  init(
+    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ names: EarlyNames,
+    _ cancellation: Cancellation
+  ) {
     self.folder = folder
+    self.names = names
     self.options = options
     self.cancellation = cancellation
   }
@@ -89,8 +94,8 @@ final class ExtractionLane {
 
   /// A file with content and metadata.
   enum Made {
-    /// It is new, and has its name.
-    case named(MadeFile)
+    /// It is new, has its name, and can be removed again.
+    case undoable(MadeFile)
     case staged(StagedFile)
   }
 
@@ -120,7 +125,7 @@ final class ExtractionLane {
       })
     {
       let losses = try self.fill(file, order, metadata, fill)
-      if try link(&file, order, in: parent) { return .named(MadeFile(order, losses: losses)) }
+      if try link(&file, order, in: parent) { return .undoable(MadeFile(order, losses: losses)) }
       return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
     }
     // Until it has its owner, a file that others see is its owner's alone.
@@ -154,8 +159,8 @@ final class ExtractionLane {
   /// - Returns: nil where what is there is as new.
   private func publishEarly(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> Made? {
     guard options.keepsGoing, order.entry.kind == .file else { return .staged(file) }
-    guard case .made = try publish(file, as: order, by: .extractionLane) else { return nil }
-    return .named(MadeFile(order, losses: file.losses))
+    guard case .made = try names.publish(file, as: order, on: self) else { return nil }
+    return .undoable(MadeFile(order, losses: file.losses))
   }
 
   private func fill(
@@ -170,7 +175,7 @@ final class ExtractionLane {
   private func link(
     _ file: inout TemporaryFile, _ order: ExtractionOrder, in parent: OpenFolder
   ) throws(BatchError) -> Bool {
-    let failed = try file.link(as: order.place.name, by: .extractionLane)
+    let failed = try names.link(&file, as: order.place.name)
     if failed == 0 { return true }
     if failed == EEXIST, options.overwriting != .never { return false }
     try check(failed, order, in: parent)

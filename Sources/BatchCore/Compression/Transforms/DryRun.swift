@@ -22,18 +22,25 @@ extension WorkerContext {
   /// - Returns: nil when it cannot be read, which has been reported.
   func start(of record: FileRecord) -> [UInt8]? {
     do throws(BatchError) {
-      return try withFile(record) { (file, _) throws(BatchError) in
-        var result = 0
-        let start = [UInt8](unsafeUninitializedCapacity: CompressionFormat.detectionLength) { buffer, count in
-          result = calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-          count = max(0, result)
-        }
-        guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
-        return start
-      }
+      return try firstBytes(of: record)
     } catch {
       report(Problem(error))
       return nil
+    }
+  }
+
+  /// The same.
+  ///
+  /// - Throws: where it cannot be read; nothing is reported.
+  func firstBytes(of record: FileRecord) throws(BatchError) -> [UInt8] {
+    try withFile(record) { (file, _) throws(BatchError) in
+      var result = 0
+      let start = [UInt8](unsafeUninitializedCapacity: CompressionFormat.detectionLength) { buffer, count in
+        result = calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+        count = max(0, result)
+      }
+      guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
+      return start
     }
   }
 }

@@ -9,6 +9,7 @@ package final class LargeFile: Sendable {
   let plan: BlockPlan
   let blockCount: Int
   private let lastNeeded = Atomic<Int>(.max)
+  private let isChecked = Atomic<Bool>(false)
 
   init(_ record: FileRecord, target: PathBytes, _ decision: OutputDecision, plan: BlockPlan) {
     self.record = record
@@ -22,6 +23,12 @@ package final class LargeFile: Sendable {
   /// decides, and those before it are compressed whatever happens behind them.
   func needs(_ index: Int) -> Bool { index <= lastNeeded.load(ordering: .relaxed) }
 
+  /// Whether a lane found that the file is not in a compressed format.
+  var isPlain: Bool { isChecked.load(ordering: .relaxed) }
+
+  /// Notes that it is not.
+  func notePlain() { isChecked.store(true, ordering: .relaxed) }
+
   /// Notes that the blocks behind one will not be used.
   func end(at index: Int) { lastNeeded.min(index, ordering: .relaxed) }
 }
@@ -32,6 +39,31 @@ struct LargeFileStart: Sendable {
   let attributes: [ExtendedAttribute]
 }
 
+/// The output of a large file whose last block was written, with everything but its proof and its name.
+package struct JoinedOutput: Sendable {
+  let file: LargeFile
+  let output: AtomicFile
+  let place: OutputPlace
+  let start: LargeFileStart
+  /// In bytes.
+  let size: Int64
+
+  var report: TransformReport {
+    var report = TransformReport(
+      source: file.record.path,
+      outcome: .written(target: file.target, plainSize: file.record.status.size, compressedSize: size))
+    report.hasReplaced = file.decision.isReplacing
+    return report
+  }
+
+  /// The output as one that waits for its name.
+  ///
+  /// - Parameter read: the source as it was when the output was compared with it; nil when it was not.
+  func written(provedBy read: FileStatus? = nil) -> WrittenOutput {
+    WrittenOutput(output, of: file.record, read ?? start.status, at: place, isProved: read != nil)
+  }
+}
+
 /// The output of a large file while its blocks are joined. Belongs to the collector.
 final class LargeOutput {
   let file: LargeFile
@@ -40,7 +72,7 @@ final class LargeOutput {
   private let start: LargeFileStart
   private let joiner: BlockJoiner
 
-  /// - Throws: what ``AtomicFile/init(at:in:replacing:unnamedWith:registry:)`` throws, and `changed` or `vanished` where
+  /// - Throws: what ``AtomicFile/init(at:in:replacing:unnamedWith:area:)`` throws, and `changed` or `vanished` where
   ///   the source's folder is not there any more.
   init(_ file: LargeFile, _ start: LargeFileStart, _ outputs: TransformOutputs) throws(BatchError) {
     self.file = file
@@ -62,38 +94,15 @@ final class LargeOutput {
 
   /// Writes the end, and everything but the name.
   ///
-  /// - Returns: the size of the output in bytes; and what to report of it.
-  func finish() throws(BatchError) -> (size: Int64, remark: BatchError?) {
+  /// - Returns: the output; and what to report of it.
+  func finish() throws(BatchError) -> (JoinedOutput, remark: BatchError?) {
     let trailer = try joiner.finish()
     try output.write(trailer.span)
     let remark = try output.prepare(.init(of: start.status), attributes: start.attributes)
-    return (output.size, remark)
+    return (
+      JoinedOutput(file: file, output: output, place: place, start: start, size: output.size), remark
+    )
   }
 
   func discard() { output.discard() }
-
-  /// The output as one that waits for its name, which proves nothing.
-  func staged() -> StagedOutput {
-    StagedOutput(output, of: file.record, start.status, at: place, isProved: false)
-  }
-
-  /// Reads the output back and compares what it decodes to with the source, which may go then.
-  ///
-  /// The place of the output covers the descriptor that the source is read through.
-  func proved(_ format: CompressionFormat, in context: CollectorContext) throws(BatchError) -> StagedOutput {
-    let proof = OutputProof(
-      try format.makeDecoder(by: .largeOutput), try DigestStream(.xxh128), context.calls,
-      context.cancellation,
-      by: .largeOutput)
-    let outcome = try proof.digest(of: file.record, in: place.source)
-    guard outcome.isStable else {
-      throw BatchError(.changed, "changed while it was read", path: file.record.path)
-    }
-    let expected = try proof.digest.finish()
-    try proof.prove(output, has: expected)
-    if file.decision == .rewrite {
-      try proof.proveExisting(file.target, in: place.target ?? place.source, has: expected)
-    }
-    return StagedOutput(output, of: file.record, outcome.status, at: place, isProved: true)
-  }
 }

@@ -8,21 +8,21 @@ final class OutputProof {
   private let decoder: StreamDecoder?
   private let calls: any FileSystemCalls
   private let right: ReadingRight
-  private let cancellation: Cancellation
+  private let probe: LaneProbe
 
   /// - Parameters:
   ///   - decoder: of the format that outputs are in; nil when they are not compressed.
   ///   - digest: takes the content.
   ///   - calls: those that read.
-  ///   - cancellation: ends the reading.
+  ///   - probe: of the lane; holds the reading back, and ends it.
   init(
     _ decoder: StreamDecoder?, _ digest: DigestStream, _ calls: any FileSystemCalls,
-    _ cancellation: Cancellation, by right: ReadingRight
+    _ probe: LaneProbe, by right: ReadingRight
   ) {
     self.decoder = decoder
     self.digest = digest
     self.calls = calls
-    self.cancellation = cancellation
+    self.probe = probe
     self.right = right
   }
 
@@ -40,7 +40,7 @@ final class OutputProof {
     restart()
     do throws(BatchError) {
       try file.readBack { (piece) throws(BatchError) in
-        try cancellation.check()
+        try probe.check()
         try take(piece)
       }
       try finish()
@@ -87,7 +87,7 @@ final class OutputProof {
     let reader = FileReader(calls: calls, by: right)
     reader.useFolder(folder.raw, for: record.directory, of: folder)
     return try reader.read(record, restart: restart) { (piece) throws(BatchError) in
-      try cancellation.check()
+      try probe.check()
       try consume(piece)
     }
   }

@@ -10,13 +10,13 @@ struct PlainCopy {
 
   let outputs: TransformOutputs
 
-  /// Takes a place and writes the copy; the place is the committer's when this returns an output.
+  /// Takes a place and writes the copy; the place is that of the output when this returns one.
   ///
   /// - Returns: nil when the source cannot be used, which `read` has reported.
   func stage(
     _ record: FileRecord, _ plan: OutputPlan, read: Read
-  ) throws(BatchError) -> (output: StagedOutput, remark: BatchError?)? {
-    outputs.committer.reserve()
+  ) throws(BatchError) -> (output: WrittenOutput, remark: BatchError?)? {
+    try outputs.stage.reserve()
     var file: AtomicFile?
     do throws(BatchError) {
       let place = try outputs.folders.prepare(plan.place)
@@ -35,15 +35,15 @@ struct PlainCopy {
       }
       guard let outcome, let file else {
         file?.discard()
-        outputs.committer.release()
+        outputs.stage.release()
         return nil
       }
       try file.finishSparse(size: size)
       let remark = try file.prepare(.init(of: outcome.status), attributes: attributes)
-      return (StagedOutput(file, of: record, outcome.status, at: place, isProved: false), remark)
+      return (WrittenOutput(file, of: record, outcome.status, at: place, isProved: false), remark)
     } catch {
       file?.discard()
-      outputs.committer.release()
+      outputs.stage.release()
       throw error
     }
   }

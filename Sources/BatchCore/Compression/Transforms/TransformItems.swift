@@ -6,6 +6,10 @@ package enum CompressItem: Sendable {
   case file(FileRecord, target: PathBytes, OutputDecision?)
   /// One block of a large file, in order.
   case block(LargeFile, index: Int)
+  /// A large file whose output is complete and has to be read back before its source goes.
+  case proof(JoinedOutput)
+  /// A large file that did not get smaller and is copied.
+  case copy(LargeFile)
   /// One more name of a file that came before.
   case link(FurtherName)
   /// A block of standard input.
@@ -52,7 +56,8 @@ extension CompressItem: FileItem {
   package var path: PathBytes? {
     switch self {
     case .file(let record, _, _), .compressed(let record), .repeated(let record): record.path
-    case .block(let file, _): file.record.path
+    case .block(let file, _), .copy(let file): file.record.path
+    case .proof(let output): output.file.record.path
     case .link(let name): name.record.path
     case .streamBlock: "-"
     case .problem: nil

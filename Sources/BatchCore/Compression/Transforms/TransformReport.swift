@@ -84,7 +84,7 @@ package struct TransformRow: Sendable {
     /// A source without an output to wait for.
     case report(TransformReport, SharedSource?)
     /// A source whose output waits for its name.
-    case output(TransformReport, OutputCommitter.Commitment, SharedSource?)
+    case output(TransformReport, StagedOutput, SharedSource?)
     /// A source that failed, which was reported, and has further names.
     case failed(SharedSource)
     /// A further name, and the decision about its output.
@@ -92,6 +92,10 @@ package struct TransformRow: Sendable {
     /// The first block of a large file comes with what the file is.
     case block(LargeFile, CompressedBlock, LargeFileStart?)
     case failedBlock(LargeFile, Problem)
+    /// A large file that gets no compressed output, found out with its first block; nil when that failed, which was reported.
+    case passedOver(LargeFile, TransformReport?, StagedOutput?, SharedSource?)
+    /// What became of a large file whose last block was written, and that had to be proved or copied.
+    case completed(LargeFile, LargeFileEnd)
     case streamBlock(CompressedBlock)
     /// Standard input that was decompressed; sizes in bytes.
     case streamed(plain: Int64, compressed: Int64)
@@ -101,10 +105,18 @@ package struct TransformRow: Sendable {
     /// Whether it says what became of a source, and needs no row before it.
     var isComplete: Bool {
       switch self {
-      case .report, .output, .failed: true
-      case .link, .block, .failedBlock, .streamBlock, .streamed, .streamFile: false
+      case .report, .output, .failed, .completed: true
+      case .link, .block, .failedBlock, .passedOver, .streamBlock, .streamed, .streamFile: false
       }
     }
+  }
+
+  /// What became of a large file whose last block was written.
+  enum LargeFileEnd: Sendable {
+    /// - `output`: nil where one is up to date.
+    /// - `remark`: what to report beside it.
+    case done(TransformReport, output: StagedOutput?, SharedSource?, remark: BatchError?)
+    case failed(Problem)
   }
 
   let content: Content

@@ -19,6 +19,9 @@ public protocol BatchSource<Item> {
 
   /// How many paths the source has left out so far because the options ask for that.
   var filteredCount: Int { get }
+
+  /// Takes the items that the collector asks for; nil where it asks for none.
+  var asked: AskedItems<Item>? { get }
 }
 
 extension BatchSource {
@@ -27,4 +30,6 @@ extension BatchSource {
   public func retained(by item: Item) -> Int64 { 0 }
 
   public var filteredCount: Int { 0 }
+
+  public var asked: AskedItems<Item>? { nil }
 }

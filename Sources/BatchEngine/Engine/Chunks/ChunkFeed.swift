@@ -10,10 +10,14 @@ final class ChunkFeed<Item: Sendable>: Sendable {
   }
 
   private let state: Mutex<State>
+  private let asked: AskedItems<Item>?
 
   init<Source: BatchSource>(source: sending Source, stride: ChunkStride) where Source.Item == Item {
     let speaker = source
     var source = source
+    let asked = source.asked
+    self.asked = asked
+    var isAtEnd = false
     state = Mutex(
       State(
         planner: ChunkPlanner(
@@ -24,7 +28,11 @@ final class ChunkFeed<Item: Sendable>: Sendable {
             )
           }
         ) { () throws(BatchError) in
-          try source.next()
+          if let item = asked?.take() { return item }
+          guard !isAtEnd else { return nil }
+          let item = try source.next()
+          isAtEnd = item == nil
+          return item
         },
         filtered: { source.filteredCount }))
   }
@@ -33,6 +41,12 @@ final class ChunkFeed<Item: Sendable>: Sendable {
   func next() throws(BatchError) -> PlannedChunk<Item>? {
     try state.withLock { (state) throws(BatchError) in try state.planner.next() }
   }
+
+  /// Whether the collector asked for items that were not taken yet.
+  var hasAsked: Bool { asked.map { !$0.isEmpty } ?? false }
+
+  /// Has `asked` called for each item that the collector asks for.
+  func onAsk(_ asked: @escaping @Sendable () -> Void) { self.asked?.onAsk(asked) }
 
   /// How many paths were left out since the last call.
   func takeFiltered() -> Int {

@@ -25,8 +25,8 @@ struct ChunkPlanner<Item: Sendable> {
   private let nextItem: () throws(BatchError) -> Item?
   private var held: Item?
   private var index = 0
-  private var isAtEnd = false
 
+  /// - Parameter nextItem: nil when there is none now; it is asked again for the next chunk.
   init(
     stride: ChunkStride, measure: @escaping (Item) -> ItemMeasure,
     nextItem: @escaping () throws(BatchError) -> Item?
@@ -69,9 +69,6 @@ struct ChunkPlanner<Item: Sendable> {
       held = nil
       return item
     }
-    if isAtEnd { return nil }
-    let item = try nextItem()
-    isAtEnd = item == nil
-    return item
+    return try nextItem()
   }
 }

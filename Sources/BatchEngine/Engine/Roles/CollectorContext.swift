@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What a collector may do in a run: count, report, give outputs their names, and end the run.
 ///
 /// It cannot read or decode the content of files. It stays valid until the collector is finished or discarded.
@@ -32,6 +34,10 @@ public struct CollectorContext: Sendable {
 
   /// - Throws: why the run is to stop, when it is.
   public func checkCancellation() throws(BatchError) { try run.cancellation.check() }
+
+  /// Notes how many results the collector keeps until others are there; where there are many, no more items are admitted but
+  /// those that it asked for.
+  package func note(kept count: Int) { run.keptResults.store(count, ordering: .relaxed) }
 
   /// Asks the source for no further items, and workers to begin none. For a collector that discards all results from now on;
   /// the run then ends as others do.

@@ -77,8 +77,7 @@ struct TransformCommand: Command {
       let source = try CompressSource(
         tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
-      let job = try CompressJob(
-        choices.format, level: choices.level, options: options, output: session.output
+      let job = CompressJob(of: source, output: session.output
       ) { (report) throws(BatchError) in
         try tell(report)
       }

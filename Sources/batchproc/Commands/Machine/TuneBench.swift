@@ -186,7 +186,7 @@ struct TuneBench: Sendable {
     let source = try CompressSource(
       run.tree(of: items), operandCount: nil, format: .gz, level: nil, options: transform,
       cancellation: session.cancellation)
-    let job = try CompressJob(.gz, level: nil, options: transform, output: Discarded()) {
+    let job = CompressJob(of: source, output: Discarded()) {
       (_) throws(BatchError) in
     }
     return try seconds(of: BatchRunner(run).run(job, over: source).summary)

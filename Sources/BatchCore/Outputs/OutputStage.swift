@@ -1,0 +1,106 @@
+import BatchEngine
+import Dispatch
+import Synchronization
+
+/// Where workers leave the outputs that they completed, until the committer of the run gives them their names.
+///
+/// Each output that is open holds a place; where none is free, what is staged is committed at once. A place is the last
+/// thing that is taken for an output: whoever waits for one may hold descriptors and memory, and whoever holds one waits for
+/// neither.
+final class OutputStage: Sendable {
+  /// Takes what is staged. Only a collector makes one.
+  protocol Receiver: AnyObject, Sendable {
+    func take(_ output: WrittenOutput, as id: StagedOutput.ID)
+    /// Commits everything that is staged.
+    func flush()
+  }
+
+  private struct State {
+    weak var receiver: (any Receiver)?
+    var staged = 0
+    var open = 0
+    var waiting = 0
+  }
+
+  let limit: Int
+  private let cancellation: Cancellation
+  private let state = Mutex(State())
+  private let freed = DispatchSemaphore(value: 0)
+
+  /// - Parameters:
+  ///   - limit: outputs that are open at once, 1 or more.
+  ///   - cancellation: ends the wait for a place.
+  init(limit: Int, cancellation: Cancellation) {
+    self.limit = max(1, limit)
+    self.cancellation = cancellation
+    cancellation.onCancel { [weak self] in self?.release(0) }
+  }
+
+  /// Has everything that is staged from now on taken by a committer.
+  func begin(_ receiver: some Receiver) {
+    state.withLock { $0.receiver = receiver }
+  }
+
+  /// Whether somebody waits for a place.
+  var isShort: Bool { state.withLock { $0.waiting > 0 } }
+
+  /// Takes a place for one more output, as soon as there is one.
+  ///
+  /// - Parameter spare: how many places have to stay, where there are more than one: for an output that is open until lanes
+  ///   have done what they begin with small ones.
+  /// - Throws: why the run is to stop, when it does so before there is a place.
+  func reserve(sparing spare: Int = 0) throws(BatchError) {
+    TokenOrder.place.take()
+    let most = max(1, limit - spare)
+    while true {
+      let isTaken = state.withLock { state in
+        guard state.open < most else {
+          state.waiting += 1
+          return false
+        }
+        state.open += 1
+        return true
+      }
+      if isTaken { return }
+      try cancellation.check()
+      Lane.whileBlocked {
+        receiver?.flush()
+        freed.wait()
+      }
+    }
+  }
+
+  /// Gives back places: of outputs that are committed, or that no file came to need.
+  func release(_ count: Int = 1) {
+    let waiting = state.withLock { state in
+      state.open -= count
+      defer { state.waiting = 0 }
+      return state.waiting
+    }
+    for _ in 0..<waiting { freed.signal() }
+  }
+
+  /// Takes a complete output, which keeps its place until it is committed.
+  ///
+  /// - Returns: what stands for it in the rows of the run.
+  func add(_ output: WrittenOutput) -> StagedOutput {
+    let (id, receiver) = state.withLock { state in
+      state.staged += 1
+      return (state.staged, state.receiver)
+    }
+    let staged = StagedOutput(
+      id: id, source: output.source, read: output.read, identity: output.identity, isProved: output.isProved)
+    receiver?.take(output, as: id)
+    return staged
+  }
+
+  /// A number for what the collector commits beside the outputs of workers.
+  func nextID() -> StagedOutput.ID {
+    state.withLock { state in
+      state.staged += 1
+      return state.staged
+    }
+  }
+
+  private var receiver: (any Receiver)? { state.withLock { $0.receiver } }
+}
