@@ -94,20 +94,20 @@ final class BatchQueue: Sendable {
     if cancellation.isCancelled { operations.isSuspended = false }
   }
 
-  /// Runs the source to its end, which may be called again when it has more after that, or to where the cancellation stops it. Blocks the caller.
+  /// Runs the source to its end, or to where the cancellation stops it. Blocks the caller. May be called again when there is
+  /// more after the end.
   package func run() {
     let changes = concurrency.onChange { [weak self] in
       self?.followConcurrency()
       self?.requestAdmission()
     }
-    let end = cancellation.onCancel { [weak self] in self?.stop() }
+    cancellation.onCancel { [weak self] in self?.stop() }
     state.withLock { $0.isExhausted = false }
     concurrency.note(hasMore: true)
     followConcurrency()
     requestAdmission()
     group.wait()
     concurrency.forget(changes)
-    cancellation.forget(end)
   }
 
   /// To be called each time that `hasRoom` may have turned true again; costs little when nobody waits.

@@ -64,19 +64,6 @@ import Testing
     #expect(ChunkStride.fixed(asked).count == count)
   }
 
-  @Test func asksNoMoreAfterTheEnd() throws {
-    var asked = 0
-    var planner = ChunkPlanner<Int>(stride: .fixed(2), measure: { _ in ItemMeasure(weight: 0) }) {
-      () throws(BatchError) in
-      asked += 1
-      return asked == 1 ? 1 : nil
-    }
-    #expect(try planner.next()?.chunk.items == [1])
-    #expect(try planner.next()?.chunk.items == nil)
-    #expect(try planner.next()?.chunk.items == nil)
-    #expect(asked == 2)
-  }
-
   @Test func addsUpWhatTheSourceSaysOfItems() throws {
     var rest = [(1, Int64(10)), (0, 20), (1, .max), (1, 5)][...]
     var planner = ChunkPlanner<(Int, Int64)>(

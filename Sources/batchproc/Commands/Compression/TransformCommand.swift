@@ -77,7 +77,8 @@ struct TransformCommand: Command {
       let source = try CompressSource(
         tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
-      let job = CompressJob(of: source, output: session.output
+      let job = CompressJob(
+        of: source, output: session.output
       ) { (report) throws(BatchError) in
         try tell(report)
       }
