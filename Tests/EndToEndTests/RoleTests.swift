@@ -102,6 +102,10 @@ import Testing
       "_ = try OpenArchive(file, checks: false, memory: 0, by: context.reading)", with: ", file: ArchiveFile",
       allowed: worker, refused: source, error: mayNotRead),
     Case(
+      "a reader gives an output its name", "try file.publish(by: context.commits)",
+      with: ", file: AtomicFile",
+      allowed: collector, refused: "ReaderContext<ExtractionItem>", error: mayNotCommit),
+    Case(
       "a job makes the right to commit", allowed: "let right: CommitRight? = nil",
       refused: "let right: CommitRight? = CommitRight()", error: "inaccessible due to 'internal'"),
     Case(

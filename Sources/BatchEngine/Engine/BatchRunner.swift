@@ -22,11 +22,24 @@ public struct BatchRunner: Sendable {
   public func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
+    run(job, ChunkFeed(source: source, stride: context.options.stride))
+  }
+
+  /// The same over the items of a reader.
+  package func run<Job: BatchJob, Reader: BatchReader>(
+    _ job: Job, reading reader: sending Reader
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
+    run(job, ReaderFeed(reader, context))
+  }
+
+  private func run<Job: BatchJob>(
+    _ job: Job, _ feed: any ChunkSupply<Job.Item>
+  ) -> RunOutcome<Job.Collector.Summary> {
     let start = ContinuousClock.now
     var result: Job.Collector.Summary?
     var isSourceAtEnd = false
     do throws(BatchError) {
-      let run = try ChunkRun(job, source, context)
+      let run = try ChunkRun(job, feed, context)
       let adapter = ConcurrencyAdapter(context)
       adapter?.start()
       defer { adapter?.stop() }
@@ -85,7 +98,7 @@ public struct BatchRunner: Sendable {
   private final class ChunkRun<Job: BatchJob>: Sendable {
     private let job: Job
     private let context: RunContext
-    private let feed: ChunkFeed<Job.Item>
+    private let feed: any ChunkSupply<Job.Item>
     private let collector: Mutex<Job.Collector>
     /// Where the collector is called, and nowhere else.
     private let collecting = DispatchQueue(label: "batchproc.collect")
@@ -97,27 +110,31 @@ public struct BatchRunner: Sendable {
     private let largestRetained = Atomic<Int64>(BatchRunner.smallRetained)
     private let sourceEnded = Atomic<Bool>(false)
 
-    init<Source: BatchSource>(
-      _ job: Job, _ source: sending Source, _ context: RunContext
-    ) throws(BatchError) where Source.Item == Job.Item {
+    init(_ job: Job, _ feed: any ChunkSupply<Job.Item>, _ context: RunContext) throws(BatchError) {
       self.job = job
       self.context = context
-      feed = ChunkFeed(source: source, stride: context.options.stride)
+      self.feed = feed
       collector = Mutex(try job.makeCollector(in: CollectorContext(context)))
-      feed.onAsk { [weak self] in self?.currentQueue?.roomAppeared() }
+      feed.onAsk { [weak self] in self?.roomAppeared() }
     }
 
     private var cancellation: Cancellation { context.cancellation }
     /// Whether the source has no further items.
     var isSourceAtEnd: Bool { sourceEnded.load(ordering: .relaxed) }
-    private var currentQueue: BatchQueue? { queue.withLock { $0 } }
+    /// Whether the next chunk can be had, or is not to come.
+    private var isFeedReady: Bool { feed.isReady || context.isEnded }
 
     private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {
       OrderedSink(on: collecting) {
-        self.currentQueue?.roomAppeared()
+        self.roomAppeared()
       } deliver: { _, report in
         self.deliver(report)
       }
+    }
+
+    /// Has the next chunks admitted, where the run waited for room or for them.
+    private func roomAppeared() {
+      if isFeedReady { queue.withLock { $0 }?.roomAppeared() }
     }
 
     // MARK: The two ways to run
@@ -149,6 +166,7 @@ public struct BatchRunner: Sendable {
           }
         },
         hasRoom: {
+          guard self.isFeedReady else { return false }
           let retained = self.retained.load(ordering: .relaxed)
           let largest = self.largestRetained.load(ordering: .relaxed)
           let (share, isHuge) = largest.multipliedReportingOverflow(
@@ -166,10 +184,12 @@ public struct BatchRunner: Sendable {
       self.queue.withLock { $0 = queue }
       let changes = context.concurrency.onChange { [weak lanes] in lanes?.startWaiting() }
       cancellation.onCancel { [weak lanes] in lanes?.startWaiting() }
+      feed.start(beside: lanes) { self.roomAppeared() }
       repeat {
         queue.run()
         if !cancellation.isCancelled { sink.flush() }
       } while feed.hasAsked && !cancellation.isCancelled && !context.isEnded
+      feed.stop()
       context.concurrency.forget(changes)
       self.queue.withLock { $0 = nil }
       if cancellation.isCancelled { sink.flushPastGaps() }
@@ -180,44 +200,59 @@ public struct BatchRunner: Sendable {
       let bench = Workbench(run: context)
       context.concurrency.note(running: 1)
       var sinceCheckpoint = 0
-      while !cancellation.isCancelled, let chunk = nextPlanned()?.chunk {
-        let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
-          if let report = self.process(chunk, on: $0) { sink.submit(report, at: chunk.index) }
-        }
-        do throws(BatchError) {
+      do throws(BatchError) {
+        try goOn()
+        try feed.forEach { (planned) throws(BatchError) in
+          let chunk = self.note(planned).chunk
+          let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
+            if let report = self.process(chunk, on: $0) { sink.submit(report, at: chunk.index) }
+          }
           try operation.run(on: bench)
-        } catch {
-          cancellation.cancel(error)
+          // The source reads on this thread too, and would wait for itself.
+          bench.rest()
+          sink.flush()
+          sinceCheckpoint += 1
+          if let limit = self.context.options.chunksPerCheckpoint, sinceCheckpoint >= limit {
+            self.checkpoint()
+            sinceCheckpoint = 0
+          }
+          try self.goOn()
         }
-        // The source reads on this thread too, and would wait for itself.
-        bench.rest()
-        sink.flush()
-        sinceCheckpoint += 1
-        if let limit = context.options.chunksPerCheckpoint, sinceCheckpoint >= limit {
-          checkpoint()
-          sinceCheckpoint = 0
-        }
+        endOfFeed()
+      } catch {
+        if !context.isEnded { cancellation.cancel(error) }
       }
       if context.options.chunksPerCheckpoint != nil, sinceCheckpoint > 0 { checkpoint() }
     }
 
     // MARK: Steps
 
+    /// - Throws: why no further chunk is to begin, when none is.
+    private func goOn() throws(BatchError) {
+      try cancellation.check()
+      if context.isEnded { throw BatchError(.cancelled, "the collector takes no more") }
+    }
+
     private func nextPlanned() -> PlannedChunk<Job.Item>? {
       do throws(BatchError) {
         guard !context.isEnded else { return nil }
-        let planned = try feed.next()
-        context.counters.addFiltered(feed.takeFiltered())
-        guard let planned else {
-          sourceEnded.store(true, ordering: .relaxed)
-          return nil
-        }
-        context.counters.addSeen(planned.pathCount)
-        return planned
+        if let planned = try feed.next() { return note(planned) }
+        endOfFeed()
       } catch {
         cancellation.cancel(error)
-        return nil
       }
+      return nil
+    }
+
+    private func note(_ planned: PlannedChunk<Job.Item>) -> PlannedChunk<Job.Item> {
+      context.counters.addFiltered(feed.takeFiltered())
+      context.counters.addSeen(planned.pathCount)
+      return planned
+    }
+
+    private func endOfFeed() {
+      context.counters.addFiltered(feed.takeFiltered())
+      sourceEnded.store(true, ordering: .relaxed)
     }
 
     private func process(_ chunk: Chunk<Job.Item>, on bench: Workbench) -> ChunkReport<Job.Worker.Output>? {

@@ -10,8 +10,9 @@ package final class Lane: Sendable {
 
   let queue: DispatchQueue
 
-  init(number: Int, bench: Workbench) {
-    queue = DispatchQueue(label: "batchproc.lane.\(number)")
+  /// - Parameter number: nil for what runs beside the lanes.
+  init(number: Int?, bench: Workbench) {
+    queue = DispatchQueue(label: number.map { "batchproc.lane.\($0)" } ?? "batchproc.reader")
     // The queue owns the bench: it is freed with the queue.
     queue.setSpecific(key: Self.key, value: bench)
   }
@@ -22,7 +23,7 @@ package final class Lane: Sendable {
   /// Waits for something that another lane may have to give back: a lane that is held back goes on meanwhile, since it
   /// may be the one.
   package static func whileBlocked(_ wait: () -> Void) {
-    guard let pool = workbench?.pool else { return wait() }
+    guard let bench = workbench, bench.turn != nil, let pool = bench.pool else { return wait() }
     pool.block()
     wait()
     pool.unblock()

@@ -124,12 +124,21 @@ package final class LanePool: Sendable {
     return next
   }
 
+  /// A queue beside the lanes, whose work waits only while the run is suspended.
+  func makeHelper() -> Lane {
+    let bench = makeBench()
+    bench.pool = self
+    bench.gate = gate
+    bench.turn = nil
+    return Lane(number: nil, bench: bench)
+  }
+
   // MARK: Lanes that wait in the middle of an operation
 
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter bench: of the lane that calls; nil when a thread calls that helps one.
+  /// - Parameter bench: of the lane that calls; nil when a thread calls that helps one, without a turn where it is none.
   func pass(_ bench: Workbench?) {
     let turn = bench?.turn
     letGoOn()

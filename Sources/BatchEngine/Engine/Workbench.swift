@@ -13,8 +13,8 @@ package final class Workbench {
   weak var pool: LanePool?
   /// That of the lanes, at hand: a weak reference costs a lock each time.
   var gate = LaneGate()
-  /// When the operation of the lane began, among those of the run: the oldest ones go on first.
-  var turn = 0
+  /// When the operation of the lane began, among those of the run: the oldest ones go on first. Nil where this is no lane.
+  var turn: Int? = 0
   /// How long the lane was held back since the time of a file was measured last.
   var heldTime = Duration.zero
   /// Made when the lane first processes a chunk.

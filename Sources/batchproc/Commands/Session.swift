@@ -199,6 +199,25 @@ final class Session: Sendable {
   func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
+    let display = begin(total)
+    let outcome = BatchRunner(context).run(job, over: source)
+    end(display, outcome.summary)
+    return outcome
+  }
+
+  /// The same over the items of a reader.
+  ///
+  /// - Parameter total: what is to be done, where that is known.
+  func run<Job: BatchJob, Reader: BatchReader>(
+    _ job: Job, reading reader: sending Reader, total: (members: Int, bytes: UInt64)? = nil
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
+    let display = begin(total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
+    let outcome = BatchRunner(context).run(job, reading: reader)
+    end(display, outcome.summary)
+    return outcome
+  }
+
+  private func begin(_ total: ResultOperation<Counters.Snapshot>?) -> ProgressDisplay {
     let total = progressMode == .none ? nil : total
     let concurrency = context.concurrency
     let display = ProgressDisplay(
@@ -208,11 +227,13 @@ final class Session: Sendable {
     try? total?.startByHand()
     governor.withLock { $0 }?.start()
     control.withLock { $0 }?.start()
-    let outcome = BatchRunner(context).run(job, over: source)
-    display.end(isComplete: outcome.summary.stopped == nil)
+    return display
+  }
+
+  private func end(_ display: ProgressDisplay, _ summary: RunSummary) {
+    display.end(isComplete: summary.stopped == nil)
     progress.withLock { $0 = nil }
-    if outcome.summary.stopped == nil, outcome.summary.counts.missing == 0 { reportUnmatchedRules() }
-    return outcome
+    if summary.stopped == nil, summary.counts.missing == 0 { reportUnmatchedRules() }
   }
 
   /// Says something about what was read, with no effect on the exit status; not under `--quiet` and `--json`.

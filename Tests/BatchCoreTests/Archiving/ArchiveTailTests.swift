@@ -58,7 +58,10 @@ import Testing
     let place: IndexPlace? =
       switch name {
       case "tar.lz4": try LZ4IndexLocator(file: file, size: size, memory: 1 << 20).locate()
-      case "tar.bz2": try BZip2IndexLocator(file: file, size: size, memory: 1 << 20).locate()
+      case "tar.bz2":
+        try BZip2IndexLocator(
+          file: file, size: size, memory: 1 << 20, right: ReadingRight()
+        ).locate()
       default:
         try SkippableIndex(file: file, size: size, memory: 1 << 20).place(
           of: stride(from: 0, to: whole.count, by: 40_000).map {

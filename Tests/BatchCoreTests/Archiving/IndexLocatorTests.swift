@@ -23,7 +23,7 @@ struct IndexLocatorTests {
   /// Looks for the index of a file; one that is found has to be that of the archive.
   private func find(_ archive: Archive, in bytes: [UInt8]) throws -> Answer {
     let file = try ArchiveFile(folder.file("archive", bytes), in: SourceContext(RunContext()))
-    switch try IndexedArchive.find(in: file, checks: true, memory: 1 << 28) {
+    switch try IndexedArchive.find(in: file, checks: true, memory: 1 << 28, by: ReadingRight()) {
     case .none: return .none
     case .unusable(_, let start): return .damaged(from: start.map { Int($0) })
     case .found(let indexed, let remarks):

@@ -54,10 +54,10 @@ import Testing
     options.restoresOwner = true
     options.restoresPrivileges = true
     options.isSynced = false
-    let source = try RestoreSource(snapshot, of: set, options: options, in: SourceContext(run))
-    try RestoreSource.makeTarget(folder)
+    let reader = try RestoreReader(snapshot, of: set, options: options, in: SourceContext(run))
+    try RestoreReader.makeTarget(folder)
     let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
-    let outcome = BatchRunner(run).run(job, over: source)
+    let outcome = BatchRunner(run).run(job, reading: reader)
     let extraction = try #require(outcome.result)
     #expect(!extraction.isDamaged && !extraction.isCutShort && outcome.summary.counts.failed == 0)
   }

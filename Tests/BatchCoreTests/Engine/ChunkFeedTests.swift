@@ -23,4 +23,31 @@ import Testing
     while let portion = try feed.next() { sizes.append(portion.chunk.items.count) }
     #expect(sizes == [1, 1, 1])
   }
+
+  /// Counts how often it is asked.
+  private struct CountingSource: BatchSource {
+    let asked: Recorder<Void>
+
+    mutating func next() -> Int? {
+      asked.record(())
+      return asked.values.count == 1 ? 1 : nil
+    }
+
+    func weight(of item: Int) -> Int64 { 0 }
+  }
+
+  @Test func asksNoMoreAfterTheEnd() throws {
+    let asked = Recorder<Void>()
+    let feed = ChunkFeed(source: CountingSource(asked: asked), stride: .fixed(2))
+    #expect(try feed.next()?.chunk.items == [1])
+    #expect(try feed.next() == nil)
+    #expect(try feed.next() == nil)
+    #expect(asked.values.count == 2)
+  }
+
+  @Test func passesAnErrorOfTheSourceOn() {
+    let error = BatchError(.malformed, "line 3")
+    let feed = ChunkFeed(source: ListSource([1], failure: error), stride: .fixed(2))
+    #expect(throws: error) { try feed.next() }
+  }
 }

@@ -9,12 +9,14 @@ struct BZip2IndexLocator: IndexLocator {
   let size: UInt64
   /// What the search and the index may take, in bytes.
   let memory: UInt64
+  let right: ReadingRight
 
   func locate() throws(BatchError) -> IndexPlace? {
     let window = min(size, Self.longestLocator)
     let end = try file.bytes(at: size - window, count: Int(window))
     guard let start = Self.lastStream(in: end),
-      let block = try IndexedArchive.decode(Array(end[start...]), of: .bz2, limit: 512, file.decoding),
+      let block = try IndexedArchive.decode(
+        Array(end[start...]), of: .bz2, limit: 512, file.decoding, by: right),
       let told = Self.place(in: block)
     else { return nil }
     let locatorStart = size - window + UInt64(start)
@@ -23,7 +25,9 @@ struct BZip2IndexLocator: IndexLocator {
     let (needed, isHuge) = told.length.addingReportingOverflow(locatorStart - told.offset)
     guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
     let stream = try file.bytes(at: told.offset, count: Int(locatorStart - told.offset))
-    guard let bytes = try IndexedArchive.decode(stream, of: .bz2, limit: told.length + 512, file.decoding),
+    guard
+      let bytes = try IndexedArchive.decode(
+        stream, of: .bz2, limit: told.length + 512, file.decoding, by: right),
       told.length <= UInt64(bytes.count)
     else { return .damaged(from: told.offset) }
     return IndexPlace(start: told.offset, index: IndexExtent(bytes[..<Int(told.length)]))

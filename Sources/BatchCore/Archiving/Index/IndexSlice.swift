@@ -49,11 +49,11 @@ package struct IndexSlice: Sendable {
   }
 
   /// Hands over one member after the other.
-  func forEach(_ body: (ListedMember) -> Void) {
+  func forEach<Failure: Error>(_ body: (ListedMember) throws(Failure) -> Void) throws(Failure) {
     for number in numbers {
       var member = ListedMember(self[number])
       member.mark = marks.mark(of: number)
-      body(member)
+      try body(member)
     }
   }
 

@@ -25,9 +25,11 @@ struct IndexedArchive: Sendable {
   ///   - checks: whether digests and header checks are wanted; they are most of an index.
   ///   - memory: what the index may take, in bytes.
   /// - Throws: what reading throws; an index that is damaged, or where the disk is, is a finding.
-  static func find(in file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
+  static func find(
+    in file: ArchiveFile, checks: Bool, memory: Int, by right: ReadingRight
+  ) throws(BatchError) -> Finding {
     do throws(BatchError) {
-      return try search(file, checks: checks, memory: memory)
+      return try search(file, checks: checks, memory: memory, by: right)
     } catch {
       // What the disk still has of the members can be had without the index.
       guard error.errno == EIO else { throw error }
@@ -35,13 +37,15 @@ struct IndexedArchive: Sendable {
     }
   }
 
-  private static func search(_ file: ArchiveFile, checks: Bool, memory: Int) throws(BatchError) -> Finding {
+  private static func search(
+    _ file: ArchiveFile, checks: Bool, memory: Int, by right: ReadingRight
+  ) throws(BatchError) -> Finding {
     guard let size = file.size, size >= UInt64(CompressionFormat.detectionLength) else { return .none }
     let start = try file.bytes(at: 0, count: CompressionFormat.detectionLength)
     if let format = CompressionFormat.detect(start) {
-      return try search(file, size: size, as: format, checks: checks, memory: memory)
+      return try search(file, size: size, as: format, checks: checks, memory: memory, by: right)
     }
-    let finding = try search(file, size: size, as: nil, checks: checks, memory: memory)
+    let finding = try search(file, size: size, as: nil, checks: checks, memory: memory, by: right)
     switch finding {
     case .unusable: return finding
     case .found(var archive, let remarks):
@@ -51,7 +55,7 @@ struct IndexedArchive: Sendable {
     }
     // The first block may be lost. An index that is right and describes the file from its first byte on is proof enough.
     for format in [.zst, .gz, .xz, .lz4, .bz2] as [CompressionFormat] {
-      let other = try search(file, size: size, as: format, checks: checks, memory: memory)
+      let other = try search(file, size: size, as: format, checks: checks, memory: memory, by: right)
       guard case .found(var archive, let remarks) = other else { continue }
       archive.damagedStart = lostStart(of: file)
       return .found(archive, remarks: remarks)
@@ -66,7 +70,8 @@ struct IndexedArchive: Sendable {
 
   /// - Parameter format: how the archive is compressed; nil for a plain tar.
   private static func search(
-    _ file: ArchiveFile, size: UInt64, as format: CompressionFormat?, checks: Bool, memory: Int
+    _ file: ArchiveFile, size: UInt64, as format: CompressionFormat?, checks: Bool, memory: Int,
+    by right: ReadingRight
   ) throws(BatchError) -> Finding {
     let room = UInt64(max(0, memory))
     let locator: (any IndexLocator)? =
@@ -74,8 +79,8 @@ struct IndexedArchive: Sendable {
       case .zst: ZstdIndexLocator(file: file, size: size, memory: room)
       case .lz4: LZ4IndexLocator(file: file, size: size, memory: room)
       case .gz: GzipIndexLocator(file: file, size: size, memory: room)
-      case .xz: XZIndexLocator(file: file, size: size, memory: room)
-      case .bz2: BZip2IndexLocator(file: file, size: size, memory: room)
+      case .xz: XZIndexLocator(file: file, size: size, memory: room, right: right)
+      case .bz2: BZip2IndexLocator(file: file, size: size, memory: room, right: right)
       // Never written, so there is none.
       case .lz, .lzma, .lzw: nil
       case nil: TarIndexLocator(file: file, size: size)
@@ -107,11 +112,12 @@ struct IndexedArchive: Sendable {
   ///
   /// - Throws: `exhausted` when memory is missing.
   static func decode(
-    _ compressed: [UInt8], of format: CompressionFormat, limit: UInt64, _ decoding: DecoderOptions
+    _ compressed: [UInt8], of format: CompressionFormat, limit: UInt64, _ decoding: DecoderOptions,
+    by right: ReadingRight
   ) throws(BatchError) -> [UInt8]? {
     var decoding = decoding
     decoding.maximumOutput = limit
-    let decoder = try format.makeDecoder(decoding, by: .indexedArchive)
+    let decoder = try format.makeDecoder(decoding, by: right)
     var bytes = [UInt8]()
     do throws(BatchError) {
       let damage = try withBytes(of: compressed) { (raw) throws(BatchError) in

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Renders the members of an archive.
 package struct MemberListJob: BatchJob {
-  package typealias Item = MemberListSource.Item
+  package typealias Item = MemberListReader.Item
 
   private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void

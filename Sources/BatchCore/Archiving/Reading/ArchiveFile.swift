@@ -11,6 +11,8 @@ package final class ArchiveFile: Sendable {
   /// How much memory its decoders may take.
   let decoding: DecoderOptions
   let cancellation: Cancellation
+  /// Asked between the pieces that are read.
+  let probe: LaneProbe
   private let calls: any FileSystemCalls
   private let raw: Int32
 
@@ -28,6 +30,7 @@ package final class ArchiveFile: Sendable {
     foreignFormats = foreignReader.map { .process($0) } ?? .refused
     decoding = DecoderOptions(memory: context.options.memory)
     cancellation = context.cancellation
+    probe = context.laneProbe
     calls = context.calls
     if path == "-", folder == nil {
       size = nil
@@ -60,6 +63,7 @@ package final class ArchiveFile: Sendable {
     foreignFormats = .refused
     decoding = DecoderOptions()
     cancellation = context.cancellation
+    probe = context.laneProbe
     calls = context.calls
     let file = Descriptor(owning: try output.openForReading(syncing: isSynced))
     size = UInt64(max(0, try calls.status(of: file).size))
@@ -81,6 +85,7 @@ package final class ArchiveFile: Sendable {
     foreignFormats = .here(progress: progress)
     decoding = DecoderOptions(memory: context.options.memory)
     cancellation = context.cancellation
+    probe = context.laneProbe
     calls = context.calls
     raw = STDIN_FILENO
     var status = stat()
@@ -109,7 +114,7 @@ package final class ArchiveFile: Sendable {
 
   /// Fills the buffer from an offset on; fewer bytes only at the end of the file.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
-    try cancellation.check()
+    try probe.check()
     var filled = 0
     while filled < buffer.count {
       guard let place = off_t(exactly: offset + UInt64(filled)) else { return filled }

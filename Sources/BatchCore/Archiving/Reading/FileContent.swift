@@ -78,7 +78,7 @@ final class FileContent: ArchiveContent {
       return rest
     }
     while true {
-      try source.cancellation.check()
+      try source.probe.check()
       if let content = try step(decoder), !content.isEmpty { return content }
       guard rest.isEmpty else { continue }
       if isAtEnd { return rest }

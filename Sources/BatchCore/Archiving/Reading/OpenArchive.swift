@@ -22,7 +22,7 @@ struct OpenArchive {
   init(_ file: ArchiveFile, checks: Bool, memory: Int, by right: ReadingRight) throws(BatchError) {
     self.file = file
     self.right = right
-    switch try IndexedArchive.find(in: file, checks: checks, memory: memory) {
+    switch try IndexedArchive.find(in: file, checks: checks, memory: memory, by: right) {
     case .none: (index, unusedIndex, remarks, end) = (nil, nil, [], nil)
     case .found(let indexed, let found): (index, unusedIndex, remarks, end) = (indexed, nil, found, nil)
     case .unusable(let error, let start):

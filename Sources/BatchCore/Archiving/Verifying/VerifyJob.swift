@@ -5,7 +5,7 @@ import BatchEngine
 /// Workers decode segments and compare members with a folder; the collector counts what they found, and decides what
 /// needs to know all members before.
 package struct VerifyJob: BatchJob {
-  package typealias Item = VerifySource.Item
+  package typealias Item = VerifyReader.Item
 
   /// What was found out about a member.
   package struct Finding: Sendable {

@@ -3,7 +3,7 @@ import Glibc
 
 /// Reads segments of an archive and compares members with a folder, on one lane.
 package final class VerifyWorker: BatchWorker {
-  package typealias Item = VerifySource.Item
+  package typealias Item = VerifyReader.Item
   package typealias Output = [VerifyJob.Row]
   private typealias Finding = VerifyJob.Finding
 
@@ -37,8 +37,7 @@ package final class VerifyWorker: BatchWorker {
       output.append(row: .finding(Finding(path: path, damage: nil, difference: Difference(.new))))
     case .problem(let problem): context.report(problem)
     case .note(let note): output.append(row: .note(note))
-    case .read(let path, let size):
-      context.count(bytes: size)
+    case .read(let path):
       context.finish()
       note(path, nil, to: &output)
       output.append(row: .finding(Finding(path: path, damage: nil, mark: item.mark)))

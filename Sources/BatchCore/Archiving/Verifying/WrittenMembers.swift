@@ -15,15 +15,14 @@ final class WrittenMembers {
   private var others: [String: (number: Int, isFound: Bool)] = [:]
 
   /// - Throws: `malformed` when the file is no archive.
-  init(_ archive: ArchiveFile, _ written: WrittenArchive) throws(BatchError) {
+  init(_ archive: ArchiveFile, _ written: WrittenArchive, by right: ReadingRight) throws(BatchError) {
     let index = written.index
     cursor = IndexCursor(index)
     container = written.format.container
     cancellation = archive.cancellation
     digests = try DigestStream(.sha256)
     reader = try ArchiveReader(
-      try FileContent(archive, by: .writtenMembers), name: archive.path, limits: ArchiveLimits(),
-      by: .writtenMembers)
+      try FileContent(archive, by: right), name: archive.path, limits: ArchiveLimits(), by: right)
     order = [][...]
     guard container == .sevenZip else {
       order = Array(0..<index.count)[...]
@@ -40,29 +39,29 @@ final class WrittenMembers {
     }
   }
 
-  /// The next member that was read, or what is wrong with it; nil behind the last one.
+  /// Yields each member that was read, or what is wrong with it.
   ///
   /// - Throws: `malformed` where the archive cannot be read further, or ends too early or too late.
-  func next() throws(BatchError) -> VerifySource.Item? {
-    guard let member = try reader.next() else {
-      try reader.drain()
-      guard let missing = order.first ?? others.values.filter({ !$0.isFound }).map(\.number).min() else {
-        return nil
+  func read(in context: ReaderContext<VerifyReader.Item>) throws(BatchError) {
+    while let member = try reader.next() {
+      guard let number = number(of: member) else {
+        throw BatchError(.malformed, "it has more members than were archived")
       }
+      let expected = try self.member(number)
+      var step = VerifyReader.Item.Step.read(expected.path)
+      do throws(BatchError) {
+        guard case .entry(let entry) = member else { throw BatchError(.malformed, "it cannot be read") }
+        try compare(entry, with: expected, in: context)
+      } catch {
+        try context.checkCancellation()
+        step = .unreadable(expected.path, error.at(expected.path))
+      }
+      try context.yield(VerifyReader.Item(step: step))
+    }
+    try reader.drain()
+    if let missing = order.first ?? others.values.filter({ !$0.isFound }).map(\.number).min() {
       throw BatchError(.malformed, "it ends before a member", path: try member(missing).path)
     }
-    guard let number = number(of: member) else {
-      throw BatchError(.malformed, "it has more members than were archived")
-    }
-    let expected = try self.member(number)
-    do throws(BatchError) {
-      guard case .entry(let entry) = member else { throw BatchError(.malformed, "it cannot be read") }
-      try compare(entry, with: expected)
-    } catch {
-      try cancellation.check()
-      return VerifySource.Item(step: .unreadable(expected.path, error.at(expected.path)))
-    }
-    return VerifySource.Item(step: .read(expected.path, size: Int(clamping: expected.size)))
   }
 
   private func member(_ number: Int) throws(BatchError) -> MemberIndex.Member {
@@ -76,7 +75,9 @@ final class WrittenMembers {
     return found.number
   }
 
-  private func compare(_ entry: ArchiveEntry, with expected: MemberIndex.Member) throws(BatchError) {
+  private func compare(
+    _ entry: ArchiveEntry, with expected: MemberIndex.Member, in context: ReaderContext<VerifyReader.Item>
+  ) throws(BatchError) {
     guard Self.isSame(entry.path, expected.path, in: container) else {
       throw BatchError(.malformed, "another member is in its place")
     }
@@ -85,6 +86,8 @@ final class WrittenMembers {
     let digest = ContentDigest(digests, cancellation: cancellation)
     var count: UInt64 = 0
     try reader.readContent { (piece, offset) throws(BatchError) in
+      try context.checkCancellation()
+      context.count(bytes: piece.count)
       try digest.add(piece, at: offset)
       count = offset + UInt64(piece.count)
     }

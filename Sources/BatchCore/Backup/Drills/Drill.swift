@@ -95,11 +95,11 @@ package final class Drill {
   }
 
   /// What restores a batch.
-  package func source(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreSource
+  package func reader(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreReader
   {
     let names = Set(batch.entries.map(\.path))
     // What comes back is compared afterwards, and what is wrong with it is reported.
-    return try RestoreSource(
+    return try RestoreReader(
       snapshot, of: set, options: options, comparesDigests: false, in: SourceContext(run)
     ) {
       names.contains($0.path)

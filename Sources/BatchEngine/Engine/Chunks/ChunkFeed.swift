@@ -1,12 +1,67 @@
 import Synchronization
 
+/// Where the chunks of a run come from.
+protocol ChunkSupply<Item>: AnyObject, Sendable {
+  associatedtype Item: Sendable
+
+  /// Whether ``next()`` would return a chunk, the end or an error without waiting.
+  var isReady: Bool { get }
+
+  /// The next chunk, nil at the end. To be called where ``isReady``.
+  ///
+  /// - Throws: what source or reader throws.
+  func next() throws(BatchError) -> PlannedChunk<Item>?
+
+  /// How many paths were left out since the last call.
+  func takeFiltered() -> Int
+
+  /// Whether the collector asked for items that were not taken yet; ``next()`` has them first.
+  var hasAsked: Bool { get }
+
+  /// Has `asked` called for each item that the collector asks for.
+  func onAsk(_ asked: @escaping @Sendable () -> Void)
+
+  /// Begins to make chunks that ``next()`` gives out.
+  ///
+  /// - Parameter appeared: called on any thread when ``isReady`` has turned true.
+  func start(beside lanes: LanePool, appeared: @escaping @Sendable () -> Void)
+
+  /// Returns when nothing is made any more. Follows ``start(beside:appeared:)`` when the run is over.
+  func stop()
+
+  /// Makes all chunks on the thread that calls, in the place of the calls above.
+  ///
+  /// - Throws: what source, reader or `body` throw.
+  func forEach(_ body: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) throws(BatchError)
+}
+
 /// A planner over a source that one thread at a time may ask for the next chunk.
-final class ChunkFeed<Item: Sendable>: Sendable {
+final class ChunkFeed<Item: Sendable>: ChunkSupply {
   private struct State {
     var planner: ChunkPlanner<Item>
+    let next: () throws(BatchError) -> Item?
+    let asked: AskedItems<Item>?
+    let measure: (Item) -> ItemMeasure
     /// What the source has left out so far, and how much of it was taken notice of.
     let filtered: () -> Int
     var counted = 0
+    var isAtEnd = false
+
+    mutating func nextChunk() throws(BatchError) -> PlannedChunk<Item>? {
+      if let large = planner.takeLarge() { return large }
+      while let item = try nextItem() {
+        if let chunk = planner.add(item, measure(item)) { return chunk }
+      }
+      return planner.takeRest()
+    }
+
+    private mutating func nextItem() throws(BatchError) -> Item? {
+      if let item = asked?.take() { return item }
+      guard !isAtEnd else { return nil }
+      let item = try next()
+      isAtEnd = item == nil
+      return item
+    }
   }
 
   private let state: Mutex<State>
@@ -17,43 +72,41 @@ final class ChunkFeed<Item: Sendable>: Sendable {
     var source = source
     let asked = source.asked
     self.asked = asked
-    var isAtEnd = false
     state = Mutex(
       State(
-        planner: ChunkPlanner(
-          stride: stride,
-          measure: {
-            ItemMeasure(
-              weight: speaker.weight(of: $0), count: speaker.count(of: $0), retained: speaker.retained(by: $0)
-            )
-          }
-        ) { () throws(BatchError) in
-          if let item = asked?.take() { return item }
-          guard !isAtEnd else { return nil }
-          let item = try source.next()
-          isAtEnd = item == nil
-          return item
+        planner: ChunkPlanner(stride: stride),
+        next: { () throws(BatchError) in try source.next() }, asked: asked,
+        measure: {
+          ItemMeasure(
+            weight: speaker.weight(of: $0), count: speaker.count(of: $0), retained: speaker.retained(by: $0))
         },
         filtered: { source.filteredCount }))
   }
 
-  /// - Throws: what the source throws.
+  /// A source plans, and each step of it is short.
+  var isReady: Bool { true }
+
   func next() throws(BatchError) -> PlannedChunk<Item>? {
-    try state.withLock { (state) throws(BatchError) in try state.planner.next() }
+    try state.withLock { (state) throws(BatchError) in try state.nextChunk() }
   }
 
-  /// Whether the collector asked for items that were not taken yet.
-  var hasAsked: Bool { asked.map { !$0.isEmpty } ?? false }
-
-  /// Has `asked` called for each item that the collector asks for.
-  func onAsk(_ asked: @escaping @Sendable () -> Void) { self.asked?.onAsk(asked) }
-
-  /// How many paths were left out since the last call.
   func takeFiltered() -> Int {
     state.withLock { state in
       let filtered = state.filtered()
       defer { state.counted = filtered }
       return filtered - state.counted
     }
+  }
+
+  var hasAsked: Bool { asked.map { !$0.isEmpty } ?? false }
+
+  func onAsk(_ asked: @escaping @Sendable () -> Void) { self.asked?.onAsk(asked) }
+
+  func start(beside lanes: LanePool, appeared: @escaping @Sendable () -> Void) {}
+
+  func stop() {}
+
+  func forEach(_ body: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
+    while let chunk = try next() { try body(chunk) }
   }
 }

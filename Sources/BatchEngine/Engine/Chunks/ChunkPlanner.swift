@@ -1,14 +1,20 @@
-/// What a source says of an item.
-struct ItemMeasure {
+/// What is known of an item when chunks are cut.
+package struct ItemMeasure: Sendable {
   /// In bytes, 0 when that is not known.
   let weight: Int64
   /// How many paths it stands for.
-  var count = 1
+  let count: Int
   /// Bytes that stay in memory until its result is collected.
-  var retained: Int64 = 0
+  let retained: Int64
+
+  package init(weight: Int64, count: Int = 1, retained: Int64 = 0) {
+    self.weight = weight
+    self.count = count
+    self.retained = retained
+  }
 }
 
-/// A chunk with what the source says of its items together.
+/// A chunk with what is known of its items together.
 struct PlannedChunk<Item: Sendable>: Sendable {
   let chunk: Chunk<Item>
   let pathCount: Int
@@ -21,54 +27,51 @@ struct PlannedChunk<Item: Sendable>: Sendable {
 /// the same at every `-j`.
 struct ChunkPlanner<Item: Sendable> {
   private let stride: ChunkStride
-  private let measure: (Item) -> ItemMeasure
-  private let nextItem: () throws(BatchError) -> Item?
-  private var held: Item?
+  private var items: [Item] = []
+  private var (byteCount, retained, pathCount) = (Int64(0), Int64(0), 0)
   private var index = 0
+  /// The most items of the next chunk.
+  private var limit: Int
+  /// A large item that came while a chunk was begun.
+  private var large: PlannedChunk<Item>?
 
-  /// - Parameter nextItem: nil when there is none now; it is asked again for the next chunk.
-  init(
-    stride: ChunkStride, measure: @escaping (Item) -> ItemMeasure,
-    nextItem: @escaping () throws(BatchError) -> Item?
-  ) {
+  init(stride: ChunkStride) {
     self.stride = stride
-    self.measure = measure
-    self.nextItem = nextItem
+    limit = stride.count(at: 0)
   }
 
-  /// The next chunk, or nil at the end.
-  mutating func next() throws(BatchError) -> PlannedChunk<Item>? {
-    var items = [Item]()
-    let limit = stride.count(at: index)
-    var (byteCount, retained, pathCount) = (Int64(0), Int64(0), 0)
-    var isLarge = false
-    while !isLarge, items.count < limit, byteCount < stride.byteCount, let item = try take() {
-      // At once, since to go over a chunk again copies all of its items.
-      let measure = measure(item)
-      let weight = max(0, measure.weight)
-      isLarge = weight >= stride.largeThreshold
-      if isLarge, !items.isEmpty {
-        held = item
-        isLarge = false
-        break
-      }
-      items.append(item)
-      byteCount += min(weight, .max - byteCount)
-      retained += min(max(0, measure.retained), .max - retained)
-      pathCount += measure.count
-    }
-    guard !items.isEmpty else { return nil }
-    defer { index += 1 }
-    return PlannedChunk(
+  /// Takes the next item.
+  ///
+  /// - Returns: a chunk that is complete with it; ``takeLarge()`` is to be asked for another one then.
+  mutating func add(_ item: Item, _ measure: ItemMeasure) -> PlannedChunk<Item>? {
+    let isLarge = measure.weight >= stride.largeThreshold
+    let before = isLarge && !items.isEmpty ? cut() : nil
+    items.append(item)
+    let weight = max(0, measure.weight)
+    byteCount += min(weight, .max - byteCount)
+    retained += min(max(0, measure.retained), .max - retained)
+    pathCount += measure.count
+    guard isLarge || items.count >= limit || byteCount >= stride.byteCount else { return nil }
+    let chunk = cut(isLarge: isLarge)
+    guard let before else { return chunk }
+    large = chunk
+    return before
+  }
+
+  /// The large item that ended the chunk before.
+  mutating func takeLarge() -> PlannedChunk<Item>? { large.take() }
+
+  /// What there is behind the last item.
+  mutating func takeRest() -> PlannedChunk<Item>? { items.isEmpty ? nil : cut() }
+
+  private mutating func cut(isLarge: Bool = false) -> PlannedChunk<Item> {
+    let planned = PlannedChunk(
       chunk: Chunk(index: index, items: items, byteCount: byteCount, isLarge: isLarge), pathCount: pathCount,
       retained: retained)
-  }
-
-  private mutating func take() throws(BatchError) -> Item? {
-    if let item = held {
-      held = nil
-      return item
-    }
-    return try nextItem()
+    items = []
+    (byteCount, retained, pathCount) = (0, 0, 0)
+    index += 1
+    limit = stride.count(at: index)
+    return planned
   }
 }

@@ -6,16 +6,6 @@ extension ReadingRight {
 
   /// `TreeWalker`: maps of data and holes.
   package static var treeWalker: ReadingRight { ReadingRight() }
-  /// `MemberFeed`: the members of an archive without an index, for an extraction.
-  package static var memberFeed: ReadingRight { ReadingRight() }
-  /// `MemberListSource`: the same for a list.
-  package static var memberListSource: ReadingRight { ReadingRight() }
-  /// `VerifySource`: the same for a verification.
-  package static var verifySource: ReadingRight { ReadingRight() }
-  /// `WrittenMembers`: an archive in one stream that was just written.
-  package static var writtenMembers: ReadingRight { ReadingRight() }
-  /// `IndexedArchive`: the index of an archive, which is the plan of a source.
-  package static var indexedArchive: ReadingRight { ReadingRight() }
 
   // Collectors that read.
 

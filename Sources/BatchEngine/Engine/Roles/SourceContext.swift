@@ -13,6 +13,9 @@ package struct SourceContext: Sendable {
 
   package var cancellation: Cancellation { run.cancellation }
 
+  /// For what is read in the run, by a lane or a reader.
+  package var laneProbe: LaneProbe { LaneProbe(run.cancellation) }
+
   /// The system calls by which the run looks at files.
   package var calls: any FileSystemCalls { run.calls }
 

@@ -11,9 +11,9 @@ struct ArchiveReadBack {
   func compare(_ output: OutputFile, with written: WrittenArchive) throws(BatchError) -> Int {
     let archive = try ArchiveFile(
       output, isSynced: session.common.fsync, in: SourceContext(session.context))
-    let source: VerifySource
+    let reader: VerifyReader
     do throws(BatchError) {
-      source = try VerifySource(archive, madeOf: written)
+      reader = try VerifyReader(archive, madeOf: written, by: session.context.reading)
     } catch {
       throw Self.failure(archive, error)
     }
@@ -21,7 +21,7 @@ struct ArchiveReadBack {
     let job = VerifyJob { (findings) throws(BatchError) in
       for finding in findings { if let damage = finding.damage { report(damage.at(finding.path)) } }
     }
-    let outcome = BatchRunner(context).run(job, over: source)
+    let outcome = BatchRunner(context).run(job, reading: reader)
     guard let verification = outcome.result else {
       guard let reason = outcome.summary.stopped, reason.code == .cancelled else {
         throw Self.failure(archive, outcome.summary.stopped)

@@ -50,11 +50,10 @@ struct ExtractCommand: Command {
       (report) throws(BatchError) in
       try show(report, rows)
     }
-    let source = try ExtractSource(archive, selection: selection, globs: choices.globs, options: options)
-    let total = source.total
-    return finish(
-      session.run(job, over: source, total: total.map { CountingWalk.known($0.members, bytes: $0.bytes) }),
-      of: archive.path)
+    let reader = try ExtractReader(
+      archive, selection: selection, globs: choices.globs, options: options, by: session.context.reading)
+    let total = reader.total
+    return finish(session.run(job, reading: reader, total: total), of: archive.path)
   }
 
   private func show(_ report: ExtractionReport, _ rows: PreviewRows?) throws(BatchError) {
@@ -116,19 +115,19 @@ struct ExtractCommand: Command {
   }
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
-    let printing = try MemberPrinting(
+    let end = ArchiveEnd()
+    let reader = try PrintReader(
       archive, globs: choices.globs, filter: try session.filter(), limits: choices.extraction.limits,
-      memory: session.context.options.memory, to: session.output, by: session.context.reading)
-    let result = try printing.run { (error) in
-      session.reporter.met(Problem(.unreadable, error), severity: .failure)
-    }
+      memory: session.context.options.memory, end: end)
+    let summary = session.run(PrintJob(to: session.output), reading: reader).summary
+    if let reason = summary.stopped { throw reason }
     try session.output.finish()
-    session.warn(of: archive.path, result.remarks)
-    report(unmatched: printing.unmatched)
-    if result.isCutShort {
-      return .exit(result.written == 0 && !result.isDamaged ? .fatal : .outputIncomplete)
+    session.warn(of: archive.path, end.remarks)
+    report(unmatched: end.unmatched)
+    if end.isCutShort {
+      return .exit(summary.counts.done == 0 && !end.isDamaged ? .fatal : .outputIncomplete)
     }
-    return .exit(result.failed > 0 || !printing.unmatched.isEmpty ? .someFailed : .success)
+    return .exit(summary.counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
   }
 }
 

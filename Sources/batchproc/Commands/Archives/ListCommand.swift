@@ -22,11 +22,12 @@ struct ListCommand: Command {
       in: SourceContext(session.context))
     let end = ArchiveEnd()
     let selection = try MemberSelection(globs: choices.globs, filter: try session.filter())
-    let source = try MemberListSource(
+    let reader = try MemberListReader(
       archive, selection: selection, globs: choices.globs, details: choices.showsLongRows,
       digests: choices.showsDigests,
       usesIndex: choices.usesIndex,
-      memory: session.context.options.memory, marks: choices.showsLongRows || common.json, end: end)
+      memory: session.context.options.memory, marks: choices.showsLongRows || common.json, end: end,
+      by: session.context.reading)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let rows = MemberRows(
       form: results.writesEvents
@@ -37,7 +38,7 @@ struct ListCommand: Command {
     } output: { (rows) throws(BatchError) in
       try results.write(rows, as: "member")
     }
-    let summary = session.run(job, over: source).summary
+    let summary = session.run(job, reading: reader).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     session.warn(of: archive.path, end.remarks)
     for glob in end.unmatched {

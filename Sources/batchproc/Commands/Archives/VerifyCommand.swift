@@ -40,10 +40,11 @@ struct VerifyCommand: Command {
       session.reporter.fatal(advice.error)
       return .exit(.differences)
     }
-    let source: VerifySource
+    let reader: VerifyReader
     do throws(BatchError) {
-      source = try VerifySource(
-        archive, live: live, memory: session.context.options.memory, marks: common.verbose || common.json)
+      reader = try VerifyReader(
+        archive, live: live, memory: session.context.options.memory, marks: common.verbose || common.json,
+        by: session.context.reading)
     } catch {
       // A file that is no archive counts as different (exit 4).
       guard error.code == .malformed else { throw error }
@@ -54,9 +55,8 @@ struct VerifyCommand: Command {
       try show(findings)
       session.advanced(findings.count)
     }
-    let total = source.total
-    let outcome = session.run(
-      job, over: source, total: total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
+    let total = reader.total
+    let outcome = session.run(job, reading: reader, total: total)
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     guard let verification = outcome.result else { return .exit(.fatal) }
     return finish(outcome.summary, verification)

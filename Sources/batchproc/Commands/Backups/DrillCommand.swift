@@ -138,7 +138,7 @@ struct DrillCommand: Command {
     let job = try ExtractJob(
       into: folder, selection: MemberSelection(), options: options, in: session.context
     ) { _ in }
-    let restored = BatchRunner(extraction).run(job, over: try drill.source(of: batch, options: options))
+    let restored = BatchRunner(extraction).run(job, reading: try drill.reader(of: batch, options: options))
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }
       tally.isWithoutRoom = true

@@ -60,23 +60,23 @@ struct RestoreCommand: Command {
     }
     var options = extraction
     options.memory = context.options.memory
-    let source = try RestoreSource(
+    let reader = try RestoreReader(
       snapshot, of: set, globs: globs, options: options, in: SourceContext(context))
-    let unmatched = source.unmatched
-    if source.doubtfulLinks > 0 {
+    let unmatched = reader.unmatched
+    if reader.doubtfulLinks > 0 {
       session.warn(
         BatchError(
           .special,
-          "the manifest of an earlier version does not tell whether \(source.doubtfulLinks) files are further names of others: they are restored as files of their own",
+          "the manifest of an earlier version does not tell whether \(reader.doubtfulLinks) files are further names of others: they are restored as files of their own",
           path: set.path(snapshot.name.manifest)))
     }
-    try RestoreSource.makeTarget(target)
+    try RestoreReader.makeTarget(target)
     let job = try ExtractJob(
       into: target, selection: MemberSelection(), options: options, in: session.context
     ) {
       (report) throws(BatchError) in try show(report)
     }
-    return finish(session.run(job, over: source), snapshot, unmatched)
+    return finish(session.run(job, reading: reader), snapshot, unmatched)
   }
 
   private func show(_ report: ExtractionReport) throws(BatchError) {

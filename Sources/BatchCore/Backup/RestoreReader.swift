@@ -1,21 +1,16 @@
 import BatchEngine
 
 /// The members of a snapshot, archive by archive, for an extraction into one folder.
-package struct RestoreSource: BatchSource {
+package struct RestoreReader: BatchReader {
   private struct Part {
     let archive: PathBytes
     let names: MemberNames
   }
 
   private let options: ExtractionOptions
-  private let context: SourceContext
-  private var parts: ArraySlice<Part>
-  private var current: ExtractSource?
-  /// How many members of the archive are still to come.
-  private var missing = 0
-  private var archive: PathBytes = ""
+  private let parts: [Part]
   /// Further names of files, which come when all files are there.
-  private var links: ArraySlice<Link>
+  private let links: [Link]
 
   private struct Link {
     let place: RelativePath
@@ -45,7 +40,6 @@ package struct RestoreSource: BatchSource {
     choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
   ) throws(BatchError) {
     self.options = options
-    self.context = context
     let selection = try MemberSelection(globs: globs)
     var matched: Set<Int> = []
     let manifest = set.path(snapshot.name.manifest)
@@ -84,13 +78,13 @@ package struct RestoreSource: BatchSource {
         throw error.at(manifest)
       }
     }
-    self.links = links[...]
+    self.links = links
     doubtfulLinks = groups.doubtful
     unmatched = globs.indices.filter { !matched.contains($0) }.map { globs[$0] }
     parts =
       names.sorted { $0.key < $1.key }.map { stamp, names in
         Part(archive: set.path(SnapshotName(set: set.name, stamp: stamp).archive), names: names)
-      }[...]
+      }
   }
 
   /// Patterns that no row matched.
@@ -102,40 +96,31 @@ package struct RestoreSource: BatchSource {
   /// The archives that are read.
   package var archives: [PathBytes] { parts.map(\.archive) }
 
-  package mutating func next() throws(BatchError) -> ExtractionItem? {
-    while true {
-      if var source = current {
-        let item = try source.next()
-        current = source
-        if let item {
-          missing -= item.memberCount
-          return item
-        }
-        current = nil
-        if missing > 0 {
-          let text = "\(missing) members that the manifest has are not in the archive"
-          missing = 0
-          return ExtractionItem(step: .problem(BatchError(.malformed, text, path: archive)))
-        }
-      }
-      guard let part = parts.popFirst() else { return links.popFirst().map { $0.item } }
-      archive = part.archive
-      missing = part.names.count
-      do throws(BatchError) {
-        current = try ExtractSource(
-          ArchiveFile(part.archive, in: context), selection: MemberSelection(names: part.names), globs: [],
-          options: options)
-      } catch {
-        try context.cancellation.check()
-        missing = 0
-        return ExtractionItem(step: .problem(error.at(part.archive)))
-      }
-    }
+  package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {
+    for part in parts { try read(part, in: context) }
+    for link in links { try context.yield(link.item) }
   }
 
-  package func weight(of item: ExtractionItem) -> Int64 { item.weight }
-  package func count(of item: ExtractionItem) -> Int { item.count }
-  package func retained(by item: ExtractionItem) -> Int64 { item.retained }
+  private func read(_ part: Part, in context: ReaderContext<ExtractionItem>) throws(BatchError) {
+    var missing = part.names.count
+    do throws(BatchError) {
+      let reader = try ExtractReader(
+        ArchiveFile(part.archive, in: context.source), selection: MemberSelection(names: part.names),
+        globs: [],
+        options: options, by: context.reading)
+      try reader.read(in: context) { (item) throws(BatchError) in
+        missing -= item.memberCount
+        try context.yield(item)
+      }
+    } catch {
+      try context.checkCancellation()
+      return try context.yield(ExtractionItem(step: .problem(error.at(part.archive))))
+    }
+    guard missing > 0 else { return }
+    let text = "\(missing) members that the manifest has are not in the archive"
+    try context.yield(
+      ExtractionItem(step: .problem(BatchError(.malformed, text, path: part.archive))))
+  }
 }
 
 extension ExtractionItem {
@@ -149,7 +134,7 @@ extension ExtractionItem {
   }
 }
 
-extension RestoreSource {
+extension RestoreReader {
   /// Makes the folder to restore into, where it is missing.
   package static func makeTarget(_ folder: PathBytes) throws(BatchError) {
     try FolderMaker.make(folder)

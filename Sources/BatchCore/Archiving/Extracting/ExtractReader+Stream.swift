@@ -1,0 +1,131 @@
+import BatchEngine
+
+/// Members of an archive that is read from its beginning: small ones are handed over with their content, large ones piece
+/// by piece.
+extension ExtractReader {
+  private static let largestContent: UInt64 = 1 << 20
+  /// In bytes, of one piece of a large file.
+  private static let largestPiece = 128 << 10
+
+  typealias Hand = (ExtractionItem.Step) throws(BatchError) -> Void
+
+  /// - Throws: what ends the reading.
+  func read(
+    _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>, _ hand: Hand
+  ) throws(BatchError) {
+    while let member = try reader.next() {
+      try context.checkCancellation()
+      var damage: BatchError?
+      switch member {
+      case .unusable(let error):
+        damage = error
+        try hand(.problem(error.path == nil ? error.at(name) : error))
+      case .entry(let entry):
+        guard planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
+        guard let order = try order(for: entry, reader, hand) else { continue }
+        let hasContent = (entry.kind == .file || entry.kind == .hardLink) && entry.size > 0
+        if !hasContent {
+          try hand(.member(order, []))
+        } else if entry.dataMap == nil, entry.size <= Self.largestContent {
+          damage = try handMember(order, reader, in: context, hand)
+        } else {
+          damage = try handPieces(of: order, reader, in: context, hand)
+        }
+      }
+      if damage?.code == .malformed, !options.keepsGoing { return try hand(.note(.stop)) }
+    }
+    try reader.drain()
+    try hand(.note(.remarks(reader.remarks)))
+  }
+
+  /// - Returns: nil for a member of which nothing is made; what became of it was handed over.
+  private func order(
+    for entry: ArchiveEntry, _ reader: any MemberReader, _ hand: Hand
+  ) throws(BatchError) -> ExtractionOrder? {
+    let claim: ExtractionPlanner.Claim
+    do throws(BatchError) {
+      // A hard link that comes with its content is made as a file.
+      claim = try planner.claim(entry.path, entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind)
+    } catch {
+      try hand(.problem(error))
+      return nil
+    }
+    guard case .made(let turn) = claim else {
+      if case .passed = claim { try hand(.passed) } else { try hand(.belowRefused) }
+      return nil
+    }
+    try reader.count(folders: planner.bytesOfFolders)
+    let step: ExtractionItem.Step
+    do throws(BatchError) {
+      if var order = try planner.selection.order(for: entry, turn: turn) {
+        order.digest = try planner.selection.names?.digest(for: entry)
+        return order
+      }
+      step = .passed
+    } catch {
+      // Where the last member of a name is refused, nothing of an earlier one stays.
+      step =
+        planner.selection.place(of: entry.path)
+        .map { .lost(ExtractionOrder(entry: entry, place: $0, turn: turn), error) } ?? .problem(error)
+    }
+    try hand(step)
+    return nil
+  }
+
+  /// - Returns: why its content cannot be read.
+  private func handMember(
+    _ order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
+    _ hand: Hand
+  ) throws(BatchError) -> BatchError? {
+    let size = Int(order.entry.size)
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(size)
+    do throws(BatchError) {
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        guard offset == UInt64(bytes.count), piece.count <= size - bytes.count else {
+          throw BatchError(.malformed, "damaged: there is more content than its size says")
+        }
+        bytes.append(contentsOf: piece)
+      }
+    } catch {
+      try rethrow(error, in: context)
+      try hand(.lost(order, error.at(order.entry.path)))
+      return error
+    }
+    try hand(.member(order, bytes))
+    return nil
+  }
+
+  /// - Returns: why its content cannot be read.
+  private func handPieces(
+    of order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
+    _ hand: Hand
+  ) throws(BatchError) -> BatchError? {
+    try hand(.begin(order))
+    do throws(BatchError) {
+      try reader.readContent { (bytes, offset) throws(BatchError) in
+        var start = 0
+        while start < bytes.count {
+          let end = start + min(Self.largestPiece, bytes.count - start)
+          let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+          try hand(.piece(Array(piece), offset: offset + UInt64(start)))
+          start = end
+        }
+      }
+    } catch {
+      try rethrow(error, in: context)
+      try hand(.end(error.at(order.entry.path)))
+      return error
+    }
+    try hand(.end(nil))
+    return nil
+  }
+
+  /// Limits and a run that is stopped end everything; what else is wrong with one member does not.
+  private func rethrow(
+    _ error: BatchError, in context: ReaderContext<ExtractionItem>
+  ) throws(BatchError) {
+    if error.code == .exhausted || error.code == .cancelled { throw error }
+    try context.checkCancellation()
+  }
+}

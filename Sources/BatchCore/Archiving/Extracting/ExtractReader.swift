@@ -1,0 +1,89 @@
+import BatchEngine
+
+/// Reads the members of an archive as items for the lanes: whole segments of one that has an index, else member by
+/// member.
+package struct ExtractReader: BatchReader {
+  private let archive: OpenArchive
+  let planner: ExtractionPlanner
+  let options: ExtractionOptions
+  /// Of an archive without an index.
+  private let members: (any MemberReader)?
+
+  /// - Parameters:
+  ///   - selection: which members are meant, and where they go.
+  ///   - globs: the patterns of the selection, for messages.
+  /// - Throws: `malformed` when the file is no archive.
+  package init(
+    _ archive: ArchiveFile, selection: MemberSelection, globs: [PathBytes], options: ExtractionOptions,
+    by right: ReadingRight
+  ) throws(BatchError) {
+    self.options = options
+    planner = ExtractionPlanner(selection, globs: globs, limits: options.pathLimits)
+    let open = try OpenArchive(
+      archive, checks: options.keepsGoing || selection.takesEverything, memory: options.memory, by: right)
+    self.archive = open
+    members = open.index == nil ? try open.reader(limits: options.limits) : nil
+  }
+
+  /// Of the archive.
+  var name: PathBytes { archive.file.path }
+
+  /// What there is to extract, where an index tells and all of it is meant.
+  package var total: (members: Int, bytes: UInt64)? {
+    planner.takesEverything ? archive.index?.index.total : nil
+  }
+
+  package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {
+    try read(in: context) { (item) throws(BatchError) in try context.yield(item) }
+  }
+
+  /// The same as a part of another reader.
+  ///
+  /// - Parameter yield: takes each item, and passes it on.
+  func read(
+    in context: ReaderContext<ExtractionItem>, yield: (ExtractionItem) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    var hasNotedSlash = false
+    func hand(_ step: ExtractionItem.Step) throws(BatchError) {
+      if planner.strippedSlash, !hasNotedSlash {
+        hasNotedSlash = true
+        try yield(ExtractionItem(step: .note(.strippedSlash)))
+      }
+      try yield(ExtractionItem(step: step))
+    }
+    let damagedStart = archive.index?.damagedStart.map { [$0.message] } ?? []
+    try hand(.note(.remarks(archive.remarks + damagedStart)))
+    do throws(BatchError) {
+      if let indexed = archive.index {
+        var segments = try SegmentPlanner(indexed, planner: planner, limits: options.limits, claims: true)
+        while let plan = try segments.next() { try hand(.segment(plan)) }
+      } else if let members {
+        try read(members, in: context, hand)
+      }
+      try hand(.note(.unmatched(planner.unmatched)))
+    } catch {
+      try context.checkCancellation()
+      try hand(.problem(error))
+      try hand(.note(.stop))
+    }
+  }
+}
+
+extension ExtractionItem: MeasuredItem {
+  package var measure: ItemMeasure {
+    switch step {
+    case .member(_, let bytes):
+      ItemMeasure(weight: Int64(bytes.count), retained: Int64(bytes.count) + Self.ownSize)
+    case .piece(let bytes, _):
+      ItemMeasure(weight: Int64(bytes.count), count: 0, retained: Int64(bytes.count) + Self.ownSize)
+    case .segment(let plan):
+      ItemMeasure(
+        weight: plan.archive.index.weight(of: plan.group), count: plan.choices.count,
+        retained: Int64(plan.choices.count * 64 + plan.members.memory))
+    case .begin, .lost, .problem, .belowRefused, .passed: ItemMeasure(weight: 0, retained: Self.ownSize)
+    case .end, .note: ItemMeasure(weight: 0, count: 0, retained: Self.ownSize)
+    }
+  }
+
+  private static let ownSize: Int64 = 512
+}

@@ -1,0 +1,196 @@
+import BatchEngine
+
+/// Reads what a list of an archive is made of: its members, one after the other.
+package struct MemberListReader: BatchReader {
+  /// One step of the list.
+  package enum Item: Sendable {
+    case member(ListedMember)
+    /// Those of an index that stand side by side.
+    case members(IndexSlice)
+    case problem(BatchError)
+  }
+
+  /// Members of one step, where they come from an index: a step costs more than a row.
+  fileprivate static let sliceLength = 256
+
+  private let archive: OpenArchive
+  private let planner: ExtractionPlanner
+  /// What the members are listed from, or what tells of them what headers do not.
+  private let index: MemberIndex?
+  private let reader: (any MemberReader)?
+  private let digests: DigestStream?
+  private let marksMembers: Bool
+  private let end: ArchiveEnd
+
+  /// - Parameters:
+  ///   - selection: which members are listed; `globs` are its patterns, for messages.
+  ///   - details: whether more is asked for than an index holds: modes, owners, what links lead to.
+  ///   - digests: whether the SHA-256 of contents is asked for.
+  ///   - usesIndex: whether an index is believed; without it the members are those that any reader finds.
+  ///   - memory: what the index may take, in bytes.
+  ///   - marks: whether members that a later one supersedes are to be marked.
+  ///   - end: told how the archive ended.
+  ///   - right: to read it.
+  /// - Throws: `malformed` when the file is no archive.
+  package init(
+    _ archive: ArchiveFile, selection: MemberSelection = .all, globs: [PathBytes] = [], details: Bool,
+    digests: Bool, usesIndex: Bool = true,
+    limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, marks: Bool = false,
+    end: ArchiveEnd, by right: ReadingRight
+  ) throws(BatchError) {
+    planner = ExtractionPlanner(selection, globs: globs)
+    self.end = end
+    marksMembers = marks
+    let open = try OpenArchive(archive, checks: digests && !details, memory: memory, by: right)
+    self.archive = open
+    index = usesIndex ? open.index?.index : nil
+    let isListed = index != nil && !details
+    if isListed || open.index == nil { end.note(remarks: open.remarks) }
+    reader = isListed ? nil : try open.reader(limits: limits)
+    self.digests = digests && !isListed ? try DigestStream(.sha256) : nil
+  }
+
+  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+    if let reader {
+      do throws(BatchError) {
+        try read(reader, in: context)
+      } catch {
+        try context.checkCancellation()
+        end.cutShort()
+        try context.yield(.problem(error))
+      }
+    } else if let index {
+      try readSlices(of: index, in: context)
+    }
+    if !end.isCutShort { end.note(unmatched: planner.unmatched) }
+  }
+
+  private func isChosen(_ member: ListedMember) -> Bool {
+    planner.chooses(member.path, isDirectory: member.kind == .directory)
+  }
+
+  // MARK: Members of an index
+
+  private func readSlices(of index: MemberIndex, in context: ReaderContext<Item>) throws(BatchError) {
+    let marks = marksMembers ? try SupersededMembers(index, archive.file.cancellation) : nil
+    if let damage = archive.index?.damagedStart {
+      end.cutShort()
+      try context.yield(.problem(damage))
+    }
+    var cursor = IndexCursor(index)
+    for start in stride(from: 0, to: index.count, by: Self.sliceLength) {
+      var slice = try cursor.slice(start..<min(start + Self.sliceLength, index.count))
+      if let marks { slice.marks = marks }
+      guard !planner.takesEverything else {
+        try context.yield(.members(slice))
+        continue
+      }
+      try slice.forEach { (member) throws(BatchError) in
+        if isChosen(member) { try context.yield(.member(member)) }
+      }
+    }
+  }
+
+  // MARK: Members that are read
+
+  private func read(
+    _ reader: any MemberReader, in context: ReaderContext<Item>
+  ) throws(BatchError) {
+    var marks: SupersededMembers?
+    if marksMembers {
+      marks =
+        if let index {
+          try SupersededMembers(index, archive.file.cancellation)
+        } else {
+          try SupersededMembers(archive, decodes: false)
+        }
+    }
+    var flags = index.map { RecordedFlags($0) }
+    while let found = try reader.next() {
+      try context.checkCancellation()
+      switch found {
+      case .unusable(let error):
+        marks?.skip()
+        // Damage between members is no member of the index.
+        if error.path != nil { try flags?.skip() }
+        try context.yield(.problem(error.path == nil ? error.at(archive.file.path) : error))
+      case .entry(let entry):
+        var recorded = MemberFlags()
+        if flags != nil {
+          if let found = try flags?.next(entry) {
+            recorded = found
+          } else {
+            flags = nil
+            end.note(remarks: ["the archive is not what its index says"])
+          }
+        }
+        do throws(BatchError) {
+          let digest = try digest(of: entry, reader, in: context)
+          var member = ListedMember(entry, digest: digest, flags: recorded)
+          member.mark = marks?.mark(member.path) ?? .none
+          if isChosen(member) { try context.yield(.member(member)) }
+        } catch {
+          try context.checkCancellation()
+          if error.code == .exhausted || error.code == .cancelled { throw error }
+          marks?.skip()
+          try context.yield(.problem(error.at(entry.path)))
+        }
+      }
+    }
+    try reader.drain()
+    end.note(remarks: reader.remarks)
+  }
+
+  private func digest(
+    of entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+  ) throws(BatchError) -> Digest? {
+    guard let digests, entry.kind == .file else { return nil }
+    let content = ContentDigest(digests, cancellation: archive.file.cancellation)
+    try reader.readContent { (piece, offset) throws(BatchError) in
+      try context.checkCancellation()
+      try content.add(piece, at: offset)
+    }
+    return try content.finish(size: entry.size)
+  }
+}
+
+/// What an index has of members beside which an archive is read.
+private struct RecordedFlags {
+  private var cursor: IndexCursor
+  /// The next members of the index.
+  private var rest = IndexSlice(numbers: 0..<0, pages: [], checks: nil)
+
+  init(_ index: MemberIndex) {
+    cursor = IndexCursor(index)
+  }
+
+  /// - Returns: nil where the index has no such member in this place.
+  mutating func next(_ entry: ArchiveEntry) throws(BatchError) -> MemberFlags? {
+    guard let member = try next(), member.agrees(with: entry) else { return nil }
+    return member.flags
+  }
+
+  /// Passes over a member that cannot be read.
+  mutating func skip() throws(BatchError) { _ = try next() }
+
+  private mutating func next() throws(BatchError) -> MemberIndex.Member? {
+    let number = rest.numbers.lowerBound
+    if rest.numbers.isEmpty {
+      guard number < cursor.index.count else { return nil }
+      rest = try cursor.slice(number..<min(number + MemberListReader.sliceLength, cursor.index.count))
+    }
+    defer { rest = rest.dropFirst() }
+    return rest[number]
+  }
+}
+
+extension MemberListReader.Item: MeasuredItem {
+  package var measure: ItemMeasure {
+    switch self {
+    // The members, and the rows that are made of them.
+    case .members(let slice):
+      ItemMeasure(weight: 0, count: slice.numbers.count, retained: Int64(slice.memory) * 2 + 512)
+    case .member, .problem: ItemMeasure(weight: 0, retained: 512)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import BatchEngine
+
+/// Reads the contents of members, in the order of the archive, for an output that takes one behind the other.
+package struct PrintReader: BatchReader {
+  /// One step of the output.
+  package enum Item: Sendable {
+    case content([UInt8])
+    /// The file whose content came is complete.
+    case end
+    case problem(BatchError)
+  }
+
+  private static let zeros = [UInt8](repeating: 0, count: 256 << 10)
+
+  private let archive: ArchiveFile
+  private let planner: ExtractionPlanner
+  private let limits: ArchiveLimits
+  private let memory: Int
+  private let end: ArchiveEnd
+
+  /// - Parameters:
+  ///   - memory: what the index of the archive may take, in bytes.
+  ///   - end: told how the archive ended.
+  /// - Throws: `invalid` for a pattern that can never match.
+  package init(
+    _ archive: ArchiveFile, globs: [PathBytes], filter: PathFilter? = nil, limits: ArchiveLimits,
+    memory: Int = BatchOptions().memory, end: ArchiveEnd
+  ) throws(BatchError) {
+    self.archive = archive
+    self.limits = limits
+    self.memory = memory
+    self.end = end
+    planner = ExtractionPlanner(try MemberSelection(globs: globs, filter: filter), globs: globs)
+  }
+
+  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+    var isArchive = false
+    do throws(BatchError) {
+      let open = try OpenArchive(archive, checks: false, memory: memory, by: context.reading)
+      if let indexed = open.index {
+        isArchive = true
+        try readSegments(of: indexed, in: context)
+      } else {
+        let reader = try open.reader(limits: limits)
+        isArchive = true
+        try readMembers(reader, in: context)
+      }
+    } catch {
+      try context.checkCancellation()
+      end.cutShort()
+      if isArchive, error.code == .malformed { end.noteDamage() }
+      try context.yield(.problem(error))
+    }
+    end.note(unmatched: planner.unmatched)
+  }
+
+  private func readSegments(
+    of indexed: IndexedArchive, in context: ReaderContext<Item>
+  ) throws(BatchError) {
+    var plans = try SegmentPlanner(indexed, planner: planner, limits: limits, claims: false)
+    var segment = SegmentReader(
+      archive: indexed, loader: try FrameLoader(indexed.file, indexed.format, by: context.reading))
+    while let plan = try plans.next() {
+      var choices = plan.choices[...]
+      try segment.read(plan.group, plan.members, limits: limits) {
+        (number, _, entry, reader) throws(BatchError) in
+        guard choices.first?.number == number else { return }
+        choices = choices.dropFirst()
+        if entry.kind == .file { try read(entry, reader, in: context) }
+      }
+    }
+  }
+
+  private func readMembers(
+    _ reader: any MemberReader, in context: ReaderContext<Item>
+  ) throws(BatchError) {
+    while let member = try reader.next() {
+      try context.checkCancellation()
+      switch member {
+      case .unusable(let error):
+        try context.yield(.problem(error.path == nil ? error.at(archive.path) : error))
+        if error.code == .malformed { end.cutShort() }
+      case .entry(let entry):
+        guard planner.chooses(entry.path, isDirectory: entry.kind == .directory), entry.kind == .file else {
+          continue
+        }
+        do throws(BatchError) {
+          try read(entry, reader, in: context)
+        } catch {
+          guard error.code == .unsupported else { throw error }
+          try context.yield(.problem(error.at(entry.path)))
+        }
+      }
+    }
+    try reader.drain()
+    end.note(remarks: reader.remarks)
+  }
+
+  private func read(
+    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+  ) throws(BatchError) {
+    var end: UInt64 = 0
+    try reader.readContent { (piece, offset) throws(BatchError) in
+      try yieldZeros(offset - end, in: context)
+      context.count(bytes: piece.count)
+      try context.yield(.content(Array(piece)))
+      end = offset + UInt64(piece.count)
+    }
+    if end < entry.size { try yieldZeros(entry.size - end, in: context) }
+    try context.yield(.end)
+  }
+
+  private func yieldZeros(_ count: UInt64, in context: ReaderContext<Item>) throws(BatchError) {
+    var rest = count
+    while rest > 0 {
+      let piece = Self.zeros.prefix(Int(min(rest, UInt64(Self.zeros.count))))
+      try context.yield(.content(piece.count == Self.zeros.count ? Self.zeros : Array(piece)))
+      rest -= UInt64(piece.count)
+    }
+  }
+}
+
+extension PrintReader.Item: MeasuredItem {
+  package var measure: ItemMeasure {
+    switch self {
+    case .content(let bytes):
+      ItemMeasure(weight: Int64(bytes.count), count: 0, retained: Int64(bytes.count))
+    case .end, .problem: ItemMeasure(weight: 0, retained: 512)
+    }
+  }
+}

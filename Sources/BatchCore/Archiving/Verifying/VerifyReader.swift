@@ -1,0 +1,274 @@
+import BatchEngine
+
+/// What a verification goes over: the segments of an archive that has an index, else its members in turn, which are read
+/// here, since such an archive can be decoded from its beginning only.
+package struct VerifyReader: BatchReader {
+  /// One step of a verification.
+  package struct Item: Sendable {
+    enum Step: Sendable {
+      case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
+      /// The same of an archive that was just written, with the index that was made in memory, and what its frames decode to.
+      case written(IndexedArchive, MemberIndex.Group, IndexSlice, contents: [Digest])
+      /// What lies between the members and the index.
+      case end(IndexedArchive)
+      /// A member whose content was read to its end.
+      case read(PathBytes)
+      case unreadable(PathBytes?, BatchError)
+      /// What no checksum vouches for in an archive that was just written.
+      case stretch(ArchiveFile, WrittenArchive.Stretch)
+      /// A member whose content was read, to be compared with the folder.
+      case compare(RecordedPath)
+      /// Something in the folder that the archive has not.
+      case new(PathBytes)
+      case problem(Problem)
+      /// Something that is known of the archive itself.
+      case note(Verification.Note)
+    }
+
+    let step: Step
+    /// What is to be said of other members of its name.
+    var mark = SupersededMembers.Mark.none
+  }
+
+  private enum Way {
+    case segments(IndexedArchive)
+    case members(any MemberReader, OpenArchive)
+    case written(WrittenMembers)
+  }
+
+  private let archive: ArchiveFile
+  private let way: Way
+  private let live: LiveTree?
+  /// What is known before anything is read.
+  private var notes: [Verification.Note] = []
+  private let digests: DigestStream?
+  private let marksMembers: Bool
+  /// Nil for an archive that was made before.
+  private let written: WrittenArchive?
+
+  /// - Parameters:
+  ///   - live: a folder to compare the members with.
+  ///   - memory: what the index of the archive may take, in bytes.
+  ///   - marks: whether members that a later one supersedes are to be marked, and not only counted.
+  /// - Throws: `malformed` when the file is no archive.
+  package init(
+    _ archive: ArchiveFile, live: LiveTree? = nil, memory: Int = BatchOptions().memory, marks: Bool = false,
+    by right: ReadingRight
+  ) throws(BatchError) {
+    self.archive = archive
+    self.live = live
+    written = nil
+    marksMembers = marks || live != nil
+    digests = live == nil ? nil : try DigestStream(.sha256)
+    let open = try OpenArchive(archive, checks: true, memory: memory, by: right)
+    if let indexed = open.index {
+      way = .segments(indexed)
+      notes = Verification.Note.beginning(indexed) + open.remarks.map { .damage($0) }
+      if let damage = indexed.damagedStart { notes.append(.damage(damage.message)) }
+      return
+    }
+    if let error = open.unusedIndex {
+      notes.append(error.code == .malformed ? .damage(error.message) : .fact(error.message))
+    }
+    let reader = try open.reader(limits: ArchiveLimits())
+    way = .members(reader, open)
+    if let fact = reader.compressionFact { notes.append(.fact(fact)) }
+  }
+
+  /// What was just written, to be compared with what it was made of.
+  ///
+  /// - Throws: `malformed` when the file is no archive.
+  package init(
+    _ archive: ArchiveFile, madeOf written: WrittenArchive, by right: ReadingRight
+  ) throws(BatchError) {
+    self.archive = archive
+    self.written = written
+    live = nil
+    marksMembers = false
+    digests = nil
+    if archive.size != written.stretch.bytes.upperBound {
+      notes.append(
+        .damage("it has \(archive.size ?? 0) bytes in the place of \(written.stretch.bytes.upperBound)"))
+    }
+    guard written.format.container == .tar else {
+      way = .written(try WrittenMembers(archive, written, by: right))
+      return
+    }
+    let indexed = IndexedArchive(
+      file: archive, format: written.format.compression, index: written.index)
+    way = .segments(indexed)
+    notes += Verification.Note.beginning(indexed)
+  }
+
+  /// What there is to verify, where an index tells.
+  package var total: (members: Int, bytes: UInt64)? {
+    if case .segments(let indexed) = way { indexed.index.total } else { nil }
+  }
+
+  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+    var places = RecordedPlaces()
+    do throws(BatchError) {
+      try yield(notes, in: context)
+      switch way {
+      case .segments(let indexed): try readSegments(of: indexed, &places, in: context)
+      case .members(let reader, let open): try read(reader, of: open, &places, in: context)
+      case .written(let members): try members.read(in: context)
+      }
+      if let live { try yieldNew(NewPaths(live, places), in: context) }
+    } catch {
+      try context.checkCancellation()
+      try context.yield(Item(step: .unreadable(nil, error)))
+      if live != nil {
+        try yield([.fact("what is new cannot be told: the archive was not read to its end")], in: context)
+      }
+    }
+    if let stretch = written?.stretch { try context.yield(Item(step: .stretch(archive, stretch))) }
+  }
+
+  private func yield(_ notes: [Verification.Note], in context: ReaderContext<Item>) throws(BatchError) {
+    for note in notes { try context.yield(Item(step: .note(note))) }
+  }
+
+  private func yieldNew(_ paths: NewPaths, in context: ReaderContext<Item>) throws(BatchError) {
+    var paths = paths
+    while let found = paths.next() {
+      switch found {
+      case .new(let path, _): try context.yield(Item(step: .new(path)))
+      case .problem(let problem): try context.yield(Item(step: .problem(problem)))
+      }
+    }
+  }
+
+  // MARK: Members of an index
+
+  private func readSegments(
+    of indexed: IndexedArchive, _ places: inout RecordedPlaces, in context: ReaderContext<Item>
+  ) throws(BatchError) {
+    var marks = SupersededMembers()
+    if written == nil {
+      marks = try SupersededMembers(indexed.index, archive.cancellation)
+      if let fact = marks.fact { try yield([.fact(fact)], in: context) }
+    }
+    var cursor = IndexCursor(indexed.index)
+    for group in indexed.index.groups {
+      var members = try cursor.slice(group.members)
+      members.marks = marks
+      if live != nil {
+        for number in members.numbers {
+          let member = members[number]
+          places.add(member.path, isDirectory: member.kind == .directory)
+        }
+      }
+      let contents = written?.contents[group.frames].compactMap { $0 } ?? []
+      try context.yield(
+        Item(
+          step: contents.count == group.frames.count
+            ? .written(indexed, group, members, contents: contents) : .segment(indexed, group, members)))
+    }
+    try context.yield(Item(step: .end(indexed)))
+  }
+
+  // MARK: Members that are read
+
+  private func read(
+    _ reader: any MemberReader, of open: OpenArchive, _ places: inout RecordedPlaces,
+    in context: ReaderContext<Item>
+  ) throws(BatchError) {
+    var marks =
+      marksMembers ? try SupersededMembers(open, decodes: live != nil) : SupersededMembers()
+    while let member = try reader.next() {
+      switch member {
+      case .unusable(let error):
+        marks.skip()
+        guard error.path != nil || error.code != .malformed else {
+          try yield([.damage(error.message)], in: context)
+          continue
+        }
+        if live != nil, let path = error.path { places.add(path, isDirectory: false) }
+        try context.yield(Item(step: .unreadable(error.path, error)))
+      case .entry(let entry):
+        if live != nil { places.add(entry.path, isDirectory: entry.kind == .directory) }
+        let mark = marks.mark(entry.path)
+        let step: Item.Step
+        do throws(BatchError) {
+          step =
+            live != nil && mark != .superseded
+            ? .compare(try compared(entry, reader, in: context))
+            : try readContent(of: entry, reader, in: context)
+        } catch {
+          try context.checkCancellation()
+          step = .unreadable(entry.path, error.at(entry.path))
+        }
+        try context.yield(Item(step: step, mark: mark))
+      }
+    }
+    try reader.drain()
+    try yield(Verification.Note.end(of: reader), in: context)
+    if let fact = marks.fact { try yield([.fact(fact)], in: context) }
+  }
+
+  private func readContent(
+    of entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+  ) throws(BatchError) -> Item.Step {
+    var count = 0
+    do throws(BatchError) {
+      try reader.readContent { (piece, _) throws(BatchError) in
+        try context.checkCancellation()
+        context.count(bytes: piece.count)
+        count += piece.count
+      }
+    } catch {
+      context.count(bytes: -count)
+      throw error
+    }
+    return .read(entry.path)
+  }
+
+  private func compared(
+    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+  ) throws(BatchError) -> RecordedPath {
+    var entry = entry
+    var digest: Digest?
+    if let digests, entry.kind == .file {
+      let content = ContentDigest(digests, cancellation: archive.cancellation)
+      var end: UInt64 = 0
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        try context.checkCancellation()
+        try content.add(piece, at: offset)
+        end = offset + UInt64(piece.count)
+      }
+      // Streams of zip tell the size behind the content.
+      entry.size = max(entry.size, end)
+      digest = try content.finish(size: entry.size)
+    }
+    return RecordedPath(entry, digest, hasOwner: reader.tellsOwner(of: entry))
+  }
+}
+
+extension VerifyReader.Item: MeasuredItem {
+  package var measure: ItemMeasure {
+    switch step {
+    case .segment(let indexed, let group, let members), .written(let indexed, let group, let members, _):
+      ItemMeasure(
+        weight: indexed.index.weight(of: group), count: group.members.count,
+        retained: Int64(members.memory) + Self.ownSize)
+    case .compare(let member): ItemMeasure(weight: Int64(clamping: member.size ?? 0), retained: Self.ownSize)
+    case .read, .unreadable(.some, _), .problem: ItemMeasure(weight: 0, retained: Self.ownSize)
+    case .end, .stretch, .unreadable(nil, _), .new, .note:
+      ItemMeasure(weight: 0, count: 0, retained: Self.ownSize)
+    }
+  }
+
+  private static let ownSize: Int64 = 512
+}
+
+extension VerifyReader.Item: FileItem {
+  package var path: PathBytes? {
+    switch step {
+    case .segment(let archive, _, _), .written(let archive, _, _, _), .end(let archive): archive.file.path
+    case .stretch(let file, _): file.path
+    case .compare(let member): member.path
+    case .read, .unreadable, .new, .problem, .note: nil
+    }
+  }
+}

@@ -1,0 +1,47 @@
+/// What a reader may do in a run: read, decode, count bytes, and yield items to the workers.
+///
+/// It cannot give or remove names. It belongs to the call of ``BatchReader/read(in:)`` and must not leave it.
+package final class ReaderContext<Item: MeasuredItem> {
+  /// Lets the reader read and decode.
+  package let reading = ReadingRight()
+  private let run: RunContext
+  private let probe: LaneProbe
+  private var planner: ChunkPlanner<Item>
+  private let handOver: (PlannedChunk<Item>) throws(BatchError) -> Void
+
+  /// - Parameter handOver: takes one chunk after the other; what it throws ends the reading.
+  init(_ run: RunContext, _ handOver: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) {
+    self.run = run
+    self.handOver = handOver
+    probe = LaneProbe(run.cancellation)
+    planner = ChunkPlanner(stride: run.options.stride)
+  }
+
+  /// For files that are opened on the way.
+  package var source: SourceContext { SourceContext(run) }
+
+  /// Waits while the run is suspended. To be asked between the pieces of what is read.
+  ///
+  /// - Throws: why the run is to stop, when it is, also where its collector takes no more.
+  package func checkCancellation() throws(BatchError) {
+    try probe.check()
+    if run.isEnded { throw BatchError(.cancelled, "the run takes no more items") }
+  }
+
+  /// Counts bytes that were read, or takes back those of what turned out to be damaged.
+  package func count(bytes: Int) { run.counters.addBytes(bytes) }
+
+  /// Hands an item over to the workers; waits while they have enough.
+  ///
+  /// - Throws: as ``checkCancellation()``.
+  package func yield(_ item: Item) throws(BatchError) {
+    try checkCancellation()
+    guard let chunk = planner.add(item, item.measure) else { return }
+    try handOver(chunk)
+    if let large = planner.takeLarge() { try handOver(large) }
+  }
+
+  func finish() throws(BatchError) {
+    if let rest = planner.takeRest() { try handOver(rest) }
+  }
+}
