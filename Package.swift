@@ -23,6 +23,7 @@ let package = Package(
     .systemLibrary(name: "CBZip2", providers: [.apt(["libbz2-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
+    .systemLibrary(name: "CIPSecMB", providers: [.apt(["libipsec-mb-dev"])]),
     .systemLibrary(name: "CLZ4", providers: [.apt(["liblz4-dev"])]),
     .systemLibrary(name: "CLZMA", providers: [.apt(["liblzma-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -33,8 +34,8 @@ let package = Package(
     .target(
       name: "BatchCore",
       dependencies: [
-        "BatchEngine", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CLZ4", "CLZMA",
-        "CSQLite", "CXXHash", "CZlib", "CZstd",
+        "BatchEngine", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CIPSecMB", "CLZ4",
+        "CLZMA", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],
       swiftSettings: settings
     ),

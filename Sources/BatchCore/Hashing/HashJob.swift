@@ -37,8 +37,8 @@ public struct HashJob: BatchJob {
   public func makeWorker(
     in context: WorkerContext
   ) throws(BatchError) -> some BatchWorker<WalkItem, ResultRows> {
-    FileWorker(
-      try DigestSet(algorithms, concurrency: context.concurrencyLimit),
+    try FileWorker(
+      DigestSet(algorithms, concurrency: context.concurrencyLimit),
       cache.map { CachedDigests($0, algorithms) },
       render)
   }
@@ -47,15 +47,25 @@ public struct HashJob: BatchJob {
 
   /// Reads files and renders their rows.
   private final class FileWorker: BatchWorker {
+    /// A file whose digest is not known yet.
+    private struct Waiting {
+      let record: FileRecord
+      let size: UInt64
+      let outcome: ReadOutcome
+      let known: CachedDigests.Known?
+    }
+
     private let digests: DigestSet
+    private let reader: DigestReader<Waiting>
     private let cached: CachedDigests?
     private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
 
     init(
       _ digests: DigestSet, _ cached: CachedDigests?,
       _ render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
-    ) {
+    ) throws(BatchError) {
       self.digests = digests
+      reader = try DigestReader()
       self.cached = cached
       self.render = render
     }
@@ -63,11 +73,26 @@ public struct HashJob: BatchJob {
     func process(
       _ item: WalkItem, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
+      if case .file(let record) = item { return try hash(record, in: context, into: &output) }
+      try settle(in: context, into: &output)
       switch item {
-      case .file(let record): try hash(record, in: context, into: &output)
+      case .file: break
       case .standardInput: try hashStandardInput(in: context, into: &output)
       case .problem(let problem): context.report(problem)
       }
+    }
+
+    func end(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
+      try settle(in: context, into: &output)
+    }
+
+    /// Adds the rows of the files that wait.
+    private func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
+      try reader.settle { (file, digest) throws(BatchError) in
+        context.resultCount = output.count
+        try finish(file, [digest], in: context, into: &output)
+      }
+      context.resultCount = output.count
     }
 
     private func hash(
@@ -75,6 +100,7 @@ public struct HashJob: BatchJob {
     ) throws(BatchError) {
       let known = cached?.known(of: record)
       if let cached, let known, known.isCertain, !cached.cache.isSampled(record.status.identity.inode) {
+        try settle(in: context, into: &output)
         cached.cache.countKnown()
         context.finish()
         return try finish(
@@ -91,21 +117,27 @@ public struct HashJob: BatchJob {
           record, [digest], size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
       }
-      var size: UInt64 = 0
-      let outcome = try context.read(record, settling: settling) {
-        (_: borrowing Descriptor, _) throws(BatchError) in
-        digests.reset()
-        size = 0
-      } consume: { (piece) throws(BatchError) in
-        size += UInt64(piece.count)
-        try digests.update(piece)
+      let content = try reader.read(record, for: digests, settling: settling, in: context) {
+        () throws(BatchError) in try settle(in: context, into: &output)
       }
-      guard let outcome else { return }
-      let found = try digests.finish()
+      guard let content else { return }
+      let file = Waiting(record: record, size: content.byteCount, outcome: content.outcome, known: known)
+      if let digests = content.digests {
+        try finish(file, digests, in: context, into: &output)
+      } else {
+        reader.wait(content, file)
+      }
+    }
+
+    /// Adds the row of a file that was read, and tells the cache of it.
+    private func finish(
+      _ file: Waiting, _ digests: [Digest], in context: WorkerContext, into output: inout ResultRows
+    ) throws(BatchError) {
+      let outcome = file.outcome
       if outcome.isStable {
-        note(found, of: record, outcome.status, known, isSettled: outcome.isSettled, context)
+        note(digests, of: file.record, outcome.status, file.known, isSettled: outcome.isSettled, context)
       }
-      try finish(record, found, size: size, outcome.status, in: context, into: &output)
+      try finish(file.record, digests, size: file.size, outcome.status, in: context, into: &output)
     }
 
     /// Tells the cache what was read, unless the bytes are others than those that it knows.

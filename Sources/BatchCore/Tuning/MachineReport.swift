@@ -12,6 +12,8 @@ package struct MachineReport: Sendable {
   package private(set) var load: Double?
   package private(set) var features: [String] = []
   package private(set) var libraries: [(name: String, version: String)] = []
+  /// Those that are opened at run time.
+  package private(set) var openedLibraries: [OpenedLibrary] = []
   package private(set) var device: DeviceFacts?
   /// Why the folder could not be looked at.
   package private(set) var deviceError: BatchError?
@@ -85,6 +87,10 @@ package struct MachineReport: Sendable {
       {
         let libraries = LibraryVersions.all
         report.withLock { $0.libraries = libraries }
+      },
+      {
+        let libraries = OpenedLibrary.all
+        report.withLock { $0.openedLibraries = libraries }
       },
     ]).started().wait()
     let limit = DispatchTime.now() + patience

@@ -149,9 +149,13 @@ package final class ExtractWorker: BatchWorker {
     let tools = try tools(for: plan.archive, context)
     var segment = SegmentReader(archive: plan.archive, loader: tools.loader)
     var choices = plan.choices[...]
+    // Without the names of a snapshot nobody asks for digests.
+    let ahead = plan.names.map { _ in (tools.ahead, plan.choices.map(\.number)) }
+    lane.ahead = ahead?.0
+    defer { lane.ahead = nil }
     do throws(BatchError) {
       // What is too much was reported by the index before.
-      try segment.read(plan.group, plan.members, limits: ArchiveLimits()) {
+      try segment.read(plan.group, plan.members, limits: ArchiveLimits(), ahead: ahead) {
         (number, _, entry, reader) throws(BatchError) in
         guard let choice = choices.first, choice.number == number else { return }
         choices = choices.dropFirst()

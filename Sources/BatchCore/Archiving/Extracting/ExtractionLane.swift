@@ -15,6 +15,8 @@ final class ExtractionLane {
   private let names: EarlyNames
   /// Made for the first file whose digest is known before.
   private var digests: DigestStream?
+  /// While a segment is read: knows digests of its members.
+  var ahead: DigestsAhead?
   private let owners = OwnerNumbers()
   // Members of one folder mostly come together.
   private var current: (path: ArraySlice<UInt8>, folder: OpenFolder)?
@@ -219,10 +221,10 @@ final class ExtractionLane {
     of order: ExtractionOrder, reusing isReused: Bool
   ) throws(BatchError) -> ExpectedContent? {
     guard let digest = order.digest else { return nil }
-    if isReused, let digests { return ExpectedContent(digest, digests, cancellation) }
+    if isReused, let digests { return ExpectedContent(digest, digests, ahead: ahead, cancellation) }
     let stream = try DigestStream(.sha256)
     if isReused { digests = stream }
-    return ExpectedContent(digest, stream, cancellation)
+    return ExpectedContent(digest, stream, ahead: ahead, cancellation)
   }
 
   /// Makes a file that waits for members before it.

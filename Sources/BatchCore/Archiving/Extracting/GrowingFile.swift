@@ -30,9 +30,11 @@ final class ExpectedContent {
   private let expected: Digest
   private let content: ContentDigest
 
-  init(_ expected: Digest, _ stream: DigestStream, _ cancellation: Cancellation) {
+  init(
+    _ expected: Digest, _ stream: DigestStream, ahead: DigestsAhead?, _ cancellation: Cancellation
+  ) {
     self.expected = expected
-    content = ContentDigest(stream, cancellation: cancellation)
+    content = ContentDigest(stream, ahead: ahead, cancellation: cancellation)
   }
 
   func add(_ piece: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {

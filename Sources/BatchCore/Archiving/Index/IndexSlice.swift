@@ -67,6 +67,18 @@ package struct IndexSlice: Sendable {
     return (row.frame, row.offset)
   }
 
+  /// Where the content of a file lies in the plain content of a frame, if it begins there and has a digest.
+  func content(of number: Int, inFrame frame: Int) -> Range<Int>? {
+    let (page, index) = place(of: number)
+    let row = page.row(index)
+    guard row.frame == frame, row.kind == .file, row.flags.contains(.digest),
+      let offset = Int(exactly: row.offset), let size = Int(exactly: row.size)
+    else { return nil }
+    let (start, isFar) = offset.addingReportingOverflow(Int(row.headerSize))
+    let (end, isHuge) = start.addingReportingOverflow(size)
+    return isFar || isHuge ? nil : start..<end
+  }
+
   /// What it holds in memory beside its pages, and its share of those, in bytes.
   var memory: Int {
     let shares = pages.reduce(0) { $0 + $1.page.memory / $1.page.count }

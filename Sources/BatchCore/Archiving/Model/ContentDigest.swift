@@ -9,20 +9,31 @@ struct ContentDigest: ~Copyable {
 
   private let digests: DigestStream
   private let cancellation: Cancellation
+  private let ahead: DigestsAhead?
   private let count = Counter()
 
-  /// What was added so far, holes included.
   private final class Counter {
+    /// What was added so far, holes included.
     var value: UInt64 = 0
+    /// That of the first piece, where it was computed ahead: the piece is the whole content then.
+    var known: Digest?
   }
 
-  init(_ digests: DigestStream, cancellation: Cancellation) {
+  /// - Parameter ahead: knows the digests of some whole contents.
+  init(_ digests: DigestStream, ahead: DigestsAhead? = nil, cancellation: Cancellation) {
     self.digests = digests
+    self.ahead = ahead
     self.cancellation = cancellation
     digests.reset()
   }
 
   func add(_ piece: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
+    guard count.known == nil else { throw Self.tooMuch }
+    if offset == 0, count.value == 0, let ahead, let digest = try ahead.digest(of: piece) {
+      count.known = digest
+      count.value = UInt64(piece.count)
+      return
+    }
     try addZeros(upTo: offset)
     try digests.update(piece)
     count.value += UInt64(piece.count)
@@ -30,12 +41,19 @@ struct ContentDigest: ~Copyable {
 
   /// - Throws: `malformed` when there was more content than the size says.
   func finish(size: UInt64) throws(BatchError) -> Digest {
-    guard count.value <= size else {
-      throw BatchError(.malformed, "damaged: there is more content than its size says")
+    guard count.value <= size else { throw Self.tooMuch }
+    if let known = count.known {
+      guard count.value == size else {
+        throw BatchError(.malformed, "damaged: there is less content than its size says")
+      }
+      return known
     }
     try addZeros(upTo: size)
     return try digests.finish()
   }
+
+  private static let tooMuch = BatchError(
+    .malformed, "damaged: there is more content than its size says")
 
   private func addZeros(upTo offset: UInt64) throws(BatchError) {
     guard offset <= Self.largest else {

@@ -10,13 +10,19 @@ final class SegmentContent: ArchiveContent {
   private(set) var bytesRead: UInt64 = 0
   private let loader: FrameLoader
   private let index: MemberIndex
+  private let loaded: (Int, UnsafeRawBufferPointer) -> Void
   private var frames: Range<Int>
   private var current = UnsafeRawBufferPointer(start: nil, count: 0)
   /// Where that begins in the content.
   private var start: UInt64 = 0
 
-  init(_ loader: FrameLoader, _ index: MemberIndex, frames: Range<Int>) {
+  /// - Parameter loaded: gets the number and the content of each frame; the content is valid until the next one comes.
+  init(
+    _ loader: FrameLoader, _ index: MemberIndex, frames: Range<Int>,
+    loaded: @escaping (Int, UnsafeRawBufferPointer) -> Void = { _, _ in }
+  ) {
     self.loader = loader
+    self.loaded = loaded
     self.index = index
     self.frames = frames
   }
@@ -30,6 +36,7 @@ final class SegmentContent: ArchiveContent {
     let frame = index.frames[number]
     bytesRead += frame.compressedSize
     current = try loader.load(frame)
+    loaded(number, current)
     return current
   }
 

@@ -24,15 +24,18 @@ struct SegmentReader {
   ///
   /// - Parameters:
   ///   - members: those of the group.
+  ///   - ahead: computes digests, which `visit` asks for, of members with these numbers.
   ///   - visit: gets each member with a reader that stands before its content.
   /// - Throws: `malformed` when a frame is damaged, or is not what the index says; what `visit` throws.
   mutating func read(
     _ group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
+    ahead: (digests: DigestsAhead, members: [Int])? = nil,
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
     contradiction = nil
+    defer { ahead?.digests.end() }
     do throws(BatchError) {
-      try readAll(of: group, members, limits: limits, visit: visit)
+      try readAll(of: group, members, limits: limits, ahead: ahead, visit: visit)
     } catch {
       // A part of the disk that cannot be read is damage like any other, and no end of the run.
       guard error.code == .unreadable, error.errno == EIO else { throw error }
@@ -42,9 +45,12 @@ struct SegmentReader {
 
   private mutating func readAll(
     of group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
+    ahead: (digests: DigestsAhead, members: [Int])?,
     visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
-    let content = SegmentContent(loader, archive.index, frames: group.frames)
+    let content = SegmentContent(loader, archive.index, frames: group.frames) { (number, frame) in
+      ahead?.digests.begin(frame, number, members, members: ahead?.members ?? [])
+    }
     let reader = try ArchiveReader(
       content, name: archive.file.path, requiresEnd: false,
       checksHeaders: archive.index.checks != nil, limits: limits, by: loader.right)

@@ -4,12 +4,14 @@ import BatchEngine
 final class SegmentTools {
   let loader: FrameLoader
   let digests: DigestStream
+  let ahead: DigestsAhead
   /// Of whole frames of an archive that was just written.
   let contents: DigestStream
 
   init(_ archive: IndexedArchive, by right: ReadingRight) throws(BatchError) {
     loader = try FrameLoader(archive.file, archive.format, by: right)
     digests = try DigestStream(.sha256)
+    ahead = try DigestsAhead()
     contents = try DigestStream(.xxh128)
   }
 }

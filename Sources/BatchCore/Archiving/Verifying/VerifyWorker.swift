@@ -87,7 +87,9 @@ package final class VerifyWorker: BatchWorker {
           found.append((Finding(path: member.path, damage: nil), RecordedPath(member, nil)))
         }
       } else {
-        try segment.read(group, members, limits: ArchiveLimits()) {
+        try segment.read(
+          group, members, limits: ArchiveLimits(), ahead: (tools.ahead, Array(group.members))
+        ) {
           (_, member, entry, reader) throws(BatchError) in
           context.startTime()
           defer { context.endTime(of: member.path) }
@@ -182,7 +184,8 @@ package final class VerifyWorker: BatchWorker {
       }
       return Finding(path: member.path, damage: nil)
     }
-    let digest = ContentDigest(tools.digests, cancellation: archive.file.cancellation)
+    let digest = ContentDigest(
+      tools.digests, ahead: tools.ahead, cancellation: archive.file.cancellation)
     try reader.readContent { (piece, offset) throws(BatchError) in
       try context.checkCancellation()
       try digest.add(piece, at: offset)

@@ -5,6 +5,7 @@ final class SegmentBench {
   private let codec: (any CodecContext)?
   private let headers: TarHeaders
   private let digest: DigestStream
+  private let batch: DigestBatch
   private let buffers: FrameBuffers
   private let isRemembered: Bool
   /// The plain bytes of the segment.
@@ -12,6 +13,11 @@ final class SegmentBench {
   private(set) var members: [ArchivedMember] = []
   /// Where the content of the member that is being added begins.
   private var contentStart = 0
+  /// Members that have no digest yet, and where their contents lie.
+  private var waiting: [(member: Int, content: Range<Int>)] = []
+  private var waitingBytes = 0
+  /// So many bytes get their digests together, as long as they are in the cache of the core.
+  private static let batchSize = 256 << 10
 
   init(
     _ options: ArchiveOptions, _ buffers: FrameBuffers,
@@ -22,6 +28,7 @@ final class SegmentBench {
     isRemembered = options.isRemembered
     headers = try TarHeaders()
     digest = try DigestStream(.sha256)
+    batch = try DigestBatch()
   }
 
   /// Forgets the segment before.
@@ -35,12 +42,15 @@ final class SegmentBench {
       plain = buffers.take(room: byteCount)
     }
     members.removeAll(keepingCapacity: true)
+    waiting.removeAll(keepingCapacity: true)
+    waitingBytes = 0
     contentStart = 0
   }
 
   /// The frame of the segment; nil when nothing is in it.
   func frame() throws(BatchError) -> ArchiveFrame? {
     guard !plain.isEmpty else { return nil }
+    try addDigests()
     guard let codec else {
       let content = try isRemembered ? ArchiveFrame.content(of: plain) : nil
       let bytes = takePlain()
@@ -111,17 +121,27 @@ final class SegmentBench {
       plain.replaceSubrange(start..<contentStart, with: header)
       contentStart = start + header.count
     }
-    let digest = try withBytes(of: plain) { (raw) throws(BatchError) in
-      try self.digest.digest(of: UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
-    }
     var member = ArchivedMember(
-      final, offset: start, header: headerCheck(from: start), digest: digest, identity: expected.identity)
+      final, offset: start, header: headerCheck(from: start), identity: expected.identity)
     member.flags = MemberFlags(outcome)
     member.isSettled = outcome.isSettled
+    waiting.append((members.count, contentStart..<plain.count))
+    waitingBytes += plain.count - contentStart
     members.append(member)
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true
+    if waitingBytes >= Self.batchSize { try addDigests() }
     return true
+  }
+
+  /// Gives the members that wait their digests.
+  private func addDigests() throws(BatchError) {
+    try withBytes(of: plain) { (raw) throws(BatchError) in
+      for (_, content) in waiting { batch.add(UnsafeRawBufferPointer(rebasing: raw[content])) }
+      try batch.finish { (index, digest) in members[waiting[index].member].digest = digest }
+    }
+    waiting.removeAll(keepingCapacity: true)
+    waitingBytes = 0
   }
 
   /// Adds a sparse file; its digest is that of the file with its holes.

@@ -22,15 +22,23 @@ package struct CheckJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker {
-    Worker(DigestPool(concurrency: context.concurrencyLimit), ignoresMissing: ignoresMissing, render)
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+    try Worker(DigestPool(concurrency: context.concurrencyLimit), ignoresMissing: ignoresMissing, render)
   }
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Reads files and compares digests.
   package final class Worker: BatchWorker {
+    /// A file whose digest is not known yet.
+    private struct Waiting {
+      let entry: ManifestEntry
+      let record: FileRecord
+      let readings: [[Digest]]
+    }
+
     private let digests: DigestPool
+    private let reader: DigestReader<Waiting>
     private let ignoresMissing: Bool
     private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
     /// The algorithm that a row of an unknown one turned out to be of.
@@ -39,8 +47,9 @@ package struct CheckJob: BatchJob {
     init(
       _ digests: DigestPool, ignoresMissing: Bool,
       _ render: @escaping @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
-    ) {
+    ) throws(BatchError) {
       self.digests = digests
+      reader = try DigestReader()
       self.ignoresMissing = ignoresMissing
       self.render = render
     }
@@ -48,8 +57,12 @@ package struct CheckJob: BatchJob {
     package func process(
       _ item: CheckItem, in context: WorkerContext, into output: inout CheckedChunk
     ) throws(BatchError) {
+      if case .file(let entry, let record) = item {
+        return try check(entry, record, in: context, into: &output)
+      }
+      try settle(in: context, into: &output)
       switch item {
-      case .file(let entry, let record): add(entry, try check(entry, record, in: context), to: &output)
+      case .file: break
       case .standardInput(let entry):
         add(entry, try checkStandardInput(entry, in: context), to: &output)
       case .unavailable(let entry, let error):
@@ -79,21 +92,55 @@ package struct CheckJob: BatchJob {
       }
     }
 
+    package func end(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
+      try settle(in: context, into: &output)
+    }
+
+    /// Adds the findings about the files that wait.
+    private func settle(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
+      try reader.settle { (file, digest) throws(BatchError) in
+        try add(file.entry, compare(file, [digest], in: context), to: &output)
+      }
+      context.resultCount = output.count
+    }
+
     private func check(
-      _ entry: ManifestEntry, _ record: FileRecord, in context: WorkerContext
-    ) throws(BatchError) -> CheckOutcome {
+      _ entry: ManifestEntry, _ record: FileRecord, in context: WorkerContext, into output: inout CheckedChunk
+    ) throws(BatchError) {
       var readings = [entry.digests] + entry.otherReadings.map { [$0] }
       // Rows of one manifest are mostly of one algorithm: what matched last is tried first.
       if let place = readings.firstIndex(where: { $0.count == 1 && $0[0].algorithm == matched }) {
         readings.insert(readings.remove(at: place), at: 0)
       }
-      guard let found = try read(record, readings[0].map(\.algorithm), in: context) else {
-        return .unreadable
+      let file = Waiting(entry: entry, record: record, readings: readings)
+      let algorithms = readings[0].map(\.algorithm)
+      if algorithms == [.blake3], record.status.size >= Blake3File.threshold,
+        let digest = try Blake3File.digest(of: record, in: context)?.digest
+      {
+        try settle(in: context, into: &output)
+        context.finish()
+        return add(entry, try compare(file, [digest], in: context), to: &output)
       }
-      if found == readings[0] { return .matches }
-      for reading in readings.dropFirst() {
+      let content = try reader.read(record, for: digests.set(of: algorithms), in: context) {
+        () throws(BatchError) in try settle(in: context, into: &output)
+      }
+      guard let content else { return add(entry, .unreadable, to: &output) }
+      if let found = content.digests {
+        add(entry, try compare(file, found, in: context), to: &output)
+      } else {
+        reader.wait(content, file)
+      }
+    }
+
+    /// Compares the digests of a file with those of its entry; where an entry can be of several algorithms, it is read again for
+    /// each other one.
+    private func compare(
+      _ file: Waiting, _ found: [Digest], in context: WorkerContext
+    ) throws(BatchError) -> CheckOutcome {
+      if found == file.readings[0] { return .matches }
+      for reading in file.readings.dropFirst() {
         let other = try digests.read(reading.map(\.algorithm)) { (set) throws(BatchError) in
-          try context.reread(record) {
+          try context.reread(file.record) {
             set.reset()
           } consume: { (piece) throws(BatchError) in
             try set.update(piece)
@@ -105,24 +152,6 @@ package struct CheckJob: BatchJob {
         }
       }
       return .differs
-    }
-
-    private func read(
-      _ record: FileRecord, _ algorithms: [DigestAlgorithm], in context: WorkerContext
-    ) throws(BatchError) -> [Digest]? {
-      if algorithms == [.blake3], record.status.size >= Blake3File.threshold,
-        let digest = try Blake3File.digest(of: record, in: context)?.digest
-      {
-        context.finish()
-        return [digest]
-      }
-      return try digests.read(algorithms) { (set) throws(BatchError) in
-        try context.read(record) {
-          set.reset()
-        } consume: { (piece) throws(BatchError) in
-          try set.update(piece)
-        }
-      }
     }
 
     private func checkStandardInput(

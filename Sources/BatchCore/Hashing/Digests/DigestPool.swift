@@ -9,19 +9,21 @@ final class DigestPool {
     self.concurrency = concurrency
   }
 
+  /// The set of these algorithms.
+  func set(of algorithms: [DigestAlgorithm]) throws(BatchError) -> DigestSet {
+    if let known = sets[algorithms] { return known }
+    let set = try DigestSet(algorithms, concurrency: concurrency)
+    sets[algorithms] = set
+    return set
+  }
+
   /// Lets `body` feed the set of these algorithms.
   ///
   /// - Returns: the digests, or nil when `body` returns nil.
   func read<Outcome>(
     _ algorithms: [DigestAlgorithm], _ body: (DigestSet) throws(BatchError) -> Outcome?
   ) throws(BatchError) -> [Digest]? {
-    let set: DigestSet
-    if let known = sets[algorithms] {
-      set = known
-    } else {
-      set = try DigestSet(algorithms, concurrency: concurrency)
-      sets[algorithms] = set
-    }
+    let set = try set(of: algorithms)
     guard try body(set) != nil else {
       set.reset()
       return nil

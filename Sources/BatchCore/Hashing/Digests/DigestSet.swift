@@ -41,6 +41,9 @@ package final class DigestSet {
   /// Whether BLAKE3 is the one algorithm, so that large files may be hashed by parts.
   var isBlake3: Bool { algorithms == [.blake3] }
 
+  /// Whether SHA-256 is the one algorithm, so that short files may be hashed together.
+  var isSHA256: Bool { algorithms == [.sha256] }
+
   /// Pieces of this many bytes or more are worth a core for each digest.
   private static let sharedPiece = 256 << 10
 

@@ -11,8 +11,9 @@ public final class WorkerContext {
   private(set) var problems: [MetProblem] = []
   /// Nil where nobody asks for them.
   private(set) var stopwatch: FileStopwatch?
-  /// How many results the chunk has so far; kept by the runner, so that a problem has its place among them.
-  var resultCount = 0
+  /// How many results the chunk has so far, so that a problem has its place among them. The runner keeps it from item to
+  /// item; a worker that adds results of several items at once keeps it between these.
+  package var resultCount = 0
 
   init(bench: Workbench, run: RunContext) {
     self.bench = bench
@@ -111,9 +112,11 @@ public final class WorkerContext {
   ///   - keepsShort: whether what there was of a file that became shorter is used; the file counts as failed, also
   ///     where `isCounted` is false.
   ///   - room: as in ``FileReader/read(_:into:settling:opened:consume:)``, and `settling` too.
+  ///   - beforeProblem: called before a problem is reported, for results that belong before it.
   package func read(
     _ record: FileRecord, isCounted: Bool = true, keepsShort: Bool = false,
     into room: UnsafeMutableRawBufferPointer? = nil, settling: ChangeSettling? = nil,
+    beforeProblem: () throws(BatchError) -> Void = {},
     opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
@@ -145,6 +148,12 @@ public final class WorkerContext {
           attempt += 1
           continue
         }
+        do throws(BatchError) {
+          try beforeProblem()
+        } catch {
+          fatal = error
+          throw error
+        }
         return changed(outcome, record, isCounted, keepsShort: keepsShort)
       } catch {
         if let fatal { throw fatal }
@@ -153,6 +162,7 @@ public final class WorkerContext {
           attempt += 1
           continue
         }
+        try beforeProblem()
         report(problem)
         return nil
       }

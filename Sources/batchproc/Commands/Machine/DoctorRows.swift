@@ -150,7 +150,10 @@ struct DoctorRows: Sendable {
           key: "processor_features", name: "processor features",
           value: report.features.isEmpty ? "none known" : report.features.joined(separator: " "))
       ]
-        + report.libraries.map { Row(key: $0.name, name: $0.name, value: $0.version) })
+        + report.libraries.map { Row(key: $0.name, name: $0.name, value: $0.version) }
+        + report.openedLibraries.map {
+          Row(key: $0.name, name: $0.name, value: $0.version ?? "not used", note: $0.note)
+        })
   }
 
   private static func defaults(_ report: MachineReport) -> Section {

@@ -1,0 +1,90 @@
+import BatchEngine
+
+/// Reads files for their digests: short ones wait, one behind the other in one buffer, until it is full, and then get
+/// their SHA-256 together.
+///
+/// The worker keeps its results in order: it settles what waits before it adds the result of a file that does not.
+final class DigestReader<Waiting> {
+  /// As much as stays in the cache of a core.
+  private static var roomSize: Int { 256 << 10 }
+
+  struct Content {
+    let outcome: ReadOutcome
+    let byteCount: UInt64
+    /// Nil where the file is to wait.
+    let digests: [Digest]?
+  }
+
+  private let batch: DigestBatch
+  // Made for the first short file.
+  private var room: UnsafeMutableRawBufferPointer?
+  private var used = 0
+  private var waiting: [Waiting] = []
+
+  init() throws(BatchError) {
+    batch = try DigestBatch()
+  }
+
+  deinit { room?.deallocate() }
+
+  /// Reads a file as ``WorkerContext/read(_:isCounted:keepsShort:into:settling:beforeProblem:opened:consume:)``.
+  ///
+  /// - Parameters:
+  ///   - set: of the digests that are wanted.
+  ///   - settle: calls ``settle(_:)``.
+  /// - Returns: nil when the content is not to be used. One without digests has to be handed to ``wait(_:_:)``; before one with
+  ///   them everything is settled.
+  func read(
+    _ record: FileRecord, for set: DigestSet, settling: ChangeSettling? = nil, in context: WorkerContext,
+    settle: () throws(BatchError) -> Void
+  ) throws(BatchError) -> Content? {
+    let isShort = set.isSHA256 && (0...Int64(MultiBufferDigests.longest)).contains(record.status.size)
+    let room = try isShort ? room(for: Int(record.status.size), settle: settle) : nil
+    var byteCount: UInt64 = 0
+    var waits = true
+    let outcome = try context.read(record, into: room, settling: settling, beforeProblem: settle) {
+      (_: borrowing Descriptor, _) throws(BatchError) in
+      set.reset()
+      byteCount = 0
+      waits = room != nil
+    } consume: { (piece) throws(BatchError) in
+      byteCount += UInt64(piece.count)
+      if let room, piece.baseAddress == UnsafeRawPointer(room.baseAddress) { return }
+      waits = false
+      try set.update(piece)
+    }
+    guard let outcome else { return nil }
+    if waits { return Content(outcome: outcome, byteCount: byteCount, digests: nil) }
+    try settle()
+    return Content(outcome: outcome, byteCount: byteCount, digests: try set.finish())
+  }
+
+  /// Room for a file and one byte more, by which the end of the file is noticed.
+  private func room(
+    for size: Int, settle: () throws(BatchError) -> Void
+  ) throws(BatchError) -> UnsafeMutableRawBufferPointer {
+    let room = room ?? .allocate(byteCount: Self.roomSize, alignment: 4096)
+    self.room = room
+    if used + size >= room.count { try settle() }
+    return UnsafeMutableRawBufferPointer(rebasing: room[used...])
+  }
+
+  /// Keeps the file that was read last until ``settle(_:)``.
+  func wait(_ content: Content, _ file: Waiting) {
+    let count = Int(clamping: content.byteCount)
+    guard let room, count <= room.count - used else { return }
+    batch.add(UnsafeRawBufferPointer(rebasing: room[used..<(used + count)]))
+    used += count
+    waiting.append(file)
+  }
+
+  /// Hands over the files that wait with their digests, in the order in which they came.
+  func settle(_ take: (Waiting, Digest) throws(BatchError) -> Void) throws(BatchError) {
+    guard !waiting.isEmpty else { return }
+    defer {
+      waiting.removeAll(keepingCapacity: true)
+      used = 0
+    }
+    try batch.finish { (index, digest) throws(BatchError) in try take(waiting[index], digest) }
+  }
+}

@@ -1,0 +1,135 @@
+import BatchEngine
+import CIPSecMB
+import Synchronization
+
+/// SHA-256 of several short contents at once on one core, by libIPSec_MB.
+///
+/// The instructions for SHA wait for their own results, so that two contents take the time of one. Processors without
+/// them compute 8 or 16 contents in the lanes of their vectors.
+package final class MultiBufferDigests: Sendable {
+  /// What the library computes with.
+  package enum Method: String, CaseIterable, Sendable {
+    case shaExtensions = "sse"
+    case avx512
+    case avx2
+
+    /// How many contents are computed at once.
+    package var width: Int {
+      switch self {
+      case .shaExtensions: 2
+      case .avx512: 16
+      case .avx2: 8
+      }
+    }
+
+    /// The longest content. The library counts bytes in 16 bits, and what is longer gets a wrong digest without an
+    /// error. In many lanes a content that is longer than its neighbours is computed slowly, and alone.
+    var longest: Int { self == .shaExtensions ? 65_534 : 16 << 10 }
+  }
+
+  /// The longest content that any method takes.
+  static let longest = 65_534
+
+  /// Opened when it is first worth it, for all lanes.
+  package static let shared = OptionalLibrary(threshold: 16 << 20) { () throws(BatchError) in
+    let digests = try MultiBufferDigests()
+    try MultiBufferTrial.check(longest: digests.method.longest) { digests.compute($0, into: $1) }
+    return digests
+  }
+
+  package let method: Method
+  package let version: String
+
+  #if arch(x86_64)
+    private typealias Allocate = @Sendable @convention(c) (UInt64) -> UnsafeMutableRawPointer?
+    private typealias Use = @Sendable @convention(c) (UnsafeMutableRawPointer) -> Void
+    private typealias Features = @convention(c) () -> UInt64
+    private typealias Version = @convention(c) () -> UInt32
+
+    private let allocate: Allocate
+    private let initialize: Use
+    private let free: Use
+    /// Addresses of managers that no lane uses at the moment; each has 200 KB.
+    private let managers = Mutex<[UInt]>([])
+
+    /// - Parameters:
+    ///   - folders: where the library is looked for.
+    ///   - method: the best one that the processor has, unless given.
+    /// - Throws: `unsupported` where the library or the processor does not offer it.
+    package init(
+      in folders: [String] = SystemLibrary.folders, method: Method? = nil
+    ) throws(BatchError) {
+      guard let library = SystemLibrary("libIPSec_MB.so.1", in: folders),
+        let version = library.function("imb_get_version", as: Version.self),
+        let features = library.function("imb_get_feature_flags", as: Features.self),
+        let allocate = library.function("alloc_mb_mgr", as: Allocate.self),
+        let free = library.function("free_mb_mgr", as: Use.self)
+      else { throw BatchError(.unsupported, "not installed (libipsec-mb1)") }
+      // The structures are those of one version.
+      guard version() == cipsecmb_version else {
+        throw BatchError(.unsupported, "another version than \(IMB_VERSION_STR)")
+      }
+      let present = features()
+      guard
+        let method = (method.map { [$0] } ?? Method.allCases).first(where: {
+          present & $0.features == $0.features
+        }), let initialize = library.function("init_mb_mgr_\(method.rawValue)", as: Use.self)
+      else { throw BatchError(.unsupported, "not for this processor") }
+      self.method = method
+      self.version = IMB_VERSION_STR
+      self.allocate = allocate
+      self.initialize = initialize
+      self.free = free
+    }
+
+    deinit {
+      for address in managers.withLock({ $0 }) {
+        if let manager = UnsafeMutableRawPointer(bitPattern: address) { free(manager) }
+      }
+    }
+
+    /// Writes the digests of these contents, 32 bytes each; none may be longer than the method allows, or without an address.
+    ///
+    /// - Returns: whether all could be computed.
+    func compute(
+      _ contents: [UnsafeRawBufferPointer], into digests: UnsafeMutablePointer<UInt8>
+    ) -> Bool {
+      let known = managers.withLock { $0.popLast() }
+      let manager: UnsafeMutableRawPointer
+      if let kept = known.flatMap({ UnsafeMutableRawPointer(bitPattern: $0) }) {
+        manager = kept
+      } else if let made = allocate(method == .shaExtensions ? 0 : cipsecmb_without_sha) {
+        initialize(made)
+        manager = made
+      } else {
+        return false
+      }
+      defer { managers.withLock { $0.append(UInt(bitPattern: manager)) } }
+      let messages = contents.map { cipsecmb_message(start: $0.baseAddress, count: UInt64($0.count)) }
+      return cipsecmb_sha256(manager, messages, messages.count, digests) == messages.count
+    }
+  #else
+    package init(
+      in folders: [String] = SystemLibrary.folders, method: Method? = nil
+    ) throws(BatchError) {
+      throw BatchError(.unsupported, "not for this processor")
+    }
+
+    func compute(
+      _ contents: [UnsafeRawBufferPointer], into digests: UnsafeMutablePointer<UInt8>
+    ) -> Bool { false }
+  #endif
+}
+
+#if arch(x86_64)
+  extension MultiBufferDigests.Method {
+    /// What the processor must have.
+    fileprivate var features: UInt64 {
+      switch self {
+      case .shaExtensions: cipsecmb_sse_features
+      case .avx512: cipsecmb_avx512_features
+      case .avx2: cipsecmb_avx2_features
+      }
+    }
+  }
+#endif

@@ -1,0 +1,29 @@
+import BatchEngine
+
+/// What `doctor` says of a library that is opened at run time.
+package struct OpenedLibrary: Sendable {
+  package let name: String
+  /// Nil where it is not used.
+  package let version: String?
+  /// What it is used for, or why it is not.
+  package let note: String
+
+  /// Opens each, and tries it.
+  package static var all: [OpenedLibrary] {
+    [
+      OpenedLibrary("libIPSec_MB", MultiBufferDigests.shared) {
+        ($0.version, "SHA-256 of \($0.method.width) short files at once")
+      }
+    ]
+  }
+
+  init<Tool>(
+    _ name: String, _ library: OptionalLibrary<Tool>, _ describe: (Tool) -> (version: String, use: String)
+  ) {
+    self.name = name
+    switch library.result() {
+    case .success(let tool): (version, note) = describe(tool)
+    case .failure(let error): (version, note) = (nil, error.message)
+    }
+  }
+}

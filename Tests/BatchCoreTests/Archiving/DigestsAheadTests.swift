@@ -1,0 +1,67 @@
+import TestSupport
+import Testing
+
+@testable import BatchCore
+@testable import BatchEngine
+
+/// Digests of the members of a frame, computed before they are asked for.
+@Suite struct DigestsAheadTests {
+  private let frame: [UInt8]
+  private let ahead: DigestsAhead
+
+  init() throws {
+    var numbers = SeededNumbers(seed: 3)
+    frame = (0..<1_000_000).map { _ in UInt8.random(in: 0...255, using: &numbers) }
+    ahead = try DigestsAhead()
+  }
+
+  /// Asks for contents of the frame; nil for each that is not known.
+  private func ask(_ contents: [Range<Int>], knowing expected: [Range<Int>]) throws -> [Digest?] {
+    try frame.withUnsafeBytes { raw in
+      ahead.begin(expected.map { UnsafeRawBufferPointer(rebasing: raw[$0]) })
+      defer { ahead.end() }
+      return try contents.map { try ahead.digest(of: UnsafeRawBufferPointer(rebasing: raw[$0])) }
+    }
+  }
+
+  private func digest(_ content: Range<Int>) throws -> Digest {
+    try Digest.of(Array(frame[content]), .sha256)
+  }
+
+  @Test func knowsAllThatIsAskedForInOrder() throws {
+    let contents = (0..<900).map { ($0 * 1000)..<($0 * 1000 + $0 + 1) }
+    #expect(try ask(contents, knowing: contents) == contents.map(digest))
+  }
+
+  @Test func someMayBeLeftOut() throws {
+    let contents = (0..<900).map { ($0 * 1000)..<($0 * 1000 + 900) }
+    let wanted = contents.enumerated().filter { $0.offset % 7 == 3 || $0.offset > 700 }.map(\.element)
+    #expect(try ask(wanted, knowing: contents) == wanted.map(digest))
+  }
+
+  @Test("Other bytes than the expected ones have no digest, and the next ones have theirs")
+  func others() throws {
+    let contents = [10..<20, 100..<300, 1000..<1100]
+    let asked = [11..<20, 10..<19, 10..<20, 100..<299, 100..<300, 500..<600, 1000..<1100, 5000..<5001]
+    #expect(
+      try ask(asked, knowing: contents) == [
+        nil, nil, nil, nil, digest(100..<300), nil, digest(1000..<1100), nil,
+      ])
+  }
+
+  @Test func whatIsEmptyOrLongIsNotKnown() throws {
+    let contents = [0..<0, 0..<65_534, 100_000..<165_535, 200_000..<200_001]
+    #expect(
+      try ask(contents, knowing: contents) == [nil, digest(0..<65_534), nil, digest(200_000..<200_001)])
+  }
+
+  @Test func nothingIsKnownAfterTheEnd() throws {
+    try frame.withUnsafeBytes { raw in
+      let content = UnsafeRawBufferPointer(rebasing: raw[..<100])
+      ahead.begin([content, content])
+      #expect(try ahead.digest(of: content) != nil)
+      ahead.end()
+      #expect(try ahead.digest(of: content) == nil)
+    }
+  }
+}
