@@ -15,6 +15,12 @@ bench="b3sum borgbackup hashdeep hyperfine libdeflate-tools openssl pigz python3
 # What makes an empty Debian to install in, and looks at the package.
 package="dpkg-dev lintian mmdebstrap"
 
+# Opened at run time where it is there; Debian has it for this architecture only.
+if [ "$(uname -m)" = x86_64 ]; then
+  build="$build libipsec-mb-dev"
+  demo="$demo libipsec-mb1" test="$test libipsec-mb1" bench="$bench libipsec-mb1"
+fi
+
 root=$(dirname "$0")
 case " $* " in *" build "*) builds_library=yes ;; *) builds_library= ;; esac
 # What no package installs; last, since it needs a compiler.

@@ -62,13 +62,16 @@ make_deb() {
   local depends
   depends=$(mkdir -p "$stage/debian" && cd "$stage" && : >debian/control \
     && dpkg-shlibdeps -O "root/usr/bin/batchproc" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+  # Opened at run time, by the same version that the program was built with.
+  local recommends=
+  [ "$architecture" != amd64 ] || recommends=$'\nRecommends: libipsec-mb1'
   cat >"$root/DEBIAN/control" <<CONTROL
 Package: batchproc
 Version: $version
 Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f1)
-Depends: $depends
+Depends: $depends$recommends
 Section: utils
 Priority: optional
 Description: hash, compress, archive and back up directory trees in parallel

@@ -1,4 +1,7 @@
-import Glibc
+import func Glibc.dlopen
+import func Glibc.dlsym
+import var Glibc.RTLD_LOCAL
+import var Glibc.RTLD_NOW
 
 /// A C library of the system that is opened while the program runs, and stays open.
 package struct SystemLibrary: Sendable {

@@ -1,6 +1,8 @@
 import BatchCore
 import BatchEngine
-import Glibc
+import func Glibc.exit
+import var Glibc.SIGPIPE
+import var Glibc.STDERR_FILENO
 
 /// The command line from its arguments to the end of the process.
 enum CLI {

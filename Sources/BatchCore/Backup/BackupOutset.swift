@@ -1,6 +1,4 @@
 import BatchEngine
-import CLinux
-import Glibc
 
 /// What is decided about a backup before it writes anything: its sources, and the snapshot that it builds on.
 package struct BackupOutset: Sendable {
@@ -22,7 +20,7 @@ package struct BackupOutset: Sendable {
     do throws(BatchError) {
       content = try set.content(in: run)
     } catch {
-      guard error.errno == ENOENT else { throw error }
+      guard error.isNotFound else { throw error }
       content = BackupSet.Content()
     }
     try self.init(paths, to: set, options: options, content: content, in: run)
@@ -39,7 +37,7 @@ package struct BackupOutset: Sendable {
     var remarks = content.damaged
     let last = content.snapshots.last
     sources = try Self.sources(paths)
-    if let last, !options.allowsEmpty { try Self.compare(sources, with: last) }
+    if let last, !options.allowsEmpty { try Self.compare(sources, with: last, run.calls) }
     var base = options.isFull ? nil : last
     if let snapshot = base {
       if snapshot.header.increment + 1 >= min(max(1, options.fullEvery), SnapshotLine.limit - 1) {
@@ -153,7 +151,9 @@ package struct BackupOutset: Sendable {
   }
 
   /// - Throws: `invalid` when a source seems not to be mounted.
-  private static func compare(_ sources: [SnapshotSource], with last: Snapshot) throws(BatchError) {
+  private static func compare(
+    _ sources: [SnapshotSource], with last: Snapshot, _ calls: any FileSystemCalls
+  ) throws(BatchError) {
     for source in sources {
       guard let before = last.footer.sources.first(where: { $0.path == source.path }) else { continue }
       let remedy = Remedy.mountOrAllowEmpty
@@ -163,7 +163,7 @@ package struct BackupOutset: Sendable {
           path: source.path,
           remedy: remedy)
       }
-      guard before.files > 0, let names = try? BackupSet.files(in: source.path) else { continue }
+      guard before.files > 0, let names = try? calls.names(in: source.path) else { continue }
       // A new file system has no more than that.
       let none: Set<PathBytes> = [".", "..", "lost+found"]
       guard names.contains(where: { !none.contains($0) }) else {

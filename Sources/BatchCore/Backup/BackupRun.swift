@@ -1,6 +1,4 @@
 import BatchEngine
-import CLinux
-import Glibc
 
 /// What a backup is asked for.
 package struct BackupOptions: Sendable {
@@ -22,20 +20,11 @@ package struct BackupOptions: Sendable {
   /// The file that notes which sets this machine has used; nil for none.
   package var state: PathBytes?
   /// The clock of the machine, which names snapshots.
-  package var now: @Sendable () -> FileStatus.Time = { Clock.now(CLOCK_REALTIME) }
+  package var now: @Sendable () -> FileStatus.Time = { .now }
   /// The clock by which file systems note changes.
-  package var fileClock: @Sendable () -> FileStatus.Time = { Clock.now(CLOCK_REALTIME) }
+  package var fileClock: @Sendable () -> FileStatus.Time = { .now }
 
   package init() {}
-}
-
-/// Reads clocks of the kernel.
-package enum Clock {
-  package static func now(_ clock: clockid_t) -> FileStatus.Time {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return FileStatus.Time(seconds: Int64(time.tv_sec), nanoseconds: Int32(truncatingIfNeeded: time.tv_nsec))
-  }
 }
 
 /// One backup from its lock to the names of its two files.
@@ -69,11 +58,11 @@ package final class BackupRun: Sendable {
   ) throws(BatchError) {
     self.set = set
     self.run = run
-    let target = try BackupTarget(set, state: options.state, isNew: options.initializes)
+    let target = try BackupTarget(set, state: options.state, isNew: options.initializes, in: run)
     note = target.note
-    try target.make()
+    try target.make(in: run)
     lock = try set.lockForWriting(options.patience, in: run)
-    set.removeStaleFiles()
+    StaleTemporaries.remove(in: set.directory, calls: run.calls)
     outset = try BackupOutset(paths, to: set, options: options, content: try set.content(in: run), in: run)
     warnings = [target.warning, try target.settle(isSynced: options.isSynced, in: run)].compactMap { $0 }
     let header = outset.header

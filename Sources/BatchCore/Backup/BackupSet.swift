@@ -1,5 +1,7 @@
 import BatchEngine
-import Glibc
+import var Glibc.EACCES
+import var Glibc.EPERM
+import var Glibc.EROFS
 
 /// A snapshot that is there: its manifest has its name.
 package struct Snapshot: Sendable, Hashable {
@@ -25,7 +27,7 @@ package struct BackupSet: Sendable {
   ///
   /// - Throws: `missing` when there is none, `invalid` when there are several and none is named.
   package init(in directory: PathBytes, named name: PathBytes?, _ run: RunContext) throws(BatchError) {
-    let names = try Self.names(in: directory)
+    let names = try Self.names(in: directory, calls: run.calls)
     if let name {
       guard names.contains(name) else {
         throw BatchError(.missing, "there is no snapshot of this set in \(directory)", path: name)
@@ -56,9 +58,11 @@ package struct BackupSet: Sendable {
   // MARK: What is there
 
   /// The names of sets that have a snapshot in a folder, in their order.
-  package static func names(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
+  package static func names(
+    in directory: PathBytes, calls: any FileSystemCalls
+  ) throws(BatchError) -> [PathBytes] {
     let suffix = SnapshotName.manifestSuffix.utf8
-    let names = try files(in: directory).compactMap { file -> PathBytes? in
+    let names = try calls.names(in: directory).compactMap { file -> PathBytes? in
       guard file.bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }
       let stem = file.bytes.dropLast(suffix.count)
       guard stem.count > 17, stem[stem.endIndex - 17] == UInt8(ascii: "-"),
@@ -67,19 +71,6 @@ package struct BackupSet: Sendable {
       return PathBytes(stem.dropLast(17))
     }
     return Set(names).sorted()
-  }
-
-  /// - Throws: the error of reading the folder.
-  static func files(in directory: PathBytes) throws(BatchError) -> [PathBytes] {
-    var files = [PathBytes]()
-    do throws(BatchError) {
-      let calls = LinuxCalls()
-      let folder = try FolderOpener(calls: calls).open(directory, followingLast: true)
-      try calls.forEachName(in: folder.raw) { files.append(PathBytes($0)) }
-    } catch {
-      throw error.at(directory)
-    }
-    return files
   }
 
   /// What the folder has of the set.
@@ -104,7 +95,7 @@ package struct BackupSet: Sendable {
   /// - Throws: the error of reading the folder.
   package func content(in run: RunContext) throws(BatchError) -> Content {
     var content = Content()
-    for file in try Self.files(in: directory) {
+    for file in try run.calls.names(in: directory) {
       if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) {
         do throws(BatchError) {
           let (header, footer) = try SnapshotReader.facts(path(file), in: SourceContext(run))
@@ -173,11 +164,6 @@ package struct BackupSet: Sendable {
     }
     try lock.take(.reading, patience, run.cancellation)
     return lock
-  }
-
-  /// Removes temporary files that runs left behind which were killed.
-  func removeStaleFiles() {
-    StaleTemporaries.remove(in: directory)
   }
 }
 

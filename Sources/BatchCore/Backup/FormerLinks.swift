@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Files with several names in the snapshot before whose names are others now: a folder with some of them was renamed, moved
 /// in or moved out, which changes nothing in the status of the files.

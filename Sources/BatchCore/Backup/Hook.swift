@@ -1,8 +1,17 @@
 import BatchEngine
-import CLinux
 import Dispatch
-import Foundation
-import Glibc
+import class Foundation.Operation
+import func CLinux.clinux_pidfd_open
+import func CLinux.clinux_spawn_shell
+import func Glibc.kill
+import func Glibc.poll
+import func Glibc.usleep
+import func Glibc.waitpid
+import struct Glibc.pollfd
+import var Glibc.POLLIN
+import var Glibc.SIGKILL
+import var Glibc.SIGTERM
+import var Glibc.WNOHANG
 
 /// A command of the user that runs before or after a backup: by `/bin/sh -c`, in a process group of its own, which is
 /// killed when its time is up.
@@ -42,17 +51,12 @@ package struct Hook: Sendable {
   private func run(
     _ environment: [PathBytes], _ input: [UInt8], _ isCancelled: () -> Bool
   ) throws(BatchError) -> Ending {
-    var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw .syscall("make a pipe", errno: errno) }
-    // What does not fit is cut off: nobody may be reading.
-    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
-    _ = input.withUnsafeBytes { Glibc.write(ends[1], $0.baseAddress, $0.count) }
-    close(ends[1])
-    defer { close(ends[0]) }
+    let input = try Descriptor.pipe(holding: input)
+    let source = input.raw
     var pid: Int32 = 0
     let block = environment.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] } + [0]
     let failed = command.withCString { command in
-      block.withUnsafeBytes { clinux_spawn_shell(command, $0.baseAddress, ends[0], &pid) }
+      block.withUnsafeBytes { clinux_spawn_shell(command, $0.baseAddress, source, &pid) }
     }
     guard failed == 0 else { throw .syscall("start a shell for the hook", errno: failed, path: command) }
     if let status = wait(for: pid, seconds: limit, isCancelled) { return Self.ending(status) }
@@ -68,16 +72,16 @@ package struct Hook: Sendable {
   private func wait(for pid: Int32, seconds: Double, _ isCancelled: () -> Bool) -> Int32? {
     let step = 50
     var left = Int(min(seconds, 1e9) * 1000)
-    let descriptor = clinux_pidfd_open(pid)
-    defer { if descriptor >= 0 { close(descriptor) } }
+    let opened = clinux_pidfd_open(pid)
+    defer { if opened >= 0 { _ = Descriptor(owning: opened) } }
     while true {
       var status: Int32 = 0
       let result = retrying { Int(waitpid(pid, &status, WNOHANG)) }
       if result != 0 { return result > 0 ? status : 0 }
       guard left > 0, !isCancelled() else { return nil }
       let pause = min(left, step)
-      if descriptor >= 0 {
-        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      if opened >= 0 {
+        var request = pollfd(fd: opened, events: Int16(POLLIN), revents: 0)
         poll(&request, 1, Int32(pause))
       } else {
         usleep(UInt32(pause) * 1000)

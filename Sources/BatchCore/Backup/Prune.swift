@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Which snapshots of a set stay and why, and the removal of the others.
 package struct Prune: Sendable {
@@ -28,7 +27,7 @@ package struct Prune: Sendable {
   ///   - now: by the clock of the machine, in seconds since 1970.
   package init(
     _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content, suspects: Set<String>,
-    now: Int64 = Clock.now(CLOCK_REALTIME).seconds
+    now: Int64 = FileStatus.Time.now.seconds
   ) {
     self.set = set
     let snapshots = Array(content.snapshots.reversed())
@@ -96,7 +95,7 @@ extension BackupSet {
   package func lockForPruning(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock
   {
     let lock = try lockForWriting(patience, in: run)
-    removeStaleFiles()
+    StaleTemporaries.remove(in: directory, calls: run.calls)
     return lock
   }
 

@@ -136,8 +136,8 @@ extension ExtractionItem {
 
 extension RestoreReader {
   /// Makes the folder to restore into, where it is missing.
-  package static func makeTarget(_ folder: PathBytes) throws(BatchError) {
-    try FolderMaker.make(folder)
+  package static func makeTarget(_ folder: PathBytes, in run: RunContext) throws(BatchError) {
+    try FolderMaker(calls: run.calls).make(folder)
   }
 }
 

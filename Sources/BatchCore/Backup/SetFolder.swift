@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import var Glibc.ENOENT
 
 /// The folder of a set, open for the removal of its files: they are removed by their names below its descriptor.
 struct SetFolder {

@@ -1,7 +1,8 @@
 import BatchEngine
-import CLinux
-import Glibc
 import Synchronization
+import func Glibc.usleep
+import var Glibc.EACCES
+import var Glibc.EAGAIN
 
 /// The locks of a set: records of one hidden file in its folder, which the kernel lets go of when a process ends.
 ///
@@ -38,7 +39,7 @@ package final class SetLock: Sendable {
   private static let open = Mutex<Set<Int32>>([])
 
   package let path: PathBytes
-  private let raw: Int32
+  private let file: Descriptor
   private let calls: any FileSystemCalls
 
   /// Opens the file of the locks, and takes none.
@@ -48,31 +49,26 @@ package final class SetLock: Sendable {
   init(_ path: PathBytes, isWritable: Bool, calls: any FileSystemCalls) throws(BatchError) {
     self.path = path
     self.calls = calls
-    let opened = calls.create(
-      path, in: AT_FDCWD, flags: (isWritable ? O_RDWR | O_CREAT : O_RDONLY) | O_NONBLOCK,
-      permissions: 0o600)
-    guard opened >= 0 else {
-      let error = BatchError.syscall(
-        "open the lock of the set", errno: Int32(truncatingIfNeeded: -opened), path: path)
+    do throws(BatchError) {
+      file = try isWritable ? calls.openToChange(path) : calls.openFile(path, followingLast: false)
+    } catch {
+      let error = BatchError.syscall("open the lock of the set", errno: error.errno, path: path)
       throw isWritable ? error.recoded(.unwritable) : error
     }
-    let raw = Int32(truncatingIfNeeded: opened)
-    self.raw = raw
+    let raw = file.raw
     Self.open.withLock { _ = $0.insert(raw) }
   }
 
   deinit {
-    Self.open.withLock { open in
-      open.remove(raw)
-      _ = Glibc.close(raw)
-    }
+    let raw = file.raw
+    Self.open.withLock { _ = $0.remove(raw) }
   }
 
   /// Lets go of all locks of the process: for one that ends while a thread of it cannot.
   package static func releaseAll() {
     open.withLock { open in
       for raw in open {
-        for byte: Int64 in [0, 1] { clinux_unlock_byte(raw, byte) }
+        for byte: Int64 in [0, 1] { LinuxCalls.unlock(byte: byte, of: raw) }
       }
     }
   }
@@ -82,7 +78,7 @@ package final class SetLock: Sendable {
     var waited = 0.0
     while true {
       try cancellation.check()
-      let failed = clinux_lock_byte(raw, purpose == .writing ? 0 : 1, purpose == .reading ? 0 : 1)
+      let failed = -calls.lock(byte: purpose == .writing ? 0 : 1, of: file.raw, isShared: purpose == .reading)
       if failed == 0 { return }
       guard failed == EAGAIN || failed == EACCES else {
         throw .syscall("lock the set", errno: failed, path: path)
@@ -102,7 +98,7 @@ package final class SetLock: Sendable {
 
   /// Lets go of a lock.
   func release(_ purpose: Purpose) {
-    clinux_unlock_byte(raw, purpose == .writing ? 0 : 1)
+    LinuxCalls.unlock(byte: purpose == .writing ? 0 : 1, of: file.raw)
   }
 
   // MARK: What is under way
@@ -112,9 +108,8 @@ package final class SetLock: Sendable {
   /// Names of files that a run was about to give or to remove when it was interrupted.
   var pending: [PathBytes] {
     var bytes = [UInt8](repeating: 0, count: Self.longestNote)
-    let count = bytes.withUnsafeMutableBytes { buffer in
-      retrying { pread(raw, buffer.baseAddress, buffer.count, 0) }
-    }
+    let raw = file.raw
+    let count = bytes.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }
     guard count > 0 else { return [] }
     return bytes[..<count].split(separator: 0).map { PathBytes($0) }
   }
@@ -124,8 +119,9 @@ package final class SetLock: Sendable {
   /// - Throws: `unwritable` when the note cannot be brought to the disk.
   func note(_ names: [PathBytes]) throws(BatchError) {
     let bytes = names.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] }
+    let raw = file.raw
     var failed = bytes.withUnsafeBytes { calls.write($0, to: raw, at: 0) }
-    if failed == 0 { failed = calls.resize(raw, to: off_t(bytes.count)) }
+    if failed == 0 { failed = calls.resize(raw, to: bytes.count) }
     if failed == 0 { failed = calls.syncContent(of: raw) }
     guard failed == 0 else {
       throw BatchError.syscall("write the note of what is under way", errno: -failed, path: path).recoded(

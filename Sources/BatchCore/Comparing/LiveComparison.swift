@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Compares what a record holds of paths with what lies in a folder, on one lane.
 final class LiveComparison {

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// A folder that a record is compared with. Names are resolved below its descriptor, and no symbolic link is followed.
 package final class LiveTree: Sendable {
@@ -64,7 +63,7 @@ package final class LiveTree: Sendable {
       return Found(status: status, target: target, attributes: attributes, folder: folder.identity)
     } catch {
       // A link or a file in the place of a folder: what was below it is not there.
-      if [ENOENT, ELOOP, ENOTDIR, EXDEV].contains(error.errno) { return nil }
+      if error.isNotFound || error.isNoFolder { return nil }
       throw error.recoded(.unreadable).at(path(of: place))
     }
   }

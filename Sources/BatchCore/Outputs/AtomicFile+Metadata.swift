@@ -1,5 +1,12 @@
 import BatchEngine
-import Glibc
+import var Glibc.E2BIG
+import var Glibc.EACCES
+import var Glibc.EDQUOT
+import var Glibc.EINVAL
+import var Glibc.ENOSPC
+import var Glibc.ENOSYS
+import var Glibc.ENOTSUP
+import var Glibc.EPERM
 
 extension AtomicFile {
   /// What a finished file is given besides its content.

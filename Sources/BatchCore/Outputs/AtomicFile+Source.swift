@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 extension AtomicFile {
   /// Opens the output of a source.

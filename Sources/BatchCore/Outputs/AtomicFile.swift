@@ -1,6 +1,6 @@
 import BatchEngine
-import Glibc
 import Synchronization
+import var Glibc.EEXIST
 
 /// A file that appears under its name complete or not at all.
 ///

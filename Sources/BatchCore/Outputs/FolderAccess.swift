@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// What a folder of the source tree lets others do.
 struct FolderAccess {

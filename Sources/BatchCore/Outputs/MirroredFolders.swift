@@ -1,7 +1,7 @@
 import BatchEngine
 import Dispatch
-import Glibc
 import Synchronization
+import var Glibc.ENOTDIR
 
 /// The folders below the one that all outputs go to, made as they are needed.
 ///
@@ -49,7 +49,7 @@ final class MirroredFolders: Sendable {
       let path = Self.path(of: Self.names(of: source))
       return try open(path, state.withLock { $0.folders[path] })
     } catch {
-      guard error.errno == ENOENT else { throw error }
+      guard error.isNotFound else { throw error }
       return nil
     }
   }
@@ -132,15 +132,14 @@ final class MirroredFolders: Sendable {
       return folder
     } catch {
       let path = error.path ?? shown(path)
-      switch error.errno {
-      case ELOOP, ENOTDIR, EXDEV:
+      guard !error.isNoFolder else {
         throw BatchError(
           .unwritable,
           "cannot be a folder for outputs: a file or a symbolic link is there or on the way to it",
           path: path)
-      case 0: throw error.at(path)
-      default: throw .output("open the folder of the output", errno: error.errno, path: path)
       }
+      if error.errno == 0 { throw error.at(path) }
+      throw .output("open the folder of the output", errno: error.errno, path: path)
     }
   }
 
@@ -194,11 +193,11 @@ final class MirroredFolders: Sendable {
     do throws(BatchError) {
       made = try opener.make(name, in: folder, shown: path)
     } catch {
-      guard [ELOOP, ENOTDIR].contains(error.errno) else { throw error.recoded(.unwritable).at(path) }
+      guard error.isNoFolder else { throw error.recoded(.unwritable).at(path) }
       throw BatchError.syscall("make the folder", errno: ENOTDIR, path: path).recoded(.unwritable)
     }
     if made.isNew {
-      guard made.status.owner == geteuid(), made.status.mode & 0o077 == 0 else {
+      guard made.status.isOwn, made.status.mode & 0o077 == 0 else {
         throw Self.replaced.at(path)
       }
       for list in [AccessList.accessName, AccessList.defaultName] {

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// The outputs that a run has met so far: none is given to two sources.
 ///

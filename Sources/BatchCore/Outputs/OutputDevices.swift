@@ -1,7 +1,7 @@
 import BatchEngine
-import CLinux
-import Glibc
 import Synchronization
+import func Glibc.uname
+import struct Glibc.utsname
 
 /// How the outputs on each file system are brought to the disk.
 ///
@@ -65,6 +65,6 @@ final class OutputDevices: Sendable {
 
   private static func isOverlay(_ folder: OpenFolder) -> Bool {
     // Where it is not known, nothing is assumed.
-    folder.calls.fileSystemType(of: folder.raw).map { $0 == clinux_overlay_file_system } ?? true
+    folder.isOverlay ?? true
   }
 }

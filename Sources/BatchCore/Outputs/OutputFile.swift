@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// A file as a stream of results: it appears under its name when it is finished.
 ///
@@ -58,7 +57,9 @@ public final class OutputFile: ResultStream {
     self.isSynced = isSynced
     self.isPrivate = isPrivate
     self.right = right
-    if let device = try OutputDevice(path, cancellation: cancellation, terminalFilter: filter) {
+    if let device = try OutputDevice(
+      path, calls: calls, cancellation: cancellation, terminalFilter: filter)
+    {
       target = .device(device)
     } else {
       _ = StaleTemporaries.remove(in: path.parent, calls: calls)
@@ -71,13 +72,13 @@ public final class OutputFile: ResultStream {
   /// - Throws: when the name is taken and `isReplacing` is false, or the folder is missing and could not be made.
   public static func check(_ path: PathBytes, isReplacing: Bool, in run: RunContext) throws(BatchError) {
     guard !isDevice(path) else { return }
-    try FolderMaker.checkLast(path.parent)
+    try FolderMaker(calls: run.calls).checkLast(path.parent)
     do throws(BatchError) {
       let folder = try OpenFolder(of: path, calls: run.calls)
       try AtomicFile.check(path, in: folder, isReplacing: isReplacing)
     } catch {
       // A folder that is missing holds nothing.
-      guard error.errno == ENOENT else { throw error }
+      guard error.isNotFound else { throw error }
     }
   }
 

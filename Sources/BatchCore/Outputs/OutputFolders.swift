@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 import Synchronization
 
 /// The folders of a run that writes one output for each source: the way to them, and what is seen to before the
@@ -115,11 +114,8 @@ final class OutputFolders: Sendable {
     do throws(BatchError) {
       return try checked(opener.folder(names, below: base, shown: directory.openPath), directory)
     } catch {
-      switch error.errno {
-      case ENOENT: throw error.recoded(.vanished)
-      case ELOOP, ENOTDIR, EXDEV: throw Self.exchanged
-      default: throw error
-      }
+      if error.isNoFolder { throw Self.exchanged }
+      throw error.isNotFound ? error.recoded(.vanished) : error
     }
   }
 

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Where the output of each source goes and what it is called.
 package struct OutputNaming: Sendable, Hashable {
@@ -55,9 +54,9 @@ package struct OutputNaming: Sendable, Hashable {
   ///
   /// - Returns: its inode; nil without such a folder.
   /// - Throws: `unwritable` when it cannot be made.
-  package func makeDirectory() throws(BatchError) -> FileIdentity? {
+  package func makeDirectory(by calls: any FileSystemCalls) throws(BatchError) -> FileIdentity? {
     guard let directory else { return nil }
-    try FolderMaker.make(directory)
+    try FolderMaker(calls: calls).make(directory)
     return StandardStreams.identity(of: directory)
   }
 
@@ -69,12 +68,9 @@ package struct OutputNaming: Sendable, Hashable {
     guard name.count > suffix.bytes.count, name.suffix(suffix.bytes.count).elementsEqual(suffix.bytes) else {
       return false
     }
-    var raw = stat()
-    let result = PathBytes(path.bytes.dropLast(suffix.bytes.count)).withCString {
-      calls.status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw)
+    guard let source = try? calls.status(of: PathBytes(path.bytes.dropLast(suffix.bytes.count))) else {
+      return false
     }
-    guard result == 0 else { return false }
-    let source = FileStatus(raw)
     return source.kind == .regular && source.modified == record.status.modified
   }
 

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Sources beside each other whose outputs would have one name: `a.gz` and `a.zst`.
 struct OutputRivals {
@@ -38,12 +37,9 @@ struct OutputRivals {
       let name = Array(stem.dropLast(replacement.utf8.count)) + Array(suffix.utf8)
       let path = PathBytes(Array(folder) + name)
       guard path != source else { continue }
-      var raw = stat()
       // Where links are read they are sources too.
-      let result = path.withCString {
-        calls.status(of: $0, at: AT_FDCWD, followingLinks: record.followsLinks, into: &raw)
-      }
-      if result == 0, FileStatus(raw).kind == .regular { return path }
+      let status = try? calls.status(of: path, followingLinks: record.followsLinks)
+      if status?.kind == .regular { return path }
     }
     return nil
   }

@@ -1,4 +1,4 @@
-import Glibc
+import func Glibc.log
 
 /// Which measurements a sweep makes, in which order, and what follows from them.
 ///

@@ -31,6 +31,15 @@ extension BatchError {
     }
   }
 
+  /// Whether nothing has the name.
+  package var isNotFound: Bool { errno == ENOENT }
+
+  /// Whether there is a file or a link on the way to a folder, or in its place.
+  package var isNoFolder: Bool { [ENOTDIR, ELOOP, EXDEV].contains(errno) }
+
+  /// Whether the device could not read.
+  package var isOfDevice: Bool { errno == EIO }
+
   /// What the system calls its error number, in the C locale's words.
   public var systemMessage: String? {
     guard errno != 0 else { return nil }

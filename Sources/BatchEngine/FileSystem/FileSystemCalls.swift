@@ -102,9 +102,53 @@ package func retrying(_ call: () -> Int) -> Int {
 
 extension FileSystemCalls {
   package func status(of descriptor: borrowing Descriptor) throws(BatchError) -> FileStatus {
+    try status(of: descriptor.raw)
+  }
+
+  package func status(of descriptor: Int32) throws(BatchError) -> FileStatus {
     var raw = stat()
-    let result = status(of: descriptor.raw, into: &raw)
+    let result = status(of: descriptor, into: &raw)
     guard result == 0 else { throw .syscall("read the status", errno: -result) }
     return FileStatus(raw)
+  }
+
+  /// - Parameter folder: as of ``openFile(_:in:followingLast:)``.
+  /// - Throws: the error of looking, with the path.
+  package func status(
+    of path: PathBytes, in folder: Int32? = nil, followingLinks: Bool = false
+  ) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = path.withCString {
+      status(of: $0, at: folder ?? AT_FDCWD, followingLinks: followingLinks, into: &raw)
+    }
+    guard result == 0 else { throw .syscall("look at", errno: -result, path: path) }
+    return FileStatus(raw)
+  }
+
+  /// The names in a folder, in the order of the file system; `.` and `..` may be among them.
+  ///
+  /// - Throws: the error of reading the folder, with its path.
+  package func names(in folder: PathBytes) throws(BatchError) -> [PathBytes] {
+    var names = [PathBytes]()
+    let opened = try FolderOpener(calls: self).folder(named: folder)
+    do throws(BatchError) {
+      try forEachName(in: opened.raw) { names.append(PathBytes($0)) }
+    } catch {
+      throw error.at(folder)
+    }
+    return names
+  }
+
+  /// Opens a file to read it. A FIFO that nobody writes to opens as well.
+  ///
+  /// - Parameter folder: the descriptor of the one that the path begins in; nil for the working folder.
+  /// - Throws: the error of the call, with the path.
+  package func openFile(
+    _ path: PathBytes, in folder: Int32? = nil, followingLast: Bool
+  ) throws(BatchError) -> Descriptor {
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (followingLast ? 0 : O_NOFOLLOW)
+    let opened = path.withCString { open($0, at: folder ?? AT_FDCWD, flags: flags) }
+    guard opened >= 0 else { throw .syscall("open", errno: -opened, path: path) }
+    return Descriptor(owning: opened)
   }
 }

@@ -6,12 +6,7 @@ extension PathBytes {
   /// - Parameter followingLinks: whether a link as the last name is followed.
   /// - Throws: the error of looking.
   package func status(followingLinks: Bool = false) throws(BatchError) -> FileStatus {
-    var raw = stat()
-    let failed = withCString {
-      LinuxCalls().status(of: $0, at: AT_FDCWD, followingLinks: followingLinks, into: &raw)
-    }
-    guard failed == 0 else { throw .syscall("look at", errno: -failed, path: self) }
-    return FileStatus(raw)
+    try LinuxCalls().status(of: self, followingLinks: followingLinks)
   }
 
   /// The path from the root without links and dots.

@@ -1,7 +1,8 @@
 import BatchCore
 import BatchEngine
-import CLinux
-import Glibc
+import func CLinux.clinux_argument
+import func Glibc.getenv
+import func Glibc.strlen
 
 /// Arguments and environment of this process as bytes; Swift's own views repair what is not UTF-8.
 enum ProcessArguments {
@@ -20,7 +21,7 @@ enum ProcessArguments {
   ///
   /// - Throws: `unreadable` where `/proc` is not mounted.
   static func program() throws(BatchError) -> PathBytes {
-    try LinkTarget.read("/proc/self/exe", in: AT_FDCWD)
+    try LinkTarget.read("/proc/self/exe")
   }
 
   private static func bytes(_ pointer: UnsafePointer<CChar>) -> PathBytes {

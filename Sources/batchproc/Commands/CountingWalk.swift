@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 import Dispatch
-import Foundation
+import class Foundation.Operation
 
 /// Counts what a run will have to do, beside it, so that the time that is left can be told.
 enum CountingWalk {

@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Glibc
 
 /// `batchproc report`.
 struct ReportCommand: Command {
@@ -31,7 +30,7 @@ struct ReportCommand: Command {
     }
     let sets = try self.sets().map { (set) throws(BatchError) in try SetFacts(set, in: context) }
     for set in sets { report(set) }
-    let page = SetPage(directory: directory, sets: sets, now: Int64(time(nil)))
+    let page = SetPage(directory: directory, sets: sets, now: FileStatus.Time.now.seconds)
     let stream: any ResultStream = file ?? session.output
     try stream.write(page.html())
     try stream.finish()
@@ -41,7 +40,7 @@ struct ReportCommand: Command {
   /// - Throws: `missing` when there is none, or not the one that is named.
   private func sets() throws(BatchError) -> [BackupSet] {
     if name != nil { return [try BackupSet(in: directory, named: name, session.context)] }
-    let names = try BackupSet.names(in: directory)
+    let names = try BackupSet.names(in: directory, calls: session.context.calls)
     guard !names.isEmpty else {
       throw BatchError(.missing, "there is no snapshot in this folder", path: directory)
     }

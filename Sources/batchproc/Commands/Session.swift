@@ -1,8 +1,15 @@
 import BatchCore
 import BatchEngine
 import Dispatch
-import Glibc
 import Synchronization
+import func Glibc._exit
+import var Glibc.SIGHUP
+import var Glibc.SIGINT
+import var Glibc.SIGPIPE
+import var Glibc.SIGQUIT
+import var Glibc.SIGTERM
+import var Glibc.SIGUSR1
+import var Glibc.STDERR_FILENO
 
 /// What every command that processes files sets up and takes down: limits, signals, reporting, the runner.
 final class Session: Sendable {
@@ -113,7 +120,7 @@ final class Session: Sendable {
     } giveUp: {
       // Whoever waits for a thread may hold the locks of the reporter.
       let message = "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u`\n"
-      _ = Array(message.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+      StandardStreams.write(Array(message.utf8))
       StagingArea.shared.removeAll()
       _exit(ExitStatus.fatal.rawValue)
     } look: {

@@ -1,8 +1,8 @@
 import BatchCore
 import BatchEngine
 import Dispatch
-import Glibc
 import Synchronization
+import func Glibc._exit
 
 /// Tells of a run that makes no progress, and ends it where the options ask for that.
 ///
@@ -77,8 +77,7 @@ final class StallGuard: Sendable {
     let (reporter, counters) = (reporter, context.counters)
     let isReported = Self.does(within: Self.patience) { reporter.fatal(reason) }
     if !isReported {
-      let message = Array("batchproc: nothing was read, and the run does not end\n".utf8)
-      _ = message.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+      StandardStreams.write(Array("batchproc: nothing was read, and the run does not end\n".utf8))
     }
     if let step = lastStep.withLock({ $0 }) { _ = Self.does(within: step.limit, step.body) }
     if isReported { _ = Self.does(within: Self.patience) { reporter.end(counters.snapshot) } }

@@ -1,4 +1,6 @@
-import Glibc
+import func Glibc.localtime_r
+import struct Glibc.tm
+import typealias Glibc.time_t
 
 /// A moment as rows show it: `2024-02-29 13:05`, in the zone of the process.
 struct CalendarTime {

@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Glibc
 import Synchronization
 
 /// Messages for people on standard error, one line each, with a status line below them.
@@ -120,20 +119,5 @@ final class Diagnostics: Sendable {
     return Array(("\r\u{1b}[K" + String(repeating: "\u{1b}[A\u{1b}[K", count: above)).utf8)
   }
 
-  private func writeAll(_ bytes: [UInt8]) {
-    bytes.withUnsafeBytes { buffer in
-      var rest = buffer[...]
-      while !rest.isEmpty {
-        let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-        if count > 0 {
-          rest = rest.dropFirst(count)
-        } else if count < 0, errno == EAGAIN {
-          var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-          poll(&request, 1, -1)
-        } else if count == 0 || errno != EINTR {
-          return
-        }
-      }
-    }
-  }
+  private func writeAll(_ bytes: [UInt8]) { StandardStreams.write(bytes, to: descriptor) }
 }

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
-import Glibc
 import Synchronization
+import var Glibc.STDERR_FILENO
 
 /// Events for programs: JSON lines on standard output, numbered from 0 without a gap.
 final class JSONReporter: Reporter {

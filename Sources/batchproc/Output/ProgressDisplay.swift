@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
+import class Foundation.Operation
 import Dispatch
-import Foundation
 import Synchronization
 
 /// Shows how far a run is: a line at the bottom of a terminal, or a line now and then.

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 import Dispatch
-import Glibc
 import Synchronization
 
 /// Gathers what a run comes to, for its report.
@@ -28,7 +27,7 @@ final class RunRecorder: Sendable {
 
   private let invocation: Invocation
   private let stopwatch: Stopwatch
-  private let began = Int64(time(nil))
+  private let began = FileStatus.Time.now.seconds
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "batchproc.report")
   // Dispatch objects may be used from any thread; their protocols do not say so.

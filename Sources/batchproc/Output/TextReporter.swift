@@ -1,7 +1,10 @@
 import BatchCore
 import BatchEngine
-import Glibc
 import Synchronization
+import var Glibc.EDQUOT
+import var Glibc.EIO
+import var Glibc.ENOSPC
+import var Glibc.EROFS
 
 /// Messages for people, on standard error.
 ///

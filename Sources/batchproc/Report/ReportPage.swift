@@ -1,6 +1,6 @@
 import BatchCore
 import BatchEngine
-import Foundation
+import struct Foundation.Data
 
 /// The frame of every report: one HTML page that needs nothing but itself and runs no script.
 enum ReportPage {

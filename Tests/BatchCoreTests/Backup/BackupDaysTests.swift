@@ -55,7 +55,7 @@ import Testing
     options.restoresPrivileges = true
     options.isSynced = false
     let reader = try RestoreReader(snapshot, of: set, options: options, in: SourceContext(run))
-    try RestoreReader.makeTarget(folder)
+    try RestoreReader.makeTarget(folder, in: run)
     let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
     let outcome = BatchRunner(run).run(job, reading: reader)
     let extraction = try #require(outcome.result)
@@ -120,7 +120,7 @@ import Testing
     for day in 0..<3 {
       try change(&generator, day: day)
       // What is too recent is the same for all of them.
-      let now = Clock.now(CLOCK_REALTIME)
+      let now = FileStatus.Time.now
       for concurrency in [1, 2, 7, 32] {
         try backUp(
           day: day, concurrency: concurrency,

@@ -30,7 +30,7 @@ import Testing
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
     // A day later than the files.
     options.fileClock = {
-      FileStatus.Time(seconds: Clock.now(CLOCK_REALTIME).seconds + 86_400, nanoseconds: 0)
+      FileStatus.Time(seconds: FileStatus.Time.now.seconds + 86_400, nanoseconds: 0)
     }
     let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()

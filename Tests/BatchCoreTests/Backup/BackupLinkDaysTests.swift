@@ -23,7 +23,7 @@ import Testing
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
     // What changed today is settled: only what a row says decides whether it is archived again.
     options.fileClock = {
-      let now = Clock.now(CLOCK_REALTIME)
+      let now = FileStatus.Time.now
       return FileStatus.Time(seconds: now.seconds + 1000, nanoseconds: 0)
     }
     options.patience = .none
@@ -61,7 +61,7 @@ import Testing
     options.isSynced = false
     let reader = try RestoreReader(snapshot, of: set, options: options, in: SourceContext(run))
     #expect(reader.doubtfulLinks == 0)
-    try RestoreReader.makeTarget(folder)
+    try RestoreReader.makeTarget(folder, in: run)
     let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
     let outcome = BatchRunner(run).run(job, reading: reader)
     let extraction = try #require(outcome.result)

@@ -33,7 +33,7 @@ import Testing
   @Test("is removed at any depth, with few descriptors", arguments: [0, 1, 3, 5000]) func deep(_ depth: Int)
     throws
   {
-    let folder = try TemporaryFolder(in: t.root)
+    let folder = try TemporaryFolder(in: t.root, for: "test", calls: LinuxCalls())
     nest(depth, in: folder.path)
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

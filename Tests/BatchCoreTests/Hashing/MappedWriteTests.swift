@@ -28,7 +28,7 @@ import Testing
   private let t: TreeFixture
   /// Ten seconds later than the files.
   private let clock: @Sendable () -> FileStatus.Time = {
-    let now = Clock.now(CLOCK_REALTIME)
+    let now = FileStatus.Time.now
     return FileStatus.Time(seconds: now.seconds + 10, nanoseconds: now.nanoseconds)
   }
 

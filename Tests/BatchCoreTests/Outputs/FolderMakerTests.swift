@@ -14,36 +14,38 @@ struct FolderMakerTests {
   @Test("makes what is missing and leaves what is there")
   func makes() throws {
     for _ in 0..<2 {
-      try FolderMaker.make(fixture.path("a/b//c/"))
+      try FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b//c/"))
       #expect(fixture.status("a/b/c")?.kind == .directory)
     }
   }
 
   @Test("tells whether it made a folder, and not those above it alone")
   func tells() throws {
-    #expect(try FolderMaker.make(fixture.path("a/b")))
-    #expect(try !FolderMaker.make(fixture.path("a/b")))
-    #expect(try !FolderMaker.make(fixture.path("a")))
-    #expect(try FolderMaker.make(fixture.path("a/b/c/d")))
-    #expect(try !FolderMaker.make(fixture.path("a/b/c")))
+    #expect(try FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b")))
+    #expect(try !FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b")))
+    #expect(try !FolderMaker(calls: LinuxCalls()).make(fixture.path("a")))
+    #expect(try FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b/c/d")))
+    #expect(try !FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b/c")))
   }
 
   @Test("goes through links to folders")
   func links() throws {
     try fixture.folder("real")
     try fixture.symbolicLink("link", to: fixture.path("real"))
-    try FolderMaker.make(fixture.path("link/below"))
+    try FolderMaker(calls: LinuxCalls()).make(fixture.path("link/below"))
     #expect(fixture.status("real/below")?.kind == .directory)
   }
 
   @Test("names the folder that something is in the way of")
   func inTheWay() throws {
     try fixture.file("a/file", "x")
-    let error = #expect(throws: BatchError.self) { try FolderMaker.make(fixture.path("a/file/b/c")) }
+    let error = #expect(throws: BatchError.self) {
+      try FolderMaker(calls: LinuxCalls()).make(fixture.path("a/file/b/c"))
+    }
     #expect(error?.code == .unwritable)
     #expect(error?.path.map { fixture.relative($0) } == "a/file")
     try fixture.symbolicLink("a/dangling", to: "nowhere")
-    #expect(throws: BatchError.self) { try FolderMaker.make(fixture.path("a/dangling")) }
+    #expect(throws: BatchError.self) { try FolderMaker(calls: LinuxCalls()).make(fixture.path("a/dangling")) }
   }
 
   @Test("makes one folder from many threads at once")
@@ -54,7 +56,9 @@ struct FolderMakerTests {
     try await onThreads(8) { _ in
       start.arrive()
       do throws(BatchError) {
-        for place in 0..<50 { try FolderMaker.make(fixture.path(PathBytes("d\(place)/e/f"))) }
+        for place in 0..<50 {
+          try FolderMaker(calls: LinuxCalls()).make(fixture.path(PathBytes("d\(place)/e/f")))
+        }
       } catch {
         failures.record(error)
       }

@@ -36,3 +36,18 @@ extension TemporaryFile {
     try link(as: final, by: CommitRight())
   }
 }
+
+// Tests of one part use the calls of the kernel.
+
+extension StaleTemporaries {
+  @discardableResult
+  static func remove(in folder: PathBytes) -> Outcome { remove(in: folder, calls: LinuxCalls()) }
+}
+
+extension OutputDevice {
+  convenience init?(
+    _ path: PathBytes, cancellation: Cancellation, terminalFilter: (@Sendable ([UInt8]) -> [UInt8])?
+  ) throws(BatchError) {
+    try self.init(path, calls: LinuxCalls(), cancellation: cancellation, terminalFilter: terminalFilter)
+  }
+}

@@ -78,7 +78,7 @@ struct TransformRun {
     let runner = BatchRunner(options: batch, observer: problems, calls: calls)
     var walk = WalkOptions()
     walk.skipsTemporaries = true
-    if let made = try options.naming.makeDirectory() { walk.excluded.insert(made) }
+    if let made = try options.naming.makeDirectory(by: calls) { walk.excluded.insert(made) }
     let paths = operands.map { fixture.path($0) }
     let summary = try body(runner, paths, walk, options) { (report) throws(BatchError) in
       let line = "\(fixture.relative(report.source)) \(word(report.outcome, fixture))"

@@ -1,6 +1,4 @@
 import BatchEngine
-import CLinux
-import Glibc
 
 /// Gives what was unpacked its owner, mode, attributes and time, by descriptor.
 struct EntryMetadata {
@@ -82,9 +80,7 @@ struct EntryMetadata {
   ///
   /// - Throws: `changed` when the name is that of something else by now.
   func apply(toMade name: PathBytes, in folder: OpenFolder) throws(BatchError) -> Losses {
-    let opened = folder.open(name, flags: clinux_o_path)
-    guard opened >= 0 else { throw Self.replacedMeanwhile }
-    let file = Descriptor(owning: opened)
+    guard let file = try? folder.openPlace(name) else { throw Self.replacedMeanwhile }
     guard isMade(file.raw) else { throw Self.replacedMeanwhile }
     var losses = Losses()
     if let (user, group) = owner(&losses),
@@ -105,10 +101,7 @@ struct EntryMetadata {
   /// Whether an inode is what the entry describes, belongs to this process and has one name, as what was made a moment
   /// ago: whoever may write to the folder may put something else in its place.
   private func isMade(_ file: Int32) -> Bool {
-    var raw = stat()
-    guard calls.status(of: file, into: &raw) == 0 else { return false }
-    let status = FileStatus(raw)
-    guard status.linkCount == 1, status.owner == geteuid() else { return false }
+    guard let status = try? calls.status(of: file), status.linkCount == 1, status.isOwn else { return false }
     switch entry.kind {
     case .symbolicLink:
       return status.kind == .symbolicLink && (try? LinkTarget.read("", in: file)) == entry.linkTarget
@@ -135,12 +128,12 @@ struct EntryMetadata {
     return owner
   }
 
-  private func mode(_ losses: inout Losses) -> mode_t {
+  private func mode(_ losses: inout Losses) -> UInt32 {
     // The bits would be those of whoever extracts.
-    guard !losses.contains(.ownerNumber) else { return mode_t(entry.mode & 0o1777) }
-    guard !options.restoresPrivileges else { return mode_t(entry.mode & 0o7777) }
+    guard !losses.contains(.ownerNumber) else { return entry.mode & 0o1777 }
+    guard !options.restoresPrivileges else { return entry.mode & 0o7777 }
     if entry.mode & Self.privilegeBits != 0 { losses.insert(.privileges) }
-    return mode_t(entry.mode & 0o1777)
+    return entry.mode & 0o1777
   }
 
   /// Sets the time of modification, and looks whether the file system has taken it, where it may not: it puts the
@@ -156,8 +149,7 @@ struct EntryMetadata {
       return
     }
     guard !isOrdinary else { return }
-    var raw = stat()
-    if calls.status(of: file, into: &raw) != 0 || FileStatus(raw).modified.seconds != entry.modified.seconds {
+    if (try? calls.status(of: file))?.modified.seconds != entry.modified.seconds {
       losses.insert(.timeRange)
     }
   }

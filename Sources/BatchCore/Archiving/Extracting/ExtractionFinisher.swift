@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// What is left to do when all files are there: symbolic links, further names, and the metadata of folders.
 struct ExtractionFinisher {
@@ -101,9 +100,9 @@ struct ExtractionFinisher {
 
   /// What a folder gets that the archive does not describe: what a new file gets, and to be entered by whoever
   /// may read it.
-  private static var plainMode: mode_t {
+  private static var plainMode: UInt32 {
     let mode = AtomicFile.defaultPermissions
-    return mode_t(mode | (mode >> 2) & 0o111)
+    return mode | (mode >> 2) & 0o111
   }
 
   private func attempt(
@@ -191,11 +190,10 @@ struct ExtractionFinisher {
   ///
   /// - Returns: nil where it cannot be opened.
   private static func lock(_ name: PathBytes, in folder: OpenFolder) -> Descriptor? {
-    let opened = folder.open(name, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
-    guard opened >= 0 else { return nil }
+    guard let file = try? folder.openFile(name) else { return nil }
     // A lock that another run has keeps other runs away as well.
-    _ = folder.calls.lock(opened, isShared: true)
-    return Descriptor(owning: opened)
+    _ = folder.calls.lock(file.raw, isShared: true)
+    return file
   }
 
   /// Opens the folder of what a hard link is one more name of.
@@ -203,7 +201,7 @@ struct ExtractionFinisher {
     do throws(BatchError) {
       return try folder.open(parent, creating: false)
     } catch {
-      guard error.errno == ENOENT else { throw error }
+      guard error.isNotFound else { throw error }
       throw Self.noFirstName
     }
   }

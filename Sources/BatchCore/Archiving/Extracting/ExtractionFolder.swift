@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 import Synchronization
 
 /// The folder that an archive is unpacked into; everything is opened below its descriptor and through no
@@ -35,7 +34,7 @@ final class ExtractionFolder: Sendable {
       root = try opener.folder(named: path)
       isMissing = false
     } catch {
-      guard isDryRun, error.errno == ENOENT else { throw error }
+      guard isDryRun, error.isNotFound else { throw error }
       isMissing = true
       do throws(BatchError) {
         root = try opener.folder(named: path.parent)
@@ -55,7 +54,7 @@ final class ExtractionFolder: Sendable {
       do throws(BatchError) {
         return try open(folder, creating: false)
       } catch {
-        guard error.errno == ENOENT else { throw error }
+        guard error.isNotFound else { throw error }
       }
     }
     noteMissing(folder)
@@ -89,7 +88,7 @@ final class ExtractionFolder: Sendable {
     do throws(BatchError) {
       return try opener.folder(folder, below: root, shown: path, isSearched: true)
     } catch {
-      guard creating, error.errno == ENOENT else { throw Self.error(error, at: folder) }
+      guard creating, error.isNotFound else { throw Self.error(error, at: folder) }
     }
     var ends = [Int]()
     // Also when a folder further on cannot be made.
@@ -138,11 +137,7 @@ final class ExtractionFolder: Sendable {
   func registerFileSystem(of folder: OpenFolder) {
     let device = folder.identity.device
     guard device != root.identity.device, fileSystems.withLock({ $0[device] == nil }) else { return }
-    let opened = folder.open(".", flags: O_RDONLY | O_DIRECTORY)
-    let readable =
-      opened < 0
-      ? nil
-      : OpenFolder(Descriptor(owning: opened), path: path, status: folder.status, calls: folder.calls)
+    let readable = try? folder.readable()
     fileSystems.withLock { known in
       if known[device] == nil { known[device] = .some(readable) }
     }
@@ -152,7 +147,7 @@ final class ExtractionFolder: Sendable {
   func sync() throws(BatchError) {
     let others = fileSystems.withLock { Array($0.values) }
     // A folder that this user cannot read has no descriptor for the call.
-    if others.contains(where: { $0 == nil }) { Glibc.sync() }
+    if others.contains(where: { $0 == nil }) { root.calls.syncAll() }
     for folder in [root] + others.compactMap({ $0 }) {
       let result = folder.calls.syncFileSystem(of: folder.raw)
       guard result == 0 else {
@@ -164,7 +159,7 @@ final class ExtractionFolder: Sendable {
   /// Why a folder below cannot be opened or made.
   static func error(_ error: BatchError, at folder: ArraySlice<UInt8>) -> BatchError {
     let path = error.path ?? PathBytes(folder)
-    guard [ELOOP, ENOTDIR, EXDEV].contains(error.errno) else { return error.recoded(.unwritable).at(path) }
+    guard error.isNoFolder else { return error.recoded(.unwritable).at(path) }
     return BatchError(.invalid, "refused: on the way to it is a link or a file, and no folder", path: path)
   }
 }

@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import var Glibc.EISDIR
 
 /// What a lane does in a dry run: it reads and decides as in any other, and makes nothing.
 extension ExtractionLane {
@@ -48,7 +48,7 @@ extension ExtractionLane {
     if isMadeFolder { throw Self.failure(EISDIR) }
     if isFree { return true }
     guard try mayTake(order, in: parent) else { return false }
-    let failed = parent.access(W_OK | X_OK)
+    let failed = parent.writeAccess()
     guard failed == 0 else { throw Self.failure(failed) }
     return true
   }

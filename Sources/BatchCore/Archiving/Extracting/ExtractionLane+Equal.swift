@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 extension ExtractionLane {
   /// In bytes.
@@ -46,9 +45,7 @@ extension ExtractionLane {
 
   /// The SHA-256 of a file; nil for one that cannot be read.
   private func content(of name: PathBytes, in parent: OpenFolder) throws(BatchError) -> Digest? {
-    let opened = parent.open(name, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
-    guard opened >= 0 else { return nil }
-    let file = Descriptor(owning: opened)
+    guard let file = try? parent.openFile(name) else { return nil }
     let stream = try DigestStream(.sha256)
     var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
     while true {

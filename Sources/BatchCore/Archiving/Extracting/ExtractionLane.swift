@@ -1,5 +1,9 @@
 import BatchEngine
-import Glibc
+import var Glibc.ECANCELED
+import var Glibc.EEXIST
+import var Glibc.EISDIR
+import var Glibc.ENOENT
+import var Glibc.ENOTEMPTY
 
 /// Makes what members describe, on one thread: workers make folders and staged files, the collector all names.
 final class ExtractionLane {
@@ -349,11 +353,11 @@ final class ExtractionLane {
   func makeNode(
     _ order: ExtractionOrder, by right: CommitRight
   ) throws(BatchError) -> ExtractionVerdict {
-    let kind: mode_t
+    let kind: FileStatus.Kind
     switch order.entry.kind {
-    case .fifo: kind = S_IFIFO
-    case .blockDevice where options.makesDevices: kind = S_IFBLK
-    case .characterDevice where options.makesDevices: kind = S_IFCHR
+    case .fifo: kind = .fifo
+    case .blockDevice where options.makesDevices: kind = .blockDevice
+    case .characterDevice where options.makesDevices: kind = .characterDevice
     default: throw BatchError(.special, "refused: a device", remedy: .makeDevices)
     }
     guard !options.isDryRun else { return try rehearse(order) }
@@ -362,7 +366,7 @@ final class ExtractionLane {
     let name = order.place.name
     let failed = replacing(name, in: parent, by: right) { name in
       parent.calls.makeNode(
-        name, in: parent.raw, mode: kind | 0o600, major: order.entry.deviceMajor,
+        name, in: parent.raw, kind: kind, permissions: 0o600, major: order.entry.deviceMajor,
         minor: order.entry.deviceMinor)
     }
     guard failed == 0 else { throw Self.failure(failed) }

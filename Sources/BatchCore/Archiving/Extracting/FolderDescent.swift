@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Visits folders below the target of an extraction, each one after all that are in it.
 ///
@@ -75,11 +74,10 @@ struct FolderDescent {
 
   private func open(_ level: Level) throws(BatchError) -> OpenFolder {
     let place = try opener.folder(of: try level.place.get())
-    let opened = place.open(".", flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK)
-    guard opened >= 0 else {
-      throw ExtractionFolder.error(
-        .syscall("open the folder", errno: -opened), at: tree.path(of: level.node)[...])
+    do throws(BatchError) {
+      return try place.readable()
+    } catch {
+      throw ExtractionFolder.error(error, at: tree.path(of: level.node)[...])
     }
-    return OpenFolder(Descriptor(owning: opened), path: place.path, status: place.status, calls: opener.calls)
   }
 }

@@ -1,6 +1,15 @@
 import BatchEngine
-import CLinux
-import Glibc
+import func Glibc.kill
+import func Glibc.send
+import func Glibc.socketpair
+import func Glibc.waitpid
+import var Glibc.AF_UNIX
+import var Glibc.MSG_NOSIGNAL
+import var Glibc.SIGKILL
+import var Glibc.SIGXCPU
+import var Glibc.SOCK_CLOEXEC
+import var Glibc.SOCK_STREAM
+import var Glibc.errno
 
 /// Reads an archive in a process of its own, which has limits of memory and processor time: for formats whose readers in
 /// libarchive crash, loop, or allocate without end on some damaged archives.
@@ -110,7 +119,7 @@ final class ForeignReader: MemberReader {
   private func ask(_ request: ForeignReaderProgram.Request) throws(BatchError) -> ReaderMessage {
     if let ending { throw ending }
     var byte = request.rawValue
-    guard retrying({ Glibc.send(socket.raw, &byte, 1, Int32(MSG_NOSIGNAL)) }) == 1 else {
+    guard retrying({ send(socket.raw, &byte, 1, Int32(MSG_NOSIGNAL)) }) == 1 else {
       throw ended()
     }
     let head = try receive(ReaderMessage.headSize)

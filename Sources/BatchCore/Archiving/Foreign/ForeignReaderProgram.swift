@@ -1,6 +1,23 @@
 import BatchEngine
-import CLinux
-import Glibc
+import func CLinux.clinux_end_with_peer
+import func CLinux.clinux_spawn_reader
+import func Glibc.getrlimit
+import func Glibc.getrusage
+import func Glibc.recv
+import func Glibc.send
+import func Glibc.setrlimit
+import struct Glibc.__rlimit_resource
+import struct Glibc.rlimit
+import struct Glibc.rusage
+import typealias Glibc.__rlimit_resource_t
+import var Glibc.ENOENT
+import var Glibc.MSG_NOSIGNAL
+import var Glibc.RLIMIT_CORE
+import var Glibc.RLIMIT_CPU
+import var Glibc.RLIMIT_DATA
+import var Glibc.RUSAGE_SELF
+import var Glibc.STDOUT_FILENO
+import var Glibc.errno
 
 /// The program that reads an archive in a process of its own, and what it does there.
 package struct ForeignReaderProgram: Sendable {
@@ -118,7 +135,7 @@ package struct ForeignReaderProgram: Sendable {
 
     func request() -> Request? {
       var byte: UInt8 = 0
-      guard retrying({ Glibc.read(STDOUT_FILENO, &byte, 1) }) == 1 else { return nil }
+      guard retrying({ recv(STDOUT_FILENO, &byte, 1, 0) }) == 1 else { return nil }
       return Request(rawValue: byte)
     }
 

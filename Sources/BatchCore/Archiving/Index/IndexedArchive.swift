@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// An archive with an index that was found and is right.
 struct IndexedArchive: Sendable {
@@ -32,7 +31,7 @@ struct IndexedArchive: Sendable {
       return try search(file, checks: checks, memory: memory, by: right)
     } catch {
       // What the disk still has of the members can be had without the index.
-      guard error.errno == EIO else { throw error }
+      guard error.isOfDevice else { throw error }
       return .unusable(BatchError(.malformed, "the member index cannot be read"), from: nil)
     }
   }

@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import func Glibc.memchr
 
 /// Some members of an index, as they are stored: each number of all of them side by side, their paths last.
 ///

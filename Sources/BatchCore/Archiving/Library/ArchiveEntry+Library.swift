@@ -1,6 +1,6 @@
 import BatchEngine
 import CArchive
-import Glibc
+import func Glibc.strlen
 
 extension ArchiveEntry {
   /// What libarchive read of a member.
@@ -52,15 +52,17 @@ extension ArchiveEntry {
 
   private static func kind(of entry: OpaquePointer, isHardLink: Bool) -> Kind? {
     if isHardLink { return .hardLink }
-    return switch mode_t(archive_entry_filetype(entry)) & S_IFMT {
+    let type = archive_entry_filetype(entry)
+    return switch FileStatus.Kind(mode: type) {
+    case .regular: .file
+    case .directory: .directory
+    case .symbolicLink: .symbolicLink
+    case .fifo: .fifo
+    case .characterDevice: .characterDevice
+    case .blockDevice: .blockDevice
+    case .socket: nil
     // Archives of other systems may tell nothing of the kind.
-    case S_IFREG, 0: .file
-    case S_IFDIR: .directory
-    case S_IFLNK: .symbolicLink
-    case S_IFIFO: .fifo
-    case S_IFCHR: .characterDevice
-    case S_IFBLK: .blockDevice
-    default: nil
+    case .unknown: type == 0 ? .file : nil
     }
   }
 

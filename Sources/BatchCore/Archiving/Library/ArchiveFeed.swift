@@ -1,6 +1,5 @@
 import BatchEngine
 import CArchive
-import Glibc
 
 /// Hands content to libarchive, and keeps the error that libarchive has no form for.
 final class ArchiveFeed {

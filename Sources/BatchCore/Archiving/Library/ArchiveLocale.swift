@@ -1,5 +1,8 @@
 import BatchEngine
-import Glibc
+import func Glibc.newlocale
+import func Glibc.uselocale
+import var Glibc.LC_CTYPE
+import var Glibc.LC_CTYPE_MASK
 
 /// The character set in which libarchive sees names on one thread, whatever that of the process is.
 ///

@@ -1,6 +1,5 @@
 import BatchEngine
 import CArchive
-import Glibc
 
 /// Reads the members of an archive one after the other, in any format that stock tools write: tar in its
 /// dialects, cpio, zip, 7z.

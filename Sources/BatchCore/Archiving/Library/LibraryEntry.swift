@@ -1,6 +1,5 @@
 import BatchEngine
 import CArchive
-import Glibc
 
 /// An entry of libarchive, filled again for each member.
 final class LibraryEntry {
@@ -25,7 +24,7 @@ final class LibraryEntry {
     archive_entry_clear(pointer)
     entry.path.withCString { archive_entry_copy_pathname(pointer, $0) }
     archive_entry_set_filetype(pointer, Self.fileType(of: entry.kind))
-    archive_entry_set_perm(pointer, mode_t(entry.mode & 0o7777))
+    archive_entry_set_perm(pointer, entry.mode & 0o7777)
     archive_entry_set_uid(pointer, Int64(entry.owner))
     archive_entry_set_gid(pointer, Int64(entry.group))
     if !entry.ownerName.isEmpty {
@@ -86,14 +85,16 @@ final class LibraryEntry {
   }
 
   private static func fileType(of kind: ArchiveEntry.Kind) -> UInt32 {
-    switch kind {
-    case .file, .hardLink: S_IFREG
-    case .directory: S_IFDIR
-    case .symbolicLink: S_IFLNK
-    case .fifo: S_IFIFO
-    case .characterDevice: S_IFCHR
-    case .blockDevice: S_IFBLK
-    }
+    let kind: FileStatus.Kind =
+      switch kind {
+      case .file, .hardLink: .regular
+      case .directory: .directory
+      case .symbolicLink: .symbolicLink
+      case .fifo: .fifo
+      case .characterDevice: .characterDevice
+      case .blockDevice: .blockDevice
+      }
+    return kind.mode
   }
 }
 

@@ -1,5 +1,15 @@
 import BatchEngine
-import Glibc
+import func Glibc.regcomp
+import func Glibc.regerror
+import func Glibc.regexec
+import func Glibc.regfree
+import func Glibc.tolower
+import func Glibc.toupper
+import struct Glibc.regex_t
+import struct Glibc.regmatch_t
+import var Glibc.REG_EXTENDED
+import var Glibc.REG_ICASE
+import var Glibc.REG_NOTBOL
 
 /// Changes the names of members by rules in the form of sed: `s/pattern/replacement/flags`, several with `;` between
 /// them, as `--transform` of GNU tar.

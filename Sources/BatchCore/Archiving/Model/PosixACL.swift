@@ -1,6 +1,5 @@
 import BatchEngine
 import CArchive
-import Glibc
 
 /// A POSIX access control list, in the form that the kernel keeps it in, `acl(5)`.
 struct PosixACL {

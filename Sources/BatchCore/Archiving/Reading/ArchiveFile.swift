@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import var Glibc.STDIN_FILENO
 
 /// An archive that is open: a file that all lanes read from, or a stream that one reads to its end.
 package final class ArchiveFile: Sendable {
@@ -15,6 +15,8 @@ package final class ArchiveFile: Sendable {
   let probe: LaneProbe
   private let calls: any FileSystemCalls
   private let raw: Int32
+  /// Closes it; nil for standard input.
+  private let owner: Descriptor?
 
   /// - Parameters:
   ///   - path: `-` is standard input.
@@ -35,21 +37,23 @@ package final class ArchiveFile: Sendable {
     if path == "-", folder == nil {
       size = nil
       raw = STDIN_FILENO
+      owner = nil
       return
     }
     let name = folder == nil ? path : PathBytes(path.lastComponent)
-    let opened = name.withCString {
-      // A FIFO that nobody writes to would not open; whoever reads waits for bytes anyway.
-      context.calls.open($0, at: folder ?? AT_FDCWD, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    let opened: Descriptor
+    do throws(BatchError) {
+      opened = try context.calls.openFile(name, in: folder, followingLast: true)
+    } catch {
+      throw error.at(path)
     }
-    guard opened >= 0 else { throw .syscall("open", errno: -opened, path: path) }
-    let file = Descriptor(owning: opened)
-    let status = try calls.status(of: file)
+    let status = try calls.status(of: opened)
     guard status.kind != .directory else {
       throw BatchError(.special, "is a directory, and no archive", path: path)
     }
     size = status.kind == .regular ? UInt64(max(0, status.size)) : nil
-    raw = file.release()
+    raw = opened.raw
+    owner = consume opened
   }
 
   /// An output that is being written, from its beginning to where it is now.
@@ -65,9 +69,10 @@ package final class ArchiveFile: Sendable {
     cancellation = context.cancellation
     probe = context.laneProbe
     calls = context.calls
-    let file = Descriptor(owning: try output.openForReading(syncing: isSynced))
-    size = UInt64(max(0, try calls.status(of: file).size))
-    raw = file.release()
+    let opened = Descriptor(owning: try output.openForReading(syncing: isSynced))
+    size = UInt64(max(0, try calls.status(of: opened).size))
+    raw = opened.raw
+    owner = consume opened
   }
 
   /// Standard input, in a process that reads an archive for another one.
@@ -76,7 +81,7 @@ package final class ArchiveFile: Sendable {
   ///   - path: for messages.
   ///   - isStream: whether it is read once, from its beginning to its end.
   ///   - progress: as in ``ForeignFormats/here(progress:)``.
-  /// - Throws: the error of `fstat(2)`.
+  /// - Throws: the error of looking at it.
   init(
     inherited path: PathBytes, isStream: Bool, in context: SourceContext,
     progress: @escaping @Sendable () -> Void
@@ -88,23 +93,16 @@ package final class ArchiveFile: Sendable {
     probe = context.laneProbe
     calls = context.calls
     raw = STDIN_FILENO
-    var status = stat()
-    guard fstat(raw, &status) == 0 else { throw .syscall("look at", errno: errno, path: path) }
-    size = isStream ? nil : UInt64(max(0, status.st_size))
+    owner = nil
+    size = isStream ? nil : UInt64(max(0, try calls.status(of: raw).size))
   }
 
   /// For a process that inherits it.
   var descriptor: Int32 { raw }
 
-  deinit {
-    if raw != STDIN_FILENO { _ = Glibc.close(raw) }
-  }
-
   /// For walks that leave the archive out; nil for standard input.
   package var identity: FileIdentity? {
-    var status = stat()
-    return raw != STDIN_FILENO && calls.status(of: raw, into: &status) == 0
-      ? FileStatus(status).identity : nil
+    raw == STDIN_FILENO ? nil : try? calls.status(of: raw).identity
   }
 
   /// The content of a stream from its beginning on.
@@ -117,7 +115,7 @@ package final class ArchiveFile: Sendable {
     try probe.check()
     var filled = 0
     while filled < buffer.count {
-      guard let place = off_t(exactly: offset + UInt64(filled)) else { return filled }
+      guard let place = Int(exactly: offset + UInt64(filled)) else { return filled }
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
       let count = calls.read(raw, into: rest, at: place)
       guard count >= 0 else {

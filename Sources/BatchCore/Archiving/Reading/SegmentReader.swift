@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// A member that was found in a damaged frame.
 struct SalvagedMember {
@@ -38,7 +37,7 @@ struct SegmentReader {
       try readAll(of: group, members, limits: limits, ahead: ahead, visit: visit)
     } catch {
       // A part of the disk that cannot be read is damage like any other, and no end of the run.
-      guard error.code == .unreadable, error.errno == EIO else { throw error }
+      guard error.code == .unreadable, error.isOfDevice else { throw error }
       throw BatchError(.malformed, "\(error.message): \(error.systemMessage ?? "")", path: archive.file.path)
     }
   }
@@ -113,7 +112,7 @@ struct SegmentReader {
       do throws(BatchError) {
         bytes = try loader.salvage(archive.index.frames[group.frames.lowerBound])
       } catch {
-        guard error.code == .unreadable, error.errno == EIO else { throw error }
+        guard error.code == .unreadable, error.isOfDevice else { throw error }
       }
     }
     for number in group.members {

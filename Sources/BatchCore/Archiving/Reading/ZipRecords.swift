@@ -1,6 +1,5 @@
 import BatchEngine
 import CXXHash
-import Glibc
 
 /// The fields of zip that both headers of a member have (PKWARE APPNOTE 4.4).
 struct ZipFields {
@@ -75,7 +74,7 @@ struct ZipEntry {
   var compressedSize: UInt32 { fields.compressedSize }
   var isEncrypted: Bool { fields.flags & 1 != 0 }
   /// Whether it was made on a Unix system, and is a symbolic link there.
-  var isSymbolicLink: Bool { system == 3 && mode_t(attributes >> 16) & S_IFMT == S_IFLNK }
+  var isSymbolicLink: Bool { system == 3 && FileStatus.Kind(mode: attributes >> 16) == .symbolicLink }
   /// Whether one of its numbers is too large for its field, and stands in the extra field.
   var isLarge: Bool {
     fields.size == Self.large || fields.compressedSize == Self.large || offset == Self.large

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Found before an archive is compared with a folder: the folder is the one that the names of the members begin with, so
 /// that each of them would be missing.

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Reads segments of an archive and compares members with a folder, on one lane.
 package final class VerifyWorker: BatchWorker {
@@ -137,7 +136,7 @@ package final class VerifyWorker: BatchWorker {
         }
       } catch {
         // A part of the disk that cannot be read is damage like any other.
-        guard error.code == .unreadable, error.errno == EIO else { throw error }
+        guard error.code == .unreadable, error.isOfDevice else { throw error }
         throw BatchError(
           .malformed, "\(error.message): \(error.systemMessage ?? "")", path: archive.file.path)
       }

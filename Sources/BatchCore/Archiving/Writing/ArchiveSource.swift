@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Turns a tree into what is to be archived: members, further names of files that came before, and large
 /// files block by block.

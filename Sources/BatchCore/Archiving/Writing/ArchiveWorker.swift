@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// What a lane does for an archive: it reads files, takes their digests, and makes whole segments of a tar archive of
 /// them; for a container of one piece it only reads.
@@ -156,7 +155,7 @@ package final class ArchiveWorker: BatchWorker {
             throw BatchError(.unreadable, "became shorter while it was read")
           }
         }
-        return try isUnchanged(descriptor, before, record)
+        return try isUnchanged(descriptor, before, record, context)
       }
       guard isStable else { return context.finishChanged(record.path) ? (.changed, isSettled) : nil }
     } catch {
@@ -173,11 +172,10 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   private func isUnchanged(
-    _ descriptor: Int32, _ before: FileStatus, _ record: FileRecord
+    _ descriptor: Int32, _ before: FileStatus, _ record: FileRecord, _ context: WorkerContext
   ) throws(BatchError) -> Bool {
-    var raw = stat()
-    guard fstat(descriptor, &raw) == 0 else { throw .syscall("read the status", errno: errno) }
-    return before.hasSameContent(as: record.status) && FileStatus(raw).hasSameContent(as: before)
+    guard before.hasSameContent(as: record.status) else { return false }
+    return try context.status(of: descriptor).hasSameContent(as: before)
   }
 
   /// Bytes that are read without a look whether to go on.
@@ -198,7 +196,7 @@ package final class ArchiveWorker: BatchWorker {
         var count = 0
         while count < wanted {
           let rest = UnsafeMutableRawBufferPointer(rebasing: room[count...])
-          let offset = off_t(clamping: position + UInt64(count))
+          let offset = Int(clamping: position + UInt64(count))
           let result = context.calls.read(descriptor, into: rest, at: offset)
           guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
           if result == 0 {
@@ -278,7 +276,7 @@ package final class ArchiveWorker: BatchWorker {
           let isWhole = try read(range, of: descriptor, context)
           if !isWhole { failure = BatchError(.changed, "it became shorter") }
         }
-        return try isUnchanged(descriptor, before, member.record)
+        return try isUnchanged(descriptor, before, member.record, context)
       }
     } catch {
       try context.checkCancellation()

@@ -1,6 +1,9 @@
 import BatchEngine
-import Glibc
 import Synchronization
+import func Glibc.madvise
+import func Glibc.sysconf
+import var Glibc.MADV_HUGEPAGE
+import var Glibc._SC_PAGESIZE
 
 /// Buffers for segments and frames, which come back when they were written: memory that was used before costs no
 /// page faults.

@@ -1,5 +1,6 @@
 import BatchEngine
-import Glibc
+import func Glibc.memcpy
+import func Glibc.memset
 
 /// The headers of members that the fields of ustar have room for, which most are: short names in ASCII, and nothing
 /// beyond them but the fraction of a second.

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// The results of the drills of a set: where the next one goes on, and archives in which damage was found.
 package struct DrillState: Sendable {

@@ -1,28 +1,43 @@
 import BatchEngine
-import CLinux
-import Glibc
+import var Glibc.EEXIST
 
 /// A folder that only its owner may enter, and that is removed with all that is in it.
 ///
 /// It is locked as long as it is used. The kernel lets go of the lock when the process ends in whatever way, and the next
 /// one that makes such a folder in the same place removes those whose locks it can take.
 package final class TemporaryFolder {
-  private static let prefix = "batchproc-drill-"
   private static let randomLength = 6
   private static let attempts = 16
 
   package let path: PathBytes
+  /// The folder that it is in.
+  private let home: OpenFolder
   private let lock: Descriptor
 
-  /// - Parameter place: the folder to make it in.
+  /// Where the user has such folders.
+  package static func place(_ environment: (String) -> PathBytes?) -> PathBytes {
+    environment("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+  }
+
+  /// - Parameters:
+  ///   - place: the folder to make it in.
+  ///   - purpose: a part of its name.
   /// - Throws: `unwritable` when it cannot be made.
-  package init(in place: PathBytes) throws(BatchError) {
-    Self.removeStale(in: place)
+  package init(in place: PathBytes, for purpose: String, calls: any FileSystemCalls) throws(BatchError) {
+    do throws(BatchError) {
+      home = try FolderOpener(calls: calls).folder(named: place)
+    } catch {
+      throw Self.error(error.errno, place)
+    }
+    let prefix = Array("batchproc-\(purpose)-".utf8)
+    Self.removeStale(prefix, in: home)
     for _ in 0..<Self.attempts {
-      let path = try Self.make(in: place)
+      let name = Self.randomName(prefix)
+      let failed = -calls.makeFolder(name, in: home.raw, permissions: 0o700)
+      guard failed == 0 || failed == EEXIST else { throw Self.error(failed, place) }
       // Another one that takes it for a dead one's before it is locked removes it.
-      guard let lock = Self.lock(path, in: AT_FDCWD) else { continue }
-      self.path = path
+      guard failed == 0, let lock = Self.lock(name, in: home) else { continue }
+      path = place.appending(name.bytes)
       self.lock = lock
       return
     }
@@ -30,53 +45,52 @@ package final class TemporaryFolder {
   }
 
   deinit {
-    TreeRemoval().remove(path, in: AT_FDCWD)
+    _ = removeAll()
   }
 
   /// Removes the folder with all that is in it.
   ///
   /// - Throws: `unwritable` when something stays.
   package func remove() throws(BatchError) {
-    guard let failed = TreeRemoval().remove(path, in: AT_FDCWD) else { return }
+    guard let failed = removeAll() else { return }
     throw BatchError.syscall("remove all of the temporary folder", errno: failed, path: path).recoded(
       .unwritable)
   }
 
-  private static func make(in place: PathBytes) throws(BatchError) -> PathBytes {
-    let name = prefix + String(repeating: "X", count: randomLength)
-    var template = place.appending(name.utf8).bytes.map { CChar(bitPattern: $0) } + [0]
-    guard mkdtemp(&template) != nil else {
-      throw BatchError.syscall("make a temporary folder", errno: errno, path: place).recoded(.unwritable)
-    }
-    return PathBytes(template.dropLast().map { UInt8(bitPattern: $0) })
+  private func removeAll() -> Int32? {
+    TreeRemoval(calls: home.calls).remove(PathBytes(path.lastComponent), in: home.raw)
+  }
+
+  private static func error(_ number: Int32, _ place: PathBytes) -> BatchError {
+    BatchError.syscall("make a temporary folder", errno: number, path: place).recoded(.unwritable)
+  }
+
+  private static func randomName(_ prefix: [UInt8]) -> PathBytes {
+    let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
+    return PathBytes(prefix + (0..<randomLength).compactMap { _ in letters.randomElement() })
   }
 
   /// Opens and locks a folder of this user.
   ///
   /// - Returns: nil when another process has it, or it is gone or somebody else's.
-  private static func lock(_ name: PathBytes, in folder: Int32) -> Descriptor? {
-    let calls = LinuxCalls()
-    let opened = name.withCString { calls.open($0, at: folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) }
-    guard opened >= 0 else { return nil }
-    let descriptor = Descriptor(owning: opened)
-    var (held, named) = (stat(), stat())
-    guard calls.lock(descriptor.raw) == 0, calls.status(of: descriptor.raw, into: &held) == 0,
-      name.withCString({ calls.status(of: $0, at: folder, followingLinks: false, into: &named) }) == 0,
-      FileStatus(held).identity == FileStatus(named).identity, held.st_uid == geteuid()
+  private static func lock(_ name: PathBytes, in home: OpenFolder) -> Descriptor? {
+    let calls = home.calls
+    guard let folder = try? home.openFile(name), calls.lock(folder.raw) == 0,
+      let held = try? calls.status(of: folder), held.kind == .directory, held.isOwn,
+      let named = try? home.look(at: name), named.identity == held.identity
     else { return nil }
-    return descriptor
+    return folder
   }
 
   /// Removes the folders of runs that were killed.
-  private static func removeStale(in place: PathBytes) {
-    guard let folder = try? OpenFolder(of: place.appending(prefix.utf8), calls: LinuxCalls()),
-      let files = try? BackupSet.files(in: place)
-    else { return }
-    for name in files where name.bytes.starts(with: prefix.utf8) {
-      guard name.bytes.count == prefix.utf8.count + randomLength, let lock = lock(name, in: folder.raw) else {
-        continue
-      }
-      TreeRemoval().remove(name, in: folder.raw)
+  private static func removeStale(_ prefix: [UInt8], in home: OpenFolder) {
+    var names: [PathBytes] = []
+    try? home.calls.forEachName(in: home.raw) { name in
+      if name.starts(with: prefix) { names.append(PathBytes(name)) }
+    }
+    for name in names where name.bytes.count == prefix.count + randomLength {
+      guard let lock = lock(name, in: home) else { continue }
+      TreeRemoval(calls: home.calls).remove(name, in: home.raw)
       _ = consume lock
     }
   }

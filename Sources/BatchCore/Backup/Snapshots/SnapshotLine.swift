@@ -1,5 +1,6 @@
 import BatchEngine
-import Foundation
+import class Foundation.JSONDecoder
+import struct Foundation.Data
 
 /// The members of one line of a backup manifest: a flat JSON object.
 struct SnapshotLine {

@@ -1,6 +1,4 @@
 import BatchEngine
-import CLinux
-import Glibc
 
 /// Reads a backup manifest from its beginning to its end, in memory that does not grow with it.
 ///
@@ -29,11 +27,7 @@ final class SnapshotReader {
   init(_ path: PathBytes, in context: SourceContext) throws(BatchError) {
     self.path = path
     calls = context.calls
-    let number = path.withCString {
-      context.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-    }
-    guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
-    let descriptor = Descriptor(owning: number)
+    let descriptor = try calls.openFile(path, followingLast: false)
     guard try Self.fill(&line, &splitter, descriptor.raw, calls, path) else {
       throw SnapshotLine.malformed.at(path)
     }
@@ -96,7 +90,7 @@ extension SnapshotReader {
     _ path: PathBytes, in context: SourceContext
   ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
     let header = try SnapshotReader(path, in: context).header
-    let file = try open(path, context)
+    let file = try context.calls.openFile(path, followingLast: false)
     let size = try context.calls.status(of: file).size
     let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, context)
     guard tail.last == UInt8(ascii: "\n"),
@@ -123,7 +117,7 @@ extension SnapshotReader {
   ///
   /// - Throws: `malformed` when it is damaged.
   static func check(_ path: PathBytes, in context: SourceContext) throws(BatchError) {
-    let file = try open(path, context)
+    let file = try context.calls.openFile(path, followingLast: false)
     let damaged = BatchError(
       .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: path)
     let size = try context.calls.status(of: file).size
@@ -151,14 +145,6 @@ extension SnapshotReader {
     guard try digest.finish() == recorded else { throw damaged }
   }
 
-  private static func open(_ path: PathBytes, _ context: SourceContext) throws(BatchError) -> Descriptor {
-    let number = path.withCString {
-      context.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-    }
-    guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
-    return Descriptor(owning: number)
-  }
-
   private static func bytes(
     of file: borrowing Descriptor, _ range: Range<Int64>, _ path: PathBytes, _ context: SourceContext
   ) throws(BatchError) -> [UInt8] {
@@ -168,7 +154,7 @@ extension SnapshotReader {
       let count = bytes.withUnsafeMutableBytes { buffer in
         context.calls.read(
           file.raw, into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]),
-          at: off_t(range.lowerBound + Int64(filled)))
+          at: Int(range.lowerBound) + filled)
       }
       guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
       if count == 0 { break }

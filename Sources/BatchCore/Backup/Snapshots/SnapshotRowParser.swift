@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import func Glibc.memcmp
 
 /// Reads rows of a backup manifest in the form in which they are written: the same members in the same order, and no
 /// escapes. Other rows are left to ``SnapshotLine``, which takes ten times as long.

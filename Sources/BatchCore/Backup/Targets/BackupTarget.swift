@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// The directory that a backup goes to: whether it is the one that backups of this machine went to before.
 ///
@@ -23,7 +22,9 @@ package struct BackupTarget: Sendable {
   ///   - state: the file of ``KnownTargets``; nil where the machine has no place for it.
   ///   - isNew: whether the user says that the set begins here.
   /// - Throws: `missing` or `invalid` for a directory that cannot be the right one.
-  package init(_ set: BackupSet, state: PathBytes?, isNew: Bool) throws(BatchError) {
+  package init(
+    _ set: BackupSet, state: PathBytes?, isNew: Bool, in run: RunContext
+  ) throws(BatchError) {
     self.set = set
     let directory = set.directory
     if Self.isRemote(directory) {
@@ -42,7 +43,7 @@ package struct BackupTarget: Sendable {
       self.state = nil
     }
     self.warning = warning
-    let present = SetID.all(in: directory)
+    let present = SetID.all(in: directory, calls: run.calls)
     id = SetID.read(set.idPath)
     isNoted = id.map(known.contains) ?? false
     if !known.isDisjoint(with: present) {
@@ -54,7 +55,7 @@ package struct BackupTarget: Sendable {
     } else if !isNew {
       try Self.check(directory, isKnown: !known.isEmpty)
     }
-    note = Self.note(set, id)
+    note = Self.note(set, id, run.calls)
   }
 
   /// - Throws: `missing` when nothing speaks for the directory.
@@ -78,9 +79,9 @@ package struct BackupTarget: Sendable {
     (try? path.status(followingLinks: true))?.kind
   }
 
-  private static func note(_ set: BackupSet, _ id: String?) -> BatchError? {
+  private static func note(_ set: BackupSet, _ id: String?, _ calls: any FileSystemCalls) -> BatchError? {
     guard id == nil else { return nil }
-    let hasSnapshots = (try? BackupSet.names(in: set.directory))?.contains(set.name) ?? false
+    let hasSnapshots = (try? BackupSet.names(in: set.directory, calls: calls))?.contains(set.name) ?? false
     return BatchError(
       .missing,
       hasSnapshots
@@ -106,7 +107,9 @@ package struct BackupTarget: Sendable {
   /// Makes the directory where it is missing, with those above it.
   ///
   /// - Throws: `unwritable`.
-  func make() throws(BatchError) { try FolderMaker.make(set.directory) }
+  func make(in run: RunContext) throws(BatchError) {
+    try FolderMaker(calls: run.calls).make(set.directory)
+  }
 
   /// Gives the set an id, and notes that this machine has used it.
   ///
@@ -121,7 +124,7 @@ package struct BackupTarget: Sendable {
     }
     guard !isNoted, let state else { return nil }
     do throws(BatchError) {
-      try KnownTargets.add(id, in: place, to: state)
+      try KnownTargets.add(id, in: place, to: state, calls: run.calls)
       return nil
     } catch {
       return BatchError(

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Which sets this machine has backed up to, by the directories that they were in.
 ///
@@ -25,24 +24,20 @@ struct KnownTargets {
   ///
   /// - Throws: `unwritable`.
   static func add(
-    _ id: String, in directory: PathBytes, to path: PathBytes, calls: any FileSystemCalls = LinuxCalls()
+    _ id: String, in directory: PathBytes, to path: PathBytes, calls: any FileSystemCalls
   ) throws(BatchError) {
-    try FolderMaker.make(path.parent)
-    let opened = calls.create(
-      path, in: AT_FDCWD, flags: O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK, permissions: 0o600)
-    guard opened >= 0 else { throw failure(Int32(truncatingIfNeeded: -opened), path) }
-    let file = Descriptor(owning: Int32(truncatingIfNeeded: opened))
+    try FolderMaker(calls: calls).make(path.parent)
+    let file = try open(path, calls)
+    let size = (try? calls.status(of: file))?.size ?? 0
+    let raw = file.raw
     var line = [UInt8]()
     // A line that a dead run has not completed stays one of its own.
-    var last = UInt8(ascii: "\n")
-    let end = lseek(file.raw, 0, SEEK_END)
-    if end > 0, pread(file.raw, &last, 1, end - 1) == 1, last != UInt8(ascii: "\n") {
-      line.append(UInt8(ascii: "\n"))
-    }
+    var last = [UInt8(ascii: "\n")]
+    _ = last.withUnsafeMutableBytes { calls.read(raw, into: $0, at: Int(max(0, size - 1))) }
+    if last != [UInt8(ascii: "\n")] { line.append(UInt8(ascii: "\n")) }
     line += "{\"type\":\"set\",\"id\":\"\(id)\",".utf8
     JSONText.append(path: directory, to: &line)
     line += "}\n".utf8
-    let raw = file.raw
     var failed = line.withUnsafeBytes { calls.write($0, to: raw) }
     if failed == 0 { failed = calls.sync(raw) }
     guard failed == 0 else { throw failure(-failed, path) }
@@ -50,5 +45,13 @@ struct KnownTargets {
 
   private static func failure(_ number: Int32, _ path: PathBytes) -> BatchError {
     BatchError.syscall("note the target", errno: number, path: path).recoded(.unwritable)
+  }
+
+  private static func open(_ path: PathBytes, _ calls: any FileSystemCalls) throws(BatchError) -> Descriptor {
+    do throws(BatchError) {
+      return try calls.openToChange(path, appending: true)
+    } catch {
+      throw failure(error.errno, path)
+    }
   }
 }

@@ -30,8 +30,8 @@ enum SetID {
   }
 
   /// The ids of all sets of a directory; empty for one that is missing.
-  static func all(in directory: PathBytes) -> Set<String> {
-    let files = (try? BackupSet.files(in: directory)) ?? []
+  static func all(in directory: PathBytes, calls: any FileSystemCalls) -> Set<String> {
+    let files = (try? calls.names(in: directory)) ?? []
     return Set(
       files.filter {
         $0.bytes.first == UInt8(ascii: ".") && $0.bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)

@@ -1,4 +1,8 @@
-import Glibc
+import func Glibc.gmtime_r
+import func Glibc.localtime_r
+import func Glibc.timegm
+import struct Glibc.tm
+import typealias Glibc.time_t
 
 /// Reads times of the clock on the wall, in the time zone of the process.
 ///

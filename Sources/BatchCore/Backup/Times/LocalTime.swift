@@ -1,4 +1,9 @@
-import Glibc
+import func Glibc.gmtime_r
+import func Glibc.localtime_r
+import func Glibc.mktime
+import func Glibc.timegm
+import struct Glibc.tm
+import typealias Glibc.time_t
 
 /// A moment in the local time zone, and as a name in UTC.
 struct LocalTime {

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Which snapshot of a set is meant.
 package enum SnapshotPlace: Sendable, Hashable {
@@ -47,7 +46,7 @@ extension BackupSet.Content {
   /// - Parameter now: by the clock of the machine, in seconds since 1970.
   /// - Throws: `missing` when there is none, `ambiguous` when several fit; the error of a manifest when none can be read.
   package func snapshot(
-    at place: SnapshotPlace?, now: Int64 = Clock.now(CLOCK_REALTIME).seconds
+    at place: SnapshotPlace?, now: Int64 = FileStatus.Time.now.seconds
   ) throws(BatchError) -> Snapshot {
     guard let newest = snapshots.last else {
       throw damaged.first ?? BatchError(.missing, "there is no snapshot that can be read")

@@ -1,5 +1,3 @@
-import Glibc
-
 /// A moment in the past as people write it.
 ///
 /// A time means its last second: `2026-11-23 05:02` what was there at 05:02:59, a day what was there at its end.

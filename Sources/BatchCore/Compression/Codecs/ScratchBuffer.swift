@@ -1,5 +1,6 @@
 import BatchEngine
-import Glibc
+import func Glibc.free
+import func Glibc.malloc
 
 /// Memory to decode into, kept from file to file and never cleared.
 final class ScratchBuffer {

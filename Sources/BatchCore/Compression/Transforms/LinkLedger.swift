@@ -1,6 +1,5 @@
 import BatchEngine
-import CLinux
-import Glibc
+import var Glibc.EEXIST
 
 /// Further names of files with hard links: their outputs become links of the first one's output.
 ///
@@ -214,10 +213,13 @@ struct OutputLinker: Sendable {
   private func open(
     _ target: PathBytes, in folder: OpenFolder, _ output: FileIdentity
   ) throws(BatchError) -> Descriptor? {
-    let number = folder.open(PathBytes(target.lastComponent), flags: clinux_o_path)
-    if number == -ENOENT { return nil }
-    guard number >= 0 else { throw .syscall("link the output", errno: -number, path: target) }
-    let file = Descriptor(owning: number)
+    let file: Descriptor
+    do throws(BatchError) {
+      file = try folder.openPlace(PathBytes(target.lastComponent))
+    } catch {
+      if error.isNotFound { return nil }
+      throw .syscall("link the output", errno: error.errno, path: target)
+    }
     guard (try? folder.calls.status(of: file))?.identity == output else {
       throw BatchError(.changed, "is another file than the output that was written", path: target)
     }

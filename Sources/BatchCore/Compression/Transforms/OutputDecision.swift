@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import var Glibc.ENAMETOOLONG
 
 /// Whether the output of a source is to be written, by what has its name already.
 package enum OutputDecision: Sendable, Hashable {
@@ -23,21 +23,21 @@ package enum OutputDecision: Sendable, Hashable {
   ) -> OutputDecision {
     // Were there something all the same, it would not be replaced.
     if folder?.isNew == true { return .write(isReplacing: false) }
-    let (base, name) = folder.map { ($0.raw, PathBytes(target.lastComponent)) } ?? (AT_FDCWD, target)
-    var raw = stat()
-    let number = -name.withCString { calls.status(of: $0, at: base, followingLinks: false, into: &raw) }
-    guard number == 0 else {
-      if number == ENOENT || number == ENOTDIR { return .write(isReplacing: false) }
-      guard number != ENAMETOOLONG else {
+    let name = folder == nil ? target : PathBytes(target.lastComponent)
+    let output: FileStatus
+    do throws(BatchError) {
+      output = try calls.status(of: name, in: folder?.raw)
+    } catch {
+      if error.isNotFound || error.isNoFolder { return .write(isReplacing: false) }
+      guard error.errno != ENAMETOOLONG else {
         let suffix = target.bytes.dropFirst(source.path.bytes.count)
         return .refused(
           BatchError(
             .invalid, "the name is too long once \(PathBytes(suffix)) is added", path: source.path,
             errno: 0))
       }
-      return .refused(.syscall("look at the output", errno: number, path: target))
+      return .refused(.syscall("look at the output", errno: error.errno, path: target))
     }
-    let output = FileStatus(raw)
     if output.identity == source.status.identity {
       return .refused(BatchError(.invalid, "is its own output", path: source.path))
     }
@@ -58,7 +58,7 @@ package enum OutputDecision: Sendable, Hashable {
     if output.modified.isBefore(source.status.modified) {
       // A plain copy has the name of its source.
       let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
-      if case .adding = options.naming.direction, !isCopy, !isCompressed(name, in: base, calls) {
+      if case .adding = options.naming.direction, !isCopy, !isCompressed(name, in: folder?.raw, calls) {
         return .refused(
           BatchError(
             .invalid, "is in the way of the output: it is not compressed", path: target,
@@ -90,11 +90,9 @@ package enum OutputDecision: Sendable, Hashable {
 
   /// Whether a file is in a compressed format, as every output of an earlier run is.
   private static func isCompressed(
-    _ name: PathBytes, in folder: Int32, _ calls: any FileSystemCalls
+    _ name: PathBytes, in folder: Int32?, _ calls: any FileSystemCalls
   ) -> Bool {
-    let opened = name.withCString { calls.open($0, at: folder, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK) }
-    guard opened >= 0 else { return false }
-    let file = Descriptor(owning: opened)
+    guard let file = try? calls.openFile(name, in: folder, followingLast: false) else { return false }
     let raw = file.raw
     var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
     let count = start.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }

@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// Proves that outputs hold what their sources held, by reading them back.
 final class OutputProof {

@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import var Glibc.STDIN_FILENO
 
 /// Cuts standard input into blocks of one size; only the last one may be shorter.
 final class StreamBlocks {

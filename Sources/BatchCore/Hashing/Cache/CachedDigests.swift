@@ -1,5 +1,4 @@
 import BatchEngine
-import Glibc
 
 /// What one lane asks the cache.
 final class CachedDigests {

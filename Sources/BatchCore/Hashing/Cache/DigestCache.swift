@@ -1,7 +1,7 @@
 import BatchEngine
-import CLinux
-import Glibc
 import Synchronization
+import func Glibc.time
+import var Glibc.EEXIST
 
 /// Digests of files by their inodes, in a database that several runs may use at the same time.
 ///
@@ -38,6 +38,7 @@ package final class DigestCache: Sendable {
   let settling: ChangeSettling
   /// The share of known files that are read all the same, from 0 to 1.
   package let verifiedShare: Double
+  private let calls: any FileSystemCalls
   private let seed = UInt64.random(in: 0...UInt64.max)
   private let state = Mutex(State())
   private let rotten = Atomic<Int>(0)
@@ -58,6 +59,7 @@ package final class DigestCache: Sendable {
     },
     warn: (BatchError) -> Void
   ) throws(BatchError) {
+    self.calls = calls
     settling = ChangeSettling(calls: calls, now: now)
     self.verifiedShare = verifiedShare
     path = try Self.place(in: folder, trust ?? TrustedFile(calls: calls))
@@ -95,11 +97,11 @@ package final class DigestCache: Sendable {
     let path = own.appending("digests.sqlite".utf8)
     for file in files(of: path) { try trust.checkFile(file) }
     // Other users must not see which files exist.
-    let opened = trust.calls.create(path, in: AT_FDCWD, flags: O_RDWR | O_CREAT, permissions: 0o600)
-    guard opened >= 0 else {
-      throw .syscall("open the cache", errno: Int32(truncatingIfNeeded: -opened), path: path)
+    do throws(BatchError) {
+      _ = try trust.calls.openToChange(path)
+    } catch {
+      throw .syscall("open the cache", errno: error.errno, path: path)
     }
-    _ = Descriptor(owning: Int32(truncatingIfNeeded: opened))
     return path
   }
 
@@ -108,7 +110,7 @@ package final class DigestCache: Sendable {
     _ name: some Collection<UInt8>, in parent: PathBytes, _ trust: TrustedFile
   ) throws(BatchError) -> PathBytes {
     let path = try trust.folder(parent, isOnTheWay: true).appending(name)
-    let failed = -trust.calls.makeFolder(path, in: AT_FDCWD, permissions: 0o700)
+    let failed = -trust.calls.makeFolder(path, permissions: 0o700)
     guard failed == 0 || failed == EEXIST else {
       throw .syscall("make the folder of the cache", errno: failed, path: path)
     }
@@ -137,7 +139,7 @@ package final class DigestCache: Sendable {
   }
 
   private func remove() {
-    for file in Self.files(of: path) { _ = LinuxCalls().remove(file, in: AT_FDCWD) }
+    for file in Self.files(of: path) { _ = calls.remove(file) }
   }
 
   // MARK: What lanes ask and tell

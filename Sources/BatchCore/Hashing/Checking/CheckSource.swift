@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import var Glibc.ENOTDIR
 
 /// The entries of manifests as items of a run, each with the status of the file that it names.
 ///
@@ -82,14 +82,15 @@ package struct CheckSource: BatchSource {
     guard !path.containsNUL, !path.isEmpty else {
       return .unavailable(entry, BatchError(.missing, "is not a name", path: path))
     }
-    var raw = stat()
-    let result = context.folders.status(of: path, into: &raw)
-    guard chooser.takes(entry.path, status: result == 0 ? FileStatus(raw) : nil) else { return nil }
-    guard result == 0 else {
-      let error = BatchError.syscall("open", errno: -result, path: path)
-      return .unavailable(entry, result == -ENOTDIR ? error.recoded(.missing) : error)
+    let status: FileStatus
+    do throws(BatchError) {
+      status = try context.folders.status(of: path)
+    } catch {
+      guard chooser.takes(entry.path, status: nil) else { return nil }
+      let error = BatchError.syscall("open", errno: error.errno, path: path)
+      return .unavailable(entry, error.errno == ENOTDIR ? error.recoded(.missing) : error)
     }
-    let status = FileStatus(raw)
+    guard chooser.takes(entry.path, status: status) else { return nil }
     guard status.kind == .regular else {
       return .unavailable(entry, BatchError(.special, "is \(status.kind.text)", path: path))
     }

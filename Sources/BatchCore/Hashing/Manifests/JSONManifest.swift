@@ -1,5 +1,5 @@
 import BatchEngine
-import Foundation
+import struct Foundation.Data
 
 /// Lines of JSON: `path` or `path_b64`, `size`, `mtime` as the string `seconds.nnnnnnnnn`, and each digest in hexadecimal
 /// under the name of its algorithm.

@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import func Glibc.memchr
 
 /// Cuts a stream of bytes into lines, in memory that does not grow with what it reads.
 struct LineSplitter: Sendable {

@@ -1,5 +1,5 @@
 import BatchEngine
-import Glibc
+import var Glibc.STDIN_FILENO
 
 /// A manifest that is being read.
 final class OpenManifest {
@@ -24,12 +24,9 @@ final class OpenManifest {
     guard !path.isEmpty, !path.containsNUL else {
       throw BatchError(.missing, "an operand is the empty name", path: path)
     }
-    // A FIFO that nobody writes to would not open.
-    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-    let number = path.withCString { context.calls.open($0, at: AT_FDCWD, flags: flags) }
-    guard number >= 0 else { throw .syscall("open", errno: -number, path: path) }
-    descriptor = Descriptor(owning: number)
-    stream = StreamReader(descriptor: number, cancellation: context.cancellation)
+    let file = try context.calls.openFile(path, followingLast: true)
+    stream = StreamReader(descriptor: file.raw, cancellation: context.cancellation)
+    descriptor = consume file
   }
 
   /// What it is written in, when a row was there.

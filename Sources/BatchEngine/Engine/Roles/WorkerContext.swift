@@ -206,10 +206,7 @@ public final class WorkerContext {
 
   /// The status that an open file has now.
   package func status(of descriptor: Int32) throws(BatchError) -> FileStatus {
-    var raw = stat()
-    let result = run.calls.status(of: descriptor, into: &raw)
-    guard result == 0 else { throw .syscall("read the status", errno: -result) }
-    return FileStatus(raw)
+    try run.calls.status(of: descriptor)
   }
 
   /// Opens a file and lends its descriptor, as ``FileReader/withFile(_:_:)``.

@@ -46,18 +46,16 @@ extension FolderOpener {
 
   /// Reads the status behind a path, links followed, also where one call does not take the path.
   ///
-  /// - Returns: 0, or the negative error number.
-  package func status(of path: PathBytes, into status: inout stat) -> Int32 {
-    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &status) }
-    guard result == -ENAMETOOLONG, path.bytes.count > Self.longestPath else { return result }
+  /// - Throws: the error of the call, with the path.
+  package func status(of path: PathBytes) throws(BatchError) -> FileStatus {
     do throws(BatchError) {
-      let folder = try open(path.parent, followingLast: true)
-      let directory = folder.raw
-      return PathBytes(path.lastComponent).withCString {
-        calls.status(of: $0, at: directory, followingLinks: true, into: &status)
+      guard path.bytes.count > Self.longestPath else {
+        return try calls.status(of: path, followingLinks: true)
       }
+      let folder = try open(path.parent, followingLast: true)
+      return try calls.status(of: PathBytes(path.lastComponent), in: folder.raw, followingLinks: true)
     } catch {
-      return -error.errno
+      throw .syscall("find", errno: error.errno, path: path)
     }
   }
 

@@ -92,11 +92,41 @@ package final class OpenFolder: Sendable {
     name.withCString { calls.open($0, at: raw, flags: flags | O_NOFOLLOW) }
   }
 
-  /// Whether this user may use the folder so (`W_OK | X_OK`).
+  /// Opens a file with a name in the folder to read it, not through a link.
+  ///
+  /// - Throws: the error of the call.
+  package func openFile(_ name: PathBytes) throws(BatchError) -> Descriptor {
+    try calls.openFile(name, in: raw, followingLast: false)
+  }
+
+  /// Opens what has a name in the folder as a place only, also a symbolic link.
+  ///
+  /// - Throws: the error of the call.
+  package func openPlace(_ name: PathBytes) throws(BatchError) -> Descriptor {
+    let opened = open(name, flags: clinux_o_path)
+    guard opened >= 0 else { throw .syscall("open", errno: -opened) }
+    return Descriptor(owning: opened)
+  }
+
+  /// The same folder, opened to be listed, synced and described.
+  ///
+  /// - Throws: the error of the call.
+  package func readable() throws(BatchError) -> OpenFolder {
+    let opened = open(".", flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK)
+    guard opened >= 0 else { throw .syscall("open the folder", errno: -opened) }
+    return OpenFolder(Descriptor(owning: opened), path: path, status: status, calls: calls)
+  }
+
+  /// Whether this user may make and remove names in the folder.
   ///
   /// - Returns: 0 or the error number.
-  package func access(_ mode: Int32) -> Int32 {
-    ".".withCString { faccessat(raw, $0, mode, AT_EACCESS) == 0 ? 0 : errno }
+  package func writeAccess() -> Int32 {
+    ".".withCString { faccessat(raw, $0, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno }
+  }
+
+  /// Whether it is on an overlay, which reports no errors of writing by `syncfs(2)`; nil where that is not known.
+  package var isOverlay: Bool? {
+    calls.fileSystemType(of: raw).map { $0 == clinux_overlay_file_system }
   }
 
   /// Removes a name, that of an empty folder where `isFolder` says so.

@@ -6,6 +6,35 @@ public struct FileStatus: Sendable, Hashable {
   /// The kind of a file system object.
   public enum Kind: UInt8, Sendable {
     case regular, directory, symbolicLink, fifo, socket, characterDevice, blockDevice, unknown
+
+    /// What the bits of a mode say.
+    package init(mode: UInt32) {
+      self =
+        switch mode & S_IFMT {
+        case S_IFREG: .regular
+        case S_IFDIR: .directory
+        case S_IFLNK: .symbolicLink
+        case S_IFIFO: .fifo
+        case S_IFSOCK: .socket
+        case S_IFCHR: .characterDevice
+        case S_IFBLK: .blockDevice
+        default: .unknown
+        }
+    }
+
+    /// These bits; 0 for ``unknown``.
+    package var mode: UInt32 {
+      switch self {
+      case .regular: S_IFREG
+      case .directory: S_IFDIR
+      case .symbolicLink: S_IFLNK
+      case .fifo: S_IFIFO
+      case .socket: S_IFSOCK
+      case .characterDevice: S_IFCHR
+      case .blockDevice: S_IFBLK
+      case .unknown: 0
+      }
+    }
   }
 
   /// A moment as the file system keeps it; seconds may be negative.
@@ -17,6 +46,13 @@ public struct FileStatus: Sendable, Hashable {
     public init(seconds: Int64, nanoseconds: Int32) {
       self.seconds = seconds
       self.nanoseconds = nanoseconds
+    }
+
+    /// That of the clock of the machine.
+    package static var now: Time {
+      var time = timespec()
+      clock_gettime(CLOCK_REALTIME, &time)
+      return Time(seconds: Int64(time.tv_sec), nanoseconds: Int32(truncatingIfNeeded: time.tv_nsec))
     }
   }
 
@@ -52,18 +88,10 @@ public struct FileStatus: Sendable, Hashable {
     device = UInt64(raw.st_rdev)
   }
 
-  public var kind: Kind {
-    switch mode & S_IFMT {
-    case S_IFREG: .regular
-    case S_IFDIR: .directory
-    case S_IFLNK: .symbolicLink
-    case S_IFIFO: .fifo
-    case S_IFSOCK: .socket
-    case S_IFCHR: .characterDevice
-    case S_IFBLK: .blockDevice
-    default: .unknown
-    }
-  }
+  public var kind: Kind { Kind(mode: mode) }
+
+  /// Whether it belongs to the user of this process.
+  package var isOwn: Bool { owner == geteuid() }
 
   /// Whether the same file still has the content that it had: same inode, size and mtime.
   ///

@@ -4,7 +4,7 @@ import Glibc
 package enum LinkTarget {
   /// - Parameter folder: the descriptor of the folder that it lies in.
   /// - Throws: the error of `readlinkat(2)`.
-  package static func read(_ name: PathBytes, in folder: Int32) throws(BatchError) -> PathBytes {
+  package static func read(_ name: PathBytes, in folder: Int32 = AT_FDCWD) throws(BatchError) -> PathBytes {
     try name.withCString { (pointer) throws(BatchError) in try read(pointer, in: folder) }
   }
 

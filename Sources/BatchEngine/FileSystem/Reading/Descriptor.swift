@@ -14,6 +14,18 @@ package struct Descriptor: ~Copyable, Sendable {
     _ = Glibc.close(raw)
   }
 
+  /// The end to read of a pipe that holds bytes. What a pipe does not take is cut off.
+  ///
+  /// - Throws: the error of making the pipe.
+  package static func pipe(holding bytes: [UInt8]) throws(BatchError) -> Descriptor {
+    var ends: [Int32] = [-1, -1]
+    guard Glibc.pipe(&ends) == 0 else { throw .syscall("make a pipe", errno: errno) }
+    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+    _ = bytes.withUnsafeBytes { Glibc.write(ends[1], $0.baseAddress, $0.count) }
+    _ = Glibc.close(ends[1])
+    return Descriptor(owning: ends[0])
+  }
+
   /// Gives up the ownership: whoever takes the number closes it.
   package consuming func release() -> Int32 {
     let number = raw

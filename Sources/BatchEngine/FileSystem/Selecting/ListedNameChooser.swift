@@ -26,10 +26,8 @@ package struct ListedNameChooser {
     self.base = base
     self.calls = calls
     judgesNames = options.filter != nil || options.readsIgnoreFiles || options.skipsCaches
-    var raw = stat()
-    let isKnown =
-      options.staysOnFileSystem && FolderOpener(calls: calls).status(of: base, into: &raw) == 0
-    device = isKnown ? FileStatus(raw).identity.device : nil
+    device =
+      options.staysOnFileSystem ? (try? FolderOpener(calls: calls).status(of: base))?.identity.device : nil
   }
 
   /// - Parameter status: nil for a file that cannot be looked at; then the name alone decides.

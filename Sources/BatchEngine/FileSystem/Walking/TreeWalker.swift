@@ -107,12 +107,12 @@ package struct TreeWalker {
       return .problem(Problem(.missing, BatchError(.missing, message, path: operand)))
     }
     if let link = linkOperand(operand) { return link }
-    var raw = stat()
-    let result = FolderOpener(calls: scanner.calls).status(of: operand, into: &raw)
-    guard result == 0 else {
-      return .problem(Problem(BatchError.syscall("find", errno: -result, path: operand)))
+    let status: FileStatus
+    do throws(BatchError) {
+      status = try FolderOpener(calls: scanner.calls).status(of: operand)
+    } catch {
+      return .problem(Problem(error))
     }
-    let status = FileStatus(raw)
     if status.kind != .directory { return fileOperand(operand, status, followsLinks: true) }
     let folder = scanner.scan(DirectoryPath(operand: operand))
     rootDevice = folder.directory.identity?.device ?? 0

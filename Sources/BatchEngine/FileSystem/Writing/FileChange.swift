@@ -31,7 +31,8 @@ extension FileSystemCalls {
   /// - Parameter permissions: less the umask, or as the folder's default list has it.
   /// - Returns: the descriptor.
   package func create(
-    _ name: PathBytes, in folder: Int32, flags: Int32 = O_RDWR | O_CREAT | O_EXCL, permissions: UInt32
+    _ name: PathBytes, in folder: Int32 = AT_FDCWD, flags: Int32 = O_RDWR | O_CREAT | O_EXCL,
+    permissions: UInt32
   ) -> Int {
     name.withCString { name in
       change(.create, .name(name)) {
@@ -40,7 +41,20 @@ extension FileSystemCalls {
     }
   }
 
-  package func makeFolder(_ name: PathBytes, in folder: Int32, permissions: mode_t) -> Int32 {
+  /// Opens a file to change it in its place, not through a link. One that is missing is made for its owner alone.
+  ///
+  /// - Parameter appending: whether what is written goes to its end.
+  /// - Throws: the error of the call.
+  package func openToChange(_ path: PathBytes, appending: Bool = false) throws(BatchError) -> Descriptor {
+    let opened = create(
+      path, flags: O_RDWR | O_CREAT | O_NONBLOCK | (appending ? O_APPEND : 0), permissions: 0o600)
+    guard opened >= 0 else {
+      throw .syscall("open", errno: Int32(truncatingIfNeeded: -opened), path: path)
+    }
+    return Descriptor(owning: Int32(truncatingIfNeeded: opened))
+  }
+
+  package func makeFolder(_ name: PathBytes, in folder: Int32 = AT_FDCWD, permissions: UInt32) -> Int32 {
     name.withCString { name in
       changed(.makeFolder, .name(name)) { Int(mkdirat(folder, name, permissions)) }
     }
@@ -48,10 +62,13 @@ extension FileSystemCalls {
 
   /// Makes a FIFO or a device.
   package func makeNode(
-    _ name: PathBytes, in folder: Int32, mode: mode_t, major: UInt32, minor: UInt32
+    _ name: PathBytes, in folder: Int32, kind: FileStatus.Kind, permissions: UInt32, major: UInt32,
+    minor: UInt32
   ) -> Int32 {
     name.withCString { name in
-      changed(.makeNode, .name(name)) { Int(clinux_mknodat(folder, name, mode, major, minor)) }
+      changed(.makeNode, .name(name)) {
+        Int(clinux_mknodat(folder, name, kind.mode | permissions, major, minor))
+      }
     }
   }
 
@@ -117,7 +134,7 @@ extension FileSystemCalls {
   }
 
   /// Removes a name, that of an empty folder where `isFolder` says so.
-  package func remove(_ name: PathBytes, in folder: Int32, isFolder: Bool = false) -> Int32 {
+  package func remove(_ name: PathBytes, in folder: Int32 = AT_FDCWD, isFolder: Bool = false) -> Int32 {
     name.withCString { name in
       changed(.remove, .name(name)) { Int(unlinkat(folder, name, isFolder ? AT_REMOVEDIR : 0)) }
     }
@@ -165,7 +182,7 @@ extension FileSystemCalls {
     }
   }
 
-  package func setMode(of file: Int32, to mode: mode_t, isPlace: Bool = false) -> Int32 {
+  package func setMode(of file: Int32, to mode: UInt32, isPlace: Bool = false) -> Int32 {
     changed(.setMode, .descriptor(file)) {
       Int(isPlace ? clinux_chmod_path_descriptor(file, mode) : fchmod(file, mode))
     }
@@ -222,6 +239,25 @@ extension FileSystemCalls {
   package func lock(_ file: Int32, isShared: Bool = false) -> Int32 {
     changed(.lock, .descriptor(file)) { Int(flock(file, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB)) }
   }
+
+  /// Brings all that this machine has in memory to its disks (`sync(2)`).
+  package func syncAll() {
+    _ = change(.syncFileSystem, .descriptor(AT_FDCWD)) {
+      Glibc.sync()
+      return 0
+    }
+  }
+
+  /// Locks a byte of a file for its open file description without waiting (`F_OFD_SETLK`).
+  package func lock(byte: Int64, of file: Int32, isShared: Bool) -> Int32 {
+    changed(.lock, .descriptor(file)) {
+      let failed = clinux_lock_byte(file, byte, isShared ? 0 : 1)
+      errno = failed
+      return failed == 0 ? 0 : -1
+    }
+  }
+
+  package static func unlock(byte: Int64, of file: Int32) { clinux_unlock_byte(file, byte) }
 
   // MARK: Steps
 

@@ -1,20 +1,26 @@
 import Glibc
 
 /// Makes the folders that outputs go to.
-package enum FolderMaker {
+package struct FolderMaker {
+  private let calls: any FileSystemCalls
+
+  package init(calls: any FileSystemCalls) {
+    self.calls = calls
+  }
+
   /// Makes a folder and those above it, where they are missing.
   ///
   /// - Returns: whether this call made it, and it was not there before.
   /// - Throws: `unwritable` with the folder's path.
   @discardableResult
-  package static func make(_ folder: PathBytes) throws(BatchError) -> Bool {
+  package func make(_ folder: PathBytes, permissions: UInt32 = 0o777) throws(BatchError) -> Bool {
     var isNew = false
-    if make(one: folder, &isNew) == 0 { return isNew }
+    if make(one: folder, permissions, &isNew) == 0 { return isNew }
     var path = [UInt8]()
     for (index, name) in folder.bytes.split(separator: UInt8(ascii: "/")).enumerated() {
       if index > 0 || folder.isAbsolute { path.append(UInt8(ascii: "/")) }
       path += name
-      let failed = make(one: PathBytes(path), &isNew)
+      let failed = make(one: PathBytes(path), permissions, &isNew)
       guard failed == 0 else {
         throw BatchError.syscall("make the folder", errno: failed, path: PathBytes(path)).recoded(.unwritable)
       }
@@ -25,9 +31,9 @@ package enum FolderMaker {
   /// Makes a folder that is missing, in one that is there.
   ///
   /// - Throws: `unwritable` with the folder's path.
-  package static func makeLast(_ folder: PathBytes) throws(BatchError) {
+  package func makeLast(_ folder: PathBytes) throws(BatchError) {
     var isNew = false
-    let failed = make(one: folder, &isNew)
+    let failed = make(one: folder, 0o777, &isNew)
     guard failed == 0 else {
       throw BatchError.syscall("make the folder", errno: failed, path: folder).recoded(.unwritable)
     }
@@ -36,10 +42,13 @@ package enum FolderMaker {
   /// Refuses a folder that ``makeLast(_:)`` would refuse; nothing is made.
   ///
   /// - Throws: `unwritable` with the folder's path.
-  package static func checkLast(_ folder: PathBytes) throws(BatchError) {
-    var raw = stat()
-    var failed = folder.withCString { stat($0, &raw) == 0 ? 0 : errno }
-    if failed == 0 { failed = FileStatus(raw).kind == .directory ? 0 : ENOTDIR }
+  package func checkLast(_ folder: PathBytes) throws(BatchError) {
+    var failed: Int32 = 0
+    do throws(BatchError) {
+      if try calls.status(of: folder, followingLinks: true).kind != .directory { failed = ENOTDIR }
+    } catch {
+      failed = error.errno
+    }
     if failed == ENOENT {
       failed = folder.parent.withCString {
         faccessat(AT_FDCWD, $0, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno
@@ -51,12 +60,10 @@ package enum FolderMaker {
   }
 
   /// - Returns: 0 when the folder is there, or the error number.
-  private static func make(one folder: PathBytes, _ isNew: inout Bool) -> Int32 {
-    let failed = -LinuxCalls().makeFolder(folder, in: AT_FDCWD, permissions: 0o777)
+  private func make(one folder: PathBytes, _ permissions: UInt32, _ isNew: inout Bool) -> Int32 {
+    let failed = -calls.makeFolder(folder, permissions: permissions)
     isNew = failed == 0
     guard failed == EEXIST else { return failed }
-    var raw = stat()
-    let result = folder.withCString { stat($0, &raw) }
-    return result == 0 && FileStatus(raw).kind == .directory ? 0 : ENOTDIR
+    return (try? calls.status(of: folder, followingLinks: true))?.kind == .directory ? 0 : ENOTDIR
   }
 }

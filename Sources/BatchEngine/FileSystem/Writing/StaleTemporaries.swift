@@ -21,10 +21,10 @@ package enum StaleTemporaries {
   ///
   /// Reads every name of the folder and holds two descriptors meanwhile.
   @discardableResult
-  package static func remove(in folder: PathBytes, calls: any FileSystemCalls = LinuxCalls()) -> Outcome {
+  package static func remove(in folder: PathBytes, calls: any FileSystemCalls) -> Outcome {
     do throws(BatchError) {
       let opened = try FolderOpener(calls: calls).folder(named: folder)
-      return remove(from: opened, listing: opened.raw, sparing: nil)
+      return remove(from: opened, listing: opened, sparing: nil)
     } catch {
       return Outcome(failures: [error])
     }
@@ -35,21 +35,20 @@ package enum StaleTemporaries {
   /// - Parameter area: knows the files of this run, which stay. Those that are closed have no lock.
   @discardableResult
   package static func remove(in folder: OpenFolder, sparing area: StagingArea? = nil) -> Outcome {
-    let opened = folder.open(".", flags: O_RDONLY | O_DIRECTORY)
-    guard opened >= 0 else {
-      return Outcome(failures: [.syscall("open the folder", errno: -opened, path: folder.path)])
+    do throws(BatchError) {
+      return remove(from: folder, listing: try folder.readable(), sparing: area)
+    } catch {
+      return Outcome(failures: [error.at(folder.path)])
     }
-    let list = Descriptor(owning: opened)
-    return remove(from: folder, listing: list.raw, sparing: area)
   }
 
   private static func remove(
-    from folder: OpenFolder, listing list: Int32, sparing area: StagingArea?
+    from folder: OpenFolder, listing list: OpenFolder, sparing area: StagingArea?
   ) -> Outcome {
     var outcome = Outcome()
     var names: [TemporaryName] = []
     do throws(BatchError) {
-      try folder.calls.forEachName(in: list) { name in
+      try folder.calls.forEachName(in: list.raw) { name in
         if let name = TemporaryName(name), area?.contains(name) != true { names.append(name) }
       }
     } catch {

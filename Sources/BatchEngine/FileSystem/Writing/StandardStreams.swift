@@ -13,6 +13,26 @@ package enum StandardStreams {
     }
   }
 
+  /// Writes a message. A descriptor that cannot be written is ignored: there is nowhere left to tell.
+  package static func write(_ message: [UInt8], to descriptor: Int32 = STDERR_FILENO) {
+    message.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = retrying {
+          Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        }
+        if count > 0 {
+          rest = rest.dropFirst(count)
+        } else if count == -Int(EAGAIN) {
+          var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+          poll(&request, 1, -1)
+        } else {
+          return
+        }
+      }
+    }
+  }
+
   /// Whether the process is the superuser's.
   package static let isRoot = geteuid() == 0
 

@@ -8,7 +8,7 @@ import Glibc
 package struct TreeRemoval {
   private let calls: any FileSystemCalls
 
-  package init(calls: any FileSystemCalls = LinuxCalls()) {
+  package init(calls: any FileSystemCalls) {
     self.calls = calls
   }
 

@@ -1,6 +1,6 @@
 import BatchCore
 import BatchEngine
-import Foundation
+import class Foundation.OperationQueue
 
 /// `batchproc archive`.
 struct ArchiveCommand: Command {
@@ -99,7 +99,7 @@ struct ArchiveCommand: Command {
       try OutputFile.check(path, isReplacing: choices.replacesOutput, in: session.context)
       return nil
     }
-    try FolderMaker.makeLast(path.parent)
+    try FolderMaker(calls: session.context.calls).makeLast(path.parent)
     let file = try OutputFile(
       path, isReplacing: choices.replacesOutput, isSynced: common.fsync, in: session.context)
     guard choices.replacesOutput || !file.isTerminal else {

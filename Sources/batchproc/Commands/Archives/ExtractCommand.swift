@@ -39,9 +39,9 @@ struct ExtractCommand: Command {
       globs: choices.globs, strip: choices.strip, filter: try session.filter())
     options.isDryRun = common.dryRun
     if common.dryRun {
-      try FolderMaker.checkLast(choices.directory)
+      try FolderMaker(calls: session.context.calls).checkLast(choices.directory)
     } else {
-      try FolderMaker.makeLast(choices.directory)
+      try FolderMaker(calls: session.context.calls).makeLast(choices.directory)
     }
     let rows = common.dryRun ? PreviewRows(choices.directory, selection, session) : nil
     let job = try ExtractJob(

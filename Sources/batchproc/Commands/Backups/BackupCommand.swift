@@ -1,6 +1,6 @@
 import BatchCore
 import BatchEngine
-import Foundation
+import class Foundation.OperationQueue
 
 /// `batchproc backup`.
 struct BackupCommand: Command {
@@ -77,7 +77,7 @@ struct BackupCommand: Command {
   /// Names what would be archived; runs no hook, takes no lock, and writes nothing.
   private func list() throws(BatchError) -> Ending {
     let set = try self.set()
-    _ = try BackupTarget(set, state: options.state, isNew: options.initializes)
+    _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: session.context)
     let outset = try BackupOutset(try sources(), to: set, options: options, in: session.context)
     for remark in outset.remarks { session.warn(remark) }
     let source = try outset.source(try self.walk(of: set), in: session.context)

@@ -1,6 +1,6 @@
 import BatchCore
 import BatchEngine
-import Foundation
+import class Foundation.OperationQueue
 
 /// The hooks of a backup, and the file with its metrics.
 struct BackupHooks: Sendable {
@@ -27,7 +27,7 @@ struct BackupHooks: Sendable {
 
   /// What is known of a run.
   struct Report: Sendable {
-    let started = time(nil)
+    let started = FileStatus.Time.now.seconds
     let stopwatch = Stopwatch()
     var content: BackupContent?
     var counts = Counters.Snapshot()

@@ -19,8 +19,7 @@ struct DrillCommand: Command {
     share = parsed.flag(.all) ? 1 : parsed.decimal(.sample) ?? 0.05
     budget = parsed.duration(.timeBudget).map { .seconds($0) }
     isAgainstLive = parsed.flag(.againstLive)
-    let place = environment("TMPDIR")
-    temporary = place.flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+    temporary = TemporaryFolder.place(environment)
     self.common = common
     session = try Session(common, environment: environment)
   }
@@ -95,7 +94,7 @@ struct DrillCommand: Command {
 
   /// Restores some files, compares them, and removes them.
   private func restore(_ batch: Drill.Batch, of drill: Drill, _ tally: inout Tally) throws(BatchError) {
-    let folder = try TemporaryFolder(in: temporary)
+    let folder = try TemporaryFolder(in: temporary, for: "drill", calls: session.context.calls)
     let undrilled = try extract(batch, of: drill, into: folder.path, &tally)
     // Where there was no room the run is stopped.
     let damaged =

@@ -70,7 +70,7 @@ struct RestoreCommand: Command {
           "the manifest of an earlier version does not tell whether \(reader.doubtfulLinks) files are further names of others: they are restored as files of their own",
           path: set.path(snapshot.name.manifest)))
     }
-    try RestoreReader.makeTarget(target)
+    try RestoreReader.makeTarget(target, in: context)
     let job = try ExtractJob(
       into: target, selection: MemberSelection(), options: options, in: session.context
     ) {

@@ -58,7 +58,9 @@ struct TransformCommand: Command {
     walk.skipsTemporaries = true
     // A dry run makes no folder, and leaves out one that is there.
     let directory =
-      common.dryRun ? naming.directory.flatMap(StandardStreams.identity) : try naming.makeDirectory()
+      common.dryRun
+      ? naming.directory.flatMap(StandardStreams.identity)
+      : try naming.makeDirectory(by: session.context.calls)
     if let directory { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil
     let operands = Operands(operands, lists: common.fileLists, run: session.context)

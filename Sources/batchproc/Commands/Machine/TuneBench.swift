@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Foundation
 
 /// The files that each measurement of `tune` processes.
 struct TuneSample: Sendable {
@@ -172,16 +171,16 @@ struct TuneBench: Sendable {
   }
 
   private func compress(_ items: [WalkItem], _ given: BatchOptions) throws(BatchError) -> Double {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-      "batchproc-tune-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let place = TemporaryFolder.place(ProcessArguments.environment)
+    let folder = try TemporaryFolder(in: place, for: "tune", calls: session.context.calls)
+    defer { withExtendedLifetime(folder) {} }
     var transform = TransformOptions(
       naming: OutputNaming(
-        .adding(suffix: PathBytes(CompressionFormat.gz.suffix)), directory: PathBytes(folder.path)))
+        .adding(suffix: PathBytes(CompressionFormat.gz.suffix)), directory: folder.path))
     transform.isSynced = false
     var options = given
     try options.shareDescriptors(with: &transform)
-    _ = try transform.naming.makeDirectory()
+    _ = try transform.naming.makeDirectory(by: session.context.calls)
     let run = RunContext(options: options, cancellation: session.cancellation)
     let source = try CompressSource(
       run.tree(of: items), operandCount: nil, format: .gz, level: nil, options: transform,

@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import Foundation
 
 /// `batchproc tune`.
 struct TuneCommand: Command {
@@ -105,13 +104,7 @@ struct TuneCommand: Command {
   private func save(_ number: Int, _ device: DeviceFacts, at path: PathBytes) throws(BatchError) {
     var saved = SavedDevices(readingAt: path)
     saved[device.fileSystemID] = number
-    guard let parent = path.parent.text else { throw BatchError(.invalid, "is not UTF-8", path: path) }
-    do {
-      try FileManager.default.createDirectory(
-        atPath: parent, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw BatchError(.unwritable, "cannot make the directory", path: path.parent)
-    }
+    try FolderMaker(calls: session.context.calls).make(path.parent, permissions: 0o700)
     let file = try OutputFile(path, isReplacing: true, isSynced: true, in: session.context)
     try file.write(saved.content)
     try file.finish()

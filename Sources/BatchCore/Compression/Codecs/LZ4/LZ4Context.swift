@@ -1,7 +1,8 @@
 import BatchEngine
 import CLZ4
 import CXXHash
-import Glibc
+import func Glibc.free
+import func Glibc.malloc
 
 /// lz4 frames of independent blocks.
 final class LZ4Context: CodecContext {

@@ -1,5 +1,3 @@
-import BatchEngine
-import CLinux
 import Glibc
 
 /// A character device that was named as an output, or a pipe that is open already: it takes what is written as it
@@ -7,17 +5,17 @@ import Glibc
 ///
 /// A FIFO with a name of its own is none, nor is what a link leads to: such names are refused or replaced as those of
 /// files are, and never written through.
-final class OutputDevice: ResultStream {
+package final class OutputDevice: ResultStream {
   /// What a shell names its open descriptors by, as in `>(command)`.
   private static let descriptorFolders = ["/dev/fd/", "/proc/self/fd/"]
   private static let streams = ["/dev/stdout", "/dev/stderr"] as [PathBytes]
 
-  let isTerminal: Bool
+  package let isTerminal: Bool
   private let descriptor: Descriptor
   private let stream: StandardOutput
 
   /// Whether a path leads to what is opened here.
-  static func isOne(_ path: PathBytes) -> Bool {
+  package static func isOne(_ path: PathBytes) -> Bool {
     let isOpen =
       streams.contains(path) || descriptorFolders.contains { path.bytes.starts(with: $0.utf8) }
     guard let kind = (try? path.status(followingLinks: isOpen))?.kind else { return false }
@@ -27,11 +25,11 @@ final class OutputDevice: ResultStream {
   /// - Parameter filter: changes what is written to a terminal.
   /// - Returns: nil for anything else, and for what does not exist.
   /// - Throws: `unwritable`.
-  init?(
-    _ path: PathBytes, cancellation: Cancellation, terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])?
+  package init?(
+    _ path: PathBytes, calls: any FileSystemCalls, cancellation: Cancellation,
+    terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])?
   ) throws(BatchError) {
     guard Self.isOne(path) else { return nil }
-    let calls = LinuxCalls()
     let opened = path.withCString { calls.open($0, at: AT_FDCWD, flags: O_WRONLY | O_NONBLOCK | O_NOCTTY) }
     guard opened >= 0 else {
       throw BatchError.syscall("open the output", errno: -opened, path: path).recoded(.unwritable)
@@ -46,7 +44,7 @@ final class OutputDevice: ResultStream {
       descriptor: descriptor.raw, name: path, cancellation: cancellation, filter: isTerminal ? filter : nil)
   }
 
-  func write(_ bytes: [UInt8]) throws(BatchError) { try stream.write(bytes) }
+  package func write(_ bytes: [UInt8]) throws(BatchError) { try stream.write(bytes) }
 
-  func finish() throws(BatchError) { try stream.finish() }
+  package func finish() throws(BatchError) { try stream.finish() }
 }
