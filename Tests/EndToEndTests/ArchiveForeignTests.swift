@@ -81,11 +81,12 @@ import Testing
     try t.preload(
       """
       #include <signal.h>
+      #include <sys/socket.h>
       // Where the process is asked for content: libarchive is a part of the program and cannot be replaced.
-      ssize_t read(int file, void *buffer, size_t count) {
-        static ssize_t (*real)(int, void *, size_t);
-        if (!real) real = dlsym(RTLD_NEXT, "read");
-        ssize_t got = real(file, buffer, count);
+      ssize_t recv(int file, void *buffer, size_t count, int flags) {
+        static ssize_t (*real)(int, void *, size_t, int);
+        if (!real) real = dlsym(RTLD_NEXT, "recv");
+        ssize_t got = real(file, buffer, count, flags);
         if (file == 1 && got == 1 && *(char *)buffer == 3) raise(SIGSEGV);
         return got;
       }

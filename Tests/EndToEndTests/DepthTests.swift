@@ -64,8 +64,10 @@ struct DepthTests {
       }
       counts.append(try calls(command.replacing("DEPTH", with: "\(depth)")))
     }
-    #expect(Double(counts[1].count) / Double(counts[0].count) < 2.3, "\(counts)")
-    #expect(Double(counts[1].bytes) / Double(counts[0].bytes) < 2.3, "\(counts)")
+    // Twice for twice the depth, and four times where it were the square. Lanes take chunks as they come, so one may have a
+    // longer way back than in another run.
+    #expect(Double(counts[1].count) / Double(counts[0].count) < 3, "\(counts)")
+    #expect(Double(counts[1].bytes) / Double(counts[0].bytes) < 3, "\(counts)")
   }
 
   @Test(

@@ -67,9 +67,10 @@ struct IndexExtentTests {
   func largeTar() throws {
     let length: UInt64 = (3 << 30) + 77
     let block = TailBlock(indexLength: length)
-    #expect(block.tailLength == (3 << 30) + 512 + 512)
+    let tail = try #require(block.tailLength)
+    #expect(tail == (3 << 30) + 512 + 512)
     let start: UInt64 = 4096
-    let end = start + (block.tailLength ?? 0)
+    let end = start + tail
     let file = try file([(start, [0x28, 0xB5, 0x2F, 0xFD]), (end - 512, block.bytes)], size: end)
     let place = try #require(try TarIndexLocator(file: file, size: end).locate())
     #expect(place.start == start && place.index?.count == length && place.remarks == [])
