@@ -133,27 +133,6 @@ import Testing
     return found
   }
 
-  @Test(
-    "libraries that the code above the engine imports as a whole bring no call on files along",
-    arguments: [false, true])
-  func libraries(importsGlibc: Bool) throws {
-    let t = try TreeFixture()
-    let modules =
-      ["BatchCore", "BatchEngine", "Dispatch", "Synchronization"]
-      + [
-        "Archive", "BZip2", "Blake3", "Crypto", "Deflate", "LZ4", "LZMA", "SQLite", "XXHash", "Zlib", "Zstd",
-      ]
-      .map { "C\($0)" } + (importsGlibc ? ["Glibc"] : [])
-    try t.file(
-      "calls.swift",
-      modules.map { "import \($0)\n" }.joined() + "let calls = (unlink(\"name\"), fsync(0))\n")
-    let run = try t.typeCheck("calls.swift", isInside: true)
-    #expect((run.status == 0) == importsGlibc, "\(run.errorText)")
-    for name in ["unlink", "fsync"] {
-      #expect(run.errorText.contains("cannot find '\(name)' in scope") != importsGlibc, "\(run.errorText)")
-    }
-  }
-
   @Test("what a role may not do does not compile, and compiles where one line names another role")
   func roles() throws {
     let allowed = try errors(of: Self.cases.map { "\($0.allowed)\n\($0.end)" })

@@ -3,8 +3,8 @@ import Testing
 
 /// Which names of the system the targets above the engine see, read from their import lines.
 ///
-/// What is not imported does not compile there: the codec libraries and Dispatch bring no name of Glibc along. So calls on files
-/// are in BatchEngine alone, where tests put faults in their place.
+/// Calls on files are in BatchEngine, where tests put faults in their place. A C library whose headers include those of the
+/// system can still bring such a call along, which the import lines do not show.
 @Suite struct ImportedCallsTests {
   /// Libraries that are imported as a whole.
   private static let modules: Set<String> = [
