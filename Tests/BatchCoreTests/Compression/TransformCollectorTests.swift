@@ -173,16 +173,17 @@ struct TransformCollectorTests {
     for number in 0..<40 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
     let gate = Gate()
     let commits = FaultyCommitCalls(before: ["publish f0.gz": { gate.open() }])
-    // Five blocks, after a look at the start: the last read waits until a small output gets its name.
+    // Five blocks, after a look at the start by each lane that comes before the first one is done: the read of the
+    // last block waits until a small output gets its name.
     let calls = FaultyCalls()
-    calls.on(.read, "a-large", turns: 6...6, .before { gate.pass() })
+    calls.on(.read, "a-large", .beforeBehind(4_100_000) { gate.pass() })
     let run = try TransformRun.compress(fixture, concurrency: 4, calls: calls, commits: commits) {
       options, batch in
       options.isSynced = true
       options.staged = 4
       batch.stride = .fixed(1)
     }
-    #expect(calls.count(of: .read, "a-large") == 6)
+    #expect(calls.count(of: .read, "a-large") >= 6)
     #expect(run.reports.first == "a-large written 4400000" && run.counts.done == 41)
   }
 }

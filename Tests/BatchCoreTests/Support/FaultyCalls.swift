@@ -27,6 +27,8 @@ final class FaultyCalls: FileSystemCalls {
     case fail(Int32)
     /// A read at an offset from this one on reports this error number.
     case failBehind(off_t, Int32)
+    /// Something happens just before a read at an offset from this one on.
+    case beforeBehind(off_t, @Sendable () -> Void)
     /// Something happens just before the call, such as a change of the file or a wait.
     case before(@Sendable () -> Void)
     /// Something happens just after the call.
@@ -128,6 +130,7 @@ final class FaultyCalls: FileSystemCalls {
   func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int {
     perform(.read, name(of: descriptor)) { faults in
       for case .failBehind(let start, let number) in faults where offset >= start { return -Int(number) }
+      for case .beforeBehind(let start, let action) in faults where offset >= start { action() }
       var room = buffer.count
       for case .short(let count) in faults { room = min(room, count) }
       return kernel.read(
