@@ -31,29 +31,30 @@ let package = Package(
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
     .target(name: "BatchEngine", dependencies: ["CLinux"], swiftSettings: settings),
+    .target(name: "BatchOutputs", dependencies: ["BatchEngine"], swiftSettings: settings),
     .target(
       name: "BatchCore",
       dependencies: [
-        "BatchEngine", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CIPSecMB", "CLZ4",
+        "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CIPSecMB", "CLZ4",
         "CLZMA", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],
       swiftSettings: settings
     ),
     .executableTarget(
-      name: "batchproc", dependencies: ["BatchCore", "BatchEngine", "CInheritedPriority"],
+      name: "batchproc", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CInheritedPriority"],
       swiftSettings: settings),
     .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
       name: "TestSupport", dependencies: ["BatchEngine", "CLinux", "CSpawn"], path: "Tests/TestSupport",
       swiftSettings: settings),
     .testTarget(
-      name: "BatchCoreTests", dependencies: ["BatchCore", "BatchEngine", "CArchive", "TestSupport"],
+      name: "BatchCoreTests", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "BatchprocTests", dependencies: ["batchproc", "BatchEngine", "TestSupport"],
+      name: "BatchprocTests", dependencies: ["batchproc", "BatchEngine", "BatchOutputs", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["BatchCore", "BatchEngine", "batchproc", "TestSupport"],
+      name: "EndToEndTests", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "batchproc", "TestSupport"],
       swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

@@ -1,4 +1,5 @@
 import BatchEngine
+@testable import BatchOutputs
 import Foundation
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// One step of an audit.
 package enum AuditItem: Sendable {

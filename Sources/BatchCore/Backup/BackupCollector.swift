@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// Puts the archive together, and writes a row into the manifest for each path: those that hold still as they were, the
 /// others with the digests of their members.

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What was decided about a backup before it begins.
 package struct BackupPlan: Sendable {

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What a backup came to, in the form that Prometheus' node exporter reads from text files.
 package struct BackupMetrics: Sendable {

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What a backup is asked for.
 package struct BackupOptions: Sendable {

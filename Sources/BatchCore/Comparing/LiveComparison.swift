@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// Compares what a record holds of paths with what lies in a folder, on one lane.
 final class LiveComparison {

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What a record, such as the index of an archive or a manifest, holds of one path. What is nil is not recorded, and is
 /// not compared.

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// Compresses the files of a tree, one output for each.
 ///
@@ -9,7 +10,7 @@ package struct CompressJob: BatchJob {
 
   private let format: CompressionFormat
   private let level: Int
-  private let options: TransformOptions
+  private let options: OutputOptions
   private let commits: any CommitCalls
   private let output: any ResultStream
   private let asked: AskedItems<CompressItem>?
@@ -41,12 +42,12 @@ package struct CompressJob: BatchJob {
   package var descriptors: Int { options.descriptorsOfLane }
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    try Worker(format, level: level, TransformOutputs.of(context, options, commits), context)
+    try Worker(format, level: level, RunOutputs.of(context, options, commits), context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
-      TransformOutputs.of(context, options, commits),
+      RunOutputs.of(context, options, commits),
       stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), asked: asked,
       in: context, report: report)
   }
@@ -56,9 +57,9 @@ package struct CompressJob: BatchJob {
     /// Files from this size on are read in pieces, between which a run can be stopped.
     private static let largestPiece = 8 << 20
 
-    private let outputs: TransformOutputs
+    private let outputs: RunOutputs
     private let codec: any CodecContext
-    private let proof: OutputProof
+    private let proof: OutputProof<DecodedContent>
     private var content: [UInt8] = []
     private var compressed: [UInt8] = []
     /// Those of the source.
@@ -67,7 +68,7 @@ package struct CompressJob: BatchJob {
     private var place: OutputPlace?
 
     init(
-      _ format: CompressionFormat, level: Int, _ outputs: TransformOutputs, _ context: WorkerContext
+      _ format: CompressionFormat, level: Int, _ outputs: RunOutputs, _ context: WorkerContext
     ) throws(BatchError) {
       self.outputs = outputs
       let probe = context.laneProbe
@@ -77,7 +78,7 @@ package struct CompressJob: BatchJob {
         context.laneProbe, by: context.reading)
     }
 
-    private var options: TransformOptions { outputs.options }
+    private var options: OutputOptions { outputs.options }
 
     package func process(
       _ item: CompressItem, in context: WorkerContext, into rows: inout [TransformRow]
@@ -116,7 +117,7 @@ package struct CompressJob: BatchJob {
     }
 
     private func skip(
-      _ record: FileRecord, _ outcome: TransformOutcome, output: FileIdentity? = nil, _ context: WorkerContext
+      _ record: FileRecord, _ outcome: OutputOutcome, output: FileIdentity? = nil, _ context: WorkerContext
     ) -> TransformRow.Content {
       context.skip(outcome.skipReason)
       return .report(
@@ -127,7 +128,7 @@ package struct CompressJob: BatchJob {
     ///
     /// - Returns: nil when it failed, which has been reported.
     private func passOver(
-      _ record: FileRecord, _ outcome: TransformOutcome, _ context: WorkerContext
+      _ record: FileRecord, _ outcome: OutputOutcome, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {
       guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else {
         return skip(record, outcome, context)

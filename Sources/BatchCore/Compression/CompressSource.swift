@@ -1,10 +1,11 @@
 import BatchEngine
+import BatchOutputs
 
 /// Turns the files of a tree into what is to be compressed: small files, blocks of large ones, further
 /// names of files that came before, blocks of standard input.
 package struct CompressSource: BatchSource {
   private var tree: TreeSource
-  let options: TransformOptions
+  let options: OutputOptions
   let format: CompressionFormat
   let level: Int
   package let asked: AskedItems<CompressItem>? = AskedItems()
@@ -20,7 +21,7 @@ package struct CompressSource: BatchSource {
   /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
   /// - Throws: `invalid` for a level that the format has not.
   package init(
-    _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: TransformOptions,
+    _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: OutputOptions,
     cancellation: Cancellation
   ) throws(BatchError) {
     self.tree = tree

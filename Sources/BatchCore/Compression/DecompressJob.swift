@@ -1,10 +1,11 @@
 import BatchEngine
+import BatchOutputs
 
 /// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
 package struct DecompressJob: BatchJob {
   package typealias Item = DecompressItem
 
-  private let options: TransformOptions
+  private let options: OutputOptions
   private let decoding: DecoderOptions
   private let parts = PartBudget()
   private let commits: any CommitCalls
@@ -15,14 +16,14 @@ package struct DecompressJob: BatchJob {
   ///   - output: takes the content of standard input.
   ///   - report: told of every source, in tree order, when its output is safe.
   package init(
-    _ options: TransformOptions, decoding: DecoderOptions, output: any ResultStream,
+    _ options: OutputOptions, decoding: DecoderOptions, output: any ResultStream,
     report: @escaping TransformCollector.Report
   ) {
     self.init(options, decoding: decoding, output: output, commits: LinuxCommitCalls(), report: report)
   }
 
   init(
-    _ options: TransformOptions, decoding: DecoderOptions, output: any ResultStream,
+    _ options: OutputOptions, decoding: DecoderOptions, output: any ResultStream,
     commits: any CommitCalls, report: @escaping TransformCollector.Report
   ) {
     self.options = options
@@ -36,26 +37,26 @@ package struct DecompressJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     try Worker(
-      FileDecoder(decoding, parts), TransformOutputs.of(context, options, commits), stream: output, context)
+      FileDecoder(decoding, parts), RunOutputs.of(context, options, commits), stream: output, context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
-    TransformCollector(TransformOutputs.of(context, options, commits), in: context, report: report)
+    TransformCollector(RunOutputs.of(context, options, commits), in: context, report: report)
   }
 
   /// Decodes files.
   package final class Worker: BatchWorker {
-    private let outputs: TransformOutputs
+    private let outputs: RunOutputs
     private let decoder: FileDecoder
     private let content: ContentWriter
-    private let proof: OutputProof
+    private let proof: OutputProof<DecodedContent>
     /// Those of the source.
     private var attributes: [ExtendedAttribute] = []
     /// Of the last source and its output; not kept open from chunk to chunk.
     private var place: OutputPlace?
 
     init(
-      _ decoder: FileDecoder, _ outputs: TransformOutputs, stream: any ResultStream, _ context: WorkerContext
+      _ decoder: FileDecoder, _ outputs: RunOutputs, stream: any ResultStream, _ context: WorkerContext
     ) throws(BatchError) {
       self.decoder = decoder
       self.outputs = outputs
@@ -64,7 +65,7 @@ package struct DecompressJob: BatchJob {
         nil, try DigestStream(.xxh128), context.calls, context.laneProbe, by: context.reading)
     }
 
-    private var options: TransformOptions { outputs.options }
+    private var options: OutputOptions { outputs.options }
 
     package func process(
       _ item: DecompressItem, in context: WorkerContext, into rows: inout [TransformRow]

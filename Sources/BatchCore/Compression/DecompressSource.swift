@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// The files of a tree for a run that decompresses them: no output is given to two of them, and what has
 /// several names is decoded once.

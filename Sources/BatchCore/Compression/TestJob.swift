@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// Decodes compressed files and keeps nothing: are they whole?
 package struct TestJob: BatchJob {

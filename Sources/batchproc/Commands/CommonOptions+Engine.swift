@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// The common options in the engine's terms.
 extension CommonOptions {
@@ -135,7 +136,7 @@ extension BatchOptions {
   ///
   /// - Parameter outputs: told how many outputs may be open at once, and how many folders may be kept open.
   /// - Throws: `exhausted` when there are too few for outputs and for reading beside them.
-  mutating func shareDescriptors(with outputs: inout TransformOptions) throws(BatchError) {
+  mutating func shareDescriptors(with outputs: inout OutputOptions) throws(BatchError) {
     let fewest = Self.fewestOutputs * outputs.descriptorsOfOutput + outputs.descriptorsOfLane
     guard descriptors >= fewest else {
       throw BatchError(

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// `batchproc report`.
 struct ReportCommand: Command {

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 import Dispatch
 import Synchronization
 import func Glibc._exit
@@ -20,7 +21,7 @@ final class Session: Sendable {
   let output: any ResultStream
   let context: RunContext
   /// What a run that writes an output for each source is to do, with its share of the descriptors.
-  let outputs: TransformOptions?
+  let outputs: OutputOptions?
   /// Operations at once that the options and the machine allow.
   let width: Int
   private let resumes: Bool
@@ -57,7 +58,7 @@ final class Session: Sendable {
   ///   - rate: bytes to read in a second.
   ///   - observing: puts an observer before the reporter.
   init(
-    _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: TransformOptions? = nil,
+    _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: OutputOptions? = nil,
     stride: ChunkStride? = nil, laneMemory: Int = 0, isOrdered: Bool = false, resumes: Bool = false,
     inputs: Int = 0, rate: Int64? = nil,
     observing: (any Reporter) -> any RunObserver = { $0 }

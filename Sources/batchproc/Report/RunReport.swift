@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// Where the report of a run goes, and what goes into it.
 struct RunReport: Sendable {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("A record that is compared with a folder")
 struct LiveComparisonTests {

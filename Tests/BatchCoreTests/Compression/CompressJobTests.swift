@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("A job that compresses", .timeLimit(.minutes(2)))
 struct CompressJobTests {
@@ -184,7 +185,7 @@ struct CompressJobTests {
       options: {
         var o = BatchOptions(); o.concurrency = concurrency; o.stride = .fixed(2); return o
       }())
-    var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    var options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
     options.isSynced = false
     let source = try CompressSource(
       runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,

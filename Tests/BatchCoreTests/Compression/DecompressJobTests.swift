@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("A job that decompresses", .timeLimit(.minutes(2)))
 struct DecompressJobTests {

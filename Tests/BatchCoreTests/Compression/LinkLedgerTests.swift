@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("Links of outputs")
 struct LinkLedgerTests {
@@ -23,20 +24,20 @@ struct LinkLedgerTests {
   /// A run that writes outputs, of which rows come by hand.
   private struct Links {
     let run: RunContext
-    let outputs: TransformOutputs
+    let outputs: RunOutputs
     let collector: TransformCollector
-    let reports = Recorder<TransformOutcome>()
+    let reports = Recorder<OutputOutcome>()
     private let fixture: TreeFixture
 
     init(
       _ fixture: TreeFixture, _ problems: ProblemRecorder, _ calls: FaultyCommitCalls,
-      _ change: (inout TransformOptions) -> Void
+      _ change: (inout OutputOptions) -> Void
     ) {
       self.fixture = fixture
       run = RunContext(observer: problems)
-      var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+      var options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
       change(&options)
-      outputs = TransformOutputs.of(CollectorContext(run), options, calls)
+      outputs = RunOutputs.of(CollectorContext(run), options, calls)
       let reports = reports
       collector = TransformCollector(outputs, in: CollectorContext(run)) { reports.record($0.outcome) }
     }
@@ -56,7 +57,7 @@ struct LinkLedgerTests {
         source: first.path, outcome: .written(target: file.target, plainSize: 7, compressedSize: 3))
       let row = TransformRow(.output(report, staged, SharedSource.of(staged)))
       try collector.collect([row])
-      collector.committer.flush()
+      collector.rows.committer.flush()
     }
 
     func link(
@@ -71,7 +72,7 @@ struct LinkLedgerTests {
   }
 
   private func links(
-    _ calls: FaultyCommitCalls = FaultyCommitCalls(), _ change: (inout TransformOptions) -> Void = { _ in }
+    _ calls: FaultyCommitCalls = FaultyCommitCalls(), _ change: (inout OutputOptions) -> Void = { _ in }
   ) -> Links {
     Links(fixture, problems, calls, change)
   }

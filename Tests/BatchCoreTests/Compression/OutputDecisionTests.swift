@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("Whether an output is written")
 struct OutputDecisionTests {
@@ -18,9 +19,9 @@ struct OutputDecisionTests {
 
   private func decide(
     _ direction: OutputNaming.Direction = .adding(suffix: ".gz"), target: PathBytes = "a.gz",
-    _ change: (inout TransformOptions) -> Void = { _ in }
+    _ change: (inout OutputOptions) -> Void = { _ in }
   ) -> OutputDecision {
-    var options = TransformOptions(naming: OutputNaming(direction, directory: nil))
+    var options = OutputOptions(naming: OutputNaming(direction, directory: nil))
     change(&options)
     let calls = LinuxCalls()
     let folder = try? OpenFolder(of: fixture.path(target), calls: calls)

@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("The proof of an output")
 struct OutputProofTests {

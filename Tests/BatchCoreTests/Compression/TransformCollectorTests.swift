@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("What a run that writes outputs reports", .timeLimit(.minutes(2)))
 struct TransformCollectorTests {
@@ -13,7 +14,7 @@ struct TransformCollectorTests {
   /// Everything that the runs at several concurrencies came to, in the order in which it was reported.
   private func told(
     staged: Int,
-    _ run: (Int, PathBytes, @escaping (inout TransformOptions, inout BatchOptions) -> Void) throws
+    _ run: (Int, PathBytes, @escaping (inout OutputOptions, inout BatchOptions) -> Void) throws
       -> TransformRun
   ) throws -> [[String]] {
     try [1, 2, 7, 32].map { concurrency in
@@ -92,7 +93,7 @@ struct TransformCollectorTests {
     try fixture.hardLink("t/g", to: "t/f20")
     try fixture.file("t/large", SampleContent.text.bytes(2_200_000))
     for stop in [12, 30, 59] {
-      var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+      var options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
       options.isSynced = isSynced
       var batch = BatchOptions()
       batch.concurrency = concurrency
@@ -129,7 +130,7 @@ struct TransformCollectorTests {
   func safe() throws {
     for number in 0..<20 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
     let fixture = fixture
-    var options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    var options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
     options.staged = 6
     let runner = BatchRunner()
     let missing = Recorder<PathBytes>()
@@ -152,7 +153,7 @@ struct TransformCollectorTests {
     try fixture.hardLink("g", to: "f3")
     var batch = BatchOptions()
     batch.concurrency = concurrency
-    let options = TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    let options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
     let runner = BatchRunner(options: batch)
     let source = try CompressSource(
       runner.tree([fixture.root]), operandCount: 1, format: .gz, level: nil, options: options,

@@ -5,6 +5,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite struct Blake3Tests {
   /// The official test vectors: the bytes 0, 1, … 250 over and over, and the first 32 bytes of the output.

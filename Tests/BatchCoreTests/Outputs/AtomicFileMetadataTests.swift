@@ -4,6 +4,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite struct AtomicFileMetadataTests {
   private let folder: TreeFixture

@@ -6,6 +6,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 extension AtomicFile {
   fileprivate func write(_ text: String) throws(BatchError) {

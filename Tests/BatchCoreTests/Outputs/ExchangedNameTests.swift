@@ -4,6 +4,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 /// Somebody exchanges folders, links and files of the tree between two calls of a run.
 @Suite("Names that are exchanged during a run", .timeLimit(.minutes(1)))

@@ -4,6 +4,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("Folders that outputs are mirrored into", .timeLimit(.minutes(1)))
 struct MirroredFoldersTests {

@@ -4,6 +4,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("A committer of outputs", .timeLimit(.minutes(1)))
 struct OutputCommitterTests {
@@ -14,7 +15,7 @@ struct OutputCommitterTests {
 
   init() throws {
     fixture = try TreeFixture()
-    folders = OutputFolders(TransformOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil)))
+    folders = OutputFolders(OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil)))
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try fixture.file(name, "content of \(name)") }
   }
 

@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("How outputs are brought to the disk")
 struct OutputDevicesTests {

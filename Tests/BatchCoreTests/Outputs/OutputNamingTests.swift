@@ -3,6 +3,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite("The name of an output")
 struct OutputNamingTests {

@@ -6,6 +6,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 @Suite struct StaleTemporariesTests {
   private let folder: TreeFixture

@@ -4,6 +4,7 @@ import Testing
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 /// Outputs that have no name, nor a temporary one, until they are complete.
 @Suite struct UnnamedOutputTests {

@@ -3,6 +3,7 @@ import TestSupport
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 /// The steps of commits, each recorded as it is taken; those that are named fail instead.
 ///

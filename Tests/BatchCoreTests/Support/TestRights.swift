@@ -1,5 +1,6 @@
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 // Tests call parts of roles by hand, and have all rights.
 

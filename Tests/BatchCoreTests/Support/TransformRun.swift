@@ -3,6 +3,7 @@ import TestSupport
 
 @testable import BatchCore
 @testable import BatchEngine
+@testable import BatchOutputs
 
 /// A run of a job that writes outputs over a fixture, and everything that it told.
 struct TransformRun {
@@ -27,7 +28,7 @@ struct TransformRun {
     level: Int? = nil,
     concurrency: Int = 2, into directory: PathBytes? = nil, calls: any FileSystemCalls = LinuxCalls(),
     commits: any CommitCalls = LinuxCommitCalls(),
-    _ change: (inout TransformOptions, inout BatchOptions) -> Void = { _, _ in }
+    _ change: (inout OutputOptions, inout BatchOptions) -> Void = { _, _ in }
   ) throws -> TransformRun {
     try run(
       fixture, operands, .adding(suffix: PathBytes(format.suffix)), concurrency, directory, calls, change
@@ -45,7 +46,7 @@ struct TransformRun {
     _ fixture: TreeFixture, _ operands: [PathBytes] = [""], _ decoding: DecoderOptions = DecoderOptions(),
     concurrency: Int = 2, into directory: PathBytes? = nil, calls: any FileSystemCalls = LinuxCalls(),
     commits: any CommitCalls = LinuxCommitCalls(),
-    _ change: (inout TransformOptions, inout BatchOptions) -> Void = { _, _ in }
+    _ change: (inout OutputOptions, inout BatchOptions) -> Void = { _, _ in }
   ) throws -> TransformRun {
     try run(fixture, operands, .removing, concurrency, directory, calls, change) {
       (runner, paths, walk, options, tell) throws(BatchError) in
@@ -60,13 +61,13 @@ struct TransformRun {
   private static func run(
     _ fixture: TreeFixture, _ operands: [PathBytes], _ direction: OutputNaming.Direction, _ concurrency: Int,
     _ directory: PathBytes?, _ calls: any FileSystemCalls,
-    _ change: (inout TransformOptions, inout BatchOptions) -> Void,
+    _ change: (inout OutputOptions, inout BatchOptions) -> Void,
     _ body: (
-      BatchRunner, [PathBytes], WalkOptions, TransformOptions,
+      BatchRunner, [PathBytes], WalkOptions, OutputOptions,
       @escaping @Sendable (TransformReport) throws(BatchError) -> Void
     ) throws(BatchError) -> RunSummary
   ) throws -> TransformRun {
-    var options = TransformOptions(naming: OutputNaming(direction, directory: directory))
+    var options = OutputOptions(naming: OutputNaming(direction, directory: directory))
     var batch = BatchOptions()
     batch.concurrency = concurrency
     // What is synced is a matter of other tests, and the disk's pace none of these.
@@ -90,7 +91,7 @@ struct TransformRun {
       problems: problems.lines.values, events: events.values)
   }
 
-  private static func word(_ outcome: TransformOutcome, _ fixture: TreeFixture) -> String {
+  private static func word(_ outcome: OutputOutcome, _ fixture: TreeFixture) -> String {
     switch outcome {
     case .written(_, let plain, _): "written \(plain)"
     case .upToDate: "up to date"
@@ -114,7 +115,7 @@ private struct NoStream: ResultStream {
 
 extension OutputFolders {
   /// For tests of one part of a run.
-  convenience init(_ options: TransformOptions) {
+  convenience init(_ options: OutputOptions) {
     self.init(
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
       opener: FolderOpener(calls: LinuxCalls()))

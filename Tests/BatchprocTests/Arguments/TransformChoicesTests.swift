@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 import Testing
 
 @testable import batchproc
@@ -74,7 +75,7 @@ import Testing
   @Test func replacesAsTheCommandAndItsOptionsSay() throws {
     #expect(try choices("-f").replacing == .always)
     #expect(try choices("--no-replace").replacing == .never)
-    func decompressing(_ arguments: String...) throws -> TransformOptions.Replacing {
+    func decompressing(_ arguments: String...) throws -> OutputOptions.Replacing {
       try TransformChoices(parsed(paths(["decompress", "x"] + arguments))).replacing
     }
     #expect(try decompressing() == .never)

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What is left to do when all files are there: symbolic links, further names, and the metadata of folders.
 struct ExtractionFinisher {

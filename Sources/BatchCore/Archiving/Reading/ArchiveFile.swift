@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 import var Glibc.STDIN_FILENO
 
 /// An archive that is open: a file that all lanes read from, or a stream that one reads to its end.

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 extension RecordedPath {
   /// A member that an index has.

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// A restore of a part of a snapshot, to see whether it can be restored: each goes on where the one before ended, so that
 /// a cycle covers all files.

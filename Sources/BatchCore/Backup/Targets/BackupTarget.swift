@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// The directory that a backup goes to: whether it is the one that backups of this machine went to before.
 ///

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What a lane does in a dry run in the place of writing an output.
 extension WorkerContext {

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 import Synchronization
 
 /// A file that all lanes compress together, block by block, and what was decided about its output.
@@ -74,7 +75,7 @@ final class LargeOutput {
 
   /// - Throws: what ``AtomicFile/init(at:in:replacing:unnamedWith:area:)`` throws, and `changed` or `vanished` where
   ///   the source's folder is not there any more.
-  init(_ file: LargeFile, _ start: LargeFileStart, _ outputs: TransformOutputs) throws(BatchError) {
+  init(_ file: LargeFile, _ start: LargeFileStart, _ outputs: RunOutputs) throws(BatchError) {
     self.file = file
     self.start = start
     var last: OutputPlace?

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// Copies a source that gets no compressed output to where its output would be, under its own name.
 struct PlainCopy {
@@ -8,7 +9,7 @@ struct PlainCopy {
     _ consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome?
 
-  let outputs: TransformOutputs
+  let outputs: RunOutputs
 
   /// Takes a place and writes the copy; the place is that of the output when this returns one.
   ///

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What a tree comes to for a run that compresses it.
 package enum CompressItem: Sendable {
@@ -31,25 +32,6 @@ package enum DecompressItem: Sendable {
   case link(FurtherName, mayHaveRival: Bool)
   case standardInput
   case problem(Problem)
-}
-
-/// One more name of a file, whose first name came before in the tree.
-package final class FurtherName: Sendable {
-  let record: FileRecord
-  let target: PathBytes
-  let first: FirstName
-
-  init(_ record: FileRecord, target: PathBytes, first: FirstName) {
-    self.record = record
-    self.target = target
-    self.first = first
-  }
-}
-
-/// The first name of a file with several, and the output of it.
-struct FirstName: Sendable {
-  let record: FileRecord
-  let target: PathBytes
 }
 
 extension CompressItem: FileItem {

@@ -1,38 +1,19 @@
 import BatchEngine
-
-/// What became of one source.
-package enum TransformOutcome: Sendable, Hashable {
-  case written(target: PathBytes, plainSize: Int64, compressedSize: Int64)
-  case upToDate
-  /// By its first bytes it is in a compressed format.
-  case compressedAlready
-  /// The output would not have been smaller.
-  case notSmaller
-  case linked(target: PathBytes)
-  /// As it is, since no compressed output was made.
-  case copied(target: PathBytes, size: Int64)
-  /// A dry run found that an output would be written; the size is that of the source, and 0 for a further name.
-  case planned(target: PathBytes, size: Int64)
-
-  /// As what a source counts that got no output of its own.
-  var skipReason: SkipReason {
-    switch self {
-    case .upToDate: .upToDate
-    case .compressedAlready: .compressedAlready
-    case .notSmaller: .notSmaller
-    case .written, .linked, .copied, .planned: .withoutFirst
-    }
-  }
-}
+import BatchOutputs
 
 /// What a run says of one source, in tree order, when the output is safe.
-package struct TransformReport: Sendable {
+package struct TransformReport: OutputReport {
   package let source: PathBytes
-  package let outcome: TransformOutcome
+  package let outcome: OutputOutcome
   /// Why decompressed content could not be compared with a check; nil where it was, or nothing was decompressed.
   package var checkGap: CheckGap?
   /// Whether the output took the place of an older one.
   package var hasReplaced = false
+
+  package init(source: PathBytes, outcome: OutputOutcome) {
+    self.source = source
+    self.outcome = outcome
+  }
 }
 
 /// How many sources came to what, and their sizes.
@@ -122,44 +103,4 @@ package struct TransformRow: Sendable {
   let content: Content
 
   init(_ content: Content) { self.content = content }
-}
-
-/// The first name of a file that has several, and its output.
-final class SharedSource: Sendable {
-  let record: FileRecord
-  /// The file as it was when it was read.
-  let read: FileStatus
-  /// The inode of the output; nil without one.
-  let output: FileIdentity?
-  /// Whether the output was read back and compared.
-  let isProved: Bool
-  /// Whether the output is a plain copy.
-  let isCopy: Bool
-
-  private init(
-    _ record: FileRecord, _ read: FileStatus, output: FileIdentity?, isProved: Bool, isCopy: Bool
-  ) {
-    self.record = record
-    self.read = read
-    self.output = output
-    self.isProved = isProved
-    self.isCopy = isCopy
-  }
-
-  /// - Parameter output: the inode of one that is up to date.
-  /// - Returns: nil for a file with one name.
-  static func of(
-    _ record: FileRecord, output: FileIdentity? = nil, isCopy: Bool = false
-  ) -> SharedSource? {
-    guard record.status.linkCount > 1 else { return nil }
-    return SharedSource(record, record.status, output: output, isProved: false, isCopy: isCopy)
-  }
-
-  /// The same for an output that is staged.
-  static func of(_ staged: StagedOutput, isCopy: Bool = false) -> SharedSource? {
-    guard staged.source.status.linkCount > 1 else { return nil }
-    return SharedSource(
-      staged.source, staged.read, output: staged.identity, isProved: staged.isProved,
-      isCopy: isCopy)
-  }
 }

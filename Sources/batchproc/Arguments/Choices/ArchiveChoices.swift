@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// What `archive` is asked for, beside the common options.
 struct ArchiveChoices: Sendable {

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// What `compress`, `decompress` and `test` are asked for, beside the common options.
 struct TransformChoices: Sendable {
@@ -14,7 +15,7 @@ struct TransformChoices: Sendable {
   let suffix: PathBytes
   let outputDirectory: PathBytes?
   let removesSource: Bool
-  let replacing: TransformOptions.Replacing
+  let replacing: OutputOptions.Replacing
   let compressesAll: Bool
   /// Copies what gets no compressed output into the folder of the outputs.
   let copiesOthers: Bool

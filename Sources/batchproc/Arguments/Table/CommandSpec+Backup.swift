@@ -1,4 +1,5 @@
 import BatchCore
+import BatchOutputs
 
 extension CommandSpec {
   static let backup = CommandSpec(

@@ -1,3 +1,4 @@
+import BatchOutputs
 extension OptionSpec {
   /// Of the commands that read archives.
   fileprivate static let allFormats = OptionSpec(

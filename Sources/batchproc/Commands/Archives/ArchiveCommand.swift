@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 import class Foundation.OperationQueue
 
 /// `batchproc archive`.

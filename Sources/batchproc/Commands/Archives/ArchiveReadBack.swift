@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// Reads an archive that has no name yet, and compares it with what went into it.
 struct ArchiveReadBack {

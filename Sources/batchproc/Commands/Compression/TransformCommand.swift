@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 import Synchronization
 
 /// `batchproc compress` and `batchproc decompress`.
@@ -9,7 +10,7 @@ struct TransformCommand: Command {
   private let compresses: Bool
   private let operands: [PathBytes]
   private let naming: OutputNaming
-  private let options: TransformOptions
+  private let options: OutputOptions
   let session: Session
   private let tally: TransformTally
 
@@ -29,7 +30,7 @@ struct TransformCommand: Command {
     var tally: TransformTally?
     naming = OutputNaming(
       compresses ? .adding(suffix: choices.suffix) : .removing, directory: choices.outputDirectory)
-    var options = TransformOptions(naming: naming)
+    var options = OutputOptions(naming: naming)
     options.replacing = choices.replacing
     options.removesSource = choices.removesSource
     options.writesToStream = choices.writesToStdout
@@ -218,7 +219,7 @@ extension TransformCommand {
   }
 }
 
-extension TransformOutcome {
+extension OutputOutcome {
   /// What programs know the outcome by.
   fileprivate var word: String {
     switch self {

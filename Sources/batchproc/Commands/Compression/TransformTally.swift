@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 import Synchronization
 
 /// Counts the problems that concern outputs, and holds back those that one message about the target may stand for.

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 import Dispatch
 
 /// `batchproc hash`.

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// The files that each measurement of `tune` processes.
 struct TuneSample: Sendable {
@@ -174,7 +175,7 @@ struct TuneBench: Sendable {
     let place = TemporaryFolder.place(ProcessArguments.environment)
     let folder = try TemporaryFolder(in: place, for: "tune", calls: session.context.calls)
     defer { withExtendedLifetime(folder) {} }
-    var transform = TransformOptions(
+    var transform = OutputOptions(
       naming: OutputNaming(
         .adding(suffix: PathBytes(CompressionFormat.gz.suffix)), directory: folder.path))
     transform.isSynced = false

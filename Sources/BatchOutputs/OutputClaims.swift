@@ -4,9 +4,9 @@ import BatchEngine
 ///
 /// Asked by the one thread that admits sources, in tree order. Within one operand no two sources that are
 /// compressed have one output, so that a run with a single operand keeps no account.
-struct OutputClaims {
+package struct OutputClaims {
   /// What a source finds out about its output.
-  enum Answer {
+  package enum Answer {
     case granted
     /// The same file came before, by another operand.
     case repeated
@@ -18,7 +18,9 @@ struct OutputClaims {
   /// The folder that was asked for last, and where it really is.
   private var folder: (given: PathBytes, real: PathBytes)?
 
-  mutating func claim(_ target: PathBytes, for source: FileRecord) -> Answer {
+  package init() {}
+
+  package mutating func claim(_ target: PathBytes, for source: FileRecord) -> Answer {
     let path = realPath(of: target)
     guard let first = sources.updateValue(source.status.identity.hashValue, forKey: path.hashValue) else {
       return .granted

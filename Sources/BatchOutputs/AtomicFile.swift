@@ -42,7 +42,7 @@ package final class AtomicFile: Sendable {
   ///
   /// - Parameter permissions: makes a file that replaces nothing without a temporary name where that can be, and with
   ///   these permissions.
-  init(
+  package init(
     at target: PathBytes, in folder: OpenFolder, replacing: Bool, unnamedWith permissions: UInt32? = nil,
     area: StagingArea = .shared
   ) throws(BatchError) {
@@ -79,19 +79,19 @@ package final class AtomicFile: Sendable {
   }
 
   /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
-  func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+  package func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try use { file throws(BatchError) in try file.writeSparse(bytes) }
   }
 
   /// Gives a file that ends in a hole its size.
-  func finishSparse(size: Int64) throws(BatchError) {
+  package func finishSparse(size: Int64) throws(BatchError) {
     try use { file throws(BatchError) in try file.finishSparse(size: size) }
   }
 
   /// Reads back what was written, from the beginning.
   ///
   /// - Throws: `unwritable` when it cannot be read, or what `body` throws.
-  func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {
+  package func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {
     try use { file throws(BatchError) in try file.readBack(body) }
   }
 
@@ -100,7 +100,7 @@ package final class AtomicFile: Sendable {
   /// - Parameter syncing: brings the content to the disk and drops it from the cache, so that what is read is
   ///   what the disk holds.
   /// - Throws: as ``write(_:)``.
-  func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
+  package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     try use { file throws(BatchError) in try file.openForReading(syncing: syncing) }
   }
 
@@ -108,7 +108,7 @@ package final class AtomicFile: Sendable {
   package var identity: FileIdentity? { output.withLock { $0?.identity } }
 
   /// Bytes written so far; 0 when it is closed.
-  var size: Int64 { output.withLock { $0?.size ?? 0 } }
+  package var size: Int64 { output.withLock { $0?.size ?? 0 } }
 
   // MARK: The end
 
@@ -118,7 +118,9 @@ package final class AtomicFile: Sendable {
   /// - Returns: nil, or what to report of an access control list that the target does not take.
   /// - Throws: as ``write(_:)``.
   @discardableResult
-  func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError) -> BatchError? {
+  package func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError)
+    -> BatchError?
+  {
     let isListLost = try use { file throws(BatchError) in
       try Self.finish(file, metadata, attributes: attributes)
     }
@@ -132,7 +134,7 @@ package final class AtomicFile: Sendable {
   /// Brings the content of a prepared file to the disk (`fsync(2)`).
   ///
   /// - Throws: as ``write(_:)``.
-  func sync() throws(BatchError) { try use { file throws(BatchError) in try file.sync() } }
+  package func sync() throws(BatchError) { try use { file throws(BatchError) in try file.sync() } }
 
   /// Gives a prepared file its name; syncs nothing.
   ///
@@ -241,7 +243,8 @@ package final class AtomicFile: Sendable {
   }
 
   /// Refuses a target whose name is taken by what may not be replaced.
-  static func check(_ target: PathBytes, in folder: OpenFolder, isReplacing: Bool) throws(BatchError) {
+  package static func check(_ target: PathBytes, in folder: OpenFolder, isReplacing: Bool) throws(BatchError)
+  {
     let found: FileStatus?
     do throws(BatchError) {
       found = try folder.look(at: PathBytes(target.lastComponent))

@@ -2,17 +2,17 @@ import BatchEngine
 
 /// Where the output of a source goes and whether it is written. Decided once for each source, before it is read: by the
 /// source of the run for a large file, by the lane for any other.
-struct OutputPlan {
-  let target: PathBytes
-  let decision: OutputDecision
-  let place: OutputPlace
+package struct OutputPlan {
+  package let target: PathBytes
+  package let decision: OutputDecision
+  package let place: OutputPlace
 
   /// Goes to the folder of a source and looks for its output.
   ///
   /// - Parameter last: the place of the source before; of this one afterwards.
   /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
-  init(
-    for record: FileRecord, target: PathBytes, _ options: TransformOptions, _ folders: OutputFolders,
+  package init(
+    for record: FileRecord, target: PathBytes, _ options: OutputOptions, _ folders: OutputFolders,
     after last: inout OutputPlace?
   ) throws(BatchError) {
     self.target = target
@@ -29,8 +29,8 @@ struct OutputPlan {
   /// The same on a lane, which then reads the source through the folder that was opened.
   ///
   /// - Returns: nil where the folder is not there any more, which has been reported.
-  init?(
-    for record: FileRecord, target: PathBytes, _ outputs: TransformOutputs, after last: inout OutputPlace?,
+  package init?(
+    for record: FileRecord, target: PathBytes, _ outputs: RunOutputs, after last: inout OutputPlace?,
     in context: WorkerContext
   ) {
     do throws(BatchError) {

@@ -10,7 +10,7 @@ public final class OutputFile: ResultStream {
   }
 
   /// As it was given.
-  let path: PathBytes
+  package let path: PathBytes
   private let target: Target
   private let isSynced: Bool
   private let isPrivate: Bool
@@ -102,7 +102,7 @@ public final class OutputFile: ResultStream {
   /// A further descriptor, for reading what was written so far; as ``AtomicFile/openForReading(syncing:)``.
   ///
   /// - Throws: `invalid` for a pipe or a device.
-  func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
+  package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     guard let file else {
       throw BatchError(.invalid, "is a pipe or a device, which cannot be read back", path: path)
     }

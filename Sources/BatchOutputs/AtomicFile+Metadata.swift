@@ -18,7 +18,7 @@ extension AtomicFile {
     /// Access and modification time; nil leaves them as they are.
     package var times: Times?
     /// Whether an access control list that the folder gives to new files is removed.
-    var removesForeignList = false
+    package var removesForeignList = false
 
     package struct Owner: Sendable, Hashable {
       package let user: UInt32
@@ -34,9 +34,9 @@ extension AtomicFile {
         self.init(user: .max, group: group)
       }
 
-      var isGroupOnly: Bool { user == .max }
+      package var isGroupOnly: Bool { user == .max }
 
-      func isThat(of file: FileStatus?) -> Bool {
+      package func isThat(of file: FileStatus?) -> Bool {
         guard let file else { return false }
         return group == file.group && (isGroupOnly || user == file.owner)
       }
@@ -73,7 +73,7 @@ extension AtomicFile {
   /// The permissions that the umask lets a new folder have.
   package static var folderPermissions: UInt32 { defaultPermissions | defaultPermissions >> 2 & 0o111 }
 
-  static func permissions(processStatus: [UInt8]) -> UInt32 {
+  package static func permissions(processStatus: [UInt8]) -> UInt32 {
     for line in processStatus.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Umask:".utf8) {
       let digits = line.drop { !(UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }
       guard let umask = UInt32(String(decoding: digits, as: UTF8.self), radix: 8) else { break }
@@ -85,11 +85,11 @@ extension AtomicFile {
 
 extension AtomicFile.Metadata {
   /// What a file was made with, and what was made of it.
-  struct Given {
+  package struct Given {
     /// Owner and mode, where they are known; what they are already is not set again.
-    var status: FileStatus?
+    package var status: FileStatus?
     /// Whether the file may have an access control list that its folder gave it, and is to have none.
-    var mayHaveForeignList = false
+    package var mayHaveForeignList = false
   }
 
   /// Sets all of it on an open file: first the owner, because changing it clears bits of the mode; then attributes,
@@ -103,7 +103,7 @@ extension AtomicFile.Metadata {
   /// - Parameter attributes: of a source; those that the target does not keep, or that only root may set, are left
   ///   out, as the stock tools leave them out.
   /// - Returns: 0, or the error number of the call that failed; and whether an access control list was lost.
-  func apply(
+  package func apply(
     to descriptor: Int32, having given: Given = Given(), attributes: [ExtendedAttribute] = [],
     calls: any FileSystemCalls
   ) -> (failed: Int32, isListLost: Bool) {
@@ -146,7 +146,7 @@ extension AtomicFile.Metadata {
   }
 
   /// Whether group bits let somebody do what others may not: only then a named entry of a list can.
-  var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
+  package var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
 
   /// - Returns: 0 or the error number.
   private static func set(

@@ -1,13 +1,13 @@
 import BatchEngine
 
 /// Sources beside each other whose outputs would have one name: `a.gz` and `a.zst`.
-struct OutputRivals {
+package struct OutputRivals {
   private let directory: DirectoryPath
   /// The outputs that several names of the folder would have, as hashes.
   private let shared: Set<Int>
 
   /// Looks through the names of the folder that a record was found in.
-  init(beside record: FileRecord) {
+  package init(beside record: FileRecord) {
     directory = record.directory
     var seen = Set<Int>()
     var shared = Set<Int>()
@@ -20,15 +20,17 @@ struct OutputRivals {
   }
 
   /// Whether these are the names of the folder that a record was found in.
-  func hold(for record: FileRecord) -> Bool { directory === record.directory }
+  package func hold(for record: FileRecord) -> Bool { directory === record.directory }
 
   /// Whether a source of the folder may have a rival, so that it is worth to look; one without has none.
-  func mayHold(_ target: PathBytes) -> Bool {
+  package func mayHold(_ target: PathBytes) -> Bool {
     !shared.isEmpty && shared.contains(Array(target.lastComponent).hashValue)
   }
 
   /// Another file in the source's folder with the same output; nil when there is none.
-  static func rival(of record: FileRecord, target: PathBytes, calls: any FileSystemCalls) -> PathBytes? {
+  package static func rival(of record: FileRecord, target: PathBytes, calls: any FileSystemCalls)
+    -> PathBytes?
+  {
     let source = record.path
     let folder = source.bytes[..<source.lastComponent.startIndex]
     let stem = target.lastComponent

@@ -11,7 +11,7 @@ package struct OutputNaming: Sendable, Hashable {
   }
 
   /// What decompressing takes off, and what it puts in place.
-  static let suffixes: [(suffix: String, replacement: String)] = [
+  package static let suffixes: [(suffix: String, replacement: String)] = [
     (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".taz", ".tar"),
     (".tzst", ".tar"), (".txz", ".tar"), (".tlz4", ".tar"), (".z", ""), (".gzip", ""), (".bz2", ""),
     (".tbz2", ".tar"), (".tbz", ".tar"), (".lz", ""), (".lzma", ""), (".tlz", ".tar"), (".Z", ""),
@@ -61,7 +61,7 @@ package struct OutputNaming: Sendable, Hashable {
   }
 
   /// Whether a file is the output of an earlier run: its source stands beside it with the same time.
-  func isOutput(_ record: FileRecord, calls: any FileSystemCalls) -> Bool {
+  package func isOutput(_ record: FileRecord, calls: any FileSystemCalls) -> Bool {
     guard directory == nil, case .adding(let suffix) = direction else { return false }
     let path = record.path
     let name = path.lastComponent
@@ -75,7 +75,7 @@ package struct OutputNaming: Sendable, Hashable {
   }
 
   /// The suffix that a name would lose; nil when there is none, or nothing before it.
-  static func knownSuffix(of source: PathBytes) -> (suffix: String, replacement: String)? {
+  package static func knownSuffix(of source: PathBytes) -> (suffix: String, replacement: String)? {
     source.bytes.withUnsafeBytes { raw in
       let name = source.lastComponent.indices
       return knownSuffix(ofName: UnsafeRawBufferPointer(rebasing: raw[name]))
@@ -83,7 +83,7 @@ package struct OutputNaming: Sendable, Hashable {
   }
 
   /// The same for a name in a folder.
-  static func knownSuffix(
+  package static func knownSuffix(
     ofName name: UnsafeRawBufferPointer
   ) -> (suffix: String, replacement: String)? {
     suffixes.first {
@@ -106,7 +106,7 @@ package struct OutputNaming: Sendable, Hashable {
 
   /// The names that a folder's path is mirrored by: without a leading slash, `.` and `..`, so that nothing leaves the
   /// folder that they are below.
-  static func mirroredNames(of folder: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+  package static func mirroredNames(of folder: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     folder.split(separator: UInt8(ascii: "/")).filter { !$0.isDots }
   }
 }

@@ -8,12 +8,12 @@ import Synchronization
 /// listed. The source is read through it; its output is looked for, written and named in it, and the source removed
 /// from it. So whoever may exchange folders or links of the tree meanwhile gains nothing. With a folder for all
 /// outputs these go below that one, by the same rules.
-final class OutputFolders: Sendable {
+package final class OutputFolders: Sendable {
   let devices: OutputDevices
   /// By which outputs get their names and their folders reach the disk.
-  let commits: any CommitCalls
+  package let commits: any CommitCalls
   /// By which folders are opened and outputs looked for.
-  var calls: any FileSystemCalls { opener.calls }
+  package var calls: any FileSystemCalls { opener.calls }
   private let opener: FolderOpener
   private let mirrored: MirroredFolders?
   private let isSynced: Bool
@@ -25,7 +25,7 @@ final class OutputFolders: Sendable {
   ///   - isSynced: whether outputs are brought to the disk.
   ///   - kept: how many folders may be kept open to sync what is on their file systems; 0 syncs each output by itself.
   ///   - opener: that of the run.
-  init(
+  package init(
     mirroredInto directory: PathBytes?, isSynced: Bool, kept: Int, opener: FolderOpener,
     commits: any CommitCalls = LinuxCommitCalls()
   ) {
@@ -41,7 +41,8 @@ final class OutputFolders: Sendable {
   /// - Parameter last: the place of the source before, which mostly is the same one, or above it. Let go of where it is
   ///   not, before another one is opened.
   /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
-  func place(of record: FileRecord, after last: inout OutputPlace?) throws(BatchError) -> OutputPlace {
+  package func place(of record: FileRecord, after last: inout OutputPlace?) throws(BatchError) -> OutputPlace
+  {
     if let last, last.holds(record) { return last }
     if last?.isAbove(record.directory) != true { last = nil }
     let source: OpenFolder
@@ -64,7 +65,7 @@ final class OutputFolders: Sendable {
   ///
   /// - Parameter syncsNames: brings the names of folders that are made to the disk.
   /// - Throws: `unwritable` when it cannot be made.
-  func prepare(_ place: OutputPlace, syncsNames: Bool = false) throws(BatchError) -> OutputPlace {
+  package func prepare(_ place: OutputPlace, syncsNames: Bool = false) throws(BatchError) -> OutputPlace {
     if place.isPrepared { return place }
     var place = place
     place.isPrepared = true
@@ -89,7 +90,7 @@ final class OutputFolders: Sendable {
   /// closes what was kept open.
   ///
   /// - Returns: one error for each folder that could not be given them.
-  func finish() -> [BatchError] {
+  package func finish() -> [BatchError] {
     let failures = mirrored?.finish() ?? []
     devices.close()
     return failures

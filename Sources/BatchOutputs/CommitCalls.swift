@@ -2,7 +2,7 @@ import BatchEngine
 import Dispatch
 
 /// The steps by which outputs get their names, so that a test can put faults in their place.
-protocol CommitCalls: Sendable {
+package protocol CommitCalls: Sendable {
   /// How long the last outputs of a run that was stopped may take before they are named.
   var patience: DispatchTimeInterval { get }
   /// Brings all that was written to the file system of a folder to the disk.
@@ -22,27 +22,31 @@ protocol CommitCalls: Sendable {
 }
 
 /// The steps as this kernel takes them.
-struct LinuxCommitCalls: CommitCalls {
-  var patience: DispatchTimeInterval { .seconds(2) }
+package struct LinuxCommitCalls: CommitCalls {
+  package init() {}
 
-  func syncFileSystem(through folder: OpenFolder) throws(BatchError) {
+  package var patience: DispatchTimeInterval { .seconds(2) }
+
+  package func syncFileSystem(through folder: OpenFolder) throws(BatchError) {
     let result = folder.calls.syncFileSystem(of: folder.raw)
     guard result < 0 else { return }
     throw BatchError.syscall("sync its file system", errno: -result, path: folder.path)
       .recoded(.unwritable)
   }
 
-  func sync(_ file: AtomicFile) throws(BatchError) { try file.sync() }
+  package func sync(_ file: AtomicFile) throws(BatchError) { try file.sync() }
 
-  func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError) { try file.publish(by: right) }
+  package func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError) {
+    try file.publish(by: right)
+  }
 
-  func syncFolder(_ folder: OpenFolder) throws(BatchError) {
+  package func syncFolder(_ folder: OpenFolder) throws(BatchError) {
     let result = folder.calls.sync(folder.raw)
     guard result < 0 else { return }
     throw BatchError.syscall("sync the folder", errno: -result, path: folder.path).recoded(.unwritable)
   }
 
-  func remove(
+  package func remove(
     _ source: FileRecord, seen: FileStatus, in folder: OpenFolder, by right: CommitRight
   ) throws(BatchError) {
     let name = PathBytes(source.path.lastComponent)

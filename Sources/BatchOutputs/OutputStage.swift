@@ -7,7 +7,7 @@ import Synchronization
 /// Each output that is open holds a place; where none is free, what is staged is committed at once. A place is the last
 /// thing that is taken for an output: whoever waits for one may hold descriptors and memory, and whoever holds one waits for
 /// neither.
-final class OutputStage: Sendable {
+package final class OutputStage: Sendable {
   /// Takes what is staged. Only a collector makes one.
   protocol Receiver: AnyObject, Sendable {
     func take(_ output: WrittenOutput, as id: StagedOutput.ID)
@@ -22,7 +22,7 @@ final class OutputStage: Sendable {
     var waiting = 0
   }
 
-  let limit: Int
+  package let limit: Int
   private let cancellation: Cancellation
   private let state = Mutex(State())
   private let freed = DispatchSemaphore(value: 0)
@@ -30,7 +30,7 @@ final class OutputStage: Sendable {
   /// - Parameters:
   ///   - limit: outputs that are open at once, 1 or more.
   ///   - cancellation: ends the wait for a place.
-  init(limit: Int, cancellation: Cancellation) {
+  package init(limit: Int, cancellation: Cancellation) {
     self.limit = max(1, limit)
     self.cancellation = cancellation
     cancellation.onCancel { [weak self] in self?.release(0) }
@@ -49,7 +49,7 @@ final class OutputStage: Sendable {
   /// - Parameter spare: how many places have to stay, where there are more than one: for an output that is open until lanes
   ///   have done what they begin with small ones.
   /// - Throws: why the run is to stop, when it does so before there is a place.
-  func reserve(sparing spare: Int = 0) throws(BatchError) {
+  package func reserve(sparing spare: Int = 0) throws(BatchError) {
     TokenOrder.place.take()
     let most = max(1, limit - spare)
     while true {
@@ -71,7 +71,7 @@ final class OutputStage: Sendable {
   }
 
   /// Gives back places: of outputs that are committed, or that no file came to need.
-  func release(_ count: Int = 1) {
+  package func release(_ count: Int = 1) {
     let waiting = state.withLock { state in
       state.open -= count
       defer { state.waiting = 0 }
@@ -83,7 +83,7 @@ final class OutputStage: Sendable {
   /// Takes a complete output, which keeps its place until it is committed.
   ///
   /// - Returns: what stands for it in the rows of the run.
-  func add(_ output: WrittenOutput) -> StagedOutput {
+  package func add(_ output: WrittenOutput) -> StagedOutput {
     let (id, receiver) = state.withLock { state in
       state.staged += 1
       return (state.staged, state.receiver)

@@ -9,7 +9,7 @@ final class LinkLedger {
   /// What became of the first name of a file.
   private struct First {
     /// Nil when it failed, which was reported.
-    var outcome: TransformOutcome?
+    var outcome: OutputOutcome?
     /// The inode of its output.
     var output: FileIdentity?
     /// Whether that is a plain copy.
@@ -22,7 +22,7 @@ final class LinkLedger {
 
   /// What is to be done about a further name.
   enum Answer {
-    case report(TransformOutcome)
+    case report(OutputOutcome)
     /// It gets no output: its first name failed, which was reported.
     case skip
     case link(StagedLink)
@@ -38,7 +38,7 @@ final class LinkLedger {
   /// By the inode of the source.
   private var firsts: [FileIdentity: First] = [:]
 
-  init(_ options: TransformOptions, _ folders: OutputFolders) {
+  init(_ options: OutputOptions, _ folders: OutputFolders) {
     linker = OutputLinker(options: options, folders: folders)
     self.folders = folders
     removesSource = options.removesSource
@@ -46,7 +46,7 @@ final class LinkLedger {
   }
 
   /// Notes what becomes of the first name of a file; nil when it failed, which was reported.
-  func note(_ outcome: TransformOutcome?, of source: SharedSource) {
+  func note(_ outcome: OutputOutcome?, of source: SharedSource) {
     firsts[source.record.status.identity] = First(
       outcome: outcome, output: source.output, isCopy: source.isCopy)
   }
@@ -173,7 +173,7 @@ final class LinkLedger {
 
 /// Makes links of outputs.
 struct OutputLinker: Sendable {
-  let options: TransformOptions
+  let options: OutputOptions
   let folders: OutputFolders
 
   /// Makes the output of a further name a link.

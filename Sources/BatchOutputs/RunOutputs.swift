@@ -2,13 +2,13 @@ import BatchEngine
 
 /// What the lanes and the collector of a run that writes one output for each source use together: the folders, and the
 /// staging area.
-final class TransformOutputs: Sendable {
-  let options: TransformOptions
-  let folders: OutputFolders
-  let stage: OutputStage
+package final class RunOutputs: Sendable {
+  package let options: OutputOptions
+  package let folders: OutputFolders
+  package let stage: OutputStage
 
   private init(
-    _ options: TransformOptions, _ opener: FolderOpener, _ commits: any CommitCalls,
+    _ options: OutputOptions, _ opener: FolderOpener, _ commits: any CommitCalls,
     _ cancellation: Cancellation
   ) {
     self.options = options
@@ -19,20 +19,20 @@ final class TransformOutputs: Sendable {
   }
 
   /// Those of a run, for a lane.
-  static func of(
-    _ context: WorkerContext, _ options: TransformOptions, _ commits: any CommitCalls
-  ) -> TransformOutputs {
+  package static func of(
+    _ context: WorkerContext, _ options: OutputOptions, _ commits: any CommitCalls
+  ) -> RunOutputs {
     context.services.service {
-      TransformOutputs(options, context.folders, commits, context.cancellation)
+      RunOutputs(options, context.folders, commits, context.cancellation)
     }
   }
 
   /// The same for the collector.
-  static func of(
-    _ context: CollectorContext, _ options: TransformOptions, _ commits: any CommitCalls
-  ) -> TransformOutputs {
+  package static func of(
+    _ context: CollectorContext, _ options: OutputOptions, _ commits: any CommitCalls
+  ) -> RunOutputs {
     context.services.service {
-      TransformOutputs(options, context.folders, commits, context.cancellation)
+      RunOutputs(options, context.folders, commits, context.cancellation)
     }
   }
 }

@@ -1,26 +1,26 @@
 import BatchEngine
 
 /// Where a source lies and where its output goes: two folders that are open, mostly one and the same.
-struct OutputPlace: Sendable {
-  let directory: DirectoryPath
+package struct OutputPlace: Sendable {
+  package let directory: DirectoryPath
   /// The folder through which the source is read, and removed.
-  let source: OpenFolder
+  package let source: OpenFolder
   /// Nil for a mirrored folder that is not there yet.
-  var target: OpenFolder?
+  package var target: OpenFolder?
   /// Whether the way to the source may go through links, because the walk was told so.
-  let followsLinks: Bool
+  package let followsLinks: Bool
   /// Whether the target was seen to, so that outputs may be made in it.
-  var isPrepared = false
+  package var isPrepared = false
 
   /// Whether a file lies in this place.
-  func holds(_ record: FileRecord) -> Bool {
+  package func holds(_ record: FileRecord) -> Bool {
     if record.directory === directory { return true }
     // Operands have a folder of their own each, named by the same bytes.
     return record.isOperand && directory.identity == nil && record.directory.prefix == directory.prefix
   }
 
   /// Whether a folder lies below this one, so that the way to it can begin here.
-  func isAbove(_ other: DirectoryPath) -> Bool {
+  package func isAbove(_ other: DirectoryPath) -> Bool {
     directory.identity != nil && other.operandLength == directory.operandLength
       && other.prefix.bytes.count > directory.prefix.bytes.count
       && other.prefix.bytes.starts(with: directory.prefix.bytes)

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What a run that writes one output for each source is to do beside the work itself.
-package struct TransformOptions: Sendable {
+package struct OutputOptions: Sendable {
   /// What gives way to an output of the same name.
   package enum Replacing: Sendable, Hashable {
     /// Nothing; an output with the time of its source is up to date.
@@ -12,7 +12,20 @@ package struct TransformOptions: Sendable {
     case always
   }
 
+  /// How an output of an earlier run is recognized, which an older file has to be before it is replaced.
+  package struct Recognition: Sendable {
+    /// How many of the first bytes of a file are looked at; 1 or more.
+    let length: Int
+    let isOutput: @Sendable ([UInt8]) -> Bool
+
+    package init(length: Int, isOutput: @escaping @Sendable ([UInt8]) -> Bool) {
+      self.length = length
+      self.isOutput = isOutput
+    }
+  }
+
   package var naming: OutputNaming
+  let recognition: Recognition
   package var replacing = Replacing.older
   /// Removes a source after its output is verified and on the disk.
   package var removesSource = false
@@ -31,8 +44,9 @@ package struct TransformOptions: Sendable {
   /// Writes outputs also when they are not smaller, and of files that are compressed already.
   package var compressesAll = false
 
-  package init(naming: OutputNaming) {
+  package init(naming: OutputNaming, recognizing recognition: Recognition) {
     self.naming = naming
+    self.recognition = recognition
   }
 
   /// Descriptors that one output needs until it has its name: file, folder and lock, and the folder of a source that

@@ -17,8 +17,8 @@ package enum OutputDecision: Sendable, Hashable {
   /// - Parameters:
   ///   - folder: the target's; nil only for a plan, which resolves the path as it is.
   ///   - calls: those of the run.
-  static func of(
-    _ target: PathBytes, for source: FileRecord, _ options: TransformOptions, in folder: OpenFolder? = nil,
+  package static func of(
+    _ target: PathBytes, for source: FileRecord, _ options: OutputOptions, in folder: OpenFolder? = nil,
     calls: any FileSystemCalls
   ) -> OutputDecision {
     // Were there something all the same, it would not be replaced.
@@ -58,7 +58,9 @@ package enum OutputDecision: Sendable, Hashable {
     if output.modified.isBefore(source.status.modified) {
       // A plain copy has the name of its source.
       let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
-      if case .adding = options.naming.direction, !isCopy, !isCompressed(name, in: folder?.raw, calls) {
+      if case .adding = options.naming.direction, !isCopy,
+        !options.isOutput(name, in: folder?.raw, calls)
+      {
         return .refused(
           BatchError(
             .invalid, "is in the way of the output: it is not compressed", path: target,
@@ -72,7 +74,7 @@ package enum OutputDecision: Sendable, Hashable {
   }
 
   /// Whether the output is written.
-  var isWritten: Bool {
+  package var isWritten: Bool {
     switch self {
     case .write, .rewrite: true
     case .upToDate, .refused: false
@@ -80,28 +82,30 @@ package enum OutputDecision: Sendable, Hashable {
   }
 
   /// Whether the way that the output goes by replaces what has its name.
-  var isReplacing: Bool {
+  package var isReplacing: Bool {
     switch self {
     case .write(let isReplacing): isReplacing
     case .rewrite: true
     case .upToDate, .refused: false
     }
   }
+}
 
-  /// Whether a file is in a compressed format, as every output of an earlier run is.
-  private static func isCompressed(
+extension OutputOptions {
+  /// Whether a file begins as an output of an earlier run does.
+  fileprivate func isOutput(
     _ name: PathBytes, in folder: Int32?, _ calls: any FileSystemCalls
   ) -> Bool {
     guard let file = try? calls.openFile(name, in: folder, followingLast: false) else { return false }
     let raw = file.raw
-    var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
+    var start = [UInt8](repeating: 0, count: recognition.length)
     let count = start.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }
-    return count > 0 && CompressionFormat.detect(Array(start[..<count])) != nil
+    return count > 0 && recognition.isOutput(Array(start[..<count]))
   }
 }
 
 extension FileStatus.Time {
-  func isBefore(_ other: FileStatus.Time) -> Bool {
+  package func isBefore(_ other: FileStatus.Time) -> Bool {
     (seconds, nanoseconds) < (other.seconds, other.nanoseconds)
   }
 }

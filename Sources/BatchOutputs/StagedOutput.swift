@@ -2,33 +2,35 @@ import BatchEngine
 
 /// A complete output that has not been renamed to its final name, as a value: what a worker returns of it. Its file belongs
 /// to the staging area of the run.
-struct StagedOutput: Sendable, Identifiable {
+package struct StagedOutput: Sendable, Identifiable {
   /// Counted from 1 in the staging area.
-  let id: Int
-  let source: FileRecord
+  package let id: Int
+  package let source: FileRecord
   /// The source as it was when it was read.
-  let read: FileStatus
+  package let read: FileStatus
   /// The inode of an output that further names are linked to; nil for a source with one name.
-  let identity: FileIdentity?
+  package let identity: FileIdentity?
   /// Whether the output was read back and compared.
-  let isProved: Bool
+  package let isProved: Bool
 }
 
 /// The file of a complete output, on its way from the worker to the committer.
-struct WrittenOutput: Sendable {
-  let file: AtomicFile
+package struct WrittenOutput: Sendable {
+  package let file: AtomicFile
   /// The folder that it gets its name in.
-  let folder: OpenFolder
-  let source: FileRecord
+  package let folder: OpenFolder
+  package let source: FileRecord
   /// The source as it was when it was read.
-  let read: FileStatus
+  package let read: FileStatus
   /// The folder that the source was read through; nil when the source stays.
   private let sourceFolder: OpenFolder?
   /// The inode of an output that further names are linked to.
-  let identity: FileIdentity?
+  package let identity: FileIdentity?
 
   /// - Parameter isProved: whether the output was read back and compared, as it has to be before its source goes.
-  init(_ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool) {
+  package init(
+    _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool
+  ) {
     self.file = file
     self.source = source
     self.read = read
@@ -38,7 +40,7 @@ struct WrittenOutput: Sendable {
   }
 
   /// Whether the output was read back and compared.
-  var isProved: Bool { sourceFolder != nil }
+  package var isProved: Bool { sourceFolder != nil }
 
   /// The folder of a source that goes when the output is safe. One with several names waits for all of them.
   private var removedFrom: OpenFolder? { source.status.linkCount == 1 ? sourceFolder : nil }

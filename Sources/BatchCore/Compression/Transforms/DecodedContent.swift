@@ -1,0 +1,71 @@
+import BatchEngine
+import BatchOutputs
+
+/// The digest of what the bytes of an output decode to.
+final class DecodedContent: OutputContent {
+  let digest: DigestStream
+  /// Nil where outputs are not compressed.
+  private let decoder: StreamDecoder?
+
+  /// - Parameters:
+  ///   - decoder: of the format that outputs are in; nil when they are not compressed.
+  ///   - digest: takes the content.
+  init(_ decoder: StreamDecoder?, _ digest: DigestStream) {
+    self.decoder = decoder
+    self.digest = digest
+  }
+
+  func restart() {
+    decoder?.reset()
+    digest.reset()
+  }
+
+  func take(_ piece: UnsafeRawBufferPointer) throws(BatchError) {
+    guard let decoder else { return try digest.update(piece) }
+    try decoded { () throws(DecodingError) in
+      try decoder.decode(piece) { (content) throws(BatchError) in try digest.update(content) }
+    }
+  }
+
+  func end() throws(BatchError) {
+    guard let decoder else { return }
+    try decoded { () throws(DecodingError) in try decoder.finish() }
+  }
+
+  func found() throws(BatchError) -> Digest { try digest.finish() }
+
+  private func decoded(_ body: () throws(DecodingError) -> Void) throws(BatchError) {
+    do throws(DecodingError) {
+      try body()
+    } catch {
+      switch error {
+      case .failed(let error): throw error
+      case .damaged(let damage):
+        throw BatchError(.unwritable, "the output that was read back is \(damage.message)")
+      }
+    }
+  }
+}
+
+extension OutputProof<DecodedContent> {
+  convenience init(
+    _ decoder: StreamDecoder?, _ digest: DigestStream, _ calls: any FileSystemCalls, _ probe: LaneProbe,
+    by right: ReadingRight
+  ) {
+    self.init(
+      DecodedContent(decoder, digest), comparedWith: decoder == nil ? "what was decoded" : "its source",
+      calls,
+      probe, by: right)
+  }
+
+  var digest: DigestStream { content.digest }
+
+  /// Takes the digest of a file that lies in a folder, as it is.
+  func digest(of record: FileRecord, in folder: OpenFolder) throws(BatchError) -> ReadOutcome {
+    try read(record, in: folder) { () throws(BatchError) in
+      digest.reset()
+    } consume: { (piece) throws(BatchError) in
+      try digest.update(piece)
+    }
+  }
+}

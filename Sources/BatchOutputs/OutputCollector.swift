@@ -1,0 +1,296 @@
+import BatchEngine
+
+/// Commits the outputs of a run that makes one output for each source, and reports and counts what became of the sources, in
+/// tree order. A job's collector owns one and gives it each row that comes.
+///
+/// Outputs get their names in completion order. A source is reported when its output is safe, and what follows it waits
+/// here, so that reports and problems come in the same order at every concurrency. All calls are made on the queue of the
+/// collector.
+package final class OutputCollector<Report: OutputReport> {
+  /// Stands for a source whose place among the rows is kept until it is known what became of it.
+  package typealias Place = ObjectIdentifier
+
+  /// A row or problem whose turn to be reported has not come.
+  private enum Waiting {
+    case report(Report)
+    case problem(Problem, Severity)
+    case output(Report, StagedOutput.ID, SharedSource?)
+    case link(FurtherName, StagedOutput.ID)
+    /// A source that more is being done about.
+    case kept(Place, FileIdentity)
+    /// A further name of such a source.
+    case nameOfKept(FurtherName, OutputDecision)
+  }
+
+  /// So many may wait for one output before it is committed in a batch of its own.
+  private static var mostWaiting: Int { 2048 }
+
+  private let context: CollectorContext
+  private let outputs: RunOutputs
+  let committer: OutputCommitter
+  private let links: LinkLedger
+  private let report: (Report) throws(BatchError) -> Void
+  private var waiting: [Waiting] = []
+  /// How many of those that wait have been reported.
+  private var reported = 0
+  private var keptPlaces = 0
+
+  /// - Parameter report: receives what became of each source, when its output is safe.
+  package init(
+    _ outputs: RunOutputs, in context: CollectorContext,
+    report: @escaping (Report) throws(BatchError) -> Void
+  ) {
+    self.context = context
+    self.outputs = outputs
+    self.report = report
+    committer = OutputCommitter(
+      outputs.stage, isSynced: outputs.options.isSynced, devices: outputs.folders.devices,
+      calls: outputs.folders.commits, by: context.commits)
+    links = LinkLedger(outputs.options, outputs.folders)
+  }
+
+  // MARK: Rows as they come
+
+  /// Takes a source that has no output to wait for.
+  ///
+  /// - Parameter source: where the source has further names.
+  package func add(_ report: Report, of source: SharedSource?) {
+    if let source { links.note(report.outcome, of: source) }
+    waiting.append(.report(report))
+  }
+
+  /// Takes a source whose output waits for its name.
+  package func add(_ report: Report, _ output: StagedOutput, of source: SharedSource?) {
+    if let source { links.note(report.outcome, of: source) }
+    waiting.append(.output(report, output.id, source))
+  }
+
+  /// Takes a further name of a source.
+  package func add(_ name: FurtherName, _ decision: OutputDecision) throws(BatchError) {
+    if isKept(name.record.status.identity) {
+      waiting.append(.nameOfKept(name, decision))
+    } else if let next = try take(name, decision) {
+      waiting.append(next)
+    }
+  }
+
+  /// Takes a warning about the row before.
+  package func add(warning error: BatchError) { waiting.append(.problem(Problem(.special, error), .warning)) }
+
+  /// Notes that a source with further names has failed, which was reported.
+  package func noteFailure(of source: SharedSource) { links.note(nil, of: source) }
+
+  /// Takes a source that failed, and counts it.
+  package func fail(_ record: FileRecord, _ problem: Problem) { waiting.append(failure(of: record, problem)) }
+
+  /// Keeps the place of a source among the rows.
+  package func keep(_ place: Place, for record: FileRecord) {
+    keptPlaces += 1
+    waiting.append(.kept(place, record.status.identity))
+  }
+
+  /// Takes what became of a source whose place was kept.
+  ///
+  /// - Parameters:
+  ///   - output: nil where there is none to wait for.
+  ///   - remark: what to warn of beside it.
+  package func fill(
+    _ place: Place, with report: Report, _ output: StagedOutput?, of source: SharedSource?,
+    remark: BatchError?
+  ) {
+    guard let index = takeIndex(of: place) else { return }
+    if let source { links.note(report.outcome, of: source) }
+    if let output {
+      waiting[index] = .output(report, output.id, source)
+    } else {
+      context.counters.addSkipped(report.outcome.skipReason)
+      waiting[index] = .report(report)
+    }
+    if let remark { waiting.insert(.problem(Problem(.special, remark), .warning), at: index) }
+  }
+
+  /// Takes why a source failed whose place was kept.
+  package func fill(_ place: Place, of record: FileRecord, with problem: Problem) {
+    guard let index = takeIndex(of: place) else { return }
+    waiting[index] = failure(of: record, problem)
+  }
+
+  private func takeIndex(of place: Place) -> Int? {
+    let index = waiting.indices.dropFirst(reported).first { index in
+      if case .kept(place, _) = waiting[index] { true } else { false }
+    }
+    if index != nil { keptPlaces -= 1 }
+    return index
+  }
+
+  private func isKept(_ source: FileIdentity) -> Bool {
+    guard keptPlaces > 0 else { return false }
+    return waiting.dropFirst(reported).contains {
+      if case .kept(_, source) = $0 { true } else { false }
+    }
+  }
+
+  /// - Returns: what is to be reported of a further name; nil when that is nothing.
+  private func take(_ name: FurtherName, _ decision: OutputDecision) throws(BatchError) -> Waiting? {
+    switch links.take(name, decision) {
+    case .skip:
+      context.counters.addSkipped(.withoutFirst)
+      return nil
+    case .report(let outcome):
+      context.counters.addSkipped(outcome.skipReason)
+      return .report(Report(source: name.record.path, outcome: outcome))
+    case .planned(let target):
+      context.counters.addDone()
+      return .report(Report(source: name.record.path, outcome: .planned(target: target, size: 0)))
+    case .refused(let error):
+      let severity = context.options.policy.severity(of: .unreadable)
+      context.counters.count(Problem(.unreadable, error), severity)
+      return .problem(Problem(.unreadable, error), severity)
+    case .link(let link):
+      try outputs.stage.reserve()
+      return .link(name, committer.add(link))
+    }
+  }
+
+  private func failure(of record: FileRecord, _ problem: Problem) -> Waiting {
+    if let source = SharedSource.of(record) { links.note(nil, of: source) }
+    // A file that changed has no output: whatever the policy, it is not done.
+    let severity = problem.event == .changed ? .failure : context.options.policy.severity(of: problem.event)
+    if severity == .failure {
+      context.counters.addFailed()
+    } else {
+      context.counters.addSkipped(problem.skipReason)
+    }
+    return .problem(problem, severity)
+  }
+
+  // MARK: The life of a run
+
+  /// Keeps a problem that belongs behind rows that wait.
+  ///
+  /// - Returns: whether it was kept; what is not is to be reported at once.
+  package func hold(_ problem: Problem, severity: Severity) -> Bool {
+    guard reported < waiting.count else { return false }
+    waiting.append(.problem(problem, severity))
+    return true
+  }
+
+  /// Reports what waited for outputs that are committed now. Called when all rows of a chunk are there.
+  package func settle() throws(BatchError) {
+    try reportSettled()
+    if waiting.count - reported > Self.mostWaiting {
+      committer.flush()
+      try reportSettled()
+    }
+    context.note(kept: waiting.count - reported)
+  }
+
+  /// Commits and reports everything, and removes sources that several names lead to.
+  package func finish() throws(BatchError) {
+    repeat {
+      committer.flush()
+      try reportSettled()
+      // Links of a file whose output was proved last are made behind it.
+    } while reported < waiting.count
+    links.removeSources(by: context.commits) {
+      warn($0)
+    } failed: {
+      context.counters.withdrawDone()
+      context.report(Problem(.unreadable, $0), severity: .failure)
+    }
+    for error in outputs.folders.finish() { warn(error) }
+  }
+
+  /// Commits the outputs that are complete, which is one batch, and counts them.
+  package func discard() {
+    committer.flushLast { targets in
+      for target in targets {
+        warn(
+          BatchError(
+            .special, "is complete and waits for the disk; a second signal discards it", path: target))
+      }
+    }
+    // Behind an error that ended the run nothing is reported.
+    while context.cancellation.isFromOutside, reported < waiting.count {
+      // A report that cannot be delivered any more changes no count.
+      try? reportSettled()
+      if reported < waiting.count { reported += 1 }
+    }
+    _ = outputs.folders.finish()
+  }
+
+  // MARK: Reports in order
+
+  private func reportSettled() throws(BatchError) {
+    while reported < waiting.count {
+      switch waiting[reported] {
+      case .report(let report): try self.report(report)
+      case .problem(let problem, let severity): context.report(problem, severity: severity)
+      case .output(let report, let id, let source):
+        guard let outcome = committer.outcome(of: id) else { return compact() }
+        try settle(report, outcome, source)
+      case .link(let name, let id):
+        guard let outcome = committer.outcome(of: id) else { return compact() }
+        try settle(name, outcome)
+      case .kept: return compact()
+      case .nameOfKept(let name, let decision):
+        if let next = try take(name, decision) {
+          waiting[reported] = next
+          continue
+        }
+      }
+      reported += 1
+    }
+    compact()
+  }
+
+  private func settle(
+    _ report: Report, _ outcome: CommitOutcome, _ source: SharedSource?
+  ) throws(BatchError) {
+    switch outcome {
+    case .committed(let remaining):
+      if let source { links.committed(source, isSafe: true) }
+      if remaining == nil { context.counters.addDone() }
+      try self.report(report)
+      if let remaining { fail(remaining) }
+    case .failed(let error):
+      if let source { links.committed(source, isSafe: false) }
+      fail(error)
+    case .withoutFirst: break
+    }
+  }
+
+  private func settle(_ name: FurtherName, _ outcome: CommitOutcome) throws(BatchError) {
+    switch outcome {
+    case .committed:
+      links.linked(name)
+      context.counters.addDone()
+      try report(Report(source: name.record.path, outcome: .linked(target: name.target)))
+    case .withoutFirst: context.counters.addSkipped(.withoutFirst)
+    case .failed(let error):
+      guard !links.hasFailed(name) else { return context.counters.addSkipped(.withoutFirst) }
+      context.report(Problem(.unreadable, error))
+    }
+  }
+
+  /// Lets go of what has been reported, when that is most of what there is.
+  private func compact() {
+    guard reported * 2 >= waiting.count else { return }
+    if reported == waiting.count {
+      waiting.removeAll(keepingCapacity: true)
+    } else {
+      waiting.removeFirst(reported)
+    }
+    reported = 0
+  }
+
+  /// A source whose output could not get its name, or that could not be removed, counts as failed whatever the policy.
+  private func fail(_ error: BatchError) {
+    context.counters.addFailed()
+    context.report(Problem(.unreadable, error), severity: .failure)
+  }
+
+  private func warn(_ error: BatchError) {
+    context.report(Problem(.unreadable, error), severity: .warning)
+  }
+}

@@ -1,0 +1,33 @@
+import BatchEngine
+
+/// What became of one source.
+package enum OutputOutcome: Sendable, Hashable {
+  case written(target: PathBytes, plainSize: Int64, compressedSize: Int64)
+  case upToDate
+  /// By its first bytes it is in a compressed format.
+  case compressedAlready
+  /// The output would not have been smaller.
+  case notSmaller
+  case linked(target: PathBytes)
+  /// As it is, since no compressed output was made.
+  case copied(target: PathBytes, size: Int64)
+  /// A dry run found that an output would be written; the size is that of the source, and 0 for a further name.
+  case planned(target: PathBytes, size: Int64)
+
+  /// As what a source counts that got no output of its own.
+  package var skipReason: SkipReason {
+    switch self {
+    case .upToDate: .upToDate
+    case .compressedAlready: .compressedAlready
+    case .notSmaller: .notSmaller
+    case .written, .linked, .copied, .planned: .withoutFirst
+    }
+  }
+}
+
+/// What a run says of one source, in tree order, when the output is safe.
+package protocol OutputReport: Sendable {
+  var outcome: OutputOutcome { get }
+
+  init(source: PathBytes, outcome: OutputOutcome)
+}

@@ -1,0 +1,106 @@
+import BatchEngine
+
+/// Takes the bytes of an output that is read back, and finds what they hold.
+package protocol OutputContent: AnyObject {
+  associatedtype Found: Equatable
+
+  /// Begins with another output.
+  func restart()
+
+  /// - Throws: `unwritable` when an output cannot have these bytes.
+  func take(_ piece: UnsafeRawBufferPointer) throws(BatchError)
+
+  /// Takes the end of the output.
+  ///
+  /// - Throws: `unwritable` when an output cannot end here.
+  func end() throws(BatchError)
+
+  /// What was found until here.
+  func found() throws(BatchError) -> Found
+}
+
+/// Proves that outputs hold what their sources held, by reading them back.
+package final class OutputProof<Content: OutputContent> {
+  package let content: Content
+  /// What an output differs from that does not hold what it should.
+  private let expectation: String
+  private let calls: any FileSystemCalls
+  private let right: ReadingRight
+  private let probe: LaneProbe
+
+  /// - Parameters:
+  ///   - expectation: what an output is compared with, as a message names it: "its source".
+  ///   - calls: those that read.
+  ///   - probe: of the lane; holds the reading back, and ends it.
+  package init(
+    _ content: Content, comparedWith expectation: String, _ calls: any FileSystemCalls, _ probe: LaneProbe,
+    by right: ReadingRight
+  ) {
+    self.content = content
+    self.expectation = expectation
+    self.calls = calls
+    self.probe = probe
+    self.right = right
+  }
+
+  /// Reads a file that lies in a folder, for the check of the lane between any two pieces.
+  package func read(
+    _ record: FileRecord, in folder: OpenFolder, restart: () throws(BatchError) -> Void,
+    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> ReadOutcome {
+    let reader = FileReader(calls: calls, by: right)
+    reader.useFolder(folder.raw, for: record.directory, of: folder)
+    return try reader.read(record, restart: restart) { (piece) throws(BatchError) in
+      try probe.check()
+      try consume(piece)
+    }
+  }
+
+  /// - Throws: `unwritable` when what comes back is not what it should be.
+  package func prove(_ file: AtomicFile, has expected: Content.Found) throws(BatchError) {
+    content.restart()
+    do throws(BatchError) {
+      try file.readBack { (piece) throws(BatchError) in
+        try probe.check()
+        try content.take(piece)
+      }
+      try content.end()
+      guard try content.found() == expected else {
+        throw BatchError(
+          .unwritable, "the output that was read back differs from \(expectation)", path: file.target)
+      }
+    } catch {
+      throw error.path == nil ? error.at(file.target) : error
+    }
+  }
+
+  /// Compares what has the name of an output with the content that it should have.
+  ///
+  /// - Parameter folder: the target's.
+  /// - Throws: `invalid` when it is something else, which is not to be replaced.
+  package func proveExisting(
+    _ target: PathBytes, in folder: OpenFolder, has expected: Content.Found
+  ) throws(BatchError) {
+    let other = BatchError(
+      .invalid, "has the time of its source and not its content: both stay", path: target,
+      remedy: .replaceOutput)
+    guard let status = try folder.look(at: PathBytes(target.lastComponent)) else { return }
+    let record = FileRecord(
+      directory: DirectoryPath(ofFileOperand: target), names: NameArena(name: target.lastComponent),
+      nameOffset: 0, status: status, followsLinks: false)
+    var isDamaged = false
+    do throws(BatchError) {
+      _ = try read(record, in: folder) { () throws(BatchError) in
+        content.restart()
+      } consume: { (piece) throws(BatchError) in
+        try content.take(piece)
+      }
+      try content.end()
+    } catch {
+      guard error.code == .unwritable else { throw error }
+      isDamaged = true
+    }
+    let found = try content.found()
+    guard !isDamaged, found == expected else { throw other }
+  }
+}

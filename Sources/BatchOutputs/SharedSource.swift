@@ -1,0 +1,65 @@
+import BatchEngine
+
+/// The first name of a file that has several, and its output.
+package final class SharedSource: Sendable {
+  package let record: FileRecord
+  /// The file as it was when it was read.
+  package let read: FileStatus
+  /// The inode of the output; nil without one.
+  package let output: FileIdentity?
+  /// Whether the output was read back and compared.
+  package let isProved: Bool
+  /// Whether the output is a plain copy.
+  package let isCopy: Bool
+
+  private init(
+    _ record: FileRecord, _ read: FileStatus, output: FileIdentity?, isProved: Bool, isCopy: Bool
+  ) {
+    self.record = record
+    self.read = read
+    self.output = output
+    self.isProved = isProved
+    self.isCopy = isCopy
+  }
+
+  /// - Parameter output: the inode of one that is up to date.
+  /// - Returns: nil for a file with one name.
+  package static func of(
+    _ record: FileRecord, output: FileIdentity? = nil, isCopy: Bool = false
+  ) -> SharedSource? {
+    guard record.status.linkCount > 1 else { return nil }
+    return SharedSource(record, record.status, output: output, isProved: false, isCopy: isCopy)
+  }
+
+  /// The same for an output that is staged.
+  package static func of(_ staged: StagedOutput, isCopy: Bool = false) -> SharedSource? {
+    guard staged.source.status.linkCount > 1 else { return nil }
+    return SharedSource(
+      staged.source, staged.read, output: staged.identity, isProved: staged.isProved,
+      isCopy: isCopy)
+  }
+}
+
+/// One more name of a file, whose first name came before in the tree.
+package final class FurtherName: Sendable {
+  package let record: FileRecord
+  package let target: PathBytes
+  package let first: FirstName
+
+  package init(_ record: FileRecord, target: PathBytes, first: FirstName) {
+    self.record = record
+    self.target = target
+    self.first = first
+  }
+}
+
+/// The first name of a file with several, and the output of it.
+package struct FirstName: Sendable {
+  package let record: FileRecord
+  package let target: PathBytes
+
+  package init(record: FileRecord, target: PathBytes) {
+    self.record = record
+    self.target = target
+  }
+}
