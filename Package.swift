@@ -35,7 +35,8 @@ let package = Package(
     .target(
       name: "BatchCore",
       dependencies: [
-        "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CIPSecMB", "CLZ4",
+        "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate",
+        "CIPSecMB", "CLZ4",
         "CLZMA", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],
       swiftSettings: settings
@@ -48,13 +49,15 @@ let package = Package(
       name: "TestSupport", dependencies: ["BatchEngine", "CLinux", "CSpawn"], path: "Tests/TestSupport",
       swiftSettings: settings),
     .testTarget(
-      name: "BatchCoreTests", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "TestSupport"],
+      name: "BatchCoreTests",
+      dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "BatchprocTests", dependencies: ["batchproc", "BatchEngine", "BatchOutputs", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "batchproc", "TestSupport"],
+      name: "EndToEndTests",
+      dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "batchproc", "TestSupport"],
       swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

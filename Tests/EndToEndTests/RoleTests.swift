@@ -122,7 +122,15 @@ import Testing
     for (index, text) in texts.enumerated() {
       // The names of functions and constants are private to their files.
       try t.file(
-        PathBytes("\(index).swift"), "@testable import BatchCore\nimport BatchEngine\n\nprivate \(text)\n")
+        PathBytes("\(index).swift"),
+        """
+        @testable import BatchCore
+        import BatchEngine
+        @testable import BatchOutputs
+
+        private \(text)
+
+        """)
     }
     let run = try t.typeCheck("*.swift", isInside: true)
     var found = [[String]](repeating: [], count: texts.count)
