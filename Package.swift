@@ -16,8 +16,9 @@ let package = Package(
   ],
   targets: [
     .target(name: "CLinux"),
-    // Of the program alone: it takes the place of a function of the C library.
+    // Of the program alone: they take the place of a function of the C library and of tables of Foundation.
     .target(name: "CInheritedPriority"),
+    .target(name: "CNoUnicodeTables"),
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CBlake3", pkgConfig: "blake3"),
     .systemLibrary(name: "CBZip2", providers: [.apt(["libbz2-dev"])]),
@@ -42,7 +43,8 @@ let package = Package(
       swiftSettings: settings
     ),
     .executableTarget(
-      name: "batchproc", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CInheritedPriority"],
+      name: "batchproc",
+      dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CInheritedPriority", "CNoUnicodeTables"],
       swiftSettings: settings),
     .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
     .target(

@@ -16,10 +16,11 @@ package enum OutputDecision: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - folder: the target's; nil only for a plan, which resolves the path as it is.
+  ///   - looksInside: whether an older file has to be recognized as an output before it gives way.
   ///   - calls: those of the run.
   package static func of(
     _ target: PathBytes, for source: FileRecord, _ options: OutputOptions, in folder: OpenFolder? = nil,
-    calls: any FileSystemCalls
+    looksInside: Bool = true, calls: any FileSystemCalls
   ) -> OutputDecision {
     // Were there something all the same, it would not be replaced.
     if folder?.isNew == true { return .write(isReplacing: false) }
@@ -58,7 +59,7 @@ package enum OutputDecision: Sendable, Hashable {
     if output.modified.isBefore(source.status.modified) {
       // A plain copy has the name of its source.
       let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
-      if case .adding = options.naming.direction, !isCopy,
+      if case .adding = options.naming.direction, !isCopy, looksInside,
         !options.isOutput(name, in: folder?.raw, calls)
       {
         return .refused(

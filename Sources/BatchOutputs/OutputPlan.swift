@@ -9,18 +9,21 @@ package struct OutputPlan {
 
   /// Goes to the folder of a source and looks for its output.
   ///
-  /// - Parameter last: the place of the source before; of this one afterwards.
+  /// - Parameters:
+  ///   - last: the place of the source before; of this one afterwards.
+  ///   - looksInside: whether an older file is opened that would give way. A source does not: the lane decides again.
   /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
   package init(
     for record: FileRecord, target: PathBytes, _ options: OutputOptions, _ folders: OutputFolders,
-    after last: inout OutputPlace?
+    after last: inout OutputPlace?, looksInside: Bool = true
   ) throws(BatchError) {
     self.target = target
     place = try folders.place(of: record, after: &last)
     // In a mirrored folder that is not there yet there is nothing.
     decision =
       if let folder = place.target {
-        OutputDecision.of(target, for: record, options, in: folder, calls: folders.calls)
+        OutputDecision.of(
+          target, for: record, options, in: folder, looksInside: looksInside, calls: folders.calls)
       } else {
         .write(isReplacing: false)
       }

@@ -77,7 +77,7 @@ enum CLI {
     try ThreadFiles.require()
     let common = try CommonOptions(parsed)
     // Blocks of a file pass from lane to lane. What only reads has small requests, which would wait for one another.
-    if ![.hash, .check, .audit].contains(parsed.command.id) { ProcessHeap.share() }
+    if ![.hash, .check, .audit, .duplicates].contains(parsed.command.id) { ProcessHeap.share() }
     switch parsed.command.id {
     case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
     case .compress, .decompress, .cat:
@@ -94,6 +94,8 @@ enum CLI {
     case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).obey()
     case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
     case .audit: return try AuditCommand(parsed, common: common, environment: environment).obey()
+    case .duplicates:
+      return try DuplicatesCommand(parsed, common: common, environment: environment).obey()
     case .drill: return try DrillCommand(parsed, common: common, environment: environment).obey()
     case .report: return try ReportCommand(parsed, common: common, environment: environment).obey()
     case .schedule: return try ScheduleCommand(parsed, common: common, environment: environment).obey()

@@ -42,9 +42,10 @@ import Testing
     #expect(try t.shell("stat -c %.9Y w/a.gz").text == "1000000000.500000000\n")
   }
 
-  @Test("an older file that is no output at all is not replaced")
-  func foreignFile() throws {
-    try t.shell("echo mine >w/b.gz; touch -d @1 w/b.gz")
+  @Test("an older file that is no output at all is not replaced", arguments: [6000, 600_000])
+  func foreignFile(lines: Int) throws {
+    // Of the larger one the lanes share the blocks.
+    try t.shell("seq \(lines) >w/b; echo mine >w/b.gz; touch -d @1 w/b.gz")
     let run = try compress("w")
     #expect(run.status == 3)
     #expect(

@@ -389,6 +389,16 @@ package struct CompressJob: BatchJob {
       return false
     }
 
+    /// Looks once more at what has the name of the output, and into an older file that would give way: the source does not
+    /// open it.
+    ///
+    /// - Throws: why the output is not to be written.
+    private func requireWay(for file: LargeFile) throws(BatchError) {
+      let plan = try OutputPlan(
+        for: file.record, target: file.target, options, outputs.folders, after: &place)
+      if case .refused(let error) = plan.decision { throw error }
+    }
+
     private func passedOver(_ file: LargeFile, _ row: TransformRow.Content?) -> TransformRow.Content {
       switch row {
       case .report(let report, let source): .passedOver(file, report, nil, source)
@@ -410,6 +420,7 @@ package struct CompressJob: BatchJob {
       }
       var start: LargeFileStart?
       do throws(BatchError) {
+        if index == 0, !options.writesToStream { try requireWay(for: file) }
         var failure: BatchError?
         // The last block goes first: at the levels of large blocks two of them are too much.
         content = []

@@ -108,7 +108,9 @@ package struct CompressSource: BatchSource {
   private func decision(about record: FileRecord, _ target: PathBytes) -> OutputDecision? {
     tree.withDescriptors(options.descriptorsOfLane) {
       var place: OutputPlace?
-      return try? OutputPlan(for: record, target: target, options, folders, after: &place).decision
+      return try? OutputPlan(
+        for: record, target: target, options, folders, after: &place, looksInside: false
+      ).decision
     }
   }
 

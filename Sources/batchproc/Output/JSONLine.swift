@@ -52,6 +52,18 @@ struct JSONLine: Sendable {
   }
 
   /// Adds class, message, the system's number and reason, the remedy, and the path the error names.
+  /// An array of objects with one path each, in the two forms of a path.
+  mutating func add(paths: [PathBytes], as key: String) {
+    addKey(key)
+    bytes.append(UInt8(ascii: "["))
+    for (index, path) in paths.enumerated() {
+      bytes += (index == 0 ? "{" : ",{").utf8
+      JSONText.append(path: path, to: &bytes)
+      bytes.append(UInt8(ascii: "}"))
+    }
+    bytes.append(UInt8(ascii: "]"))
+  }
+
   mutating func add(error: BatchError) {
     add("code", error.code.rawValue)
     add("message", error.message)

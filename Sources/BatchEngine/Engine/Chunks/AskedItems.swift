@@ -7,6 +7,8 @@ import Synchronization
 public final class AskedItems<Item: Sendable>: Sendable {
   private struct State {
     var items: [Item] = []
+    /// How many of them were taken.
+    var taken = 0
     var asked: (@Sendable () -> Void)?
   }
 
@@ -15,9 +17,13 @@ public final class AskedItems<Item: Sendable>: Sendable {
   public init() {}
 
   /// Asks for an item; the run does not end before it is processed. Called by the collector.
-  public func ask(_ item: Item) {
+  public func ask(_ item: Item) { ask([item]) }
+
+  /// Asks for several, which are processed in this order.
+  public func ask(_ items: [Item]) {
+    guard !items.isEmpty else { return }
     let asked = state.withLock { state in
-      state.items.append(item)
+      state.items += items
       return state.asked
     }
     asked?()
@@ -26,15 +32,22 @@ public final class AskedItems<Item: Sendable>: Sendable {
   /// Gives up what was asked for and has not begun.
   public func giveUp() -> [Item] {
     state.withLock { state in
-      defer { state.items = [] }
-      return state.items
+      defer { (state.items, state.taken) = ([], 0) }
+      return Array(state.items[state.taken...])
     }
   }
 
-  var isEmpty: Bool { state.withLock { $0.items.isEmpty } }
+  var isEmpty: Bool { state.withLock { $0.taken == $0.items.count } }
 
   func take() -> Item? {
-    state.withLock { $0.items.isEmpty ? nil : $0.items.removeFirst() }
+    state.withLock { state in
+      guard state.taken < state.items.count else { return nil }
+      defer {
+        state.taken += 1
+        if state.taken == state.items.count { (state.items, state.taken) = ([], 0) }
+      }
+      return state.items[state.taken]
+    }
   }
 
   /// Has `asked` called for each item that is asked for from now on.

@@ -2,13 +2,6 @@
 // alone; it goes when the place is mended. Nothing is added.
 
 extension ReadingRight {
-  // Sources that read.
-
-  /// `TreeWalker`: maps of data and holes.
-  package static var treeWalker: ReadingRight { ReadingRight() }
-
-  // Collectors that read.
-
-  /// `SegmentCut`: a segment that has to lose a member.
+  /// `SegmentCut`, of a collector: a segment in memory, which the run has just made, and which has to lose a member.
   package static var segmentCut: ReadingRight { ReadingRight() }
 }

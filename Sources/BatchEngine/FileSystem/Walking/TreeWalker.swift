@@ -78,12 +78,12 @@ package struct TreeWalker {
     }
   }
 
-  /// Opens a file on the thread of the walk, as ``FileReader/withFile(_:_:)``.
-  package func withFile<Result>(
+  /// Opens a file on the thread of the walk for a question about its holes; no content is read.
+  private func withFile<Result>(
     _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
     try scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
-      try FileReader(calls: scanner.calls, by: .treeWalker).withFile(record, body)
+      try FileReader(calls: scanner.calls, by: ReadingRight()).withFile(record, body)
     }
   }
 

@@ -8,7 +8,8 @@ struct CommandTable: Sendable {
   static let standard = CommandTable(
     abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
     commands: [
-      .hash, .check, .compress, .decompress, .cat, .test, .archive, .list, .extract, .verify, .audit, .backup,
+      .hash, .check, .compress, .decompress, .cat, .test, .archive, .list, .extract, .verify, .audit,
+      .duplicates, .backup,
       .snapshots, .restore, .prune, .drill, .report, .schedule, .tune, .doctor, .config,
     ],
     rootOptions: [

@@ -133,6 +133,7 @@ struct Habit {
     (["tar", "bsdtar", "create", "c"], create),
     (["untar", "unzip", "x"], extract),
     (["ls", "t"], list),
+    (["dupes", "dups", "dedupe", "fdupes", "jdupes", "rmlint", "fclones"], "use 'batchproc duplicates'"),
     (["stats", "stat", "history"], "use 'batchproc report DIR' or 'batchproc snapshots DIR'"),
     (
       [

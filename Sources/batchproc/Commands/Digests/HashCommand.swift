@@ -18,8 +18,7 @@ struct HashCommand: Command {
     options = HashOptions(parsed)
     self.common = common
     operands = parsed.operands
-    let home = environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".cache".utf8) : nil }
-    cacheFolder = environment("XDG_CACHE_HOME").flatMap { $0.isAbsolute ? $0 : nil } ?? home
+    cacheFolder = DigestCache.folder(environment: environment)
     session = try Session(common, environment: environment)
   }
 
@@ -64,15 +63,7 @@ struct HashCommand: Command {
   private func openCache() -> DigestCache? {
     guard options.usesCache, !common.dryRun else { return nil }
     do throws(BatchError) {
-      guard let cacheFolder else {
-        throw BatchError(
-          .missing, "there is no cache: neither XDG_CACHE_HOME nor HOME is the path of a folder")
-      }
-      return try DigestCache(
-        in: cacheFolder, verifiedShare: options.verifiedShare, calls: session.context.calls
-      ) {
-        session.diagnostics.report($0, as: .warning)
-      }
+      return try DigestCache.open(in: cacheFolder, verifiedShare: options.verifiedShare, session)
     } catch {
       session.diagnostics.report(error, as: .warning)
       return nil

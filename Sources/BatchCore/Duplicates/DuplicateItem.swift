@@ -1,0 +1,93 @@
+import BatchEngine
+
+/// One step of a search for files with equal content.
+package enum DuplicateItem: Sendable {
+  /// What the walk found.
+  case found(WalkItem)
+  /// The walk has ended.
+  case walked
+  /// The first and the last block of a file is to be read.
+  case ends(Candidate)
+  /// A file is to be read as a whole.
+  case whole(Candidate)
+
+  /// A file that others have the size of.
+  package struct Candidate: Sendable {
+    let record: FileRecord
+    /// Counted in the order of the walk.
+    let position: Int
+  }
+}
+
+extension DuplicateItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .found(.file(let record)): record.path
+    case .ends(let file), .whole(let file): file.record.path
+    case .found, .walked: nil
+    }
+  }
+}
+
+/// What a lane found out about one item.
+package enum DuplicateRow: Sendable {
+  case found(FileRecord)
+  case walked
+  /// - `key`: of both blocks; nil where the file could not be read, which was reported.
+  case ends(DuplicateItem.Candidate, key: Digest?)
+  /// - `digest`: nil where there is none to go by, which was reported.
+  /// - `isRead`: whether the file was read for it and counted.
+  case whole(DuplicateItem.Candidate, digest: Digest?, isRead: Bool)
+}
+
+/// Files with the same content, which are not hard links of each other.
+package struct DuplicateGroup: Sendable {
+  /// Of each, in bytes.
+  package let size: Int64
+  /// SHA-256.
+  package let digest: Digest
+  /// Two or more, in the order of the walk; of a file with several names the first one.
+  package let paths: [PathBytes]
+
+  /// Bytes that all files but one take.
+  package var surplus: Int64 { size.multipliedReportingOverflow(by: Int64(paths.count - 1)).partialValue }
+}
+
+/// The files of a tree, then what the collector asks for.
+package struct DuplicateSource: BatchSource {
+  private var tree: TreeSource
+  private var isWalked = false
+  let operandCount: Int
+  package let asked: AskedItems<DuplicateItem>? = AskedItems()
+
+  /// - Parameter operandCount: of the tree; one file may be below several.
+  package init(_ tree: TreeSource, operandCount: Int) {
+    self.tree = tree
+    self.operandCount = operandCount
+  }
+
+  package mutating func next() -> DuplicateItem? {
+    if let item = tree.next() { return .found(item) }
+    guard !isWalked else { return nil }
+    isWalked = true
+    return .walked
+  }
+
+  package var filteredCount: Int { tree.filteredCount }
+
+  package func weight(of item: DuplicateItem) -> Int64 {
+    switch item {
+    case .found, .walked: 0
+    case .ends: Int64(DuplicateJob.blockSize) * 2
+    case .whole(let file): max(0, file.record.status.size)
+    }
+  }
+
+  package func count(of item: DuplicateItem) -> Int {
+    if case .found = item { 1 } else { 0 }
+  }
+
+  package func retained(by item: DuplicateItem) -> Int64 {
+    if case .found(let item) = item { tree.retained(by: item) } else { 0 }
+  }
+}

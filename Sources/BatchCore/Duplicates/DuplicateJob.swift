@@ -1,0 +1,153 @@
+import BatchEngine
+
+/// Finds files with equal content: by size, then by their first and last blocks, then by the SHA-256 of all of it.
+///
+/// Files of no bytes are left out. A digest that a cache is sure of takes the place of the reading.
+package struct DuplicateJob: BatchJob {
+  package typealias Item = DuplicateItem
+
+  /// Bytes at the start, and at the end, that are compared first.
+  static let blockSize = 4096
+  /// Files up to this size are read as a whole at once.
+  static let shortSize: Int64 = 16 << 10
+
+  private let cache: DigestCache?
+  private let asked: AskedItems<DuplicateItem>?
+  private let mayRepeat: Bool
+  private let report: @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
+
+  /// - Parameters:
+  ///   - source: that it will run over.
+  ///   - cache: of digests that are known.
+  ///   - report: receives all groups once, at the end; the one that takes the most room first.
+  package init(
+    of source: DuplicateSource, cache: DigestCache? = nil,
+    report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
+  ) {
+    asked = source.asked
+    mayRepeat = source.operandCount > 1
+    self.cache = cache
+    self.report = report
+  }
+
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+    try Worker(cache.map { CachedDigests($0, [.sha256]) }, context)
+  }
+
+  package func makeCollector(in context: CollectorContext) -> sending DuplicateCollector {
+    DuplicateCollector(asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, context, report)
+  }
+
+  /// Reads files.
+  package final class Worker: BatchWorker {
+    private struct Waiting {
+      let file: DuplicateItem.Candidate
+      let outcome: ReadOutcome
+    }
+
+    private let digests: DigestSet
+    private let ends: DigestStream
+    private let reader: DigestReader<Waiting>
+    private let cached: CachedDigests?
+    private var block = [UInt8](repeating: 0, count: DuplicateJob.blockSize)
+
+    init(_ cached: CachedDigests?, _ context: WorkerContext) throws(BatchError) {
+      digests = try DigestSet([.sha256], concurrency: context.concurrencyLimit)
+      ends = try DigestStream(.xxh128)
+      reader = try DigestReader()
+      self.cached = cached
+    }
+
+    package func process(
+      _ item: DuplicateItem, in context: WorkerContext, into rows: inout [DuplicateRow]
+    ) throws(BatchError) {
+      if case .whole(let file) = item { return try readWhole(file, in: context, into: &rows) }
+      try settle(in: context, into: &rows)
+      switch item {
+      case .found(.file(let record)): rows.append(.found(record))
+      case .found(.standardInput):
+        context.report(
+          Problem(
+            .unreadable, BatchError(.invalid, "standard input is no file of a tree", path: "-")))
+      case .found(.problem(let problem)): context.report(problem)
+      case .walked: rows.append(.walked)
+      case .ends(let file): rows.append(.ends(file, key: try key(of: file.record, in: context)))
+      case .whole: break
+      }
+    }
+
+    package func end(in context: WorkerContext, into rows: inout [DuplicateRow]) throws(BatchError) {
+      try settle(in: context, into: &rows)
+    }
+
+    /// - Returns: nil where a block could not be read, which has been reported.
+    private func key(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> Digest? {
+      let size = UInt64(clamping: record.status.size)
+      let length = min(size, UInt64(block.count))
+      ends.reset()
+      for range in [0..<length, (size - length)..<size] {
+        let count = Int(range.upperBound - range.lowerBound)
+        var failure: BatchError?
+        block.withUnsafeMutableBytes { bytes in
+          let room = UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
+          do throws(BatchError) {
+            try context.read(record, range: range, into: room)
+            try ends.update(UnsafeRawBufferPointer(room))
+          } catch {
+            failure = error
+          }
+        }
+        if let failure {
+          try context.checkCancellation()
+          context.report(Problem(failure))
+          return nil
+        }
+      }
+      return try ends.finish()
+    }
+
+    private func readWhole(
+      _ file: DuplicateItem.Candidate, in context: WorkerContext, into rows: inout [DuplicateRow]
+    ) throws(BatchError) {
+      if let cached, let known = cached.known(of: file.record), known.isCertain,
+        !cached.cache.isSampled(file.record.status.identity.inode)
+      {
+        try settle(in: context, into: &rows)
+        cached.cache.countKnown()
+        rows.append(.whole(file, digest: known.digests.first, isRead: false))
+        return
+      }
+      let content = try reader.read(
+        file.record, for: digests, settling: cached?.cache.settling, in: context
+      ) { () throws(BatchError) in try settle(in: context, into: &rows) }
+      guard let content else {
+        try settle(in: context, into: &rows)
+        rows.append(.whole(file, digest: nil, isRead: true))
+        return
+      }
+      let waiting = Waiting(file: file, outcome: content.outcome)
+      if let digests = content.digests {
+        finish(waiting, digests.first, into: &rows)
+      } else {
+        reader.wait(content, waiting)
+      }
+    }
+
+    private func settle(in context: WorkerContext, into rows: inout [DuplicateRow]) throws(BatchError) {
+      try reader.settle { (file, digest) throws(BatchError) in finish(file, digest, into: &rows) }
+      context.resultCount = rows.count
+    }
+
+    /// A file that changed while it was read has no content to go by; that was reported.
+    private func finish(_ file: Waiting, _ digest: Digest?, into rows: inout [DuplicateRow]) {
+      let outcome = file.outcome
+      let isUsable =
+        outcome.isStable && outcome.status.hasSameContent(as: file.file.record.status)
+      rows.append(.whole(file.file, digest: isUsable ? digest : nil, isRead: true))
+      guard let cached, let digest, isUsable, outcome.isSettled else { return }
+      for table in cached.tables(of: file.file.record) ?? [] {
+        cached.cache.add(table, outcome.status, digest)
+      }
+    }
+  }
+}

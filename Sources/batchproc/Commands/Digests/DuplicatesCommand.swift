@@ -1,0 +1,131 @@
+import BatchCore
+import BatchEngine
+import Synchronization
+
+/// `batchproc duplicates`.
+struct DuplicatesCommand: Command {
+  private let form: DuplicateForm
+  private let endsNamesInNUL: Bool
+  private let usesCache: Bool
+  private let common: CommonOptions
+  private let operands: [PathBytes]
+  private let cacheFolder: PathBytes?
+  let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws(BatchError) {
+    form = parsed.choice(.format) ?? .text
+    endsNamesInNUL = parsed.flag(.zero)
+    usesCache = parsed.flag(.cache)
+    self.common = common
+    operands = parsed.operands
+    cacheFolder = DigestCache.folder(environment: environment)
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    var walk = try session.walkOptions()
+    walk.excluded.formUnion([StandardStreams.outputFile].compactMap { $0 })
+    let operands = Operands(operands, lists: common.fileLists, run: session.context)
+    let tree = session.context.tree(operands.counted, options: walk)
+    let total =
+      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    if common.dryRun {
+      return DryRun(session: session, verb: "would compare", isNULEnded: endsNamesInNUL)
+        .run(over: tree, total: total, operandCount: operands.count)
+    }
+    let cache = usesCache ? openCache() : nil
+    let source = DuplicateSource(tree, operandCount: operands.isRepeatable ? operands.count : .max)
+    let surplus = Surplus()
+    let job = DuplicateJob(of: source, cache: cache) { (groups) throws(BatchError) in
+      try write(groups)
+      surplus.set(groups)
+    }
+    let summary = session.run(job, over: source, total: total).summary
+    if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
+    return finish(summary, cache, surplus)
+  }
+
+  /// Nil where there is none; a run goes on without it.
+  private func openCache() -> DigestCache? {
+    do throws(BatchError) {
+      return try DigestCache.open(in: cacheFolder, verifiedShare: 0, session)
+    } catch {
+      session.diagnostics.report(error, as: .warning)
+      return nil
+    }
+  }
+
+  private func write(_ groups: [DuplicateGroup]) throws(BatchError) {
+    if let events = session.reporter as? JSONReporter {
+      for group in groups {
+        try events.write("duplicates") { line in
+          line.add("size", group.size)
+          line.add("sha256", group.digest.hex)
+          line.add(paths: group.paths, as: "files")
+        }
+      }
+      return
+    }
+    var bytes = [UInt8]()
+    for group in groups {
+      append(group, to: &bytes)
+      guard bytes.count >= 1 << 16 else { continue }
+      try session.output.write(bytes)
+      bytes.removeAll(keepingCapacity: true)
+    }
+    if !bytes.isEmpty { try session.output.write(bytes) }
+  }
+
+  private func append(_ group: DuplicateGroup, to bytes: inout [UInt8]) {
+    if endsNamesInNUL {
+      for path in group.paths { bytes += path.bytes + [0] }
+      return bytes.append(0)
+    }
+    if form == .text {
+      bytes += "\(group.paths.count) files of \(ByteCount.text(group.size)):\n".utf8
+    }
+    for path in group.paths {
+      if form == .text { bytes += "  ".utf8 }
+      TerminalText.append(path.bytes, to: &bytes)
+      bytes.append(UInt8(ascii: "\n"))
+    }
+    if form == .fdupes { bytes.append(UInt8(ascii: "\n")) }
+  }
+
+  private func finish(_ summary: RunSummary, _ cache: DigestCache?, _ surplus: Surplus) -> Ending {
+    if let ending = session.endingBeforeSummary(summary) { return ending }
+    do throws(BatchError) {
+      try session.output.finish()
+    } catch {
+      return session.ending(after: error)
+    }
+    let counts = summary.counts
+    let found = surplus.value
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "compared", files: counts.done, bytes: counts.byteCount,
+        others: [
+          (found.groups, found.groups == 1 ? "group" : "groups"), (found.files, "surplus files"),
+          (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
+          (counts.failed, "failed"), (cache?.knownCount ?? 0, "known"),
+        ], tallies: [(found.groups, "groups"), (found.files, "surplus")]))
+    let isFatal = counts.done == 0 && counts.failed > 0
+    return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
+  }
+}
+
+/// How many groups there are, and how many of their files are copies of the first one.
+private final class Surplus: Sendable {
+  private let state = Mutex((groups: 0, files: 0))
+
+  var value: (groups: Int, files: Int) { state.withLock { $0 } }
+
+  func set(_ groups: [DuplicateGroup]) {
+    let files = groups.reduce(0) { $0 + $1.paths.count - 1 }
+    state.withLock { $0 = (groups.count, files) }
+  }
+}
