@@ -24,22 +24,30 @@ struct ArgumentScanner {
   }
 
   mutating func next() throws(UsageError) -> Element? {
-    if let letter = cluster.popFirst() { return .option(try short(letter, isFirst: false)) }
+    if let letter = cluster.popFirst() { return try option(short(letter, isFirst: false)) }
     guard let argument = rest.popFirst() else { return nil }
     let bytes = argument.bytes
     guard !isPastOptions, bytes.count > 1, bytes[0] == UInt8(ascii: "-") else { return .operand(argument) }
     guard bytes[1] == UInt8(ascii: "-") else {
       cluster = bytes[2...]
-      return .option(try short(bytes[1], isFirst: true))
+      return try option(short(bytes[1], isFirst: true))
     }
     guard bytes.count > 2 else {
       isPastOptions = true
       return try next()
     }
-    return .option(try long(bytes))
+    return try option(long(bytes))
   }
 
-  private mutating func long(_ argument: [UInt8]) throws(UsageError) -> ParsedCommand.GivenOption {
+  /// An option, or what follows one that asks for nothing.
+  private mutating func option(
+    _ given: ParsedCommand.GivenOption?
+  ) throws(UsageError) -> Element? {
+    if let given { .option(given) } else { try next() }
+  }
+
+  /// - Returns: nil for an option that asks for what happens anyway; so does ``short(_:isFirst:)``.
+  private mutating func long(_ argument: [UInt8]) throws(UsageError) -> ParsedCommand.GivenOption? {
     let name = argument.prefix { $0 != UInt8(ascii: "=") }
     let attached = name.endIndex < argument.endIndex ? PathBytes(argument[(name.endIndex + 1)...]) : nil
     for option in options {
@@ -53,12 +61,13 @@ struct ArgumentScanner {
       }
       return try valued(option, syntax, attached: attached, spelling: form.text)
     }
+    if attached == nil, Habit.isNeedless(name, in: command?.id) { return nil }
     throw unknown(name, suggestion: Suggestion.nearest(to: name, among: options.flatMap(\.spellings)))
   }
 
   private mutating func short(
     _ letter: UInt8, isFirst: Bool
-  ) throws(UsageError) -> ParsedCommand.GivenOption {
+  ) throws(UsageError) -> ParsedCommand.GivenOption? {
     if isDigit(letter), let option = options.first(where: \.takesDigits), let syntax = option.syntax {
       let digits = [letter] + cluster.prefix(while: isDigit)
       cluster = cluster.dropFirst(digits.count - 1)
@@ -68,8 +77,10 @@ struct ArgumentScanner {
     guard let option = options.first(where: { $0.short.contains { $0.asciiValue == letter } }) else {
       let dashed = Array("--".utf8) + [letter] + cluster
       let meant = options.flatMap(\.longForms).first { isFirst && $0.text.utf8.elementsEqual(dashed) }
+      let spelling = [UInt8(ascii: "-"), letter]
+      if meant == nil, Habit.isNeedless(spelling, in: command?.id, beside: cluster) { return nil }
       throw unknown(
-        isFirst && letter >= 0x80 ? dashed.dropFirst() : [UInt8(ascii: "-"), letter], suggestion: meant?.text)
+        isFirst && letter >= 0x80 ? dashed.dropFirst() : spelling[...], suggestion: meant?.text)
     }
     guard let syntax = option.syntax else { return .init(id: option.id, value: .flag(true)) }
     let attached = cluster.isEmpty ? nil : PathBytes(cluster)

@@ -40,4 +40,9 @@ enum ByteCount {
   static func counted(_ count: Int, _ noun: String) -> String {
     "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
   }
+
+  /// A count with its noun in the right number, for a list of counts.
+  static func tally(_ count: Int, _ noun: String) -> (Int, String) {
+    (count, count == 1 ? noun : noun + "s")
+  }
 }

@@ -73,7 +73,7 @@ import Testing
     (["--strie=4"], "Unknown option '--strie'. Did you mean '--stride'?"),
     (["--nothing-like-it"], "Unknown option '--nothing-like-it'"),
     (["-gitignore"], "Unknown option '-g'. Did you mean '--gitignore'?"),
-    (["-tag"], "'-t': not needed, all files are read as they are."),
+    (["-tag"], "Unknown option '-t'. Did you mean '--tag'?"),
     (["-zy"], "Unknown option '-y'"),
     (["-j"], "Missing value for '-j <n>'"),
     (["--stride"], "Missing value for '--stride <n>'"),

@@ -43,7 +43,7 @@ extension CommandSpec {
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Look for the files below this directory."),
     ],
-    shared: Group.common,
+    shared: Group.withThreads,
     examples: [
       Example(command: "batchproc check photos.sha256", meaning: "Verify a tree."),
       Example(

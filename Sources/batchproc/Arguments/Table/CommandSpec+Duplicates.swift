@@ -28,7 +28,7 @@ extension CommandSpec {
         help: "Take digests from the cache of 'batchproc hash --cache', and add those of files that are read."
       ),
     ],
-    shared: Group.common,
+    shared: Group.withThreads,
     examples: [
       Example(command: "batchproc duplicates photos", meaning: "List the copies in a tree."),
       Example(

@@ -42,7 +42,7 @@ extension CommandSpec {
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to."),
     ],
-    shared: Group.common,
+    shared: Group.withThreads,
     examples: [
       Example(command: "batchproc hash photos >photos.sha256", meaning: "Write a manifest of a tree."),
       Example(

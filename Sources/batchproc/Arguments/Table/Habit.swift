@@ -1,4 +1,5 @@
-/// Answers to spellings of the classic tools that this program does not take: what to type in their place.
+/// Spellings of the classic tools that this program does not have: what to type in their place, or that they are accepted
+/// since they ask for what happens anyway.
 ///
 /// One table for all commands. An answer completes the sentence `'-d': …`.
 struct Habit {
@@ -6,10 +7,23 @@ struct Habit {
   let spellings: [String]
   /// Where the answer holds; nil is before a command.
   let commands: [CommandID?]
+  /// What to type.
   let answer: String
+  /// Whether it is accepted without a word; only an option that takes no value.
+  var isNeedless = false
+  /// Letters of one cluster beside which a needless letter gets its answer.
+  var unless = ""
 
   private init(_ spellings: String..., in commands: CommandID?..., answer: String) {
     self.init(spellings, in: commands, answer: answer)
+  }
+
+  private init(
+    needless spellings: String..., in commands: CommandID?..., unless: String = "", answer: String = ""
+  ) {
+    self.init(spellings, in: commands, answer: answer)
+    isNeedless = true
+    self.unless = unless
   }
 
   private init(_ spellings: [String], in commands: [CommandID?], answer: String) {
@@ -24,10 +38,24 @@ struct Habit {
   ///   - spelling: with its dashes, without a value.
   ///   - command: nil for an option that stands before a command.
   static func answer(to spelling: some Collection<UInt8>, in command: CommandID?) -> String? {
+    habit(of: spelling, in: command)?.answer
+  }
+
+  /// Whether an option asks for what happens anyway.
+  ///
+  /// - Parameter cluster: letters that follow it.
+  static func isNeedless(
+    _ spelling: some Collection<UInt8>, in command: CommandID?, beside cluster: ArraySlice<UInt8> = []
+  ) -> Bool {
+    guard let habit = habit(of: spelling, in: command) else { return false }
+    return habit.isNeedless && !cluster.contains { habit.unless.utf8.contains($0) }
+  }
+
+  private static func habit(of spelling: some Collection<UInt8>, in command: CommandID?) -> Habit? {
     table.first { habit in
       habit.commands.contains(command)
         && habit.spellings.contains { $0.utf8.elementsEqual(spelling) }
-    }?.answer
+    }
   }
 
   /// What to type in the place of a word that is no command: the name of a classic tool, or letters for `tar`.
@@ -57,35 +85,30 @@ struct Habit {
       answer: "it stands before the command, as in 'batchproc --no-config hash'"),
     Habit("-x", "--extract", "--get", in: nil, .list, answer: extract),
     Habit("--extract", "--get", in: .archive, .verify, answer: extract),
-    Habit("-x", "--extract", "--get", in: .extract, answer: "not needed, extract does that"),
+    Habit(needless: "-x", "--extract", "--get", in: .extract),
     Habit("-t", "--list", in: nil, .archive, .extract, .verify, answer: list),
-    Habit("-t", "--list", in: .list, answer: "not needed, list does that"),
+    Habit(
+      needless: "-t", "--list", in: .list, unless: "z",
+      answer: "not needed; -z ends rows in NUL here, and the content of the archive tells the format"),
     Habit("-c", "--create", in: nil, .extract, .list, .verify, answer: create),
-    Habit("-c", "--create", in: .archive, answer: "not needed, archive does that; -f FILE names the archive"),
+    Habit(needless: "-c", "--create", in: .archive),
     Habit(
       "-r", "-u", "-A", "--append", "--update", "--catenate", "--concatenate", "--delete", in: .archive,
       answer: "archives are not changed; write a new one with --force"),
-    Habit("-T", in: .archive, .hash, answer: "use --files-from FILE"),
+    Habit("-T", in: .archive, answer: "use --files-from FILE"),
     Habit("-X", in: .archive, .extract, .list, answer: "use --exclude-from FILE"),
     Habit("-P", "--absolute-names", in: .archive, .extract, answer: "names in archives are always relative"),
-    Habit(
-      "-p", "--preserve-permissions", in: .archive, answer: "not needed, modes and owners are always archived"
-    ),
-    Habit(
-      "-a", "--auto-compress", in: .archive, answer: "not needed, the suffix of the archive tells the format"),
+    Habit(needless: "-p", "--preserve-permissions", "-a", "--auto-compress", in: .archive),
     Habit("--bzip2", in: .archive, answer: "use --format tar.bz2"),
     Habit("--lz4", in: .archive, answer: "use --format tar.lz4"),
     Habit("--dereference", in: .archive, answer: "use --follow-symlinks"),
     Habit("--dereference", in: .compress, .decompress, .hash, answer: "use --follow-symlinks"),
     Habit(
-      "-z", "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .extract, .verify,
-      answer: "not needed, the content of the archive tells the format"),
+      needless: "-z", "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .extract, .verify),
     Habit(
       "-k", in: .list, answer: "list changes nothing"
     ),
-    Habit(
-      "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .list,
-      answer: "not needed, the content of the archive tells the format"),
+    Habit(needless: "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .list),
     Habit(
       "--keep-newer-files", in: .extract, answer: "use --overwrite newer, which replaces what is older"),
     Habit("--skip-old-files", in: .extract, answer: "not needed, files that exist are kept and named"),
@@ -93,21 +116,32 @@ struct Habit {
       "-d", "--diff", "--compare", in: .archive, .extract, .list,
       answer: "use 'batchproc verify --against DIR'"),
     Habit("-d", "--decompress", "--uncompress", in: nil, .compress, .test, answer: decompress),
-    Habit("-d", "--decompress", "--uncompress", in: .decompress, answer: "not needed, decompress does that"),
+    Habit(needless: "-d", "--decompress", "--uncompress", in: .decompress),
     Habit("-z", "--compress", in: nil, .decompress, .test, answer: "use 'batchproc compress'"),
-    Habit("-z", "--compress", in: .compress, answer: "not needed, compress does that"),
+    Habit(needless: "-z", "--compress", in: .compress),
     Habit("-t", "--test", in: .compress, .decompress, answer: "use 'batchproc test'"),
-    Habit("-t", "--test", in: .test, answer: "not needed, test does that"),
+    Habit(needless: "-t", "--test", in: .test),
     Habit("-l", "--list", in: .decompress, .test, answer: "use 'batchproc test -v'"),
     Habit("--list", in: .compress, answer: "use 'batchproc test -v'"),
-    Habit(
-      "-r", "-R", "--recursive", in: .compress, .decompress, .test, .hash,
-      answer: "not needed, directories are walked"),
+    Habit(needless: "-r", "-R", "--recursive", in: .compress, .decompress, .test, .hash, .duplicates),
     Habit("-o", in: .compress, .decompress, answer: "use -c >FILE, or --output-dir DIR"),
     Habit("-p", "--processes", in: .compress, .decompress, answer: "use -j N"),
     Habit("-P", "--max-procs", in: .hash, .compress, .decompress, .test, answer: "use -j N"),
     Habit("-e", "--extreme", in: .compress, answer: "use a higher level, such as -9"),
-    Habit("--ultra", in: .compress, answer: "not needed, zst has the levels 1 to 22"),
+    Habit(needless: "--ultra", in: .compress),
+    Habit("--gzip", in: .compress, answer: "use --format gz"),
+    Habit("--zstd", in: .compress, answer: "use --format zst"),
+    Habit("-J", "--xz", in: .compress, answer: "use --format xz"),
+    Habit("--lz4", in: .compress, answer: "use --format lz4"),
+    Habit("--bzip2", in: .compress, answer: "use --format bz2"),
+    Habit(
+      "--jobs", "--threads", "--workers", "--parallel", in: .archive, .extract, .verify, .audit, .backup,
+      .restore,
+      .drill, answer: "use -j N"),
+    Habit(
+      "--jobs", "--workers", "--parallel", in: .hash, .check, .duplicates, .compress, .decompress, .cat,
+      .test,
+      answer: "use -j N"),
     Habit(
       "--long", "--rsyncable", "--adapt", "--train", "-D", in: .compress,
       answer: "not available; the stock tool has it, and reads and writes the same format"),
@@ -116,9 +150,13 @@ struct Habit {
       "-N", "--name", "--no-name", in: .compress, .decompress, answer: "outputs are named after their sources"
     ),
     Habit("-c", "--check", in: .hash, answer: "use 'batchproc check MANIFEST'"),
-    Habit(
-      "-b", "--binary", "-t", "--text", in: .hash, .check,
-      answer: "not needed, all files are read as they are"),
+    Habit(needless: "-b", "--binary", "-t", "--text", in: .hash, .check),
+    Habit("--md5", in: .hash, answer: "use -a md5"),
+    Habit("--sha1", in: .hash, answer: "use -a sha1"),
+    Habit("--sha512", in: .hash, answer: "use -a sha512"),
+    Habit("--blake3", "--b3", in: .hash, answer: "use -a blake3"),
+    Habit(needless: "--sha256", in: .hash),
+    Habit("-V", in: nil, answer: "use 'batchproc --version'"),
     Habit(
       "--html", "--stats", "--log-file", in: .hash, .check, .compress, .decompress, .cat, .test, .archive,
       .extract,
@@ -133,6 +171,13 @@ struct Habit {
     (["tar", "bsdtar", "create", "c"], create),
     (["untar", "unzip", "x"], extract),
     (["ls", "t"], list),
+    (["version"], "use 'batchproc --version'"),
+    (["md5", "sha1", "sha256", "sha512", "blake3"], "use 'batchproc hash', with -a for the algorithm"),
+    (["forget"], "use 'batchproc prune'"),
+    (["find"], "use 'batchproc snapshots DIR', or 'batchproc list FILE GLOB' for an archive"),
+    (["diff", "compare"], "use 'batchproc audit MANIFEST DIR', or 'batchproc verify --against DIR FILE'"),
+    (["init"], "not needed, the first 'batchproc backup' makes the set"),
+    (["exit", "status", "codes"], "exit codes are at the end of each help, as in 'batchproc hash --help'"),
     (["dupes", "dups", "dedupe", "fdupes", "jdupes", "rmlint", "fclones"], "use 'batchproc duplicates'"),
     (["stats", "stat", "history"], "use 'batchproc report DIR' or 'batchproc snapshots DIR'"),
     (

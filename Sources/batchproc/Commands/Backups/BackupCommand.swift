@@ -214,7 +214,11 @@ struct BackupCommand: Command {
       others: [
         (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
         (counts.failed, "failed"),
-        (verified ?? 0, "verified"), (prune?.removed.count ?? 0, "old snapshots removed"),
+        (verified ?? 0, "verified"),
+        (
+          prune?.removed.count ?? 0,
+          prune?.removed.count == 1 ? "old snapshot removed" : "old snapshots removed"
+        ),
       ],
       tallies: [
         (Int(clamping: content.footer.files), "snapshot_files"),

@@ -57,7 +57,8 @@ struct CheckCommand: Command {
         verb: "checked", files: tally.matches + tally.differs, bytes: summary.counts.byteCount,
         others: [
           (tally.differs, "different"), (tally.missing, "missing"), (tally.unreadable, "unreadable"),
-          (tally.ignored, "ignored"), (tally.malformed, "malformed rows"), (tally.text, "other lines"),
+          (tally.ignored, "ignored"), ByteCount.tally(tally.malformed, "malformed row"),
+          ByteCount.tally(tally.text, "other line"),
         ],
         tallies: [
           (tally.matches, "matches"), (tally.differs, "differs"), (tally.missing, "missing"),

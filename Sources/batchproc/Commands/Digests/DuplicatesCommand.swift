@@ -109,7 +109,7 @@ struct DuplicatesCommand: Command {
       text: SummaryText(
         verb: "compared", files: counts.done, bytes: counts.byteCount,
         others: [
-          (found.groups, found.groups == 1 ? "group" : "groups"), (found.files, "surplus files"),
+          ByteCount.tally(found.groups, "group"), ByteCount.tally(found.files, "surplus file"),
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"), (cache?.knownCount ?? 0, "known"),
         ], tallies: [(found.groups, "groups"), (found.files, "surplus")]))
