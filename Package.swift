@@ -11,6 +11,7 @@ let package = Package(
   name: "batchproc",
   products: [
     .library(name: "BatchEngine", targets: ["BatchEngine"]),
+    .library(name: "BatchOutputs", targets: ["BatchOutputs"]),
     .library(name: "BatchCore", targets: ["BatchCore"]),
     .executable(name: "batchproc", targets: ["batchproc"]),
   ],

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes the documentation of the two libraries, and ends with 1 when there is a warning: a link to a symbol that is not
+# Makes the documentation of the libraries, and ends with 1 when there is a warning: a link to a symbol that is not
 # there, a parameter that is not described.
 # usage: scripts/docs.sh OUT      an archive for each library below OUT
 set -euo pipefail
@@ -14,7 +14,7 @@ tool() { local compiler; compiler=$(dirname "$(realpath "$(command -v swift)")")
 includes=()
 for folder in Sources/C*/; do includes+=(-I "$folder"); done
 includes+=(-Xcc -fmodule-map-file="$(dirname "$modules")/CLinux.build/module.modulemap")
-for library in BatchEngine BatchCore; do
+for library in BatchEngine BatchOutputs BatchCore; do
   mkdir -p "$graphs/$library" "$out"
   tool swift-symbolgraph-extract -module-name "$library" -I "$modules" "${includes[@]}" -target "$(uname -m)-unknown-linux-gnu" \
     -minimum-access-level public -skip-synthesized-members -output-dir "$graphs/$library"

@@ -8,8 +8,8 @@ let package = Package(
     .executableTarget(
       name: "LineEnds",
       dependencies: [
-        .product(name: "BatchCore", package: "batchproc"),
         .product(name: "BatchEngine", package: "batchproc"),
+        .product(name: "BatchOutputs", package: "batchproc"),
       ])
   ],
   swiftLanguageModes: [.v6]

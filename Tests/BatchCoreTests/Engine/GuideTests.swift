@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test func noTwoFoldersOfTheLibraryUseEachOther() throws {
-    let folders = ["Tuning", "Hashing", "Outputs", "Comparing", "Compression", "Archiving", "Backup"]
+    let folders = ["Tuning", "Hashing", "Duplicates", "Comparing", "Compression", "Archiving", "Backup"]
     var texts: [String: String] = [:]
     for folder in folders {
       // `import struct Glibc.stat` declares nothing.
@@ -90,7 +90,9 @@ import Testing
   }
 
   @Test func theLibraryNamesNoOptionOfTheCommand() throws {
-    for source in try ["Sources/BatchEngine", "Sources/BatchCore"].flatMap({ try Self.sources($0) }) {
+    for source in try ["Sources/BatchEngine", "Sources/BatchOutputs", "Sources/BatchCore"].flatMap({
+      try Self.sources($0)
+    }) {
       for line in source.text.split(separator: "\n") {
         #expect(line.firstMatch(of: /"(?:[^"]*[ `(])?--[a-z]/) == nil, "\(source.path): \(line)")
       }

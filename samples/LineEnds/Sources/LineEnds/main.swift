@@ -1,6 +1,6 @@
 // Writes FILE.unix beside every file below the operands, with the line ends of Unix; each appears when it is complete.
-import BatchCore
 import BatchEngine
+import BatchOutputs
 
 struct LineEnds: BatchJob {
   typealias Row = (source: PathBytes, text: [UInt8])
