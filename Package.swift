@@ -26,6 +26,7 @@ let package = Package(
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CIPSecMB", providers: [.apt(["libipsec-mb-dev"])]),
+    .systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"])]),
     .systemLibrary(name: "CLZ4", providers: [.apt(["liblz4-dev"])]),
     .systemLibrary(name: "CLZMA", providers: [.apt(["liblzma-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -38,7 +39,7 @@ let package = Package(
       name: "BatchCore",
       dependencies: [
         "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate",
-        "CIPSecMB", "CLZ4",
+        "CIPSecMB", "CIsal", "CLZ4",
         "CLZMA", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],
       swiftSettings: settings

@@ -15,10 +15,10 @@ bench="b3sum borgbackup hashdeep hyperfine libdeflate-tools openssl pigz python3
 # What makes an empty Debian to install in, and looks at the package.
 package="dpkg-dev lintian mmdebstrap"
 
-# Opened at run time where it is there; Debian has it for this architecture only.
+# Opened at run time where they are there; isal has the igzip that is measured.
 if [ "$(uname -m)" = x86_64 ]; then
-  build="$build libipsec-mb-dev"
-  demo="$demo libipsec-mb1" test="$test libipsec-mb1" bench="$bench libipsec-mb1"
+  build="$build libipsec-mb-dev libisal-dev"
+  demo="$demo libipsec-mb1 libisal2" test="$test libipsec-mb1 libisal2" bench="$bench isal libipsec-mb1 libisal2"
 fi
 
 root=$(dirname "$0")

@@ -64,7 +64,7 @@ make_deb() {
     && dpkg-shlibdeps -O "root/usr/bin/batchproc" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
   # Opened at run time, by the same version that the program was built with.
   local recommends=
-  [ "$architecture" != amd64 ] || recommends=$'\nRecommends: libipsec-mb1'
+  [ "$architecture" != amd64 ] || recommends=$'\nRecommends: libipsec-mb1, libisal2'
   cat >"$root/DEBIAN/control" <<CONTROL
 Package: batchproc
 Version: $version

@@ -13,7 +13,8 @@ package struct OpenedLibrary: Sendable {
     [
       OpenedLibrary("libIPSec_MB", MultiBufferDigests.shared) {
         ($0.version, "SHA-256 of \($0.method.width) short files at once")
-      }
+      },
+      OpenedLibrary("ISA-L", InflateLibrary.shared) { _ in ("2", "large .gz files are read by it") },
     ]
   }
 

@@ -78,6 +78,13 @@ package final class AtomicFile: Sendable {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
+  /// Writes bytes in the place of others; what is appended later still goes to the end.
+  package func overwrite(_ bytes: Span<UInt8>, at offset: UInt64) throws(BatchError) {
+    try bytes.bytes.withUnsafeBytes { raw throws(BatchError) in
+      try use { file throws(BatchError) in try file.write(raw, at: offset) }
+    }
+  }
+
   /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
   package func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try use { file throws(BatchError) in try file.writeSparse(bytes) }

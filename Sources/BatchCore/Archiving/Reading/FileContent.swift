@@ -23,6 +23,8 @@ final class FileContent: ArchiveContent {
   private var furthest: UInt64 = 0
   private var decoder: StreamDecoder?
   private var isAtEnd = false
+  /// Whether no content was decoded.
+  private var isAtStart = true
 
   /// Reads as much as tells the format.
   ///
@@ -45,7 +47,9 @@ final class FileContent: ArchiveContent {
     guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
     if let format = CompressionFormat.detect(start, named: file.path) {
       self.format = format
-      decoder = try format.makeDecoder(file.decoding, by: right)
+      let decoder = try format.makeDecoder(file.decoding, by: right)
+      decoder.reset(isHasty: file.size.map { $0 >= FileDecoder.hasteThreshold } ?? true)
+      self.decoder = decoder
       length = nil
     } else {
       length = file.size.map { min($0, end ?? $0) }
@@ -77,6 +81,10 @@ final class FileContent: ArchiveContent {
       defer { rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...]) }
       return rest
     }
+    if isAtStart {
+      isAtStart = false
+      if let content = try whole(decoder), !content.isEmpty { return content }
+    }
     while true {
       try source.probe.check()
       if let content = try step(decoder), !content.isEmpty { return content }
@@ -93,6 +101,15 @@ final class FileContent: ArchiveContent {
   func seek(to offset: UInt64) {
     position = offset
     rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
+  }
+
+  /// The content of a small file of gzip, all of which was read; nil where it goes by steps.
+  private func whole(_ decoder: StreamDecoder) throws(BatchError) -> UnsafeRawBufferPointer? {
+    guard format == .gz, source.size == UInt64(rest.count), position == UInt64(rest.count) else { return nil }
+    var content: UnsafeRawBufferPointer?
+    try noting { () throws(DecodingError) in content = try decoder.content(ofWhole: rest) }
+    if content != nil { rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...]) }
+    return content
   }
 
   private func step(_ decoder: StreamDecoder) throws(BatchError) -> UnsafeRawBufferPointer? {
@@ -118,6 +135,13 @@ final class FileContent: ArchiveContent {
     if damage.kind == .garbageAfterEnd, format?.mayHaveGarbage == true {
       isAtEnd = true
       hasGarbage = true
+      rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
+      return
+    }
+    if let decoder, decoder.isHasty, source.size != nil {
+      // The usual library decides what is damaged. What was handed out before is left out.
+      decoder.reset(leavingOut: decoder.plainCount)
+      (position, bytesRead, isAtEnd) = (0, 0, false)
       rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
       return
     }

@@ -6,4 +6,16 @@ protocol BlockFraming {
   mutating func append(_ block: CompressedBlock) throws(BatchError)
   /// - Parameter plainCount: how many bytes all blocks hold.
   mutating func trailer(plainCount: UInt64) throws(BatchError) -> [UInt8]
+  /// What the header says when all blocks are known; nil where it says it from the start.
+  var patch: HeaderPatch? { get }
+}
+
+extension BlockFraming {
+  var patch: HeaderPatch? { nil }
+}
+
+/// Bytes that take the place of others in the file.
+struct HeaderPatch {
+  let offset: UInt64
+  let bytes: [UInt8]
 }

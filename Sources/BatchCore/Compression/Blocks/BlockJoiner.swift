@@ -4,7 +4,7 @@ import BatchEngine
 ///
 /// Write ``header``, then for each block in order ``append(_:)`` it and write its bytes, then write what
 /// ``finish()`` gives. The file is
-/// - gz: one member, see ``DeflateSegment``;
+/// - gz: one member, see ``DeflateSegment``; a file has a ``GzipBlockTable`` in its header;
 /// - zst: one frame for each block, with content size and checksum, so that any zstd reads it and lanes can
 ///   decode it side by side;
 /// - xz: one stream with one block for each, and its index;
@@ -20,12 +20,17 @@ package final class BlockJoiner {
   private var blockCount = 0
   private var framing: any BlockFraming
 
+  /// - Parameter canPatch: whether ``patch`` can be written, which a stream does not take.
   /// - Throws: `.exhausted` when memory is missing.
-  package init(_ plan: BlockPlan) throws(BatchError) {
+  package init(_ plan: BlockPlan, canPatch: Bool = false) throws(BatchError) {
     self.plan = plan
     framing =
       switch plan.format {
-      case .gz: GzipFraming(level: plan.level)
+      case .gz:
+        GzipFraming(
+          level: plan.level,
+          table: canPatch
+            ? plan.fileSize.map { GzipBlockTable(plainSize: $0, blockSize: plan.blockSize) } : nil)
       case .zst: ZstdFraming(level: plan.level)
       case .bz2, .lz, .lzma, .lzw:
         throw BatchError(.invalid, "\(plan.format.toolName) data is not made of blocks of one file")
@@ -58,4 +63,7 @@ package final class BlockJoiner {
     }
     return try framing.trailer(plainCount: plainCount)
   }
+
+  /// What takes the place of a part of the header, to be asked for behind ``finish()``.
+  var patch: HeaderPatch? { framing.patch }
 }

@@ -27,6 +27,11 @@ protocol FrameDecoder: AnyObject {
   /// Prepares for the first byte of a frame, whatever was decoded before.
   func begin() throws(FrameFailure)
 
+  /// Says whether a faster library may be used for the next file, whose word on damage is not exact.
+  ///
+  /// - Returns: whether it is used.
+  func hurry(_ isHasty: Bool) -> Bool
+
   /// Decodes what there is input for and room for.
   func step(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
@@ -52,6 +57,7 @@ extension FrameDecoder {
   var checkGap: CheckGap? { nil }
   var mayEnd: Bool { false }
 
+  func hurry(_ isHasty: Bool) -> Bool { false }
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? { nil }
   func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? { nil }
 }

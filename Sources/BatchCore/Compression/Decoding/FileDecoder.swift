@@ -1,18 +1,14 @@
 import BatchEngine
-import Dispatch
-import Synchronization
 
 /// Decodes compressed files on one lane; parts of large ones on all cores.
 final class FileDecoder {
-  /// Compressed files from this size on are looked through for parts.
-  private static let partsThreshold: Int64 = 8 << 20
-  /// Content of the parts that are decoded at a time, beside the first one.
-  private static let windowSize: UInt64 = 64 << 20
+  /// Files from this size on are decoded by the fastest library there is, which takes a moment to open.
+  static let hasteThreshold: Int64 = 1 << 20
 
-  private let options: DecoderOptions
-  private let budget: PartBudget
+  let options: DecoderOptions
+  let budget: PartBudget
   /// Parts that may be decoded at once; nil for the concurrency of the run.
-  private let width: Int?
+  let width: Int?
   /// Bytes of the stream that was decoded last.
   private(set) var inputSize: Int64 = 0
   private var decoders: [CompressionFormat: StreamDecoder] = [:]
@@ -40,6 +36,12 @@ final class FileDecoder {
   /// A file on its way through the decoder of its format.
   private struct Passage {
     let path: PathBytes
+    /// Bytes of the file; nil where that is not known.
+    var size: Int64?
+    /// Whether damage that is found is looked at again.
+    var isHasty = false
+    /// Bytes of content that were handed out before.
+    var delivered: UInt64 = 0
     var decoder: StreamDecoder?
     var damage: CompressionDamage?
     /// What the content is where it is in none of the formats that are decoded.
@@ -58,17 +60,54 @@ final class FileDecoder {
     _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
-    if let outcome = try decodeParts(record, in: context, restart: restart, sink: sink) { return outcome }
+    // Content that the parts before a damaged one had is handed out once.
+    var delivered: UInt64 = 0
+    if let outcome = try decodeParts(record, in: context, restart: restart, delivered: &delivered, sink: sink)
+    {
+      return outcome
+    }
     var passage = Passage(path: record.path)
     let read = try context.read(record, isCounted: false) {
       (file: borrowing Descriptor, status) throws(BatchError) in
-      passage = Passage(path: record.path)
-      try restart(file.raw, status)
+      passage = Passage(path: record.path, size: status.size)
+      passage.isHasty = delivered == 0 && status.size >= Self.hasteThreshold
+      passage.delivered = status.hasSameContent(as: record.status) ? delivered : 0
+      delivered = 0
+      if passage.delivered == 0 { try restart(file.raw, status) }
     } consume: { (piece) throws(BatchError) in
       try pass(piece, on: &passage, context, sink)
     }
     guard let read else { return .unreadable }
-    return try outcome(of: passage, isStable: read.isStable)
+    let outcome = try outcome(of: passage, isStable: read.isStable)
+    guard case .damaged(let damage, _) = outcome, damage.kind != .garbageAfterEnd, read.isStable,
+      let decoder = passage.decoder, decoder.isHasty
+    else { return outcome }
+    return try confirmed(record, read.status, handedOut: decoder.plainCount, in: context, sink: sink)
+      ?? outcome
+  }
+
+  /// Decodes a file again whose damage the fastest library found, by the usual one, which decides.
+  ///
+  /// - Returns: nil when it is not the same file any more.
+  private func confirmed(
+    _ record: FileRecord, _ status: FileStatus, handedOut count: UInt64, in context: WorkerContext,
+    sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Outcome? {
+    var passage = Passage(path: record.path)
+    var failure: BatchError?
+    let read = try context.reread(record) {
+      passage = Passage(path: record.path, delivered: count)
+    } consume: { (piece) throws(BatchError) in
+      do throws(BatchError) {
+        try pass(piece, on: &passage, context, sink)
+      } catch {
+        failure = error
+        throw error
+      }
+    }
+    if let failure { throw failure }
+    guard let read, read.isStable, read.status.hasSameContent(as: status) else { return nil }
+    return try outcome(of: passage, isStable: true)
   }
 
   /// Decodes standard input from its beginning to its end.
@@ -77,7 +116,7 @@ final class FileDecoder {
   func decodeStandardInput(
     in context: WorkerContext, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
-    var passage = Passage(path: "-")
+    var passage = Passage(path: "-", isHasty: true)
     var start = [UInt8]()
     inputSize = 0
     do throws(BatchError) {
@@ -130,8 +169,19 @@ final class FileDecoder {
         passage.unsupported = UnsupportedFormat.detect(piece)
         return
       }
-      passage.decoder = try decoder(for: format, by: context.reading)
-      passage.decoder?.reset()
+      let decoder = try decoder(for: format, by: context.reading)
+      decoder.reset(isHasty: passage.isHasty, leavingOut: passage.delivered)
+      passage.decoder = decoder
+      if format == .gz, Int64(piece.count) == passage.size {
+        var isDone = false
+        passage.damage = try Self.damage { () throws(DecodingError) in
+          isDone = try decoder.decode(atOnce: piece) { (content) throws(BatchError) in
+            try context.checkCancellation()
+            try sink(content)
+          }
+        }
+        if isDone { return }
+      }
     }
     let decoder = passage.decoder
     passage.damage = try Self.damage { () throws(DecodingError) in
@@ -155,128 +205,7 @@ final class FileDecoder {
     return .decoded(decoder.format, isStable: isStable, checkGap: decoder.checkGap)
   }
 
-  // MARK: Parts
-
-  /// nil when the file has no parts, or one of them is damaged: then all of it is gone over in turn.
-  private func decodeParts(
-    _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
-    sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
-  ) throws(BatchError) -> Outcome? {
-    guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
-    let size = UInt64(record.status.size)
-    do throws(BatchError) {
-      var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
-      try Self.fill(&start, from: 0, of: record, in: context)
-      guard let format = CompressionFormat.detect(start), format == .zst || format == .xz else { return nil }
-      let parts = try PartScanner.parts(of: format, size: size) { (offset, buffer) throws(BatchError) in
-        let range = offset..<min(size, offset + UInt64(buffer.count))
-        try context.read(
-          record, range: range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
-        return range.count
-      }
-      // Sizes are what the file says of itself: room is made for no more than a window may hold.
-      guard let parts, parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize }) else {
-        return nil
-      }
-      try context.withFile(record) { (file, now) throws(BatchError) in
-        try now.requireContent(of: record)
-        try restart(file, now)
-      }
-      var checkGap: CheckGap?
-      var rest = parts[...]
-      budget.begin()
-      defer { budget.end() }
-      while let first = rest.first {
-        var window = [first]
-        var plain = first.plainSize
-        rest = rest.dropFirst()
-        let share = budget.share(concurrency: width ?? context.concurrency)
-        while window.count < share, let next = rest.first, plain + next.plainSize <= Self.windowSize {
-          window.append(next)
-          plain += next.plainSize
-          rest = rest.dropFirst()
-        }
-        let isWhole = try budget.with(window.count, concurrency: width ?? context.concurrency) {
-          () throws(BatchError) in
-          guard let contents = try decode(window, format, of: record, in: context) else { return false }
-          for content in contents {
-            try context.checkCancellation()
-            checkGap = checkGap ?? content.checkGap
-            try withBytes(of: content.bytes) { (raw) throws(BatchError) in try sink(raw) }
-          }
-          return true
-        }
-        guard isWhole else { return nil }
-      }
-      return .decoded(format, isStable: true, checkGap: checkGap)
-    } catch {
-      // A file that changed is read again by the way that tells of it.
-      if error.code == .changed || error.code == .vanished { return nil }
-      throw error
-    }
-  }
-
-  private func decode(
-    _ window: [CompressedPart], _ format: CompressionFormat, of record: FileRecord, in context: WorkerContext
-  ) throws(BatchError) -> [PartContent]? {
-    let inputs = Mutex([[UInt8]?]())
-    for part in window {
-      var bytes = [UInt8](repeating: 0, count: part.compressed.count)
-      try Self.fill(&bytes, from: part.compressed.lowerBound, of: record, in: context)
-      let input = bytes
-      inputs.withLock { $0.append(input) }
-    }
-    let (options, right) = (options, context.reading)
-    let results = Mutex([PartContent?](repeating: nil, count: window.count))
-    let width = min(max(1, self.width ?? context.concurrency), window.count)
-    DispatchQueue.concurrentPerform(iterations: width) { first in
-      for index in stride(from: first, to: window.count, by: width) {
-        // Taken out, so that it goes when its content is there.
-        let input = inputs.withLock { inputs in
-          defer { inputs[index] = nil }
-          return inputs[index] ?? []
-        }
-        let content = Self.content(of: window[index], format, input, options, by: right)
-        results.withLock { $0[index] = content }
-      }
-    }
-    let contents = results.withLock { $0 }.compactMap { $0 }
-    return contents.count == window.count ? contents : nil
-  }
-
-  private struct PartContent: Sendable {
-    let bytes: [UInt8]
-    let checkGap: CheckGap?
-  }
-
-  /// nil when the part is not what its place says.
-  private static func content(
-    of part: CompressedPart, _ format: CompressionFormat, _ bytes: [UInt8], _ options: DecoderOptions,
-    by right: ReadingRight
-  ) -> PartContent? {
-    do {
-      let decoder = try format.makeDecoder(of: part, options, by: right)
-      return try withBytes(of: bytes) { (raw) throws(BatchError) in
-        var content = [UInt8](unsafeUninitializedCapacity: part.plain.count) { room, count in
-          count = decoder.decode(wholeFrame: raw, into: UnsafeMutableRawBufferPointer(room)) ?? 0
-        }
-        if content.isEmpty, !part.plain.isEmpty {
-          content.reserveCapacity(part.plain.count)
-          let damage = try Self.damage { () throws(DecodingError) in
-            try decoder.decode(raw) { (piece) throws(BatchError) in content.append(contentsOf: piece) }
-            try decoder.finish()
-          }
-          guard damage == nil else { return nil }
-        }
-        guard content.count == part.plain.count else { return nil }
-        return PartContent(bytes: content, checkGap: decoder.checkGap)
-      }
-    } catch {
-      return nil
-    }
-  }
-
-  private static func fill(
+  static func fill(
     _ bytes: inout [UInt8], from offset: UInt64, of record: FileRecord, in context: WorkerContext
   ) throws(BatchError) {
     var failure: BatchError?
@@ -290,8 +219,6 @@ final class FileDecoder {
     }
     if let failure { throw failure }
   }
-
-  // MARK: Errors
 
   private func decoder(
     for format: CompressionFormat, by right: ReadingRight

@@ -28,6 +28,10 @@ package final class StreamDecoder {
   private let decoder: any FrameDecoder
   private let options: DecoderOptions
   private let buffer: ScratchBuffer
+  /// Whether what is found of damage has to be confirmed by decoding the file again without haste.
+  package private(set) var isHasty = false
+  /// How many bytes of content are left out, since they were handed out before.
+  private var repeated: UInt64 = 0
   private var isInside = false
   // The first bytes of what may become a frame.
   private var start: [UInt8] = []
@@ -42,7 +46,13 @@ package final class StreamDecoder {
   }
 
   /// Forgets the file that was decoded; the next bytes begin another one.
-  package func reset() {
+  ///
+  /// - Parameters:
+  ///   - isHasty: whether a faster library may be used, whose word on damage is not exact.
+  ///   - count: how many bytes of content are not handed out, since they were before.
+  package func reset(isHasty: Bool = false, leavingOut count: UInt64 = 0) {
+    self.isHasty = decoder.hurry(isHasty)
+    repeated = count
     compressedCount = 0
     plainCount = 0
     frameCount = 0
@@ -55,14 +65,36 @@ package final class StreamDecoder {
   /// Decodes a file that is in memory as a whole.
   package func decode(wholeFile: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
     reset()
-    if let count = decoder.decode(wholeFile: wholeFile, into: buffer, largest: Self.largestWhole) {
-      compressedCount = UInt64(wholeFile.count)
-      frameCount = 1
-      try deliver(count, to: sink)
-    } else {
-      try decode(wholeFile, to: sink)
-      try finish()
+    if try decode(atOnce: wholeFile, to: sink) { return }
+    try decode(wholeFile, to: sink)
+    try finish()
+  }
+
+  /// Decodes a file that is in memory as a whole and of which nothing was decoded, where the library has a faster way for
+  /// that; ``finish()`` follows.
+  ///
+  /// - Returns: false when the file has to go by steps.
+  func decode(atOnce file: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) -> Bool {
+    guard let content = try content(ofWhole: file) else { return false }
+    do throws(BatchError) {
+      if !content.isEmpty { try sink(content) }
+    } catch {
+      throw .failed(error)
     }
+    return true
+  }
+
+  /// The same for those who ask for content.
+  ///
+  /// - Returns: nil when the file has to go by steps. Valid until the next call.
+  func content(ofWhole file: UnsafeRawBufferPointer) throws(DecodingError) -> UnsafeRawBufferPointer? {
+    guard options.maximumOutput == nil,
+      let count = decoder.decode(wholeFile: file, into: buffer, largest: Self.largestWhole)
+    else { return nil }
+    compressedCount = UInt64(file.count)
+    frameCount = 1
+    try deliver(count) { _ in }
+    return UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
   }
 
   /// Decodes a frame that is in memory as a whole, where the library has a faster way for that.
@@ -123,11 +155,12 @@ package final class StreamDecoder {
     let step = try run { () throws(FrameFailure) in try decoder.step(rest, into: room) }
     if step.consumed == 0, step.produced == 0, !step.isEnd, !rest.isEmpty { throw damaged(.corrupt) }
     compressedCount += UInt64(step.consumed)
+    let skipped = Int(min(repeated, UInt64(step.produced)))
     try deliver(step.produced) { _ in }
     if step.isEnd { endFrame() }
     return Step(
       consumed: input.count - rest.count + step.consumed,
-      content: UnsafeRawBufferPointer(rebasing: room[..<step.produced]))
+      content: UnsafeRawBufferPointer(rebasing: room[skipped..<step.produced]))
   }
 
   /// Whether zeros stand behind the last frame.
@@ -208,8 +241,10 @@ package final class StreamDecoder {
     if let maximum = options.maximumOutput, UInt64(count) > maximum - min(maximum, plainCount) {
       throw damaged(.tooLarge)
     }
+    let skipped = Int(min(repeated, UInt64(count)))
+    repeated -= UInt64(skipped)
     do throws(BatchError) {
-      try sink(UnsafeRawBufferPointer(rebasing: buffer.room[..<count]))
+      if skipped < count { try sink(UnsafeRawBufferPointer(rebasing: buffer.room[skipped..<count])) }
     } catch {
       throw .failed(error)
     }

@@ -16,7 +16,7 @@ final class DecodedContent: OutputContent {
   }
 
   func restart() {
-    decoder?.reset()
+    decoder?.reset(isHasty: true)
     digest.reset()
   }
 

@@ -83,7 +83,7 @@ final class LargeOutput {
     output = try AtomicFile(
       outputOf: start.status, at: file.target, in: place.target ?? place.source,
       replacing: file.decision.isReplacing, isSynced: outputs.options.isSynced)
-    joiner = try BlockJoiner(file.plan)
+    joiner = try BlockJoiner(file.plan, canPatch: true)
     let header = joiner.header
     try output.write(header.span)
   }
@@ -99,6 +99,7 @@ final class LargeOutput {
   func finish() throws(BatchError) -> (JoinedOutput, remark: BatchError?) {
     let trailer = try joiner.finish()
     try output.write(trailer.span)
+    if let patch = joiner.patch { try output.overwrite(patch.bytes.span, at: patch.offset) }
     let remark = try output.prepare(.init(of: start.status), attributes: start.attributes)
     return (
       JoinedOutput(file: file, output: output, place: place, start: start, size: output.size), remark

@@ -5,19 +5,31 @@ import CZlib
 struct GzipFraming: BlockFraming {
   private let level: Int
   private var check: UInt = 0
+  private var plainCount: UInt64 = 0
+  /// Nil where the header has none.
+  private var table: GzipBlockTable?
 
-  init(level: Int) {
+  /// - Parameter table: written into the header, by ``patch`` at the end.
+  init(level: Int, table: GzipBlockTable? = nil) {
     self.level = level
+    self.table = table
   }
+
+  /// The fields that all headers have.
+  private static let headerSize: UInt64 = 10
 
   func header() -> [UInt8] {
-    // No flags, no time; how hard was compressed, as libdeflate says it; an unknown system.
+    // No name, no time; how hard was compressed, as libdeflate says it; an unknown system.
     let effort: UInt8 = level < 2 ? 4 : level >= 8 ? 2 : 0
-    return [0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, effort, 255]
+    return [0x1F, 0x8B, 0x08, table == nil ? 0 : 4, 0, 0, 0, 0, effort, 255] + (table?.field ?? [])
   }
+
+  var patch: HeaderPatch? { table.map { HeaderPatch(offset: Self.headerSize, bytes: $0.field) } }
 
   mutating func append(_ block: CompressedBlock) {
     check = crc32_combine(check, UInt(block.check), block.plainCount)
+    table?.append(block.bytes.count, at: plainCount)
+    plainCount += UInt64(block.plainCount)
   }
 
   func trailer(plainCount: UInt64) -> [UInt8] {

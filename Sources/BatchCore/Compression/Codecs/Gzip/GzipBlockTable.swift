@@ -1,0 +1,166 @@
+import BatchEngine
+import CZlib
+
+/// Where the blocks of a large .gz of ours lie: a subfield of the extra field in its header, RFC 1952.
+///
+/// Several lanes inflate such a file. Other programs pass over the subfield. Behind its name and length, lowest byte first:
+///
+/// | bytes | what |
+/// |---|---|
+/// | 1 | version: 1 |
+/// | 1 | binary logarithm of the bytes of content of a group of blocks; the last group may have fewer |
+/// | 8 | bytes of content of the file |
+/// | 4 for each group | its bytes in the file |
+///
+/// Nothing of it is believed. A group is inflated without what is before it, and must end where the next one begins, with
+/// the header of a block: then one lane alone would have come there too.
+struct GzipBlockTable {
+  /// What is left of 64 KiB is enough for another subfield.
+  static let mostGroups = 15_000
+  private static let name: [UInt8] = [UInt8(ascii: "b"), UInt8(ascii: "p")]
+  private static let version: UInt8 = 1
+  /// Up to the number of bytes of the extra field, that is up to its first subfield.
+  private static let fixedHeader = 12
+  private static let fixedFields = 10
+  /// The empty last block, the CRC-32 and the length.
+  private static let end: [UInt8] = [3, 0]
+  private static let trailerSize = 10
+  private static let largestLog: UInt8 = 40
+
+  private let log: UInt8
+  private let plainSize: UInt64
+  private var sizes: [UInt32] = []
+
+  // MARK: Writing
+
+  /// - Parameters:
+  ///   - plainSize: of the file.
+  ///   - blockSize: a power of two.
+  init(plainSize: UInt64, blockSize: Int) {
+    self.plainSize = plainSize
+    var log = UInt8(blockSize.trailingZeroBitCount)
+    while Self.groupCount(plainSize, log) > Self.mostGroups { log += 1 }
+    self.log = log
+  }
+
+  private static func groupCount(_ plainSize: UInt64, _ log: UInt8) -> UInt64 {
+    plainSize >> log + (plainSize & (1 << log - 1) == 0 ? 0 : 1)
+  }
+
+  /// Takes the next block.
+  ///
+  /// - Parameter start: where its content begins in the file.
+  mutating func append(_ count: Int, at start: UInt64) {
+    if start & (1 << log - 1) == 0 { sizes.append(0) }
+    guard let last = sizes.indices.last else { return }
+    // Noise does not become larger by so much: a group has fewer than 4 GiB.
+    sizes[last] &+= UInt32(truncatingIfNeeded: count)
+  }
+
+  /// What follows the fixed fields of the header; the sizes are zeros as long as not all of them are known.
+  var field: [UInt8] {
+    let count = Int(clamping: Self.groupCount(plainSize, log))
+    var bytes: [UInt8] = []
+    let length = UInt16(Self.fixedFields + 4 * count)
+    bytes.appendLittleEndian(length + 4)
+    bytes += Self.name
+    bytes.appendLittleEndian(length)
+    bytes += [Self.version, log]
+    bytes.appendLittleEndian(plainSize)
+    for index in 0..<count { bytes.appendLittleEndian(index < sizes.count ? sizes[index] : 0) }
+    return bytes
+  }
+
+  // MARK: Reading
+
+  /// The parts of a file by its table, and what they must come to.
+  struct Found {
+    let parts: [CompressedPart]
+    /// The CRC-32 of all content.
+    let check: UInt32
+  }
+
+  /// - Parameter size: of the file.
+  /// - Returns: nil where the file has no table, more than one group is not told of, or the sizes do not fit.
+  /// - Throws: what `read` throws.
+  static func read(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> Found? {
+    var start = [UInt8](repeating: 0, count: fixedHeader)
+    // An extra field, and nothing else in the header.
+    guard size > UInt64(fixedHeader + trailerSize), try fill(&start, at: 0, read),
+      start.prefix(4) == [0x1F, 0x8B, 8, 4]
+    else { return nil }
+    let extra = Int(start[10]) | Int(start[11]) << 8
+    var field = [UInt8](repeating: 0, count: extra)
+    var end = [UInt8](repeating: 0, count: trailerSize)
+    let first = UInt64(fixedHeader + extra)
+    guard size > first + UInt64(trailerSize), try fill(&field, at: UInt64(fixedHeader), read),
+      try fill(&end, at: size - UInt64(trailerSize), read), Array(end.prefix(2)) == self.end,
+      let content = content(of: field)
+    else { return nil }
+    return parts(content, from: first, to: size - UInt64(trailerSize), end)
+  }
+
+  private static func fill(
+    _ bytes: inout [UInt8], at offset: UInt64, _ read: PartScanner.Reader
+  ) throws(BatchError) -> Bool {
+    let count = bytes.count
+    var failure: BatchError?
+    var found = 0
+    bytes.withUnsafeMutableBytes { raw in
+      do throws(BatchError) {
+        found = try read(offset, raw)
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    return found == count
+  }
+
+  /// The table among the subfields.
+  private static func content(of field: [UInt8]) -> ArraySlice<UInt8>? {
+    var rest = field[...]
+    while rest.count >= 4 {
+      let length = Int(rest[rest.startIndex + 2]) | Int(rest[rest.startIndex + 3]) << 8
+      let content = rest.dropFirst(4)
+      guard content.count >= length else { return nil }
+      if Array(rest.prefix(2)) == name { return content.prefix(length) }
+      rest = content.dropFirst(length)
+    }
+    return nil
+  }
+
+  private static func number(_ bytes: some Collection<UInt8>) -> UInt64 {
+    bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  private static func parts(
+    _ table: ArraySlice<UInt8>, from start: UInt64, to end: UInt64, _ trailer: [UInt8]
+  ) -> Found? {
+    guard table.count > fixedFields, table[table.startIndex] == version else { return nil }
+    let log = table[table.startIndex + 1]
+    let plainSize = number(table.dropFirst(2).prefix(8))
+    let sizes = table.dropFirst(fixedFields)
+    guard (10...largestLog).contains(log), sizes.count.isMultiple(of: 4),
+      groupCount(plainSize, log) == sizes.count / 4, number(trailer.suffix(4)) == plainSize & 0xFFFF_FFFF
+    else { return nil }
+    var parts: [CompressedPart] = []
+    var (place, plain) = (start, UInt64(0))
+    for index in 0..<(sizes.count / 4) {
+      let size = number(sizes.dropFirst(4 * index).prefix(4))
+      let next = place + size
+      let nextPlain = plain + min(plainSize - plain, 1 << log)
+      // DEFLATE makes at most 1,032 bytes of one.
+      guard size > 0, next <= end, (nextPlain - plain) / 1032 <= size else { return nil }
+      parts.append(CompressedPart(compressed: place..<next, plain: plain..<nextPlain))
+      (place, plain) = (next, nextPlain)
+    }
+    guard place == end, parts.count > 1 else { return nil }
+    return Found(parts: parts, check: UInt32(truncatingIfNeeded: number(trailer.dropFirst(2).prefix(4))))
+  }
+
+  /// The CRC-32 of a content and what follows it.
+  static func join(_ check: UInt32, _ next: UInt32, count: Int) -> UInt32 {
+    UInt32(truncatingIfNeeded: crc32_combine(UInt(check), UInt(next), count))
+  }
+}

@@ -1,0 +1,167 @@
+import BatchEngine
+
+extension FileDecoder {
+  /// Compressed files from this size on are looked through for parts.
+  private static let partsThreshold: Int64 = 8 << 20
+  /// Content of the parts that are decoded at a time, beside the first one.
+  private static let windowSize: UInt64 = 64 << 20
+  /// So many times the parts that may be in memory are decoded before other files get their share of them.
+  private static let rounds = 16
+
+  /// Decodes a file by its parts.
+  ///
+  /// - Parameter delivered: bytes of content that went to the sink.
+  /// - Returns: nil when the file has no parts, or one of them is damaged: then all of it is gone over in turn.
+  func decodeParts(
+    _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
+    delivered: inout UInt64, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Outcome? {
+    guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
+    var count: UInt64 = 0
+    defer { delivered = count }
+    do throws(BatchError) {
+      guard let found = try parts(of: record, in: context) else { return nil }
+      return try context.withFile(record) { (file, now) throws(BatchError) -> Outcome? in
+        try now.requireContent(of: record)
+        try restart(file, now)
+        var (check, checkGap) = (UInt32(0), CheckGap?.none)
+        let isWhole = try decode(found, of: file, record, in: context) { (content) throws(BatchError) in
+          try context.checkCancellation()
+          let measure = content.measure
+          checkGap = checkGap ?? measure.checkGap
+          if found.format == .gz {
+            check = GzipBlockTable.join(check, measure.check, count: measure.count)
+          }
+          try withBytes(of: content.bytes) { (raw) throws(BatchError) in
+            try sink(UnsafeRawBufferPointer(rebasing: raw[..<measure.count]))
+          }
+          count += UInt64(measure.count)
+        }
+        try context.status(of: file).requireContent(of: record)
+        guard isWhole, found.check == nil || found.check == check else { return nil }
+        return .decoded(found.format, isStable: true, checkGap: checkGap)
+      }
+    } catch {
+      // A file that changed is read again by the way that tells of it.
+      if error.code == .changed || error.code == .vanished {
+        count = 0
+        return nil
+      }
+      throw error
+    }
+  }
+
+  /// The parts of a file and, of gzip, the CRC-32 of its content.
+  private struct FoundParts {
+    let format: CompressionFormat
+    let parts: [CompressedPart]
+    let check: UInt32?
+  }
+
+  private func parts(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> FoundParts? {
+    let size = UInt64(clamping: record.status.size)
+    var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
+    try Self.fill(&start, from: 0, of: record, in: context)
+    let read: PartScanner.Reader = { (offset, buffer) throws(BatchError) in
+      let range = offset..<min(size, offset + UInt64(buffer.count))
+      try context.read(
+        record, range: range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
+      return range.count
+    }
+    let found: FoundParts?
+    switch CompressionFormat.detect(start) {
+    case .gz:
+      found = try GzipBlockTable.read(size: size, read).map {
+        FoundParts(format: .gz, parts: $0.parts, check: $0.check)
+      }
+    case .some(let format) where format == .zst || format == .xz:
+      found = try PartScanner.parts(of: format, size: size, read: read).map {
+        FoundParts(format: format, parts: $0, check: nil)
+      }
+    default: found = nil
+    }
+    // Sizes are what the file says of itself: room is made for no more than a window may hold.
+    guard let found, found.parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize })
+    else {
+      return nil
+    }
+    return found
+  }
+
+  /// - Returns: whether all parts are what their places say.
+  private func decode(
+    _ found: FoundParts, of file: Int32, _ record: FileRecord, in context: WorkerContext,
+    _ deliver: (PartPipeline.Content) throws(BatchError) -> Void
+  ) throws(BatchError) -> Bool {
+    let (options, right, calls, format) = (options, context.reading, context.calls, found.format)
+    let mayHaveHoles = record.status.unallocated > 0
+    let decodePart: PartPipeline.Decode = { (part, input, output) in
+      // Compressed sizes are those of a window at most.
+      let size = Int(clamping: part.compressedSize)
+      if input.count < size { input = [UInt8](unsafeUninitializedCapacity: size) { $1 = size } }
+      return input.withUnsafeMutableBytes { room in
+        let bytes = UnsafeMutableRawBufferPointer(rebasing: room[..<size])
+        let count = SparseReading.fill(
+          bytes, from: file, at: part.compressed.lowerBound, mayHaveHoles: mayHaveHoles, calls: calls)
+        guard count == size else { return nil }
+        return Self.content(
+          of: part, format, UnsafeRawBufferPointer(bytes), into: &output, options, by: right)
+      }
+    }
+    budget.begin()
+    defer { budget.end() }
+    let rooms = PartPipeline.Rooms()
+    var rest = found.parts[...]
+    while !rest.isEmpty {
+      let width = max(1, self.width ?? context.concurrency)
+      let share = budget.share(concurrency: width)
+      let (window, _) = share.multipliedReportingOverflow(by: Self.rounds)
+      let pipeline = PartPipeline(
+        Array(rest.prefix(window)), width: min(width, share), ahead: share, largest: Self.windowSize,
+        rooms: rooms,
+        decode: decodePart)
+      rest = rest.dropFirst(window)
+      let isWhole = try budget.with(min(share, rest.count + window), concurrency: width) {
+        () throws(BatchError) in try pipeline.run(deliver)
+      }
+      guard isWhole else { return false }
+    }
+    return true
+  }
+
+  /// - Parameter output: room that is used again.
+  /// - Returns: nil when the part is not what its place says.
+  private static func content(
+    of part: CompressedPart, _ format: CompressionFormat, _ bytes: UnsafeRawBufferPointer,
+    into output: inout [UInt8], _ options: DecoderOptions, by right: ReadingRight
+  ) -> PartPipeline.Measure? {
+    let size = Int(clamping: part.plainSize)
+    // gzip wants to see that no more follows.
+    if output.count <= size { output = [UInt8](unsafeUninitializedCapacity: size + 1) { $1 = size + 1 } }
+    if format == .gz {
+      let check = output.withUnsafeMutableBytes {
+        GzipSegment.inflate(bytes, into: UnsafeMutableRawBufferPointer(rebasing: $0[...size]))
+      }
+      return check.map { PartPipeline.Measure(count: size, check: $0) }
+    }
+    do {
+      let decoder = try format.makeDecoder(of: part, options, by: right)
+      let count = output.withUnsafeMutableBytes {
+        decoder.decode(wholeFrame: bytes, into: UnsafeMutableRawBufferPointer(rebasing: $0[..<size]))
+      }
+      if count == nil || (count == 0 && size > 0) {
+        output.removeAll(keepingCapacity: true)
+        let damage = try Self.damage { () throws(DecodingError) in
+          try decoder.decode(bytes) { (piece) throws(BatchError) in output.append(contentsOf: piece) }
+          try decoder.finish()
+        }
+        guard damage == nil, output.count == size else { return nil }
+      } else if count != size {
+        return nil
+      }
+      return PartPipeline.Measure(count: size, checkGap: decoder.checkGap)
+    } catch {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import BatchEngine
+import Dispatch
+import Synchronization
+
+/// Decodes parts of a file on several threads and hands their contents over in their order.
+///
+/// The thread that takes the contents decodes too, so that as many threads work as were asked for. None of them waits for
+/// room: a helper ends, and another one is started when there is room again.
+final class PartPipeline: Sendable {
+  /// What a part holds.
+  struct Content: Sendable {
+    /// Room that is used again; the first bytes count.
+    var bytes: [UInt8]
+    let measure: Measure
+  }
+
+  struct Measure: Sendable {
+    /// Bytes of content.
+    let count: Int
+    /// gzip: the CRC-32 of the content.
+    var check: UInt32 = 0
+    var checkGap: CheckGap?
+  }
+
+  /// Decodes one part.
+  ///
+  /// - Parameters:
+  ///   - input: room for what is read, used again.
+  ///   - output: room for the content, used again.
+  /// - Returns: nil when the part is not what its place says.
+  typealias Decode =
+    @Sendable (_ part: CompressedPart, _ input: inout [UInt8], _ output: inout [UInt8]) -> Measure?
+
+  private enum Slot {
+    case pending
+    case decoded(Content?)
+  }
+
+  /// A part that a thread decodes.
+  fileprivate struct Claim {
+    let index: Int
+    var input: [UInt8]
+    var output: [UInt8]
+  }
+
+  private struct State {
+    /// The part that is decoded next.
+    var next = 0
+    var delivered = 0
+    /// Bytes of content of the parts between both.
+    var plainSize: UInt64 = 0
+    var helpers = 0
+    var slots: [Slot]
+    var isStopped = false
+  }
+
+  /// Memory that is used again, also by the pipeline of the parts behind these.
+  final class Rooms: Sendable {
+    fileprivate struct Pool {
+      var inputs: [[UInt8]] = []
+      var outputs: [[UInt8]] = []
+    }
+
+    fileprivate let pool = Mutex(Pool())
+  }
+
+  private let parts: [CompressedPart]
+  private let width: Int
+  private let ahead: Int
+  private let largest: UInt64
+  private let rooms: Rooms
+  private let decode: Decode
+  private let state: Mutex<State>
+  private let ready = DispatchSemaphore(value: 0)
+  private let helpers = DispatchGroup()
+
+  /// - Parameters:
+  ///   - width: threads; 1 or more.
+  ///   - ahead: how many parts may be in memory; 1 or more.
+  ///   - largest: how many bytes of content may be, beside one part.
+  init(
+    _ parts: [CompressedPart], width: Int, ahead: Int, largest: UInt64, rooms: Rooms = Rooms(),
+    decode: @escaping Decode
+  ) {
+    self.parts = parts
+    self.width = width
+    self.ahead = ahead
+    self.largest = largest
+    self.rooms = rooms
+    self.decode = decode
+    state = Mutex(State(slots: parts.map { _ in .pending }))
+  }
+
+  /// Decodes all parts.
+  ///
+  /// - Returns: false when a part is not what its place says; the contents before it were handed over.
+  /// - Throws: what `deliver` throws.
+  func run(_ deliver: (Content) throws(BatchError) -> Void) throws(BatchError) -> Bool {
+    defer {
+      state.withLock { $0.isStopped = true }
+      helpers.wait()
+    }
+    for index in parts.indices {
+      startHelpers()
+      guard var content = content(of: index) else { return false }
+      try deliver(content)
+      state.withLock { state in
+        state.delivered = index + 1
+        state.plainSize -= parts[index].plainSize
+      }
+      var room: [UInt8] = []
+      swap(&room, &content.bytes)
+      rooms.give(output: room)
+    }
+    return true
+  }
+
+  private func startHelpers() {
+    while true {
+      let isStarted = state.withLock { state in
+        guard state.helpers < width - 1, hasRoom(state) else { return false }
+        state.helpers += 1
+        return true
+      }
+      guard isStarted else { return }
+      DispatchQueue.global().async(group: helpers) { self.help() }
+    }
+  }
+
+  private func hasRoom(_ state: State) -> Bool {
+    guard !state.isStopped, state.next < parts.count else { return false }
+    if state.next == state.delivered { return true }
+    return state.next - state.delivered < ahead
+      && parts[state.next].plainSize <= largest - min(largest, state.plainSize)
+  }
+
+  /// The next part to be decoded; nil when there is none, or no room in memory.
+  private func claim(endingHelper: Bool) -> Claim? {
+    state.withLock { state in
+      guard hasRoom(state) else {
+        if endingHelper { state.helpers -= 1 }
+        return nil
+      }
+      defer { state.next += 1 }
+      state.plainSize += parts[state.next].plainSize
+      return rooms.claim(state.next)
+    }
+  }
+
+  private func decode(_ claim: inout Claim) {
+    let measure = decode(parts[claim.index], &claim.input, &claim.output)
+    let content = measure.map { Content(bytes: claim.output, measure: $0) }
+    rooms.give(input: claim.input)
+    state.withLock { [index = claim.index] state in state.slots[index] = .decoded(content) }
+  }
+
+  private func help() {
+    while var claim = claim(endingHelper: true) {
+      decode(&claim)
+      ready.signal()
+    }
+  }
+
+  /// Waits for a part, and decodes others meanwhile.
+  private func content(of index: Int) -> Content? {
+    while true {
+      let slot = state.withLock { state in
+        let slot = state.slots[index]
+        if case .decoded = slot { state.slots[index] = .pending }
+        return slot
+      }
+      if case .decoded(let content) = slot { return content }
+      if var claim = claim(endingHelper: false) {
+        decode(&claim)
+      } else {
+        ready.wait()
+      }
+    }
+  }
+}
+
+extension PartPipeline.Rooms {
+  fileprivate func claim(_ index: Int) -> PartPipeline.Claim {
+    pool.withLock { pool in
+      PartPipeline.Claim(
+        index: index, input: pool.inputs.popLast() ?? [], output: pool.outputs.popLast() ?? [])
+    }
+  }
+
+  fileprivate func give(input: [UInt8]) { pool.withLock { $0.inputs.append(input) } }
+
+  fileprivate func give(output: [UInt8]) { pool.withLock { $0.outputs.append(output) } }
+}
