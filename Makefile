@@ -9,11 +9,11 @@ DESTDIR ?=
 ARGS ?=
 # Of make fuzz.
 SECONDS ?= 60
-TARGET ?= SnapshotManifest ArchiveIndex ArchiveEnds
+TARGET ?= SnapshotManifest ArchiveIndex ArchiveEnds GzipBlocks
 
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
-CAMPAIGNS := ^(EndToEndTests\.(ArchiveConcurrency|ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Interrupt|Package|Retention|SampleProgram)|BatchCoreTests\.(BackupDays|BackupLinkDays|SnapshotPlace))Tests/
+CAMPAIGNS := ^(EndToEndTests\.(ArchiveConcurrency|ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|IndexedArchive|Interrupt|Package|Retention|SampleProgram)|BatchCoreTests\.(BackupDays|BackupLinkDays|GzipBlockTable|GzipWholeFile|SnapshotPlace))Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 
 .PHONY: help demo release test campaign faults tsan asan fuzz lint format docs bench install uninstall deb dist test-packages clean

@@ -156,6 +156,30 @@ JOBS = (
         setup="rm -rf {disk}/zst {disk}/mirror",
     ),
     Job(
+        "a .gz tree, tested",
+        "{batchproc} test -q {work}/packed-gz",
+        (Peer("xargs libdeflate-gunzip -t", "find {work}/packed-gz -name '*.gz' -print0"
+              " | xargs -0 -n500 -P{cores} libdeflate-gunzip -t"),),
+        target=0.80,
+        setup="rm -rf {work}/packed-gz; cp -r {small} {work}/packed-gz;"
+              " find {work}/packed-gz -type f -print0 | xargs -0 -n500 -P{cores} libdeflate-gzip -f6",
+    ),
+    Job(
+        "one large .gz of stock gzip, tested",
+        "{batchproc} test -q {work}/stock.gz",
+        (Peer("igzip -t", "igzip -t {work}/stock.gz"), Peer("libdeflate-gunzip -t", "libdeflate-gunzip -t {work}/stock.gz")),
+        target=1.0,
+        setup="gzip -kc {big}/big.dat >{work}/stock.gz",
+    ),
+    Job(
+        "one large .gz of ours, tested",
+        "{batchproc} test -q {work}/own.gz",
+        (Peer("igzip -t", "igzip -t {work}/own.gz"), Peer("libdeflate-gunzip -t", "libdeflate-gunzip -t {work}/own.gz")),
+        target=0.55,
+        setup="rm -rf {work}/own; {batchproc} compress -q --no-fsync --output-dir {work}/own {big}/big.dat;"
+              " find {work}/own -name big.dat.gz -exec mv {{}} {work}/own.gz ';'",
+    ),
+    Job(
         "archive .tar, with digests and an index",
         "{batchproc} archive -q --no-fsync --force -o {work}/ours.tar -C {small} .",
         (Peer("tar", "tar -cf {work}/peer.tar -C {small} ."), Peer("bsdtar", "bsdtar -cf {work}/peer.tar -C {small} .")),

@@ -16,6 +16,7 @@ let package = Package(
     .executableTarget(name: "SnapshotManifest", dependencies: library, swiftSettings: settings),
     .executableTarget(name: "ArchiveIndex", dependencies: library, swiftSettings: settings),
     .executableTarget(name: "ArchiveEnds", dependencies: library, swiftSettings: settings),
+    .executableTarget(name: "GzipBlocks", dependencies: library, swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
