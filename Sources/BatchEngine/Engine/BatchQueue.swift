@@ -103,7 +103,7 @@ final class BatchQueue: Sendable {
     }
     cancellation.onCancel { [weak self] in self?.stop() }
     state.withLock { $0.isExhausted = false }
-    concurrency.note(hasMore: true)
+    concurrency.note(isExhausted: false)
     followConcurrency()
     requestAdmission()
     group.wait()
@@ -120,7 +120,7 @@ final class BatchQueue: Sendable {
     guard isAwaited else { return }
     // The place in the group that the waiting held is given up when the next ones are admitted.
     admission.async {
-      self.admit()
+      self.concurrency.walking { self.admit() }
       self.group.leave()
     }
   }
@@ -190,11 +190,10 @@ final class BatchQueue: Sendable {
     state.withLock { state in
       guard let operation else {
         state.isExhausted = true
-        concurrency.note(hasMore: false)
+        concurrency.note(isExhausted: true)
         return
       }
       state.operations += 1
-      concurrency.note(unfinished: state.operations)
       state.items += operation.itemCount
       state.sinceCheckpoint += 1
     }
@@ -211,7 +210,6 @@ final class BatchQueue: Sendable {
     let concurrency = concurrency.current
     let isLow = state.withLock { state in
       state.operations -= 1
-      self.concurrency.note(unfinished: state.operations)
       state.items -= itemCount
       return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }
@@ -251,7 +249,7 @@ final class BatchQueue: Sendable {
     // Where the source is slower than the lanes, operations end all the time: one admission serves them all.
     repeat {
       state.withLock { $0.isAskedAgain = false }
-      admit()
+      concurrency.walking { admit() }
     } while state.withLock { state in
       state.isAdmitting = state.isAskedAgain && !state.isExhausted
       return state.isAdmitting
