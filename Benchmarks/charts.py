@@ -92,3 +92,31 @@ def curve(title: str, axis: str, points: list[tuple[int, float]], level: tuple[s
                   text(x, y - 9, f"{seconds:.2f}", anchor="middle"),
                   text(x, height - bottom + 18, str(value), QUIET, "middle")]
     return page(width, height, title, parts)
+
+
+def lines(title: str, unit: str, axis: str, curves: dict[str, list[tuple[int, float]]]) -> str:
+    """Several named curves over values that grow by factors; the values of the first curve stand below."""
+    left, right, top, bottom, width, height = 60, 120, 50, 50, 640, 340
+    values = sorted({value for points in curves.values() for value, _ in points})
+    low, high = math.log(values[0]), math.log(values[-1])
+    most = 1.1 * max(cost for points in curves.values() for _, cost in points)
+    colors = (GOOD, BAD, "#2f855a", "#6b46c1", QUIET, "#b7791f")
+
+    def across(value: float) -> float:
+        return left + (width - left - right) * (math.log(value) - low) / max(high - low, 1e-9)
+
+    def up(cost: float) -> float:
+        return height - bottom - (height - bottom - top) * cost / most
+
+    parts = [text(left + (width - left - right) / 2, height - 12, axis, QUIET, "middle"), text(16, 42, unit, QUIET)]
+    gap = step(most)
+    for number in range(int(most / gap) + 1):
+        y = up(number * gap)
+        parts += [line(left, y, width - right, y), text(left - 8, y + 4, f"{number * gap:g}", QUIET, "end")]
+    parts += [text(across(value), height - bottom + 18, f"{value:,}", QUIET, "middle") for value in values]
+    for (name, points), color in zip(curves.items(), colors):
+        path = " ".join(f"{across(value):.1f},{up(cost):.1f}" for value, cost in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts += [f'<circle cx="{across(value):.1f}" cy="{up(cost):.1f}" r="3" fill="{color}"/>' for value, cost in points]
+        parts.append(text(width - right + 10, up(points[-1][1]) + 4, name, color))
+    return page(width, height, title, parts)

@@ -48,6 +48,15 @@ NEW_SETS = ("rm -rf {work}/set {work}/state {work}/restic {work}/restic-cache {w
 STATE = "env XDG_STATE_HOME={work}/state"
 CACHE = "env XDG_CACHE_HOME={work}/cache {batchproc} hash --cache {small}"
 
+def read_back(suffix: str, make: str, *peers: Peer, target: float | None = None, whose: str = "") -> Job:
+    """One large file that is decoded and compared with its checksum, as `test` does. `make` is a filter."""
+    file = f"{{work}}/back/large{whose.replace(' ', '')}{suffix}"
+    peers = tuple(Peer(peer.name, f"{peer.command} {file}") for peer in peers)
+    return Job(
+        f"one large {suffix}{whose} read back", f"{{batchproc}} test -q {file}", peers, target,
+        setup=f"mkdir -p {{work}}/back; test -e {file} || head -c 400000000 {{big}}/big.dat | {make} >{file}")
+
+
 OWN_ARCHIVE = "{batchproc} archive -q --no-fsync --force -o {work}/in.tar.zst -C {small} ."
 
 
@@ -145,6 +154,26 @@ JOBS = (
               " cp -r {small} {work}/packed/tree; find {work}/packed -type f -print0 | xargs -0 -P{cores} zstd -q3 --rm",
         prepare="find {work}/packed -type f ! -name '*.zst' -delete; rm -rf {work}/plain {work}/unpacked",
     ),
+    Job(
+        "a .gz tree, read back",
+        "{batchproc} test -q {work}/tested",
+        (
+            Peer("xargs libdeflate-gunzip -t", "find {work}/tested -name '*.gz' -print0"
+                 " | xargs -0 -n500 -P{cores} libdeflate-gunzip -t"),
+            Peer("xargs gzip -t", "find {work}/tested -name '*.gz' -print0 | xargs -0 -n500 -P{cores} gzip -t"),
+        ),
+        target=0.80,
+        setup="rm -rf {work}/tested; cp -r {small} {work}/tested; find {work}/tested -type f -print0 | xargs -0 -n500 -P{cores} gzip",
+    ),
+    read_back(
+        ".gz", "gzip", Peer("igzip -t", "igzip -t"), Peer("rapidgzip", "rapidgzip -qt -P{cores}"),
+        Peer("libdeflate-gunzip -t", "libdeflate-gunzip -t"), target=1.0),
+    read_back(
+        ".gz", "cat >{work}/back/plain; {batchproc} compress -qf {work}/back/plain; cat {work}/back/plain.gz",
+        Peer("igzip -t", "igzip -t"), Peer("rapidgzip", "rapidgzip -qt -P{cores}"), target=0.55, whose=" of ours"),
+    read_back(".xz", "xz -0 -T{cores} --block-size=8MiB", Peer("xz -T", "xz -t -T{cores}")),
+    read_back(".lz4", "lz4 -q", Peer("lz4 -t", "lz4 -qt")),
+    read_back(".bz2", "bzip2 -1", Peer("lbzip2 -t", "lbzip2 -tn{cores}"), Peer("bzip2 -t", "bzip2 -t")),
     Job(
         "tree to .zst on a disk, brought to it before the end",
         "{batchproc} compress -q --compress-all --force --format zst --output-dir {disk}/zst {small}",
