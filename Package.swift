@@ -54,7 +54,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "BatchCoreTests",
-      dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "TestSupport"],
+      dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CZlib", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "BatchprocTests", dependencies: ["batchproc", "BatchEngine", "BatchOutputs", "TestSupport"],

@@ -9,7 +9,7 @@ libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
 # Stock tools that the demo shows, and no Debian is sure to have.
 demo=zstd
 # Stock tools that the tests hold our output against, and what they make faults and odd trees with.
-test="acl attr b3sum bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
+test="acl age attr b3sum bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
 mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema rclone restic rhash shellcheck strace time tmux unzip xxhash xz-utils zip zsh zstd"
 bench="b3sum borgbackup bzip2 hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl pigz python3 restic rhash time xxhash xz-utils zstd"
 # What makes an empty Debian to install in, and looks at the package.

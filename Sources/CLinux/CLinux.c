@@ -10,6 +10,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -359,3 +360,5 @@ int clinux_notify(const char *address, const char *message) {
   close(fd);
   return failed;
 }
+
+void clinux_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

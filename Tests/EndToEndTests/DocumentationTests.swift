@@ -28,7 +28,8 @@ import Testing
   private func allHelp() throws -> String {
     let pages = [
       "", "hash", "check", "compress", "decompress", "cat", "test", "archive", "list", "extract", "verify",
-      "audit", "backup", "snapshots", "restore", "prune", "drill", "report", "schedule", "tune", "doctor",
+      "audit", "backup", "snapshots", "restore", "prune", "drill", "report", "schedule", "keygen", "tune",
+      "doctor",
       "config",
     ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()

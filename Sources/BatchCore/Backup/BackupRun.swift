@@ -37,6 +37,8 @@ package final class BackupRun: Sendable {
   package let job: BackupJob
   /// The file that is read back.
   package let archive: OutputFile
+  /// What the archive is encrypted by; nil where it is not.
+  package let encryption: EncryptedOutput? = nil
   package let lock: SetLock
   private let manifest: OutputFile
   private let outset: BackupOutset

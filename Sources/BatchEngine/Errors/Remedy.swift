@@ -50,6 +50,10 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case continueSet
   /// To write to a local directory, and to copy that to another machine.
   case copyElsewhere
+  /// An identity that opens an encrypted file.
+  case giveIdentity
+  /// The passphrase of an encrypted file.
+  case givePassphrase
 
   public init(stringLiteral value: String) {
     self = .advice(value)

@@ -112,6 +112,9 @@ int clinux_end_with_peer(int socket);
 /// which need not be mounted.
 const char *clinux_argument(int number);
 /// pidfd_open(2); -1 where the kernel has no such call.
+// Keeps the memory of the process out of core files, and from ptrace of other processes of the user.
+void clinux_forbid_dumps(void);
+
 int clinux_pidfd_open(int pid);
 /// The number of the call that sleep(3) makes.
 int clinux_sleep_call(void);

@@ -254,6 +254,13 @@ final class Session: Sendable {
     isWanted ? ForeignReaderProgram("/proc/self/exe", memory: context.options.memory) : nil
   }
 
+  /// The same keys with the memory that the run may use.
+  func keys(_ keys: AgeKeys?) -> AgeKeys? {
+    var keys = keys
+    keys?.memory = context.options.memory
+    return keys
+  }
+
   /// Reports what is odd about an archive, also under `--quiet`: a part of it may be left out.
   func warn(of archive: PathBytes, _ remarks: [String]) {
     for remark in remarks {

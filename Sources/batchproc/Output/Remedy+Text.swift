@@ -29,6 +29,8 @@ extension Remedy {
     case .continueSet: "leave out --init"
     case .copyElsewhere:
       "back up to a local directory and copy that, as samples/cron/offsite.sh does; ./NAME is a local directory"
+    case .giveIdentity: "give --identity FILE, or --passphrase-file FILE"
+    case .givePassphrase: "give --passphrase-file FILE"
     case .mountOrAllowEmpty: "mount it, or give --allow-empty if this is meant"
     }
   }

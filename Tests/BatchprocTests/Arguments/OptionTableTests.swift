@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test(arguments: commands)
+  @Test(arguments: commands.filter { !$0.operands.isEmpty })
   func parsesEverySpellingOfEveryOption(command: CommandSpec) throws {
     for option in command.options where option.id != .help && option.id != .version {
       for spelling in option.spellings {
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test(arguments: commands)
+  @Test(arguments: commands.filter { !$0.operands.isEmpty })
   func keepsAllValuesOfRepeatableOptionsAlone(command: CommandSpec) throws {
     for option in command.options {
       guard let syntax = option.syntax else { continue }

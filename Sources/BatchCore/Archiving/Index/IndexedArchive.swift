@@ -31,7 +31,7 @@ struct IndexedArchive: Sendable {
       return try search(file, checks: checks, memory: memory, by: right)
     } catch {
       // What the disk still has of the members can be had without the index.
-      guard error.isOfDevice else { throw error }
+      guard error.isOfDevice || (file.isEncrypted && error.code == .malformed) else { throw error }
       return .unusable(BatchError(.malformed, "the member index cannot be read"), from: nil)
     }
   }

@@ -5,7 +5,7 @@ import var Glibc.STDIN_FILENO
 /// An archive that is open: a file that all lanes read from, or a stream that one reads to its end.
 package final class ArchiveFile: Sendable {
   package let path: PathBytes
-  /// In bytes; nil for a stream.
+  /// In bytes, without encryption; nil for a stream.
   package let size: UInt64?
   /// What reads it when it is in one of the formats that are read on demand only.
   let foreignFormats: ForeignFormats
@@ -18,24 +18,31 @@ package final class ArchiveFile: Sendable {
   private let raw: Int32
   /// Closes it; nil for standard input.
   private let owner: Descriptor?
+  /// The plain bytes of an encrypted file; nil for every other one.
+  private let decrypted: AgeFile?
+  /// What may open a stream.
+  private let keys: AgeKeys?
 
   /// - Parameters:
   ///   - path: `-` is standard input.
   ///   - folder: the open folder that its last name is looked up in; nil to go the way that the path says.
   ///   - foreignReader: reads ar, cab, ISO 9660, lha, rar and warc archives, in a process of its own; nil to refuse them.
+  ///   - keys: open it where it is encrypted.
   ///   - context: of the run that reads it.
-  /// - Throws: the error of opening it; `special` for what is neither a file nor a stream.
+  /// - Throws: the error of opening it; `special` for what is neither a file nor a stream; those of ``AgeFile``.
   package init(
     _ path: PathBytes, below folder: Int32? = nil, foreignReader: ForeignReaderProgram? = nil,
-    in context: SourceContext
+    keys: AgeKeys? = nil, in context: SourceContext
   ) throws(BatchError) {
     self.path = path
-    foreignFormats = foreignReader.map { .process($0) } ?? .refused
+    self.keys = keys
     decoding = DecoderOptions(memory: context.options.memory)
     cancellation = context.cancellation
     probe = context.laneProbe
     calls = context.calls
     if path == "-", folder == nil {
+      foreignFormats = foreignReader.map { .process($0) } ?? .refused
+      decrypted = nil
       size = nil
       raw = STDIN_FILENO
       owner = nil
@@ -52,26 +59,44 @@ package final class ArchiveFile: Sendable {
     guard status.kind != .directory else {
       throw BatchError(.special, "is a directory, and no archive", path: path)
     }
-    size = status.kind == .regular ? UInt64(max(0, status.size)) : nil
-    raw = opened.raw
+    let stored = status.kind == .regular ? UInt64(max(0, status.size)) : nil
+    let raw = opened.raw
+    let encryption = try keys.flatMap { (keys) throws(BatchError) in
+      try stored.flatMap { (size) throws(BatchError) in
+        try Encryption(raw, size: size, keys, path, context.calls)
+      }
+    }
+    foreignFormats = encryption == nil ? foreignReader.map { .process($0) } ?? .refused : .refused
+    decrypted = encryption?.file
+    // Armor is taken off a stream.
+    size = encryption == nil ? stored : encryption?.file?.size
+    self.raw = raw
     owner = consume opened
   }
 
   /// An output that is being written, from its beginning to where it is now.
   ///
-  /// - Parameter isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
+  /// - Parameters:
+  ///   - isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
+  ///   - encryption: what it was encrypted by; nil where it was not.
   /// - Throws: `unwritable` when that cannot be done.
   package init(
-    _ output: OutputFile, isSynced: Bool, in context: SourceContext
+    _ output: OutputFile, isSynced: Bool, encryption: EncryptedOutput? = nil, in context: SourceContext
   ) throws(BatchError) {
     path = output.path
+    keys = nil
     foreignFormats = .refused
     decoding = DecoderOptions()
     cancellation = context.cancellation
     probe = context.laneProbe
     calls = context.calls
     let opened = Descriptor(owning: try output.openForReading(syncing: isSynced))
-    size = UInt64(max(0, try calls.status(of: opened).size))
+    let stored = UInt64(max(0, try calls.status(of: opened).size))
+    let reading = Self.reading(opened.raw, output.path, context.calls)
+    decrypted = try encryption.map { (encryption) throws(BatchError) in
+      try encryption.reader(size: stored, reading: reading)
+    }
+    size = decrypted?.size ?? stored
     raw = opened.raw
     owner = consume opened
   }
@@ -95,8 +120,12 @@ package final class ArchiveFile: Sendable {
     calls = context.calls
     raw = STDIN_FILENO
     owner = nil
+    keys = nil
+    decrypted = nil
     size = isStream ? nil : UInt64(max(0, try calls.status(of: raw).size))
   }
+
+  var isEncrypted: Bool { decrypted != nil }
 
   /// For a process that inherits it.
   var descriptor: Int32 { raw }
@@ -107,16 +136,29 @@ package final class ArchiveFile: Sendable {
   }
 
   /// The content of a stream from its beginning on.
-  var stream: StreamReader {
-    StreamReader(descriptor: raw, cancellation: cancellation)
+  var stream: ArchiveStream {
+    ArchiveStream(StreamReader(descriptor: raw, cancellation: cancellation), keys)
   }
 
   /// Fills the buffer from an offset on; fewer bytes only at the end of the file.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     try probe.check()
+    guard let decrypted else { return try Self.read(raw, at: offset, into: buffer, path, calls) }
+    do throws(BatchError) {
+      return try decrypted.read(at: offset, into: buffer)
+    } catch {
+      throw error.path == nil ? error.at(path) : error
+    }
+  }
+
+  private static func read(
+    _ raw: Int32, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, _ path: PathBytes,
+    _ calls: any FileSystemCalls
+  ) throws(BatchError) -> Int {
     var filled = 0
     while filled < buffer.count {
-      guard let place = Int(exactly: offset + UInt64(filled)) else { return filled }
+      let (position, isFar) = offset.addingReportingOverflow(UInt64(filled))
+      guard !isFar, let place = Int(exactly: position) else { return filled }
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
       let count = calls.read(raw, into: rest, at: place)
       guard count >= 0 else {
@@ -126,6 +168,36 @@ package final class ArchiveFile: Sendable {
       filled += count
     }
     return filled
+  }
+
+  private static func reading(
+    _ raw: Int32, _ path: PathBytes, _ calls: any FileSystemCalls
+  ) -> AgeFile.Reading {
+    { (offset, room) throws(BatchError) in try read(raw, at: offset, into: room, path, calls) }
+  }
+
+  /// How a file is encrypted.
+  private struct Encryption {
+    /// Nil for one in armor.
+    let file: AgeFile?
+
+    /// - Returns: nil for a file that is not encrypted.
+    init?(
+      _ raw: Int32, size: UInt64, _ keys: AgeKeys, _ path: PathBytes, _ calls: any FileSystemCalls
+    ) throws(BatchError) {
+      let reading = ArchiveFile.reading(raw, path, calls)
+      let stream = AgeStream(reading: AgeFile.sequence(reading))
+      guard try stream.isEncrypted() else { return nil }
+      guard !stream.isArmored else {
+        file = nil
+        return
+      }
+      do throws(BatchError) {
+        file = try AgeFile(size: size, keys: keys, reading: reading)
+      } catch {
+        throw error.path == nil ? error.at(path) : error
+      }
+    }
   }
 
   /// The bytes of a range, which the caller has held against ``size``.

@@ -15,7 +15,7 @@ final class FileContent: ArchiveContent {
 
   private let source: ArchiveFile
   private var end: UInt64
-  private let stream: StreamReader?
+  private let stream: ArchiveStream?
   private let buffer: ScratchBuffer
   private var rest: UnsafeRawBufferPointer
   private var position: UInt64 = 0
@@ -45,6 +45,7 @@ final class FileContent: ArchiveContent {
     }
     let start = UnsafeRawBufferPointer(rebasing: buffer.room[..<filled])
     guard filled > 0 else { throw BatchError(.malformed, "empty: no archive at all", path: file.path) }
+    if AgeKeys.areNeeded(for: start) { throw AgeKeys.missing(file.path) }
     if let format = CompressionFormat.detect(start, named: file.path) {
       self.format = format
       let decoder = try format.makeDecoder(file.decoding, by: right)
@@ -150,7 +151,7 @@ final class FileContent: ArchiveContent {
   }
 
   private static func read(
-    _ file: ArchiveFile, _ stream: StreamReader?, at offset: UInt64, upTo end: UInt64,
+    _ file: ArchiveFile, _ stream: ArchiveStream?, at offset: UInt64, upTo end: UInt64,
     into room: UnsafeMutableRawBufferPointer
   ) throws(BatchError) -> Int {
     guard let stream else {
@@ -160,7 +161,7 @@ final class FileContent: ArchiveContent {
     do throws(BatchError) {
       return try stream.read(into: room)
     } catch {
-      throw error.path == nil && error.errno != 0 ? error.at(file.path) : error
+      throw error.path == nil && error.code != .cancelled ? error.at(file.path) : error
     }
   }
 

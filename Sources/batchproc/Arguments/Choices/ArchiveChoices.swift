@@ -31,16 +31,27 @@ struct ArchiveChoices: Sendable {
   /// Seconds since 1970; later times become this one.
   let latestTime: Int64?
   let changes: MemberChanges
+  /// Nil for an archive that is not encrypted.
+  let lock: AgeLock?
 
   /// - Parameter environment: the value of a variable; nil when it is not set.
-  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws(UsageError) {
+  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
     guard let target = parsed.bytes(.output) else {
       throw UsageError(
         "Missing expected option '-o <file>'; '-o -' writes to standard output.", in: parsed.command)
     }
     output = target == "-" ? nil : target
+    lock = try EncryptionChoices.lock(parsed)
     let named = Self.formatName(parsed).flatMap(ArchiveFormat.init(named:))
-    guard let format = named ?? ArchiveFormat(suffixOf: target) else {
+    let suffix = Array(".age".utf8)
+    let isNamedEncrypted = target.lastComponent.suffix(suffix.count).elementsEqual(suffix)
+    if isNamedEncrypted, lock == nil {
+      throw UsageError(
+        "The name of the output ends in .age; please say for whom it is encrypted with --encrypt-to.",
+        in: parsed.command)
+    }
+    let inner = isNamedEncrypted ? PathBytes(target.bytes.dropLast(suffix.count)) : target
+    guard let format = named ?? ArchiveFormat(suffixOf: inner) else {
       throw UsageError(
         target == "-"
           ? "Standard output has no suffix that tells the format; use --format."

@@ -17,8 +17,10 @@ struct ReadingChoices: Sendable {
   let strip: Int
   let writesToStdout: Bool
   let extraction: ExtractionOptions
+  /// Nil where nothing was given that opens encrypted archives.
+  let keys: AgeKeys?
 
-  init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) throws(UsageError) {
+  init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) throws {
     archive = parsed.operands.first ?? "-"
     globs = Array(parsed.operands.dropFirst())
     showsLongRows = parsed.flag(.longRows)
@@ -49,6 +51,7 @@ struct ReadingChoices: Sendable {
     options.pathLimits = common.pathLimits
     options.isSynced = common.fsync
     extraction = options
+    keys = try EncryptionChoices.keys(parsed)
     if showsLongRows, showsDigests {
       throw UsageError("--long and --digests cannot be used together: their rows differ.", in: parsed.command)
     }

@@ -15,6 +15,10 @@ extension CommandSpec {
       tools do not look. A file that becomes shorter while it is read, and is too large to be read at once, is \
       filled up with zeros and counts as failed.
       """,
+      """
+      With --encrypt-to the archive is a file of age, by convention with the suffix .age: it can be read with the identity \
+      of one of the recipients, by 'age -d -i FILE' too, and not by who wrote it.
+      """,
     ],
     operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
     own: [
@@ -68,7 +72,7 @@ extension CommandSpec {
         help: "Change the names of members by a rule of sed: s/old/new/, with the flags of tar."),
       OptionSpec(
         .followSymlinks, "follow-symlinks", short: "L", help: "Archive what symbolic links lead to."),
-    ],
+    ] + OptionSpec.sealing,
     shared: Group.common,
     examples: [
       Example(

@@ -99,7 +99,11 @@ extension CommandSpec {
       """
       The same as decompress --stdout: the contents come one after the other, in the order of the paths, and no \
       file is changed. The format is told by the content.
+      """,
       """
+      With --identity or --passphrase-file each path is a file of age, and what is printed are its plain bytes, compressed \
+      or not.
+      """,
     ],
     operands: [
       Operand(
@@ -108,7 +112,7 @@ extension CommandSpec {
     own: [
       .maxOutput,
       .followSymlinks,
-    ],
+    ] + OptionSpec.opening,
     shared: Group.withThreads,
     examples: [
       Example(command: "batchproc cat logs/app.log.*.gz | grep error", meaning: "Search compressed files.")

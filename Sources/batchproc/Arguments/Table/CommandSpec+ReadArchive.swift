@@ -44,7 +44,7 @@ extension CommandSpec {
         help: "Read the index alone where there is one; without it all of the archive."),
       .allFormats,
       OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
-    ],
+    ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.members] + Group.reading[1...],
     examples: [
       Example(command: "batchproc list -l photos.tar.zst", meaning: "Show what is in an archive."),
@@ -122,7 +122,7 @@ extension CommandSpec {
         .keepGoing, "keep-going",
         help: "Extract what is undamaged behind damage too; with an index no undamaged file is lost."),
       .allFormats,
-    ],
+    ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.members, Group.extracting] + Group.readingRun[1...],
     examples: [
       Example(command: "batchproc extract -C /srv photos.tar.zst", meaning: "Unpack an archive."),
@@ -159,7 +159,7 @@ extension CommandSpec {
         .against, "against", kind: .single(.directory), value: "dir",
         help: "Compare the members with what is in this directory, where their names begin."),
       .allFormats,
-    ],
+    ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.choosing, Group.events] + Group.readingRun[1...],
     examples: [
       Example(command: "batchproc verify photos.tar.zst", meaning: "Say whether an archive is whole."),

@@ -31,5 +31,6 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case at, sample, all, timeBudget, againstLive
   case before, after, onFailure, hookTimeout, metrics, rate
   case cache, cacheVerify, cron, systemd
+  case identity, passphraseFile, encryptTo, encryptToFile
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

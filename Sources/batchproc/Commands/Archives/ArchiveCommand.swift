@@ -53,17 +53,25 @@ struct ArchiveCommand: Command {
     options.changes = choices.changes
     options.isRemembered = choices.isVerified
     if common.dryRun { return try preview(tree, options, total: total) }
-    let job = ArchiveJob(options, output: file ?? session.output) { (members) throws(BatchError) in
+    let encrypted = try choices.lock.map { (lock) throws(BatchError) in
+      let concurrency = session.context.concurrency
+      return try EncryptedOutput(file ?? session.output, for: lock) { concurrency.current }
+    }
+    let job = ArchiveJob(options, output: encrypted ?? file ?? session.output) {
+      (members) throws(BatchError) in
       try tell(members)
     }
     let source = try ArchiveSource(tree, options: options)
     var failure: BatchError?
     var verified: Int?
     let outcome = session.run(job, over: source, total: total)
+    if outcome.result != nil {
+      do throws(BatchError) { try encrypted?.seal() } catch { failure = error }
+    }
     let size = file?.size
-    if let written = outcome.result, !cameToNothing(outcome.summary.counts) {
+    if failure == nil, let written = outcome.result, !cameToNothing(outcome.summary.counts) {
       do throws(BatchError) {
-        verified = try complete(file, written)
+        verified = try complete(file, encrypted, written)
       } catch {
         failure = error
       }
@@ -148,13 +156,15 @@ struct ArchiveCommand: Command {
   /// Two operations, of which the second one requires that the first one succeeds.
   ///
   /// - Returns: how many members were compared; nil where none were to be.
-  private func complete(_ file: OutputFile?, _ written: WrittenArchive?) throws(BatchError) -> Int? {
+  private func complete(
+    _ file: OutputFile?, _ encrypted: EncryptedOutput?, _ written: WrittenArchive?
+  ) throws(BatchError) -> Int? {
     let stream: any ResultStream = file ?? session.output
     let naming = ResultOperation<Void> { _ in try stream.finish() }
     var readBack: ResultOperation<Int>?
     if let written, let file {
       let operation = ResultOperation<Int> { [session] _ in
-        try ArchiveReadBack(session: session).compare(file, with: written)
+        try ArchiveReadBack(session: session).compare(file, encrypted, with: written)
       }
       try naming.requireSuccess(of: operation)
       readBack = operation

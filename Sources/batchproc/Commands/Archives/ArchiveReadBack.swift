@@ -6,17 +6,26 @@ import BatchOutputs
 struct ArchiveReadBack {
   let session: Session
 
+  /// - Parameter encryption: what it was encrypted by; nil where it was not.
   /// - Returns: how many members were compared.
   /// - Throws: `unwritable` when the archive is not what it has to be, each difference having been reported; the
   ///   reason when the run was stopped.
-  func compare(_ output: OutputFile, with written: WrittenArchive) throws(BatchError) -> Int {
-    let archive = try ArchiveFile(
-      output, isSynced: session.common.fsync, in: SourceContext(session.context))
+  func compare(
+    _ output: OutputFile, _ encryption: EncryptedOutput?, with written: WrittenArchive
+  ) throws(BatchError) -> Int {
+    let archive: ArchiveFile
+    do throws(BatchError) {
+      archive = try ArchiveFile(
+        output, isSynced: session.common.fsync, encryption: encryption, in: SourceContext(session.context))
+    } catch {
+      guard error.code == .malformed else { throw error }
+      throw Self.failure(output.path, error)
+    }
     let reader: VerifyReader
     do throws(BatchError) {
       reader = try VerifyReader(archive, madeOf: written, by: session.context.reading)
     } catch {
-      throw Self.failure(archive, error)
+      throw Self.failure(archive.path, error)
     }
     let context = RunContext(sharing: session.context, stride: .automatic, observer: nil)
     let job = VerifyJob { (findings) throws(BatchError) in
@@ -25,12 +34,12 @@ struct ArchiveReadBack {
     let outcome = BatchRunner(context).run(job, reading: reader)
     guard let verification = outcome.result else {
       guard let reason = outcome.summary.stopped, reason.code == .cancelled else {
-        throw Self.failure(archive, outcome.summary.stopped)
+        throw Self.failure(archive.path, outcome.summary.stopped)
       }
       throw reason
     }
     for text in verification.damage { report(BatchError(.malformed, text, path: archive.path)) }
-    guard !verification.isDifferent else { throw Self.failure(archive, nil) }
+    guard !verification.isDifferent else { throw Self.failure(archive.path, nil) }
     return outcome.summary.counts.done
   }
 
@@ -38,10 +47,10 @@ struct ArchiveReadBack {
     session.reporter.met(Problem(.unreadable, error), severity: .failure)
   }
 
-  private static func failure(_ archive: ArchiveFile, _ reason: BatchError?) -> BatchError {
+  private static func failure(_ path: PathBytes, _ reason: BatchError?) -> BatchError {
     let text = "what was read back is not what was archived, and there is no archive"
     return BatchError(
-      .unwritable, reason.map { "\(text): \($0.message)" } ?? text, path: archive.path,
+      .unwritable, reason.map { "\(text): \($0.message)" } ?? text, path: path,
       errno: reason?.errno ?? 0)
   }
 }

@@ -31,6 +31,7 @@ struct ExtractCommand: Command {
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
+      keys: session.keys(choices.keys),
       in: SourceContext(session.context))
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction

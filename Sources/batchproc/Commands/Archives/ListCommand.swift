@@ -19,6 +19,7 @@ struct ListCommand: Command {
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
+      keys: session.keys(choices.keys),
       in: SourceContext(session.context))
     let end = ArchiveEnd()
     let selection = try MemberSelection(globs: choices.globs, filter: try session.filter())

@@ -7,6 +7,7 @@ struct VerifyCommand: Command {
   /// The folder to compare the archive with.
   private let directory: PathBytes?
   private let readsAllFormats: Bool
+  private let keys: AgeKeys?
   private let common: CommonOptions
   let session: Session
   /// The differences that are counted, in the order of the summary.
@@ -19,6 +20,7 @@ struct VerifyCommand: Command {
     path = parsed.operands.first ?? "-"
     directory = parsed.bytes(.against)
     readsAllFormats = parsed.flag(.allFormats)
+    keys = try EncryptionChoices.keys(parsed)
     let choosing = (CommandSpec.Group.choosing.options + CommandSpec.Group.events.options).map(\.id)
     if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)
@@ -30,8 +32,17 @@ struct VerifyCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let archive = try ArchiveFile(
-      path, foreignReader: session.foreignReader(readsAllFormats), in: SourceContext(session.context))
+    let archive: ArchiveFile
+    do throws(BatchError) {
+      archive = try ArchiveFile(
+        path, foreignReader: session.foreignReader(readsAllFormats), keys: session.keys(keys),
+        in: SourceContext(session.context))
+    } catch {
+      // A byte of the header that is wrong looks like a file for somebody else.
+      guard error.code == .malformed || (error.code == .unsupported && keys != nil) else { throw error }
+      session.reporter.fatal(error)
+      return .exit(.differences)
+    }
     let live = try liveTree(excluding: archive)
     if let directory,
       let advice = try AgainstAdvice(

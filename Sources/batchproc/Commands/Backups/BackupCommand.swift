@@ -163,7 +163,7 @@ struct BackupCommand: Command {
     var readBack: ResultOperation<Int>?
     if let written = content.written {
       let operation = ResultOperation<Int> { [session] _ in
-        try ArchiveReadBack(session: session).compare(backup.archive, with: written)
+        try ArchiveReadBack(session: session).compare(backup.archive, backup.encryption, with: written)
       }
       try naming.requireSuccess(of: operation)
       readBack = operation

@@ -1,0 +1,61 @@
+import BatchEngine
+
+/// What may open encrypted files: identities and passphrases.
+package struct AgeKeys: Sendable {
+  package var identities: [AgeIdentity]
+  package var passphrases: [SecretBytes]
+  /// What the check of a passphrase may take, in bytes.
+  package var memory: Int
+
+  package init(identities: [AgeIdentity] = [], passphrases: [SecretBytes] = [], memory: Int = .max) {
+    self.identities = identities
+    self.passphrases = passphrases
+    self.memory = memory
+  }
+
+  package var isEmpty: Bool { identities.isEmpty && passphrases.isEmpty }
+
+  /// Whether a file begins as an encrypted one.
+  package static func areNeeded(for start: some Collection<UInt8>) -> Bool {
+    start.starts(with: AgeHeader.version.dropLast(2)) || start.starts(with: ArmorDecoder.header)
+  }
+
+  /// More than tells an encrypted file from others.
+  package static let detectionLength = 64
+
+  /// The key of a file, whose header is authenticated by it.
+  ///
+  /// - Throws: `malformed` for a header that is not valid; `unsupported` when nothing of this opens it.
+  func fileKey(of header: AgeHeader) throws(BatchError) -> SecretBytes {
+    let key = try unchecked(header)
+    try header.check(key)
+    return key
+  }
+
+  private func unchecked(_ header: AgeHeader) throws(BatchError) -> SecretBytes {
+    if let stanza = header.stanzas.first(where: { $0.isOf(AgePassphrase.type) }) {
+      guard header.stanzas.count == 1 else {
+        throw AgeDamage.header("a passphrase has to be alone, and it has \(header.stanzas.count) recipients")
+      }
+      if let key = try AgePassphrase.open(stanza, passphrases, memory: memory) { return key }
+      throw BatchError(
+        .unsupported,
+        passphrases.isEmpty
+          ? "is encrypted with a passphrase, and none was given"
+          : "is encrypted with another passphrase than was given", remedy: .givePassphrase)
+    }
+    for stanza in header.stanzas {
+      for identity in identities {
+        if let key = try identity.open(stanza) { return key }
+      }
+    }
+    throw BatchError(
+      .unsupported, "is encrypted, and none of the identities that were given opens it", remedy: .giveIdentity
+    )
+  }
+
+  /// The error of an encrypted file for which nothing was given.
+  package static func missing(_ path: PathBytes) -> BatchError {
+    BatchError(.unsupported, "is encrypted by age", path: path, remedy: .giveIdentity)
+  }
+}

@@ -1,0 +1,83 @@
+import BatchEngine
+
+/// Who can open a file: a public key of X25519, `age1…`.
+package struct AgeRecipient: Sendable, Hashable {
+  static let type = "X25519"
+  private static let prefix = "age"
+
+  let key: [UInt8]
+
+  /// - Returns: nil for what is no such recipient.
+  package init?(_ text: some Collection<UInt8>) {
+    guard text.count < 128, let key = Bech32.decode(text, prefix: Self.prefix),
+      key.count == Primitives.keySize,
+      !text.contains(where: { (0x41...0x5A).contains($0) })
+    else { return nil }
+    self.key = key
+  }
+
+  init(key: [UInt8]) { self.key = key }
+
+  package var text: String { String(decoding: Bech32.encode(key, prefix: Self.prefix), as: UTF8.self) }
+
+  func stanza(for fileKey: SecretBytes) throws(BatchError) -> AgeHeader.Stanza {
+    let ephemeral = try Primitives.randomSecret(Primitives.keySize)
+    let share = try Primitives.publicKey(of: ephemeral)
+    guard let shared = try Primitives.agree(ephemeral, with: key) else {
+      throw BatchError(.invalid, "the recipient \(text) is a key that protects nothing")
+    }
+    let wrapping = try Primitives.derive(shared, salt: share + key, info: Self.info)
+    return AgeHeader.Stanza(
+      [Array(Self.type.utf8), CanonicalBase64.encode(share)], body: try Primitives.wrap(fileKey, by: wrapping)
+    )
+  }
+
+  static let info = "age-encryption.org/v1/X25519"
+
+  /// Recipients as `age -R` reads them: one a line, empty lines and comments with #.
+  ///
+  /// - Throws: `malformed` with the number of the line.
+  package static func list(_ content: [UInt8], _ path: PathBytes) throws(BatchError) -> [AgeRecipient] {
+    var recipients = [AgeRecipient]()
+    for (index, line) in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      .enumerated()
+    {
+      let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+      if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
+      guard let recipient = AgeRecipient(line) else {
+        throw BatchError(.malformed, "line \(index + 1) is no recipient: age1… is expected", path: path)
+      }
+      recipients.append(recipient)
+    }
+    guard !recipients.isEmpty else { throw BatchError(.malformed, "has no recipient", path: path) }
+    return recipients
+  }
+}
+
+/// For whom a file is encrypted.
+package enum AgeLock: Sendable {
+  case recipients([AgeRecipient])
+  case passphrase(SecretBytes)
+
+  /// The logarithm of the work that a guess of a passphrase takes: about a second.
+  static let workFactor = 18
+
+  func stanzas(for fileKey: SecretBytes) throws(BatchError) -> [AgeHeader.Stanza] {
+    switch self {
+    case .recipients(let recipients):
+      var stanzas = [AgeHeader.Stanza]()
+      for recipient in recipients { stanzas.append(try recipient.stanza(for: fileKey)) }
+      return stanzas
+    case .passphrase(let passphrase):
+      let salt = try Primitives.random(AgePassphrase.saltSize)
+      let key = try Primitives.stretch(passphrase, salt: AgePassphrase.label + salt, factor: Self.workFactor)
+      return [
+        AgeHeader.Stanza(
+          [
+            Array(AgePassphrase.type.utf8), CanonicalBase64.encode(salt), Array(String(Self.workFactor).utf8),
+          ],
+          body: try Primitives.wrap(fileKey, by: key))
+      ]
+    }
+  }
+}

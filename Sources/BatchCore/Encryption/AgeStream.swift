@@ -1,0 +1,134 @@
+import BatchEngine
+
+/// The plain bytes of an encrypted stream from its beginning to its end; armor is taken off.
+package final class AgeStream {
+  /// Puts bytes into the memory, at least one; 0 at the end.
+  package typealias Reading = (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
+
+  private static let pieceSize = 256 << 10
+
+  private let reading: Reading
+  private var armor: ArmorDecoder?
+  /// What is read and not opened, from `first` on.
+  private var sealed: [UInt8]
+  private var first = 0
+  private var isAtEnd = false
+  private var piece = [UInt8](repeating: 0, count: pieceSize)
+  private var plain = [UInt8](repeating: 0, count: PayloadLayout.chunkSize)
+  private var cipher: ChunkCipher?
+  private var number: UInt64 = 0
+  private var isFinished = false
+
+  /// - Parameter start: bytes that were read already.
+  package init(start: [UInt8] = [], reading: @escaping Reading) {
+    sealed = start
+    self.reading = reading
+  }
+
+  /// Whether the stream is encrypted; to be asked first.
+  package func isEncrypted() throws(BatchError) -> Bool {
+    while sealed.count < AgeKeys.detectionLength, !isAtEnd { try fill() }
+    return AgeKeys.areNeeded(for: sealed) || isArmored
+  }
+
+  /// Whether an encrypted stream is in armor.
+  var isArmored: Bool {
+    sealed.drop { [0x20, 0x09, 0x0D, 0x0A].contains($0) }.starts(with: ArmorDecoder.header)
+  }
+
+  /// What was read of a stream that is not encrypted.
+  package var start: [UInt8] { sealed }
+
+  /// Reads the header, which is authenticated before anything else is used.
+  ///
+  /// - Throws: `malformed` for a stream that is damaged; `unsupported` when no key opens it.
+  package func open(_ keys: AgeKeys) throws(BatchError) {
+    if isArmored {
+      var decoder = ArmorDecoder()
+      var bytes = [UInt8]()
+      try decoder.add(sealed, to: &bytes)
+      if isAtEnd { try decoder.finish(to: &bytes) }
+      (sealed, armor) = (bytes, decoder)
+    }
+    var header: AgeHeader?
+    while header == nil {
+      header = try AgeHeader.read(sealed, isAll: isAtEnd)
+      if header == nil { try fill() }
+    }
+    guard let header else { return }
+    let fileKey = try keys.fileKey(of: header)
+    while sealed.count < header.size + PayloadLayout.nonceSize, !isAtEnd { try fill() }
+    guard sealed.count >= header.size + PayloadLayout.nonceSize else { throw PayloadLayout.cutOff }
+    first = header.size + PayloadLayout.nonceSize
+    cipher = try ChunkCipher(PayloadKey(fileKey, nonce: Array(sealed[header.size..<first])).secret)
+  }
+
+  /// The next bytes, none at the end; valid until the next call.
+  ///
+  /// - Throws: `malformed` where a chunk fails its check.
+  package func next<Result>(
+    _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    let count = try openNext()
+    return try withBytes(of: plain) { (raw) throws(BatchError) in
+      try body(UnsafeRawBufferPointer(rebasing: raw[..<count]))
+    }
+  }
+
+  private func openNext() throws(BatchError) -> Int {
+    guard let cipher, !isFinished else { return 0 }
+    // A chunk is the last one when no byte follows it.
+    while sealed.count - first <= PayloadLayout.sealedSize, !isAtEnd { try fill() }
+    let count = min(PayloadLayout.sealedSize, sealed.count - first)
+    let isLast = sealed.count - first <= PayloadLayout.sealedSize
+    guard count > Primitives.tagSize || (count == Primitives.tagSize && number == 0) else {
+      throw PayloadLayout.cutOff
+    }
+    let nonce = ChunkNonce(number: number, isLast: isLast)
+    var isRight = false
+    var failure: BatchError?
+    plain.withUnsafeMutableBytes { room in
+      sealed.withUnsafeBytes { raw in
+        do throws(BatchError) {
+          isRight = try cipher.open(
+            UnsafeRawBufferPointer(rebasing: raw[first..<(first + count)]),
+            into: UnsafeMutableRawBufferPointer(rebasing: room[..<(count - Primitives.tagSize)]), nonce: nonce
+          )
+        } catch {
+          failure = error
+        }
+      }
+    }
+    if let failure { throw failure }
+    guard isRight else {
+      throw isLast
+        ? PayloadLayout.cutOff
+        : AgeDamage.payload("chunk \(number + 1) of the encrypted file fails its check")
+    }
+    first += count
+    number += 1
+    isFinished = isLast
+    return count - Primitives.tagSize
+  }
+
+  private func fill() throws(BatchError) {
+    if first > 0 {
+      sealed.removeFirst(first)
+      first = 0
+    }
+    var failure: BatchError?
+    let count = piece.withUnsafeMutableBytes { room in
+      do throws(BatchError) {
+        return try reading(room)
+      } catch {
+        failure = error
+        return 0
+      }
+    }
+    if let failure { throw failure }
+    isAtEnd = count == 0
+    guard armor != nil else { return sealed += piece[..<count] }
+    try armor?.add(piece[..<count], to: &sealed)
+    if isAtEnd { try armor?.finish(to: &sealed) }
+  }
+}

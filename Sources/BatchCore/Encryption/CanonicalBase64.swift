@@ -1,0 +1,49 @@
+/// Base64 of RFC 4648 in its only form: no white space, and the bits behind the last byte are zero.
+package enum CanonicalBase64 {
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+  /// The value of each character; 255 for all others.
+  private static let values: [UInt8] = {
+    var values = [UInt8](repeating: 255, count: 256)
+    for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
+    return values
+  }()
+
+  /// Without padding.
+  package static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    var text = [UInt8]()
+    text.reserveCapacity((bytes.count * 4 + 2) / 3)
+    var bits: UInt32 = 0
+    var count = 0
+    for byte in bytes {
+      bits = bits << 8 | UInt32(byte)
+      count += 8
+      while count >= 6 {
+        count -= 6
+        text.append(alphabet[Int(bits >> UInt32(count) & 63)])
+      }
+    }
+    if count > 0 { text.append(alphabet[Int(bits << UInt32(6 - count) & 63)]) }
+    return text
+  }
+
+  /// - Returns: nil for what is not canonical, or has padding.
+  package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    guard text.count % 4 != 1 else { return nil }
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(text.count / 4 * 3 + 2)
+    var bits: UInt32 = 0
+    var count = 0
+    for character in text {
+      let value = values[Int(character)]
+      guard value != 255 else { return nil }
+      bits = bits << 6 | UInt32(value)
+      count += 6
+      if count >= 8 {
+        count -= 8
+        bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+      }
+    }
+    guard bits & (1 << UInt32(count) - 1) == 0 else { return nil }
+    return bytes
+  }
+}

@@ -1,0 +1,96 @@
+import BatchEngine
+
+/// The plain bytes of an encrypted file or of standard input, from the beginning to the end.
+package final class DecryptedContent {
+  /// Opened by several threads at once.
+  private static let pieceSize = 4 << 20
+
+  private let file: Descriptor?
+  /// Of a file that can be read at any place.
+  private let content: AgeFile?
+  private var position: UInt64 = 0
+  private let stream: AgeStream?
+
+  /// - Parameters:
+  ///   - path: `-` is standard input.
+  ///   - width: how many threads may open chunks.
+  /// - Throws: the error of opening it; `unsupported` for what is not encrypted, and where no key opens it; `malformed`.
+  package init(
+    _ path: PathBytes, keys: AgeKeys, width: Int, in run: RunContext
+  ) throws(BatchError) {
+    if path == "-" {
+      let input = StreamReader(descriptor: 0, cancellation: run.cancellation)
+      let stream = AgeStream { (room) throws(BatchError) in try input.read(into: room) }
+      guard try stream.isEncrypted() else { throw Self.other.at(path) }
+      try stream.open(keys)
+      file = nil
+      content = nil
+      self.stream = stream
+      return
+    }
+    let opened: Descriptor
+    do throws(BatchError) {
+      opened = try run.calls.openFile(path, followingLast: true)
+    } catch {
+      throw error.at(path)
+    }
+    let status = try run.calls.status(of: opened)
+    guard status.kind != .directory else {
+      throw BatchError(.special, "is a directory, and no encrypted file", path: path)
+    }
+    let (raw, calls) = (opened.raw, run.calls)
+    let reading: AgeFile.Reading = { (offset, room) throws(BatchError) in
+      var filled = 0
+      while filled < room.count {
+        let (sum, isFar) = offset.addingReportingOverflow(UInt64(filled))
+        guard !isFar, let place = Int(exactly: sum) else { break }
+        let count = calls.read(raw, into: UnsafeMutableRawBufferPointer(rebasing: room[filled...]), at: place)
+        guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
+        if count == 0 { break }
+        filled += count
+      }
+      return filled
+    }
+    let stream: AgeStream
+    if status.kind == .regular {
+      stream = AgeStream(reading: AgeFile.sequence(reading))
+    } else {
+      let input = StreamReader(descriptor: raw, cancellation: run.cancellation)
+      stream = AgeStream { (room) throws(BatchError) in try input.read(into: room) }
+    }
+    guard try stream.isEncrypted() else { throw Self.other.at(path) }
+    if status.kind == .regular, !stream.isArmored {
+      content = try AgeFile(size: UInt64(max(0, status.size)), keys: keys, width: width, reading: reading)
+      self.stream = nil
+    } else {
+      try stream.open(keys)
+      content = nil
+      self.stream = stream
+    }
+    file = consume opened
+  }
+
+  private static let other = BatchError(.unsupported, "is no file of age")
+
+  /// The next bytes; none at the end.
+  ///
+  /// - Throws: `malformed` where a chunk fails its check.
+  package func next() throws(BatchError) -> [UInt8] {
+    if let stream { return try stream.next { (piece) throws(BatchError) in Array(piece) } }
+    guard let content, position < content.size else { return [] }
+    var failure: BatchError?
+    let from = position
+    let piece = [UInt8](
+      unsafeUninitializedCapacity: Int(min(UInt64(Self.pieceSize), content.size - from))
+    ) { room, count in
+      do throws(BatchError) {
+        count = try content.read(at: from, into: UnsafeMutableRawBufferPointer(room))
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    position += UInt64(piece.count)
+    return piece
+  }
+}

@@ -1,0 +1,85 @@
+import BatchCore
+import BatchEngine
+
+/// For whom is encrypted, and what opens what is encrypted.
+enum EncryptionChoices {
+  private static let largestFile = 1 << 20
+  private static let longestPassphrase = 1024
+
+  /// What an output is encrypted for; nil where it is not.
+  ///
+  /// - Throws: `UsageError` for what is no recipient, and for recipients together with a passphrase; the error of reading a file.
+  static func lock(_ parsed: ParsedCommand) throws -> AgeLock? {
+    let passphrase = parsed.bytes(.passphraseFile)
+    var recipients = [AgeRecipient]()
+    for option in parsed.given {
+      guard case .bytes(let value) = option.value else { continue }
+      switch option.id {
+      case .encryptTo:
+        guard let recipient = AgeRecipient(value.bytes) else {
+          throw UsageError(
+            "The value \(quote(value)) of '--encrypt-to' is no recipient; 'keygen' prints one, age1...",
+            in: parsed.command)
+        }
+        recipients.append(recipient)
+      case .encryptToFile:
+        recipients += try AgeRecipient.list(try SmallFile.read(value, limit: largestFile), value)
+      default: continue
+      }
+    }
+    guard let passphrase else { return recipients.isEmpty ? nil : .recipients(unique(recipients)) }
+    guard recipients.isEmpty else {
+      throw UsageError(
+        "--passphrase-file cannot be used with --encrypt-to: a passphrase is alone in a file of age.",
+        in: parsed.command)
+    }
+    return .passphrase(try readPassphrase(passphrase))
+  }
+
+  private static func unique(_ recipients: [AgeRecipient]) -> [AgeRecipient] {
+    var known: Set<AgeRecipient> = []
+    return recipients.filter { known.insert($0).inserted }
+  }
+
+  /// What opens encrypted files; nil where nothing was given.
+  ///
+  /// - Throws: the error of reading a file; `unreadable` for one that others may read.
+  static func keys(_ parsed: ParsedCommand) throws(BatchError) -> AgeKeys? {
+    var keys = AgeKeys()
+    for option in parsed.given {
+      guard case .bytes(let path) = option.value else { continue }
+      if option.id == .identity {
+        keys.identities += try read(path, limit: largestFile, prompt: "Identity") {
+          (content) throws(BatchError) in try AgeIdentity.list(content, path)
+        }
+      }
+    }
+    if let path = parsed.bytes(.passphraseFile) { keys.passphrases.append(try readPassphrase(path)) }
+    return keys.isEmpty ? nil : keys
+  }
+
+  private static func readPassphrase(_ path: PathBytes) throws(BatchError) -> SecretBytes {
+    try read(path, limit: longestPassphrase, prompt: "Passphrase") {
+      (content) throws(BatchError) in
+      var content = content[...]
+      if content.last == UInt8(ascii: "\n") { content = content.dropLast() }
+      if content.last == UInt8(ascii: "\r") { content = content.dropLast() }
+      guard !content.isEmpty else { throw BatchError(.malformed, "has no passphrase", path: path) }
+      return try SecretBytes(copying: content)
+    }
+  }
+
+  private static func read<Result>(
+    _ path: PathBytes, limit: Int, prompt: String,
+    _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    SecretFile.protectProcess()
+    var count = 0
+    let room = try SecretBytes(count: limit) { (room) throws(BatchError) in
+      count = try SecretFile.read(path, into: room, prompt: prompt)
+    }
+    return try room.withBytes { (raw) throws(BatchError) in
+      try body(UnsafeRawBufferPointer(rebasing: raw[..<count]))
+    }
+  }
+}

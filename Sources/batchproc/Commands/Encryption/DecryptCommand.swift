@@ -1,0 +1,71 @@
+import BatchCore
+import BatchEngine
+
+/// `batchproc cat --identity`: the plain bytes of files of age.
+struct DecryptCommand: Command {
+  private let operands: [PathBytes]
+  private let limit: Int64?
+  private let keys: AgeKeys
+  private let common: CommonOptions
+  let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    if common.json, !common.dryRun {
+      throw UsageError(
+        "--json cannot be used with cat: standard output carries the data.", in: parsed.command)
+    }
+    operands = parsed.operands
+    limit = parsed.size(.maxOutput)
+    keys = try EncryptionChoices.keys(parsed) ?? AgeKeys()
+    self.common = common
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let start = ContinuousClock.now
+    let operands = Operands(operands, lists: common.fileLists, run: session.context)
+    var counts = Counters.Snapshot()
+    var size: Int64 = 0
+    for path in operands.counted {
+      counts.seen += 1
+      do throws(BatchError) {
+        size += try print(path)
+        counts.done += 1
+      } catch {
+        try session.cancellation.check()
+        if error.code == .closedOutput { throw error }
+        counts.failed += 1
+        session.reporter.met(
+          Problem(
+            error.code == .missing ? .missing : .unreadable, error.path == nil ? error.at(path) : error),
+          severity: .failure)
+      }
+    }
+    try session.output.finish()
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: nil, elapsed: ContinuousClock.now - start),
+      text: SummaryText(
+        verb: "decrypted", files: counts.done, bytes: size, others: [(counts.failed, "failed")]))
+    return .exit(counts.failed == 0 ? .success : counts.done == 0 ? .fatal : .someFailed)
+  }
+
+  /// - Returns: how many bytes were printed.
+  private func print(_ path: PathBytes) throws(BatchError) -> Int64 {
+    let content = try DecryptedContent(
+      path, keys: session.keys(keys) ?? keys, width: session.width, in: session.context)
+    var size: Int64 = 0
+    while true {
+      try session.cancellation.check()
+      let piece = try content.next()
+      if piece.isEmpty { return size }
+      size += Int64(piece.count)
+      if let limit, size > limit {
+        throw BatchError(.malformed, "its content is larger than --max-output", path: path)
+      }
+      try session.output.write(piece)
+    }
+  }
+}

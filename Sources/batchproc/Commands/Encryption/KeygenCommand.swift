@@ -1,0 +1,49 @@
+import BatchCore
+import BatchEngine
+import BatchOutputs
+
+/// `batchproc keygen`.
+struct KeygenCommand: Command {
+  private let output: PathBytes
+  let session: Session
+
+  /// - Throws: `UsageError` without an output.
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    guard let target = parsed.bytes(.output), target != "-" else {
+      throw UsageError(
+        "Missing expected option '-o <file>': where the identity is written.", in: parsed.command)
+    }
+    output = target
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: `unwritable` when the file exists or cannot be made.
+  func run() throws(BatchError) -> Ending {
+    SecretFile.protectProcess()
+    guard !OutputFile.isDevice(output) else {
+      throw BatchError(.invalid, "is a pipe or a device, and an identity is kept in a file", path: output)
+    }
+    let identity = try AgeIdentity()
+    let file = try OutputFile(
+      output, isReplacing: false, isSynced: true, isPrivate: true, in: session.context)
+    try file.write(
+      Array(
+        "# created: \(CalendarTime(FileStatus.Time.now.seconds).text)\n# public key: \(identity.recipient.text)\n"
+          .utf8))
+    var text = try identity.text()
+    defer { text.cleanse() }
+    do throws(BatchError) {
+      try file.write(text)
+      try file.write([UInt8(ascii: "\n")])
+      try file.finish()
+    } catch {
+      file.discard()
+      throw error
+    }
+    try session.output.write(Array("\(identity.recipient.text)\n".utf8))
+    try session.output.finish()
+    return .exit(.success)
+  }
+}
