@@ -16,7 +16,4 @@ let package = Package(
     .executableTarget(name: "SnapshotManifest", dependencies: library, swiftSettings: settings),
     .executableTarget(name: "ArchiveIndex", dependencies: library, swiftSettings: settings),
     .executableTarget(name: "ArchiveEnds", dependencies: library, swiftSettings: settings),
-    .executableTarget(name: "GzipBlocks", dependencies: library, swiftSettings: settings),
-  ],
-  swiftLanguageModes: [.v6]
-)
+    .executableTarget(name: "EncryptedFile", dependencies: library, swiftSettings: settings),

@@ -80,6 +80,7 @@ enum CLI {
     if ![.hash, .check, .audit, .duplicates].contains(parsed.command.id) { ProcessHeap.share() }
     switch parsed.command.id {
     case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
+    case .copy: return try CopyCommand(parsed, common: common, environment: environment).obey()
     case .keygen: return try KeygenCommand(parsed, common: common, environment: environment).obey()
     case .cat where parsed.given.contains { [.identity, .passphraseFile].contains($0.id) }:
       return try DecryptCommand(parsed, common: common, environment: environment).obey()

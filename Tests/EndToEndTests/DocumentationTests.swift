@@ -28,7 +28,8 @@ import Testing
   private func allHelp() throws -> String {
     let pages = [
       "", "hash", "check", "compress", "decompress", "cat", "test", "archive", "list", "extract", "verify",
-      "audit", "backup", "snapshots", "restore", "prune", "drill", "report", "schedule", "keygen", "tune",
+      "audit", "backup", "snapshots", "restore", "prune", "drill", "copy", "report", "schedule", "keygen",
+      "tune",
       "doctor",
       "config",
     ]

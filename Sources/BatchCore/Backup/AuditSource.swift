@@ -36,15 +36,19 @@ package struct AuditSource: BatchSource {
   package let form: AuditForm?
 
   /// - Parameters:
+  ///   - keys: open a backup manifest that is encrypted.
   ///   - manifest: a backup manifest, or one of the forms that ``ManifestReader`` reads.
   ///   - live: the folder that its names begin in.
   /// - Throws: the error of opening it; `malformed` for a backup manifest that is damaged.
-  package init(_ manifest: PathBytes, live: LiveTree, in context: SourceContext) throws(BatchError) {
+  package init(
+    _ manifest: PathBytes, keys: AgeKeys? = nil, live: LiveTree, in context: SourceContext
+  ) throws(BatchError) {
     self.live = live
     self.context = context
     findsNew = true
-    if manifest != "-", let reader = try? SnapshotReader(manifest, in: context) {
-      try SnapshotReader.check(manifest, in: context)
+    let file = ManifestFile(manifest, keys: keys)
+    if manifest != "-", let reader = try Self.reader(of: file, in: context) {
+      try SnapshotReader.check(file, in: context)
       records = .snapshot(reader)
       form = nil
     } else {
@@ -208,8 +212,22 @@ package struct AuditForm: Sendable {
 
 extension AuditSource {
   /// Whether a manifest is that of a backup.
-  package static func isOfSnapshot(_ manifest: PathBytes, in context: SourceContext) -> Bool {
-    manifest != "-" && (try? SnapshotReader(manifest, in: context)) != nil
+  package static func isOfSnapshot(
+    _ manifest: PathBytes, keys: AgeKeys?, in context: SourceContext
+  ) -> Bool {
+    manifest != "-" && (try? SnapshotReader(ManifestFile(manifest, keys: keys), in: context)) != nil
+  }
+
+  /// - Returns: nil for another kind of manifest.
+  /// - Throws: why an encrypted one cannot be read.
+  private static func reader(
+    of manifest: ManifestFile, in context: SourceContext
+  ) throws(BatchError) -> SnapshotReader? {
+    if let reader = try? SnapshotReader(manifest, in: context) { return reader }
+    let start = (try? SmallFile.start(of: manifest.path, count: AgeKeys.detectionLength)) ?? []
+    guard AgeKeys.areNeeded(for: start) else { return nil }
+    guard manifest.keys != nil else { throw AgeKeys.missing(manifest.path) }
+    return try SnapshotReader(manifest, in: context)
   }
 }
 

@@ -14,7 +14,7 @@ package final class BackupCollector: BatchCollector {
 
   private let plan: BackupPlan
   private let context: CollectorContext
-  private let archive: OutputFile
+  private let outputs: SnapshotOutputs
   private let collector: ArchiveCollector
   private let writer: SnapshotWriter
   private let reported: Reported
@@ -25,20 +25,19 @@ package final class BackupCollector: BatchCollector {
   private var contents: [PathBytes: (digest: Digest?, size: UInt64, isUnsettled: Bool)] = [:]
 
   init(
-    _ plan: BackupPlan, _ context: CollectorContext, _ job: ArchiveJob, archive: OutputFile,
-    manifest: OutputFile,
+    _ plan: BackupPlan, _ context: CollectorContext, _ job: ArchiveJob, _ outputs: SnapshotOutputs,
     _ report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.plan = plan
     self.context = context
-    self.archive = archive
+    self.outputs = outputs
     let reported = Reported()
     self.reported = reported
     collector = try job.makeCollector(in: context) { (members) throws(BatchError) in
       reported.members += members
       try report(members)
     }
-    writer = try SnapshotWriter(plan.header, to: manifest)
+    writer = try SnapshotWriter(plan.header, to: outputs.manifestStream)
   }
 
   package func collect(_ rows: [BackupRow]) throws(BatchError) {
@@ -135,8 +134,9 @@ package final class BackupCollector: BatchCollector {
     passOverLarge()
     try passOver()
     try writer.finish(
-      archiveSize: UInt64(clamping: archive.size ?? 0), index: written?.index.digest,
-      isVerified: plan.archive.isRemembered, selection: plan.selection)
+      archiveSize: try outputs.sealArchive(), index: written?.index.digest,
+      isVerified: plan.archive.isRemembered, selection: plan.selection, recipients: plan.recipients)
+    try outputs.encryption?.manifest.seal()
     return BackupContent(header: plan.header, footer: writer.footer, written: written)
   }
 

@@ -12,6 +12,8 @@ package struct BackupPlan: Sendable {
   let hasOtherSelection: Bool
   /// Whether files are read that seem not to have changed.
   let readsEverything: Bool
+  /// For whom it is encrypted, as one word.
+  let recipients: String
 
   var stamp: String { header.name.stamp }
 
@@ -27,21 +29,19 @@ package struct BackupJob: BatchJob {
   package typealias Item = BackupItem
 
   private let plan: BackupPlan
-  private let archive: OutputFile
-  private let manifest: OutputFile
+  private let outputs: SnapshotOutputs
   private let job: ArchiveJob
   private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
 
   /// - Parameter report: told of every member that is archived, in the order of the archive.
   init(
-    _ plan: BackupPlan, archive: OutputFile, manifest: OutputFile,
+    _ plan: BackupPlan, _ outputs: SnapshotOutputs,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) {
     self.plan = plan
-    self.archive = archive
-    self.manifest = manifest
+    self.outputs = outputs
     self.report = report
-    job = ArchiveJob(plan.archive, output: archive, settling: plan.settling, report: report)
+    job = ArchiveJob(plan.archive, output: outputs.archiveStream, settling: plan.settling, report: report)
   }
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> BackupWorker {
@@ -49,7 +49,7 @@ package struct BackupJob: BatchJob {
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending BackupCollector {
-    try BackupCollector(plan, context, job, archive: archive, manifest: manifest, report)
+    try BackupCollector(plan, context, job, outputs, report)
   }
 }
 

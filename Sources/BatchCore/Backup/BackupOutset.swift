@@ -9,6 +9,8 @@ package struct BackupOutset: Sendable {
   private let set: BackupSet
   private let sources: [SnapshotSource]
   private let previous: Snapshot?
+  /// Of the snapshot before, or this machine's copy of it.
+  private let manifest: ManifestFile?
 
   /// What a backup would do now; the set may be changed meanwhile, and need not be there.
   ///
@@ -37,8 +39,20 @@ package struct BackupOutset: Sendable {
     var remarks = content.damaged
     let last = content.snapshots.last
     sources = try Self.sources(paths)
-    if let last, !options.allowsEmpty { try Self.compare(sources, with: last, run.calls) }
-    var base = options.isFull ? nil : last
+    var known: (snapshot: Snapshot, manifest: ManifestFile)?
+    do throws(BatchError) {
+      known = try last.flatMap { (last) throws(BatchError) in try Self.known(last, of: set, options, in: run)
+      }
+    } catch {
+      try run.cancellation.check()
+      remarks.append(error)
+    }
+    if let known, !options.allowsEmpty { try Self.compare(sources, with: known.snapshot, run.calls) }
+    var base = options.isFull ? nil : known?.snapshot
+    if let snapshot = base, let reason = Self.reason(against: snapshot, options) {
+      base = nil
+      remarks.append(reason.at(set.path(snapshot.name.manifest)))
+    }
     if let snapshot = base {
       if snapshot.header.increment + 1 >= min(max(1, options.fullEvery), SnapshotLine.limit - 1) {
         base = nil
@@ -47,10 +61,11 @@ package struct BackupOutset: Sendable {
         remarks.append(
           BatchError(
             .malformed, "an archive is missing or has another size: this snapshot is a full one",
-            path: set.path(SnapshotName(set: set.name, stamp: fault).archive)))
+            path: set.path(
+              SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive)))
       } else {
         do throws(BatchError) {
-          try SnapshotReader.check(set.path(snapshot.name.manifest), in: SourceContext(run))
+          if let known { try SnapshotReader.check(known.manifest, in: SourceContext(run)) }
         } catch {
           try run.cancellation.check()
           base = nil
@@ -67,15 +82,17 @@ package struct BackupOutset: Sendable {
         path: set.path(last.name.manifest), remedy: "remove this manifest if its snapshot is not needed")
     }
     header = SnapshotHeader(
-      name: Self.freeName(set, content, from: started.seconds), sequence: sequence,
+      name: Self.freeName(set, content, from: started.seconds, isEncrypted: options.lock != nil),
+      sequence: sequence,
       started: started, increment: base.map { $0.header.increment + 1 } ?? 0)
     plan = BackupPlan(
       header: header, archive: options.archive,
       settling: ChangeSettling(calls: run.calls, now: options.fileClock),
       selection: options.selection,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
-      readsEverything: options.readsEverything)
+      readsEverything: options.readsEverything, recipients: options.recipients)
     previous = base
+    manifest = base == nil ? nil : known?.manifest
     self.set = set
   }
 
@@ -87,12 +104,11 @@ package struct BackupOutset: Sendable {
     var walk = walk
     // Of a tree that has hardly changed the walk is most of the work.
     if previous != nil { walk.readAheadThreshold = .zero }
-    guard let previous else {
+    guard let previous, let manifest else {
       return try BackupSource(
         run.tree(paths, options: walk), sources: sources, plan: plan, previous: nil, former: FormerLinks(),
         reread: RereadFiles())
     }
-    let manifest = set.path(previous.name.manifest)
     let former =
       previous.footer.linked == 0 || plan.hasOtherSelection
       ? FormerLinks() : try FormerLinks(in: manifest, of: sources, walk, in: SourceContext(run))
@@ -105,14 +121,48 @@ package struct BackupOutset: Sendable {
   }
 
   /// The first second from a moment on whose name nothing has: the clock may have been set back.
-  private static func freeName(_ set: BackupSet, _ content: BackupSet.Content, from seconds: Int64)
-    -> SnapshotName
-  {
+  private static func freeName(
+    _ set: BackupSet, _ content: BackupSet.Content, from seconds: Int64, isEncrypted: Bool
+  ) -> SnapshotName {
     let taken = Set(content.snapshots.map(\.name.stamp)).union(content.archives.keys)
       .union(content.snapshots.flatMap(\.footer.needs.keys))
     var seconds = seconds
     while taken.contains(LocalTime.stamp(of: seconds)) { seconds += 1 }
-    return SnapshotName(set: set.name, seconds: seconds)
+    return SnapshotName(set: set.name, seconds: seconds, isEncrypted: isEncrypted)
+  }
+
+  /// All that is known of the newest snapshot, and what its rows are read from.
+  ///
+  /// - Throws: `missing` when its manifest is encrypted, and this machine has no copy of it.
+  private static func known(
+    _ last: Snapshot, of set: BackupSet, _ options: BackupOptions, in run: RunContext
+  ) throws(BatchError) -> (snapshot: Snapshot, manifest: ManifestFile)? {
+    guard last.name.isEncrypted else { return (last, set.manifest(of: last.name)) }
+    if let copy = try ManifestCopies(options.copies, of: set)?.copy(of: last, in: run) {
+      let (header, footer) = try SnapshotReader.facts(copy, in: SourceContext(run))
+      if header.name.stamp == last.name.stamp {
+        return (Snapshot(name: last.name, header: last.header, footer: footer), copy)
+      }
+    }
+    if set.keys != nil { return (try set.opened(last, in: run), set.manifest(of: last.name)) }
+    throw BatchError(
+      .missing,
+      "is encrypted, and this machine has no copy of it that fits: this snapshot is a full one",
+      path: set.path(last.name.manifest))
+  }
+
+  /// Why nothing can be built on a snapshot; nil where it can.
+  private static func reason(against snapshot: Snapshot, _ options: BackupOptions) -> BatchError? {
+    let isEncrypted = options.lock != nil
+    if snapshot.name.isEncrypted != isEncrypted {
+      return BatchError(
+        .special,
+        isEncrypted
+          ? "is not encrypted, and this snapshot is: it is a full one"
+          : "is encrypted, and this snapshot is not: it is a full one")
+    }
+    guard snapshot.footer.recipients != options.recipients else { return nil }
+    return BatchError(.special, "is encrypted for others: this snapshot is a full one")
   }
 
   private static func sources(_ paths: [PathBytes]) throws(BatchError) -> [SnapshotSource] {

@@ -20,6 +20,12 @@ package struct BackupOptions: Sendable {
   package var initializes = false
   /// The file that notes which sets this machine has used; nil for none.
   package var state: PathBytes?
+  /// The directory of this machine's copies of encrypted manifests; nil for none.
+  package var copies: PathBytes?
+  /// Who can open what is written; nil where it is not encrypted.
+  package var lock: AgeLock?
+  /// The same as one word, empty where it is not encrypted.
+  package var recipients: String { lock?.word ?? "" }
   /// The clock of the machine, which names snapshots.
   package var now: @Sendable () -> FileStatus.Time = { .now }
   /// The clock by which file systems note changes.
@@ -36,11 +42,13 @@ package final class BackupRun: Sendable {
   package let set: BackupSet
   package let job: BackupJob
   /// The file that is read back.
-  package let archive: OutputFile
+  package var archive: OutputFile { outputs.archive }
   /// What the archive is encrypted by; nil where it is not.
-  package let encryption: EncryptedOutput? = nil
+  package var encryption: EncryptedOutput? { outputs.encryption?.archive }
   package let lock: SetLock
-  private let manifest: OutputFile
+  private let outputs: SnapshotOutputs
+  private let copies: ManifestCopies?
+  private let isSynced: Bool
   private let outset: BackupOutset
   private let run: RunContext
   /// What is worth to be said about the directory of the set.
@@ -69,13 +77,13 @@ package final class BackupRun: Sendable {
     outset = try BackupOutset(paths, to: set, options: options, content: try set.content(in: run), in: run)
     warnings = [target.warning, try target.settle(isSynced: options.isSynced, in: run)].compactMap { $0 }
     let header = outset.header
-    try lock.note([header.name.archive])
-    archive = try OutputFile(
-      set.path(header.name.archive), isReplacing: false, isSynced: options.isSynced, isPrivate: true, in: run)
-    manifest = try OutputFile(
-      set.path(header.name.manifest), isReplacing: false, isSynced: options.isSynced, isPrivate: true, in: run
-    )
-    job = BackupJob(outset.plan, archive: archive, manifest: manifest, report: report)
+    try lock.note(Array(header.name.files.dropLast()))
+    isSynced = options.isSynced
+    copies = header.name.isEncrypted ? ManifestCopies(options.copies, of: set) : nil
+    outputs = try SnapshotOutputs(
+      header, of: set, lock: options.lock, copy: try copies?.path(of: header.name, in: run),
+      isSynced: options.isSynced, in: run)
+    job = BackupJob(outset.plan, outputs, report: report)
   }
 
   package var header: SnapshotHeader { outset.header }
@@ -89,27 +97,51 @@ package final class BackupRun: Sendable {
     try outset.source(walk, in: run)
   }
 
-  /// Gives both files their names.
+  /// Gives the files their names, the manifest last.
   ///
+  /// - Parameter content: what was written.
   /// - Throws: `unwritable`; then there is no snapshot.
-  package func complete() throws(BatchError) {
+  package func complete(_ content: BackupContent) throws(BatchError) {
     try archive.finish()
     do throws(BatchError) {
-      try manifest.finish()
+      if let encryption = outputs.encryption { try describe(encryption, content) }
+      try outputs.manifest.finish()
     } catch {
       // Without its manifest it is no part of a snapshot; the manifest is there when only its folder could not be synced.
-      if !exists(header.name.manifest) { try? SetFolder(set, in: run).remove(header.name.archive) }
+      if !exists(header.name.manifest) {
+        for file in header.name.files.dropLast() { try? SetFolder(set, in: run).remove(file) }
+      }
       throw error
     }
+    copies?.removeOthers(than: header.name, in: run)
     try lock.note([])
   }
 
-  /// Removes both files.
+  /// Writes the companion of an encrypted snapshot, and this machine's copy of its manifest.
+  private func describe(
+    _ encryption: (archive: EncryptedOutput, manifest: EncryptedOutput), _ content: BackupContent
+  ) throws(BatchError) {
+    guard let archive = encryption.archive.digest, let manifest = encryption.manifest.digest else {
+      throw BatchError(.invalid, "the encrypted files have no digests")
+    }
+    let companion = Companion(
+      content.header, content.footer, archive: (encryption.archive.size, archive),
+      manifest: (encryption.manifest.size, manifest))
+    if let copy = outputs.copy {
+      try copy.finish()
+      try copies?.note(manifest, of: header.name, isSynced: isSynced, in: run)
+    }
+    let file = try OutputFile(
+      set.path(header.name.companion), isReplacing: false, isSynced: isSynced, isPrivate: true, in: run)
+    try file.write(try companion.bytes())
+    try file.finish()
+  }
+
+  /// Removes the files.
   package func discard() {
-    archive.discard()
-    manifest.discard()
+    outputs.discard()
     // An archive that is there without a manifest is for the next run, which reads the note.
-    if !exists(header.name.archive) { try? lock.note([]) }
+    if header.name.files.dropLast().allSatisfy({ !exists($0) }) { try? lock.note([]) }
   }
 
   private func exists(_ file: PathBytes) -> Bool {

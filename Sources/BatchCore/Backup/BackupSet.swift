@@ -9,12 +9,18 @@ package struct Snapshot: Sendable, Hashable {
   package let name: SnapshotName
   package let header: SnapshotHeader
   package let footer: SnapshotFooter
+  /// Of an encrypted snapshot; header and footer have no more than it says until ``BackupSet/opened(_:in:)``.
+  package var companion: Companion?
 }
 
 /// The snapshots of one name in a folder.
 package struct BackupSet: Sendable {
   package let directory: PathBytes
   package let name: PathBytes
+  /// What opens its snapshots where they are encrypted.
+  package var keys: AgeKeys?
+  /// A directory of this machine for what nobody is to read in the set.
+  package var privateFolder: PathBytes?
 
   /// - Throws: `invalid` for what cannot be the name of a set.
   package init(in directory: PathBytes, named name: PathBytes) throws(BatchError) {
@@ -53,7 +59,13 @@ package struct BackupSet: Sendable {
   }
   var lockPath: PathBytes { hidden(".lock") }
   /// What was drilled, and what was found damaged.
-  var drillPath: PathBytes { hidden(".drill") }
+  ///
+  /// It has names of files, so that of an encrypted set it is in a directory of the machine.
+  func drillPath(isEncrypted: Bool) -> PathBytes? {
+    guard isEncrypted else { return hidden(".drill") }
+    guard let privateFolder, let id = SetID.read(idPath) else { return nil }
+    return privateFolder.appending("\(id).drill".utf8)
+  }
 
   // MARK: What is there
 
@@ -61,9 +73,11 @@ package struct BackupSet: Sendable {
   package static func names(
     in directory: PathBytes, calls: any FileSystemCalls
   ) throws(BatchError) -> [PathBytes] {
-    let suffix = SnapshotName.manifestSuffix.utf8
+    let suffixes = ["", SnapshotName.encryptedSuffix].map { (SnapshotName.manifestSuffix + $0).utf8 }
     let names = try calls.names(in: directory).compactMap { file -> PathBytes? in
-      guard file.bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }
+      guard let suffix = suffixes.first(where: { file.bytes.suffix($0.count).elementsEqual($0) }) else {
+        return nil
+      }
       let stem = file.bytes.dropLast(suffix.count)
       guard stem.count > 17, stem[stem.endIndex - 17] == UInt8(ascii: "-"),
         LocalTime.seconds(ofStamp: stem.suffix(16)) != nil
@@ -98,14 +112,7 @@ package struct BackupSet: Sendable {
     for file in try run.calls.names(in: directory) {
       if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) {
         do throws(BatchError) {
-          let (header, footer) = try SnapshotReader.facts(path(file), in: SourceContext(run))
-          // Files are found and removed by names that are made of this one.
-          guard header.name == name else {
-            throw BatchError(
-              .malformed, "the backup manifest is that of another set or snapshot than its file name says",
-              path: path(file))
-          }
-          content.snapshots.append(Snapshot(name: name, header: header, footer: footer))
+          content.snapshots.append(try name.isEncrypted ? sealed(name) : plain(name, in: run))
         } catch {
           try run.cancellation.check()
           content.damaged.append(error)
@@ -118,6 +125,96 @@ package struct BackupSet: Sendable {
     }
     content.snapshots.sort { $0.header.sequence < $1.header.sequence }
     return content
+  }
+
+  private func plain(_ name: SnapshotName, in run: RunContext) throws(BatchError) -> Snapshot {
+    let (header, footer) = try facts(manifest(of: name), name, in: run)
+    return Snapshot(name: name, header: header, footer: footer)
+  }
+
+  private func facts(
+    _ manifest: ManifestFile, _ name: SnapshotName, in run: RunContext
+  ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
+    let (found, footer) = try SnapshotReader.facts(manifest, in: SourceContext(run))
+    var header = found
+    // Files are found and removed by names that are made of this one.
+    guard header.name.set == name.set, header.name.stamp == name.stamp else {
+      throw BatchError(
+        .malformed, "the backup manifest is that of another set or snapshot than its file name says",
+        path: manifest.path)
+    }
+    header.name = name
+    return (header, footer)
+  }
+
+  // MARK: Encrypted snapshots
+
+  /// The manifest of a snapshot, with what opens it.
+  package func manifest(of name: SnapshotName) -> ManifestFile {
+    ManifestFile(path(name.manifest), keys: name.isEncrypted ? keys ?? AgeKeys() : nil)
+  }
+
+  /// An encrypted snapshot, as far as its companion tells.
+  private func sealed(_ name: SnapshotName) throws(BatchError) -> Snapshot {
+    let companion: Companion
+    do throws(BatchError) {
+      companion = try Companion.read(path(name.companion))
+    } catch {
+      guard error.code == .missing else { throw error }
+      throw BatchError(
+        .malformed, "has no companion, which says what the snapshot needs", path: path(name.manifest))
+    }
+    let size = UInt64(clamping: try path(name.manifest).status().size)
+    guard size == companion.manifestSize else {
+      throw BatchError(
+        .malformed, "the backup manifest has another size than its companion says", path: path(name.manifest))
+    }
+    return Snapshot(
+      name: name, header: companion.header(of: name), footer: companion.footer, companion: companion)
+  }
+
+  /// A snapshot with all that its manifest says, held against the companion where it is encrypted.
+  ///
+  /// - Throws: `unsupported` when no key opens it; `malformed` when the two differ.
+  package func opened(_ snapshot: Snapshot, in run: RunContext) throws(BatchError) -> Snapshot {
+    guard let companion = snapshot.companion else { return snapshot }
+    let file = manifest(of: snapshot.name)
+    guard keys != nil else { throw AgeKeys.missing(file.path) }
+    let (header, footer) = try facts(file, snapshot.name, in: run)
+    guard companion.agrees(with: header, footer) else {
+      throw BatchError(
+        .malformed, "the companion of the encrypted manifest does not say what the manifest says",
+        path: path(snapshot.name.companion))
+    }
+    return Snapshot(name: snapshot.name, header: header, footer: footer, companion: companion)
+  }
+
+  /// Compares the manifest of a snapshot with the digest that is recorded of it; this needs no key.
+  ///
+  /// - Throws: `malformed` when it is damaged.
+  package func check(_ snapshot: Snapshot, in run: RunContext) throws(BatchError) {
+    let file = manifest(of: snapshot.name)
+    guard let companion = snapshot.companion else {
+      return try SnapshotReader.check(file, in: SourceContext(run))
+    }
+    guard try Self.digest(of: file.path, in: run) == companion.manifestDigest else {
+      throw BatchError(
+        .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: file.path)
+    }
+  }
+
+  /// The SHA-256 of a file.
+  package static func digest(of path: PathBytes, in run: RunContext) throws(BatchError) -> Digest {
+    let content = try ManifestContent(ManifestFile(path), in: SourceContext(run))
+    let digest = try DigestStream(.sha256)
+    var position: Int64 = 0
+    while true {
+      try run.cancellation.check()
+      let piece = try content.bytes(position..<(position + (1 << 20)))
+      if piece.isEmpty { return try digest.finish() }
+      try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
+      position += Int64(piece.count)
+    }
   }
 
   // MARK: Locks
@@ -137,10 +234,11 @@ package struct BackupSet: Sendable {
       .union(content.snapshots.map(\.name.stamp))
     let folder = try SetFolder(self, in: run)
     for file in pending {
-      guard let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix),
-        !needed.contains(name.stamp)
-      else { continue }
-      try folder.remove(name.archive)
+      let known = [SnapshotName.archiveSuffix, SnapshotName.companionSuffix].lazy.compactMap { suffix in
+        SnapshotName(file: file.bytes, set: name, suffix: suffix)
+      }.first
+      guard let known, !needed.contains(known.stamp) else { continue }
+      try folder.remove(file)
     }
     try lock.note([])
     return lock
@@ -175,9 +273,9 @@ extension BackupSet {
     of snapshot: Snapshot, as format: ManifestFormat, in run: RunContext,
     write: (ResultRows) throws(BatchError) -> Void
   ) throws(BatchError) {
-    let path = path(snapshot.name.manifest)
-    try SnapshotReader.check(path, in: SourceContext(run))
-    let reader = try SnapshotReader(path, in: SourceContext(run))
+    let manifest = self.manifest(of: try opened(snapshot, in: run).name)
+    try SnapshotReader.check(manifest, in: SourceContext(run))
+    let reader = try SnapshotReader(manifest, in: SourceContext(run))
     let writer = try ManifestWriter(format, algorithms: [.sha256], zero: false)
     var rows = ResultRows()
     while let item = try reader.next() {

@@ -32,7 +32,7 @@ struct FormerLinks: Sendable {
   ///   - walk: as of the backup.
   /// - Throws: `malformed`, or why the run is to stop.
   init(
-    in manifest: PathBytes, of sources: [SnapshotSource], _ walk: WalkOptions, in context: SourceContext
+    in manifest: ManifestFile, of sources: [SnapshotSource], _ walk: WalkOptions, in context: SourceContext
   ) throws(BatchError) {
     var names: [UInt64: Names] = [:]
     let reader = try SnapshotReader(manifest, in: context)

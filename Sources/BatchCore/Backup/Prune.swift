@@ -43,15 +43,20 @@ package struct Prune: Sendable {
         reasons: rules[index].map { .rule($0) } + (index == trusted ? [.newestVerified] : []))
     }
     let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
-    let needed = kept.reduce(into: Swift.Set<String>()) {
-      $0.formUnion($1.footer.needs.keys)
-      $0.insert($1.name.stamp)
+    let needed = Self.archives(neededBy: kept)
+    archives = Self.archives(neededBy: decisions.filter(\.reasons.isEmpty).map(\.snapshot))
+      .subtracting(needed).sorted { $0.stamp < $1.stamp }
+  }
+
+  private static func archives(neededBy snapshots: [Snapshot]) -> Swift.Set<SnapshotName> {
+    snapshots.reduce(into: []) { (names, snapshot) in
+      names.insert(snapshot.name)
+      for stamp in snapshot.footer.needs.keys {
+        // What is encrypted needs nothing that is not, and the other way round.
+        names.insert(
+          SnapshotName(set: snapshot.name.set, stamp: stamp, isEncrypted: snapshot.name.isEncrypted))
+      }
     }
-    let unneeded = decisions.filter(\.reasons.isEmpty).map(\.snapshot).reduce(into: Swift.Set<String>()) {
-      $0.formUnion($1.footer.needs.keys)
-      $0.insert($1.name.stamp)
-    }
-    archives = unneeded.subtracting(needed).sorted().map { SnapshotName(set: set.name, stamp: $0) }
   }
 
   package var removed: [Snapshot] { decisions.filter(\.reasons.isEmpty).map(\.snapshot) }
@@ -69,7 +74,7 @@ package struct Prune: Sendable {
     guard !removed.isEmpty else { return }
     for decision in decisions {
       do throws(BatchError) {
-        try SnapshotReader.check(set.path(decision.snapshot.name.manifest), in: SourceContext(run))
+        try set.check(decision.snapshot, in: run)
       } catch {
         try run.cancellation.check()
         throw BackupSet.nothingIsRemoved(because: error)
@@ -78,10 +83,12 @@ package struct Prune: Sendable {
     let folder = try SetFolder(set, in: run)
     try lock.take(.removing, patience, run.cancellation)
     defer { lock.release(.removing) }
-    try lock.note(archives.map(\.archive))
+    let companions = removed.map(\.name).filter(\.isEncrypted).map(\.companion)
+    try lock.note(archives.map(\.archive) + companions)
     // The oldest first, so that what is left after an interruption are the newest ones.
     for snapshot in removed.reversed() { try folder.remove(snapshot.name.manifest) }
     if isSynced { try folder.sync() }
+    for companion in companions { try folder.remove(companion) }
     for archive in archives { try folder.remove(archive.archive) }
     if isSynced { try folder.sync() }
     try lock.note([])

@@ -19,7 +19,7 @@ struct RereadFiles: Sendable {
   ///   - run: gets the bytes that are read.
   /// - Throws: `malformed` for the manifest, or why the run is to stop.
   init(
-    in manifest: PathBytes, of sources: [SnapshotSource], _ plan: BackupPlan, _ walk: WalkOptions,
+    in manifest: ManifestFile, of sources: [SnapshotSource], _ plan: BackupPlan, _ walk: WalkOptions,
     in run: RunContext
   ) throws(BatchError) {
     let source = Source(

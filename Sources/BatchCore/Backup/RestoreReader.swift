@@ -8,6 +8,7 @@ package struct RestoreReader: BatchReader {
   }
 
   private let options: ExtractionOptions
+  private let keys: AgeKeys?
   private let parts: [Part]
   /// Further names of files, which come when all files are there.
   private let links: [Link]
@@ -40,11 +41,12 @@ package struct RestoreReader: BatchReader {
     choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
   ) throws(BatchError) {
     self.options = options
+    keys = snapshot.name.isEncrypted ? set.keys : nil
     let selection = try MemberSelection(globs: globs)
     var matched: Set<Int> = []
     let manifest = set.path(snapshot.name.manifest)
-    try SnapshotReader.check(manifest, in: context)
-    let reader = try SnapshotReader(manifest, in: context)
+    try SnapshotReader.check(set.manifest(of: snapshot.name), in: context)
+    let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: context)
     var names: [String: MemberNames] = [:]
     var groups = LinkGroups()
     var links = [Link]()
@@ -83,7 +85,10 @@ package struct RestoreReader: BatchReader {
     unmatched = globs.indices.filter { !matched.contains($0) }.map { globs[$0] }
     parts =
       names.sorted { $0.key < $1.key }.map { stamp, names in
-        Part(archive: set.path(SnapshotName(set: set.name, stamp: stamp).archive), names: names)
+        Part(
+          archive: set.path(
+            SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted).archive),
+          names: names)
       }
   }
 
@@ -105,7 +110,8 @@ package struct RestoreReader: BatchReader {
     var missing = part.names.count
     do throws(BatchError) {
       let reader = try ExtractReader(
-        ArchiveFile(part.archive, in: context.source), selection: MemberSelection(names: part.names),
+        ArchiveFile(part.archive, keys: keys, in: context.source),
+        selection: MemberSelection(names: part.names),
         globs: [],
         options: options, by: context.reading)
       try reader.read(in: context) { (item) throws(BatchError) in

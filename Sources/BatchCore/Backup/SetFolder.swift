@@ -8,8 +8,12 @@ struct SetFolder {
 
   /// - Throws: the error of opening the folder.
   init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
+    try self.init(set.directory, in: run)
+  }
+
+  init(_ directory: PathBytes, in run: RunContext) throws(BatchError) {
     right = run.commits
-    folder = try run.folders.folder(named: set.directory)
+    folder = try run.folders.folder(named: directory)
   }
 
   /// Removes a file that may be gone already.

@@ -1,4 +1,5 @@
 import BatchEngine
+import Synchronization
 
 /// What may open encrypted files: identities and passphrases.
 package struct AgeKeys: Sendable {
@@ -6,6 +7,7 @@ package struct AgeKeys: Sendable {
   package var passphrases: [SecretBytes]
   /// What the check of a passphrase may take, in bytes.
   package var memory: Int
+  private let known = KnownFileKeys()
 
   package init(identities: [AgeIdentity] = [], passphrases: [SecretBytes] = [], memory: Int = .max) {
     self.identities = identities
@@ -27,8 +29,10 @@ package struct AgeKeys: Sendable {
   ///
   /// - Throws: `malformed` for a header that is not valid; `unsupported` when nothing of this opens it.
   func fileKey(of header: AgeHeader) throws(BatchError) -> SecretBytes {
+    if let key = known[header] { return key }
     let key = try unchecked(header)
     try header.check(key)
+    known[header] = key
     return key
   }
 
@@ -57,5 +61,21 @@ package struct AgeKeys: Sendable {
   /// The error of an encrypted file for which nothing was given.
   package static func missing(_ path: PathBytes) -> BatchError {
     BatchError(.unsupported, "is encrypted by age", path: path, remedy: .giveIdentity)
+  }
+}
+
+/// Keys of files that were opened: a manifest is opened several times, and a passphrase takes a second each time.
+private final class KnownFileKeys: Sendable {
+  private static let most = 64
+  private let keys = Mutex<[[UInt8]: SecretBytes]>([:])
+
+  subscript(header: AgeHeader) -> SecretBytes? {
+    get { keys.withLock { $0[header.bytes] } }
+    set {
+      keys.withLock { keys in
+        if keys.count >= Self.most { keys.removeAll() }
+        keys[header.bytes] = newValue
+      }
+    }
   }
 }

@@ -59,6 +59,19 @@ package enum AgeLock: Sendable {
   case recipients([AgeRecipient])
   case passphrase(SecretBytes)
 
+  /// The same word for the same recipients.
+  package var word: String {
+    switch self {
+    case .passphrase: return "passphrase"
+    case .recipients(let recipients):
+      let text = recipients.map(\.text).sorted().joined(separator: " ")
+      let digest = try? withBytes(of: Array(text.utf8)) { (raw) throws(BatchError) in
+        try DigestStream(.sha256).digest(of: raw)
+      }
+      return String((digest?.hex ?? text).prefix(16))
+    }
+  }
+
   /// The logarithm of the work that a guess of a passphrase takes: about a second.
   static let workFactor = 18
 

@@ -52,7 +52,8 @@ struct ReportCommand: Command {
     for error in set.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
     for row in set.rows {
       for fault in row.faults {
-        let archive = directory.appending(SnapshotName(set: set.name, stamp: fault).archive.bytes)
+        let name = SnapshotName(set: set.name, stamp: fault, isEncrypted: row.isEncrypted)
+        let archive = directory.appending(name.archive.bytes)
         session.reporter.met(
           Problem(
             .unreadable,

@@ -64,6 +64,7 @@ final class Session: Sendable {
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
+    temporary = TemporaryFolder.place(environment)
     self.resumes = resumes
     let traits = TerminalTraits(isTerminal: StandardStreams.isTerminal(.error), environment: environment)
     diagnostics = Diagnostics(
@@ -253,6 +254,9 @@ final class Session: Sendable {
   func foreignReader(_ isWanted: Bool) -> ForeignReaderProgram? {
     isWanted ? ForeignReaderProgram("/proc/self/exe", memory: context.options.memory) : nil
   }
+
+  /// Where the user has temporary directories.
+  let temporary: PathBytes
 
   /// The same keys with the memory that the run may use.
   func keys(_ keys: AgeKeys?) -> AgeKeys? {

@@ -21,6 +21,7 @@ struct SetFacts: Sendable {
     let faults: [String]
     /// Archives that it needs and in which a drill found damage.
     let suspects: [String]
+    var isEncrypted = false
   }
 
   let name: PathBytes
@@ -56,7 +57,8 @@ struct SetFacts: Sendable {
         files: footer.files,
         bytes: footer.bytes, newFiles: own?.files ?? 0, newBytes: own?.bytes ?? 0,
         archiveBytes: footer.archiveSize, isVerified: footer.isVerified,
-        faults: content.faults(of: snapshot), suspects: footer.needs.keys.filter(suspects.contains).sorted())
+        faults: content.faults(of: snapshot), suspects: footer.needs.keys.filter(suspects.contains).sorted(),
+        isEncrypted: snapshot.name.isEncrypted)
     }
   }
 

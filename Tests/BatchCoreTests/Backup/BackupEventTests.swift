@@ -42,8 +42,8 @@ import Testing
       problems: recorder.lines.values, failed: outcome.counts.failed, changed: outcome.counts.changed)
     let snapshot = try #require(try set.content(in: run).snapshots.last)
     let manifest = set.path(snapshot.name.manifest)
-    try SnapshotReader.check(manifest, in: SourceContext(RunContext()))
-    let reader = try SnapshotReader(manifest, in: SourceContext(RunContext()))
+    try SnapshotReader.check(ManifestFile(manifest), in: SourceContext(RunContext()))
+    let reader = try SnapshotReader(ManifestFile(manifest), in: SourceContext(RunContext()))
     while let item = try reader.next() {
       guard case .entry(let entry, _) = item, entry.kind == .file else { continue }
       let name = PathBytes(entry.path.lastComponent)

@@ -74,7 +74,7 @@ import Testing
     _ = try #require(BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run)).result)
     try backup.complete()
     let snapshot = try #require(try set.content(in: run).snapshots.last)
-    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: SourceContext(run))
+    let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
     var rows = [String]()
     while let item = try reader.next() {
       guard case .entry(let entry, _) = item, entry.kind == .file else { continue }

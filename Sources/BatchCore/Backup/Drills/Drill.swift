@@ -17,6 +17,8 @@ package final class Drill {
   private let run: RunContext
   private let isSynced: Bool
   private var state: DrillState
+  /// Nil where there is no place for it.
+  private let statePath: PathBytes?
   /// What the snapshot has.
   package let total: Amount
   /// What is still to be drilled.
@@ -54,8 +56,9 @@ package final class Drill {
     self.set = set
     self.run = run
     self.isSynced = isSynced
-    state = (try? DrillState(set.drillPath, in: run)) ?? DrillState()
-    try SnapshotReader.check(set.path(snapshot.name.manifest), in: SourceContext(run))
+    statePath = set.drillPath(isEncrypted: snapshot.name.isEncrypted)
+    state = statePath.flatMap { try? DrillState($0, in: run) } ?? DrillState()
+    try SnapshotReader.check(set.manifest(of: snapshot.name), in: SourceContext(run))
     total = try Self.amount(of: snapshot, set, run)
     let bytes = (Double(total.bytes) * share).rounded(.up)
     remaining = Amount(
@@ -95,6 +98,13 @@ package final class Drill {
     return nil
   }
 
+  /// The archives that a batch is restored from.
+  package func archives(of batch: Batch) -> [PathBytes] {
+    Set(batch.entries.map(\.archive)).sorted().map { stamp in
+      set.path(SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted).archive)
+    }
+  }
+
   /// What restores a batch.
   package func reader(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreReader
   {
@@ -125,8 +135,10 @@ package final class Drill {
     provesAll = provesAll && damaged.isEmpty && undrilled.isEmpty
     // All that its archive has is among the files of the snapshot.
     if provesAll, remaining.files == 0 { state.forget(snapshot.name.stamp) }
+    guard let statePath else { return }
+    if snapshot.name.isEncrypted { try FolderMaker(calls: run.calls).make(statePath.parent) }
     let file = try OutputFile(
-      set.drillPath, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+      statePath, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
     try file.write(state.lines)
     try file.finish()
   }
@@ -143,7 +155,7 @@ package final class Drill {
 
   /// - Returns: nil when nothing follows.
   private func select(after place: DrillState.Place?, isOfLarge: Bool) throws(BatchError) -> Batch? {
-    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: SourceContext(run))
+    let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
     let most = isOfLarge ? Self.batchSize : min(remaining.files, Self.batchSize)
     let bytes = isOfLarge ? min(remaining.bytes, Self.batchBytes) : Self.batchBytes
     var source: PathBytes = ""
@@ -169,7 +181,7 @@ package final class Drill {
   private static func amount(
     of snapshot: Snapshot, _ set: BackupSet, _ run: RunContext
   ) throws(BatchError) -> Amount {
-    let reader = try SnapshotReader(set.path(snapshot.name.manifest), in: SourceContext(run))
+    let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
     var amount = Amount()
     while let item = try reader.next() {
       if case .entry(let entry, _) = item, entry.kind == .file { amount.add(entry) }

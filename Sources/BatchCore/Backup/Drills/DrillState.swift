@@ -110,11 +110,16 @@ package struct DrillState: Sendable {
 extension BackupSet {
   /// Archives in which drills found damage, by the stamps of their snapshots.
   package func suspects(in run: RunContext) -> Set<String> {
-    (try? DrillState(drillPath, in: run))?.suspects ?? []
+    [false, true].reduce(into: Set<String>()) { suspects, isEncrypted in
+      guard let path = drillPath(isEncrypted: isEncrypted), let state = try? DrillState(path, in: run) else {
+        return
+      }
+      suspects.formUnion(state.suspects)
+    }
   }
 
   /// When the last drill of the set noted how far it came; nil when there was none.
   package var lastDrill: FileStatus.Time? {
-    (try? drillPath.status())?.modified
+    drillPath(isEncrypted: false).flatMap { try? $0.status() }?.modified
   }
 }

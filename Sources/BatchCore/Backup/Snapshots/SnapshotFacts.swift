@@ -126,6 +126,8 @@ package struct SnapshotFooter: Sendable, Hashable {
   package var isVerified = false
   /// What chose among the files, as one word: hard links are looked at anew when it is another one.
   package var selection = ""
+  /// For whom it is encrypted, as one word; empty where it is not.
+  package var recipients = ""
 
   init() {}
 
@@ -149,6 +151,7 @@ package struct SnapshotFooter: Sendable, Hashable {
       .utf8
     if let linked { lines += #","linked":\#(linked)"#.utf8 }
     if let index { lines += #","index_sha256":"\#(index.hex)""#.utf8 }
+    if !recipients.isEmpty { lines += #","recipients":"\#(recipients)""#.utf8 }
     lines +=
       #","verified":\#(isVerified),"selection":"\#(selection)","footer":\#(offset),"manifest_sha256":"\#(sha256.hex)"}"#
       .utf8
@@ -175,6 +178,7 @@ package struct SnapshotFooter: Sendable, Hashable {
       index = line.text("index_sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
       isVerified = line.isTrue("verified")
       selection = line.text("selection") ?? ""
+      recipients = line.text("recipients") ?? ""
       guard let digest = line.text("manifest_sha256").flatMap({ Digest(.sha256, hex: Array($0.utf8)[...]) })
       else { throw SnapshotLine.malformed }
       return digest

@@ -1,31 +1,37 @@
 import BatchEngine
 
-/// What the files of a snapshot are called: `SET-20261120T020000Z.tar.zst` and `SET-20261120T020000Z.manifest`.
+/// What the files of a snapshot are called: `SET-20261120T020000Z.tar.zst` and `SET-20261120T020000Z.manifest`, with `.age` behind
+/// both and `SET-20261120T020000Z.companion` beside them where they are encrypted.
 package struct SnapshotName: Sendable, Hashable {
   package static let archiveSuffix = ".tar.zst"
   package static let manifestSuffix = ".manifest"
+  package static let companionSuffix = ".companion"
+  package static let encryptedSuffix = ".age"
 
   /// The name of the set.
   package let set: PathBytes
   /// When the snapshot was begun, in UTC, by the clock of the machine: a name, and not an order.
   package let stamp: String
+  package let isEncrypted: Bool
 
-  package init(set: PathBytes, seconds: Int64) {
-    self.set = set
-    stamp = LocalTime.stamp(of: seconds)
+  package init(set: PathBytes, seconds: Int64, isEncrypted: Bool = false) {
+    self.init(set: set, stamp: LocalTime.stamp(of: seconds), isEncrypted: isEncrypted)
   }
 
-  package init(set: PathBytes, stamp: String) {
+  package init(set: PathBytes, stamp: String, isEncrypted: Bool = false) {
     self.set = set
     self.stamp = stamp
+    self.isEncrypted = isEncrypted
   }
 
   /// The snapshot that a manifest belongs to; nil for another file, or that of another set.
   ///
-  /// - Parameter suffix: of manifests or of archives.
+  /// - Parameter suffix: of manifests, archives or companions; those of encrypted files are taken too.
   package init?(file: some Collection<UInt8>, set: PathBytes, suffix: String) {
     let prefix = set.bytes + [UInt8(ascii: "-")]
-    let bytes = Array(file)
+    var bytes = Array(file)
+    let isEncrypted = bytes.suffix(Self.encryptedSuffix.utf8.count).elementsEqual(Self.encryptedSuffix.utf8)
+    if isEncrypted { bytes.removeLast(Self.encryptedSuffix.utf8.count) }
     guard bytes.starts(with: prefix), bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) else {
       return nil
     }
@@ -33,10 +39,29 @@ package struct SnapshotName: Sendable, Hashable {
     guard LocalTime.seconds(ofStamp: stamp) != nil else { return nil }
     self.set = set
     self.stamp = String(decoding: stamp, as: UTF8.self)
+    self.isEncrypted = isEncrypted || suffix == Self.companionSuffix
   }
 
-  package var archive: PathBytes { name(Self.archiveSuffix) }
-  package var manifest: PathBytes { name(Self.manifestSuffix) }
+  /// The snapshot that an archive or a manifest belongs to by its name; nil for another file.
+  package static func of(_ path: PathBytes) -> SnapshotName? {
+    let file = path.lastComponent
+    for suffix in [Self.archiveSuffix, Self.manifestSuffix] {
+      for end in [suffix, suffix + Self.encryptedSuffix]
+      where file.suffix(end.utf8.count).elementsEqual(end.utf8) {
+        let stem = file.dropLast(end.utf8.count)
+        guard stem.count > 17 else { continue }
+        return SnapshotName(file: file, set: PathBytes(stem.dropLast(17)), suffix: suffix)
+      }
+    }
+    return nil
+  }
+
+  package var archive: PathBytes { name(Self.archiveSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
+  package var manifest: PathBytes { name(Self.manifestSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
+  /// Of an encrypted snapshot.
+  package var companion: PathBytes { name(Self.companionSuffix) }
+  /// All that belongs to it.
+  package var files: [PathBytes] { isEncrypted ? [archive, companion, manifest] : [archive, manifest] }
 
   private func name(_ suffix: String) -> PathBytes {
     PathBytes(set.bytes + [UInt8(ascii: "-")] + Array((stamp + suffix).utf8))

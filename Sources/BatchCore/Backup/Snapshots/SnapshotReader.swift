@@ -16,19 +16,21 @@ final class SnapshotReader {
   let header: SnapshotHeader
   /// Complete when ``next()`` has returned nil.
   private(set) var footer = SnapshotFooter()
-  private let descriptor: Descriptor
-  private let calls: any FileSystemCalls
+  private let content: ManifestContent
   private var splitter = LineSplitter(terminator: UInt8(ascii: "\n"), limit: longestLine)
   private var line: [UInt8] = []
   private var isAtEnd = false
   private var rows = SnapshotRowParser()
 
   /// - Throws: the error of opening it; `malformed` when it does not begin as a backup manifest.
-  init(_ path: PathBytes, in context: SourceContext) throws(BatchError) {
+  convenience init(_ manifest: ManifestFile, in context: SourceContext) throws(BatchError) {
+    try self.init(try ManifestContent(manifest, in: context), manifest.path)
+  }
+
+  private init(_ content: ManifestContent, _ path: PathBytes) throws(BatchError) {
     self.path = path
-    calls = context.calls
-    let descriptor = try calls.openFile(path, followingLast: false)
-    guard try Self.fill(&line, &splitter, descriptor.raw, calls, path) else {
+    self.content = content
+    guard try Self.fill(&line, &splitter, content, path) else {
       throw SnapshotLine.malformed.at(path)
     }
     do throws(BatchError) {
@@ -36,7 +38,6 @@ final class SnapshotReader {
     } catch {
       throw error.at(path)
     }
-    self.descriptor = descriptor
   }
 
   /// The next row; nil behind the last one, when the footer is complete.
@@ -44,7 +45,7 @@ final class SnapshotReader {
   /// - Parameter ofLinks: whether rows may be passed over that are no files with several names.
   func next(ofLinks: Bool = false) throws(BatchError) -> Item? {
     while !isAtEnd {
-      guard try Self.fill(&line, &splitter, descriptor.raw, calls, path) else {
+      guard try Self.fill(&line, &splitter, content, path) else {
         throw BatchError(.malformed, "the backup manifest is cut short", path: path)
       }
       if ofLinks, SnapshotRowParser.isWithoutLinks(line) { continue }
@@ -64,14 +65,11 @@ final class SnapshotReader {
   }
 
   private static func fill(
-    _ line: inout [UInt8], _ splitter: inout LineSplitter, _ descriptor: Int32, _ calls: any FileSystemCalls,
-    _ path: PathBytes
+    _ line: inout [UInt8], _ splitter: inout LineSplitter, _ content: ManifestContent, _ path: PathBytes
   ) throws(BatchError) -> Bool {
     line.removeAll(keepingCapacity: true)
     let found = try splitter.append(to: &line) { (buffer) throws(BatchError) in
-      let count = calls.read(descriptor, into: buffer)
-      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
-      return count
+      try content.next(into: buffer)
     }
     if case .tooLong = found { throw SnapshotLine.malformed.at(path) }
     if case .line = found { return true }
@@ -87,12 +85,13 @@ extension SnapshotReader {
   ///
   /// - Throws: `malformed` when these are not valid; the rows are not looked at.
   static func facts(
-    _ path: PathBytes, in context: SourceContext
+    _ manifest: ManifestFile, in context: SourceContext
   ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
-    let header = try SnapshotReader(path, in: context).header
-    let file = try context.calls.openFile(path, followingLast: false)
-    let size = try context.calls.status(of: file).size
-    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, context)
+    let path = manifest.path
+    let content = try ManifestContent(manifest, in: context)
+    let header = try SnapshotReader(content, path).header
+    let size = try content.size()
+    let tail = try content.bytes(max(0, size - tailSize)..<size)
     guard tail.last == UInt8(ascii: "\n"),
       let start = tail.dropLast().lastIndex(of: UInt8(ascii: "\n")).map({ $0 + 1 })
     else { throw BatchError(.malformed, "the backup manifest is cut short", path: path) }
@@ -103,8 +102,7 @@ extension SnapshotReader {
         throw SnapshotLine.malformed
       }
       var footer = SnapshotFooter()
-      for line in try bytes(of: file, Int64(begin)..<size, path, context).split(separator: UInt8(ascii: "\n"))
-      {
+      for line in try content.bytes(Int64(begin)..<size).split(separator: UInt8(ascii: "\n")) {
         _ = try footer.take(SnapshotLine(Array(line)))
       }
       return (header, footer)
@@ -116,12 +114,13 @@ extension SnapshotReader {
   /// Compares a manifest with the digest in its last line.
   ///
   /// - Throws: `malformed` when it is damaged.
-  static func check(_ path: PathBytes, in context: SourceContext) throws(BatchError) {
-    let file = try context.calls.openFile(path, followingLast: false)
+  static func check(_ manifest: ManifestFile, in context: SourceContext) throws(BatchError) {
+    let path = manifest.path
+    let content = try ManifestContent(manifest, in: context)
     let damaged = BatchError(
       .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: path)
-    let size = try context.calls.status(of: file).size
-    let tail = try bytes(of: file, max(0, size - tailSize)..<size, path, context)
+    let size = try content.size()
+    let tail = try content.bytes(max(0, size - tailSize)..<size)
     guard tail.last == UInt8(ascii: "\n"), let newline = tail.dropLast().lastIndex(of: UInt8(ascii: "\n"))
     else { throw damaged }
     let start = newline + 1
@@ -137,29 +136,11 @@ extension SnapshotReader {
     var position: Int64 = 0
     while position < end {
       try context.cancellation.check()
-      let piece = try bytes(of: file, position..<min(end, position + (1 << 20)), path, context)
+      let piece = try content.bytes(position..<min(end, position + (1 << 20)))
       guard !piece.isEmpty else { throw damaged }
       try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
       position += Int64(piece.count)
     }
     guard try digest.finish() == recorded else { throw damaged }
-  }
-
-  private static func bytes(
-    of file: borrowing Descriptor, _ range: Range<Int64>, _ path: PathBytes, _ context: SourceContext
-  ) throws(BatchError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: Int(range.upperBound - range.lowerBound))
-    var filled = 0
-    while filled < bytes.count {
-      let count = bytes.withUnsafeMutableBytes { buffer in
-        context.calls.read(
-          file.raw, into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]),
-          at: Int(range.lowerBound) + filled)
-      }
-      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
-      if count == 0 { break }
-      filled += count
-    }
-    return Array(bytes[..<filled])
   }
 }

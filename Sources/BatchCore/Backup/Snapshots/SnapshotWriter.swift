@@ -60,12 +60,13 @@ final class SnapshotWriter {
 
   /// Writes what stands behind the rows; the file gets its name later.
   func finish(
-    archiveSize: UInt64, index: Digest?, isVerified: Bool, selection: String
+    archiveSize: UInt64, index: Digest?, isVerified: Bool, selection: String, recipients: String = ""
   ) throws(BatchError) {
     footer.archiveSize = archiveSize
     footer.index = index
     footer.isVerified = isVerified
     footer.selection = selection
+    footer.recipients = recipients
     try flush()
     var lines = [UInt8]()
     try footer.appendLines(to: &lines, offset: offset) { (bytes) throws(BatchError) in

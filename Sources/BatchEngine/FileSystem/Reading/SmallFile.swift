@@ -31,6 +31,20 @@ package enum SmallFile {
     return try content(of: file, path, limit)
   }
 
+  /// The first bytes of a file.
+  package static func start(of path: PathBytes, count: Int) throws(BatchError) -> [UInt8] {
+    let file = try open(path, flags: O_NONBLOCK)
+    let raw = file.raw
+    var failed: Int32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { room, filled in
+      let count = retrying { pread(raw, room.baseAddress, count, 0) }
+      if count < 0 { failed = Int32(-count) }
+      filled = max(0, count)
+    }
+    guard failed == 0 else { throw .syscall("read", errno: failed, path: path) }
+    return bytes
+  }
+
   private static func open(_ path: PathBytes, flags: Int32) throws(BatchError) -> Descriptor {
     let opened = path.withCString { pointer in
       retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags, 0)) }

@@ -9,6 +9,8 @@ struct BackupChoices: Sendable {
   let retention: Retention
   let patience: SetLock.Patience
   let place: SnapshotPlace?
+  /// Nil where nothing was given that opens encrypted snapshots.
+  let keys: AgeKeys?
 
   /// The name of a set that may be new.
   ///
@@ -29,8 +31,9 @@ struct BackupChoices: Sendable {
     return name
   }
 
-  init(_ parsed: ParsedCommand, directory: PathBytes) throws(UsageError) {
+  init(_ parsed: ParsedCommand, directory: PathBytes) throws {
     self.directory = directory
+    keys = try EncryptionChoices.keys(parsed)
     name = parsed.bytes(.setName)
     let rules: [(OptionID, Retention.Rule)] = [
       (.keepLast, .last), (.keepHourly, .hourly), (.keepDaily, .daily), (.keepWeekly, .weekly),
@@ -51,6 +54,14 @@ struct BackupChoices: Sendable {
           """, in: parsed.command)
       }
     }
+  }
+
+  /// The set with what opens it.
+  func set(_ session: Session, state: PathBytes? = nil) throws(BatchError) -> BackupSet {
+    var set = try BackupSet(in: directory, named: name, session.context)
+    set.keys = session.keys(keys)
+    set.privateFolder = state
+    return set
   }
 
   /// The snapshot that is meant. When a time or the beginning of an id was given, says which one it is.

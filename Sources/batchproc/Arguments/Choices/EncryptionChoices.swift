@@ -27,7 +27,12 @@ enum EncryptionChoices {
       default: continue
       }
     }
-    guard let passphrase else { return recipients.isEmpty ? nil : .recipients(unique(recipients)) }
+    guard let passphrase else {
+      guard !recipients.isEmpty else { return nil }
+      // The keys of files are in memory as long as they are written.
+      SecretFile.protectProcess()
+      return .recipients(unique(recipients))
+    }
     guard recipients.isEmpty else {
       throw UsageError(
         "--passphrase-file cannot be used with --encrypt-to: a passphrase is alone in a file of age.",

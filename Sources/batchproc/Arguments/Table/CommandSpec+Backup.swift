@@ -28,6 +28,12 @@ extension CommandSpec {
       went to before, which is how a disk that is not mounted looks, and one whose parent is missing: --init says that a \
       set is to begin there. One run at a time may write to a set; another one ends with 11.
       """,
+      """
+      With --encrypt-to both files are files of age, with the suffix .age: this machine can write the set and not read it. \
+      What has changed is found out by its own copy of the last manifest, and where that is gone or does not fit \
+      the snapshot is a full one. NAME-20261120T020000Z.companion says in plain text which archives a snapshot needs, and the sizes \
+      and digests of the encrypted files.
+      """,
     ],
     operands: [Operand(name: "source", repeats: true, help: "Files and directories.")],
     own: [
@@ -75,7 +81,12 @@ extension CommandSpec {
       OptionSpec(
         .metrics, "metrics", kind: .single(.file), value: "file",
         help: "Write the outcome for the text file collector of Prometheus."),
-    ],
+    ] + OptionSpec.sealing + [
+      OptionSpec(
+        .copyTo, "copy-to", kind: .single(.file), value: "remote",
+        help:
+          "Then copy the set to this directory or remote of rclone, as 'copy' does; a failure ends with 3.")
+    ] + OptionSpec.copying,
     shared: Group.common,
     examples: [
       Example(
@@ -102,7 +113,7 @@ extension CommandSpec {
       OptionSpec(
         .digests, "digests",
         help: "Print the files of one snapshot, the newest without --at, as sha256sum does."),
-    ],
+    ] + OptionSpec.opening,
     shared: Group.reading,
     examples: [
       Example(command: "batchproc snapshots /mnt/backups", meaning: "List what can be restored.")
@@ -125,7 +136,9 @@ extension CommandSpec {
       """,
     ],
     operands: [
-      Operand(name: "directory", repeats: false, help: "The directory of the snapshots."),
+      Operand(
+        name: "directory", repeats: false,
+        help: "The directory of the snapshots, or a remote that 'copy' filled."),
       Operand(name: "glob", repeats: true, help: "The files to restore; all without it.", isOptional: true),
     ],
     own: [
@@ -146,7 +159,7 @@ extension CommandSpec {
       OptionSpec(
         .keepGoing, "keep-going", help: "Restore what is undamaged behind damage too."),
       .maxLevels,
-    ],
+    ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
     examples: [
       Example(
@@ -211,7 +224,7 @@ extension CommandSpec {
           bytes (4).
           """),
       .maxLevels,
-    ],
+    ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
     examples: [
       Example(
@@ -268,7 +281,7 @@ extension CommandSpec {
           Then replace the manifest by one of the directory as it is, in the same form; not when there is ROT, or \
           something could not be read.
           """)
-    ],
+    ] + OptionSpec.opening,
     shared: [Group.scheduling, Group.choosing, Group.writing, Group.runReporting, Group.general],
     examples: [
       Example(command: "batchproc audit photos.sha256 .", meaning: "Compare with what 'hash' wrote here."),

@@ -1,7 +1,7 @@
 /// The name by which code tells commands apart.
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
-  case audit, duplicates, backup, snapshots, restore, prune, drill, report, schedule
+  case audit, duplicates, backup, snapshots, restore, prune, drill, copy, report, schedule
   case keygen
   case tune, doctor, config
 }

@@ -31,6 +31,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case at, sample, all, timeBudget, againstLive
   case before, after, onFailure, hookTimeout, metrics, rate
   case cache, cacheVerify, cron, systemd
+  case copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly, appendOnly
   case identity, passphraseFile, encryptTo, encryptToFile
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

@@ -32,6 +32,7 @@ struct VerifyCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
+    if keys == nil, let ending = try verifyByCompanion() { return ending }
     let archive: ArchiveFile
     do throws(BatchError) {
       archive = try ArchiveFile(
@@ -71,6 +72,34 @@ struct VerifyCommand: Command {
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     guard let verification = outcome.result else { return .exit(.fatal) }
     return finish(outcome.summary, verification)
+  }
+
+  /// Compares a file of an encrypted snapshot with the digest that its companion has of it.
+  ///
+  /// - Returns: nil for every other file.
+  private func verifyByCompanion() throws(BatchError) -> Ending? {
+    guard directory == nil, let name = SnapshotName.of(path), name.isEncrypted else { return nil }
+    let companion: Companion
+    do throws(BatchError) {
+      companion = try Companion.read(path.parent.appending(name.companion.bytes))
+    } catch {
+      guard error.code == .malformed else { return nil }
+      session.reporter.fatal(error)
+      return .exit(.differences)
+    }
+    let isArchive = name.archive.bytes.elementsEqual(path.lastComponent)
+    let recorded = isArchive ? companion.archiveDigest : companion.manifestDigest
+    guard try BackupSet.digest(of: path, in: session.context) == recorded else {
+      session.reporter.fatal(
+        BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path))
+      return .exit(.differences)
+    }
+    if !common.quiet, !common.json {
+      session.diagnostics.report(
+        "\(TerminalText.string(path.bytes)): has the SHA-256 that its companion records; what is in it is verified with --identity",
+        as: .note)
+    }
+    return .exit(.success)
   }
 
   private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {

@@ -12,6 +12,8 @@ struct BackupCommand: Command {
   private let hooks: BackupHooks
   /// The socket of the service manager, if one started the program.
   private let manager: PathBytes?
+  /// Nil where nothing is copied elsewhere.
+  private let copying: CopyChoices?
   let session: Session
   private let tally = MemberTally()
 
@@ -35,12 +37,15 @@ struct BackupCommand: Command {
     options.patience = choices.patience
     options.initializes = parsed.flag(.initialize)
     options.state = StateFile.path("sets", environment: environment)
+    options.copies = StateFile.path("manifests", environment: environment)
+    options.lock = try EncryptionChoices.lock(parsed)
     let choosing = Set(CommandSpec.Group.choosing.options.map(\.id))
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
     self.options = options
     self.common = common
     operands = parsed.operands
+    copying = parsed.bytes(.copyTo).map { CopyChoices(parsed, remote: $0) }
     hooks = BackupHooks(parsed, set: name, directory: target)
     manager = environment("NOTIFY_SOCKET")
     let format = options.archive.format
@@ -101,7 +106,10 @@ struct BackupCommand: Command {
   }
 
   private func set() throws(BatchError) -> BackupSet {
-    try BackupSet(in: choices.directory, named: name)
+    var set = try BackupSet(in: choices.directory, named: name)
+    set.keys = session.keys(choices.keys)
+    set.privateFolder = options.copies
+    return set
   }
 
   /// The paths of the command line and of the lists.
@@ -159,7 +167,7 @@ struct BackupCommand: Command {
   private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> (
     verified: Int?, Prune?, pruning: BatchError?
   ) {
-    let naming = ResultOperation<Void> { _ in try backup.complete() }
+    let naming = ResultOperation<Void> { _ in try backup.complete(content) }
     var readBack: ResultOperation<Int>?
     if let written = content.written {
       let operation = ResultOperation<Int> { [session] _ in
@@ -203,6 +211,7 @@ struct BackupCommand: Command {
     }
     // The snapshot is there; only old ones could not be removed.
     if let failure { session.reporter.fatal(failure) }
+    let isUncopied = !copy(backup.set)
     report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
@@ -232,11 +241,26 @@ struct BackupCommand: Command {
     let pruning: ExitStatus? = failure.map {
       $0.code == .locked ? .locked : $0.code == .unwritable ? .outputIncomplete : .someFailed
     }
-    let status: ExitStatus = pruning ?? (counts.failed > 0 ? .someFailed : .success)
+    let status: ExitStatus = pruning ?? (counts.failed > 0 || isUncopied ? .someFailed : .success)
     // The mail of cron says what there is all the same.
     if status != .success, common.quiet, !common.json {
       session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))
     }
     return .exit(status)
+  }
+
+  /// Copies the set elsewhere, where that is asked for.
+  ///
+  /// - Returns: whether all that was to be copied is there.
+  private func copy(_ set: BackupSet) -> Bool {
+    guard let copying else { return true }
+    do throws(BatchError) {
+      let (text, isIncomplete) = try copying.copy(set, session)
+      if !common.quiet, !common.json { session.diagnostics.print(text) }
+      return !isIncomplete
+    } catch {
+      session.reporter.met(Problem(.unreadable, error), severity: .failure)
+      return false
+    }
   }
 }

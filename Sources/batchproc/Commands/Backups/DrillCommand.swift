@@ -10,6 +10,8 @@ struct DrillCommand: Command {
   private let isAgainstLive: Bool
   private let temporary: PathBytes
   private let common: CommonOptions
+  /// Where this machine notes what it knows of encrypted sets.
+  private let state: PathBytes?
   let session: Session
 
   init(
@@ -21,6 +23,7 @@ struct DrillCommand: Command {
     isAgainstLive = parsed.flag(.againstLive)
     temporary = TemporaryFolder.place(environment)
     self.common = common
+    state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 
@@ -41,18 +44,19 @@ struct DrillCommand: Command {
   func run() throws(BatchError) -> Ending {
     let start = ContinuousClock.now
     let context = session.context
-    let set = try BackupSet(in: choices.directory, named: choices.name, context)
-    let lock = try set.lockForReading(choices.patience, in: context)
-    defer { withExtendedLifetime(lock) {} }
-    let content = try set.content(in: context)
+    let source = try SetSource(choices, state: state, locks: true, session)
+    defer { withExtendedLifetime(source) {} }
+    let set = source.set
+    let content = try source.content()
     for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
-    let snapshot = try choices.snapshot(of: content, in: session)
+    let chosen = try choices.snapshot(of: content, in: session)
     var tally = Tally()
     let drill: Drill
     do throws(BatchError) {
+      let snapshot = try set.opened(chosen, in: context)
       drill = try Drill(snapshot, of: set, share: share, isSynced: common.fsync, in: context)
       while !tally.isWithoutRoom, let batch = try drill.next() {
-        try restore(batch, of: drill, &tally)
+        try restore(batch, of: drill, from: source, &tally)
         if let budget, ContinuousClock.now - start >= budget, !drill.isComplete {
           tally.isStopped = true
           break
@@ -93,9 +97,11 @@ struct DrillCommand: Command {
   }
 
   /// Restores some files, compares them, and removes them.
-  private func restore(_ batch: Drill.Batch, of drill: Drill, _ tally: inout Tally) throws(BatchError) {
+  private func restore(
+    _ batch: Drill.Batch, of drill: Drill, from source: SetSource, _ tally: inout Tally
+  ) throws(BatchError) {
     let folder = try TemporaryFolder(in: temporary, for: "drill", calls: session.context.calls)
-    let undrilled = try extract(batch, of: drill, into: folder.path, &tally)
+    let undrilled = try extract(batch, of: drill, from: source, into: folder.path, &tally)
     // Where there was no room the run is stopped.
     let damaged =
       tally.isWithoutRoom
@@ -119,7 +125,8 @@ struct DrillCommand: Command {
 
   /// - Returns: the files that the temporary folder could not take, which are named.
   private func extract(
-    _ batch: Drill.Batch, of drill: Drill, into folder: PathBytes, _ tally: inout Tally
+    _ batch: Drill.Batch, of drill: Drill, from source: SetSource, into folder: PathBytes,
+    _ tally: inout Tally
   ) throws(BatchError) -> Set<PathBytes> {
     var options = ExtractionOptions()
     options.keepsGoing = true
@@ -137,6 +144,7 @@ struct DrillCommand: Command {
     let job = try ExtractJob(
       into: folder, selection: MemberSelection(), options: options, in: session.context
     ) { _ in }
+    try source.fetch(drill.archives(of: batch))
     let restored = BatchRunner(extraction).run(job, reading: try drill.reader(of: batch, options: options))
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }

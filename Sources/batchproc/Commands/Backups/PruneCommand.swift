@@ -5,6 +5,8 @@ import BatchEngine
 struct PruneCommand: Command {
   private let choices: BackupChoices
   private let common: CommonOptions
+  /// Where this machine notes what it knows of encrypted sets.
+  private let state: PathBytes?
   let session: Session
 
   /// - Throws: `UsageError` without a rule.
@@ -16,13 +18,14 @@ struct PruneCommand: Command {
       throw UsageError("Nothing says what is to stay; please give a --keep option.", in: parsed.command)
     }
     self.common = common
+    state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
-    let set = try BackupSet(in: choices.directory, named: choices.name, context)
+    let set = try choices.set(session, state: state)
     let lock = common.dryRun ? nil : try set.lockForPruning(choices.patience, in: context)
     let prune = try Self.prune(
       set, choices, lock, isSynced: common.fsync, removes: !common.dryRun, in: context)

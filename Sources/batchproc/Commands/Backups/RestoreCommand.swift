@@ -47,22 +47,24 @@ struct RestoreCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
-    let set = try BackupSet(in: choices.directory, named: choices.name, context)
-    let lock = try set.lockForReading(choices.patience, in: context)
-    defer { withExtendedLifetime(lock) {} }
-    let content = try set.content(in: context)
+    let source = try SetSource(choices, locks: true, session)
+    defer { withExtendedLifetime(source) {} }
+    let set = source.set
+    let content = try source.content()
     for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
-    let snapshot = try choices.snapshot(of: content, in: session)
+    let snapshot = try set.opened(choices.snapshot(of: content, in: session), in: context)
     if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
       throw BatchError(
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
-        path: set.path(SnapshotName(set: set.name, stamp: fault).archive))
+        path: set.path(
+          SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive))
     }
     var options = extraction
     options.memory = context.options.memory
     let reader = try RestoreReader(
       snapshot, of: set, globs: globs, options: options, in: SourceContext(context))
     let unmatched = reader.unmatched
+    try source.fetch(reader.archives)
     if reader.doubtfulLinks > 0 {
       session.warn(
         BatchError(

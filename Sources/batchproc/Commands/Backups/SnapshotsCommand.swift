@@ -19,12 +19,15 @@ struct SnapshotsCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let context = session.context
-    let set = try BackupSet(in: choices.directory, named: choices.name, context)
-    let content = try set.content(in: context)
+    let source = try SetSource(choices, locks: false, session)
+    let set = source.set
+    let content = try source.content()
     if showsDigests { return try showDigests(of: choices.snapshot(of: content, in: session), in: set) }
-    let snapshots = choices.place == nil ? content.snapshots : [try content.snapshot(at: choices.place)]
+    let chosen = choices.place == nil ? content.snapshots : [try content.snapshot(at: choices.place)]
     var hasFaults = !content.damaged.isEmpty
+    let snapshots = try chosen.map { (snapshot) throws(BatchError) in
+      try opened(snapshot, of: set, &hasFaults)
+    }
     for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
     var rows = [UInt8]()
     for snapshot in snapshots {
@@ -36,7 +39,8 @@ struct SnapshotsCommand: Command {
         append(snapshot, to: &rows)
       }
       for fault in faults {
-        let name = set.path(SnapshotName(set: set.name, stamp: fault).archive)
+        let name = set.path(
+          SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive)
         session.reporter.met(
           Problem(
             .unreadable,
@@ -59,6 +63,24 @@ struct SnapshotsCommand: Command {
     return .exit(hasFaults ? .differences : .success)
   }
 
+  /// What the manifest says where it can be read, else what is known without a key.
+  private func opened(
+    _ snapshot: Snapshot, of set: BackupSet, _ hasFaults: inout Bool
+  ) throws(BatchError) -> Snapshot {
+    guard set.keys != nil else { return snapshot }
+    do throws(BatchError) {
+      return try set.opened(snapshot, in: session.context)
+    } catch {
+      guard error.code == .malformed else { throw error }
+      hasFaults = true
+      session.reporter.met(Problem(.unreadable, error), severity: .failure)
+      return snapshot
+    }
+  }
+
+  /// Whether it is known how many files a snapshot has.
+  private func isKnown(_ snapshot: Snapshot) -> Bool { snapshot.companion == nil || snapshot.footer.rows > 0 }
+
   private func showDigests(of snapshot: Snapshot, in set: BackupSet) throws(BatchError) -> Ending {
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     var count = 0
@@ -77,8 +99,8 @@ struct SnapshotsCommand: Command {
     let columns = [
       header.name.stamp, CalendarTime(header.started.seconds).text,
       header.isFull ? "full   " : "+\(header.increment)".padding(to: 7),
-      ByteCount.files(Int(clamping: footer.files)).leading(to: 15),
-      ByteCount.text(Int64(clamping: footer.bytes)).leading(to: 11),
+      (isKnown(snapshot) ? ByteCount.files(Int(clamping: footer.files)) : "encrypted").leading(to: 15),
+      (isKnown(snapshot) ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: 11),
       ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11),
       footer.isVerified ? "verified" : "",
     ]
@@ -94,8 +116,11 @@ struct SnapshotsCommand: Command {
       line.add("sequence", header.sequence)
       line.add("started", header.started.decimal)
       line.add("full", header.isFull)
-      line.add("files", footer.files)
-      line.add("bytes", footer.bytes)
+      if isKnown(snapshot) {
+        line.add("files", footer.files)
+        line.add("bytes", footer.bytes)
+      }
+      line.add("encrypted", snapshot.name.isEncrypted)
       line.add("archive_bytes", footer.archiveSize)
       line.add("verified", footer.isVerified)
       line.add("archives", footer.needs.keys.sorted().joined(separator: " "))

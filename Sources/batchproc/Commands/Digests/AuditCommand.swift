@@ -7,6 +7,7 @@ struct AuditCommand: Command {
   private let manifest: PathBytes
   private let directory: PathBytes
   private let updates: Bool
+  private let keys: AgeKeys?
   private let common: CommonOptions
   let session: Session
 
@@ -16,6 +17,7 @@ struct AuditCommand: Command {
     manifest = parsed.operands.first ?? "-"
     directory = parsed.operands.dropFirst().first ?? "."
     updates = parsed.flag(.update)
+    keys = try EncryptionChoices.keys(parsed)
     if updates, manifest == "-" {
       throw UsageError("Standard input cannot be updated.", in: parsed.command)
     }
@@ -29,7 +31,7 @@ struct AuditCommand: Command {
     let live = try LiveTree(directory, options: walkOptions(of: manifest), in: SourceContext(context))
     let source: AuditSource
     do throws(BatchError) {
-      source = try AuditSource(manifest, live: live, in: SourceContext(context))
+      source = try AuditSource(manifest, keys: session.keys(keys), live: live, in: SourceContext(context))
     } catch {
       guard error.code == .malformed else { throw error }
       session.reporter.fatal(error)
@@ -58,7 +60,8 @@ struct AuditCommand: Command {
   /// What counts as new: files alone where the manifest has no others.
   private func walkOptions(of manifest: PathBytes) throws(BatchError) -> WalkOptions {
     var walk = try session.walkOptions()
-    walk.takesEverything = AuditSource.isOfSnapshot(manifest, in: SourceContext(session.context))
+    walk.takesEverything = AuditSource.isOfSnapshot(
+      manifest, keys: session.keys(keys), in: SourceContext(session.context))
     walk.skipsTemporaries = true
     walk.excluded.formUnion(
       [StandardStreams.outputFile, StandardStreams.identity(of: manifest)].compactMap { $0 })

@@ -1,0 +1,63 @@
+import BatchEngine
+import BatchOutputs
+
+/// This machine's own copies of the manifests of an encrypted set, by which it finds out what has changed.
+///
+/// A copy has a file beside it with the SHA-256 of the encrypted manifest that it was written with. Both have the id of
+/// the set and the stamp of the snapshot in their names, so that they are there before the snapshot is.
+struct ManifestCopies {
+  private let folder: PathBytes
+  private let id: String
+  private let set: BackupSet
+
+  /// - Returns: nil where the machine has no place for them, or the set has no id.
+  init?(_ folder: PathBytes?, of set: BackupSet) {
+    guard let folder, let id = SetID.read(set.idPath) else { return nil }
+    self.folder = folder
+    self.id = id
+    self.set = set
+  }
+
+  private func path(_ name: SnapshotName, _ suffix: String) -> PathBytes {
+    folder.appending("\(id)-\(name.stamp)\(suffix)".utf8)
+  }
+
+  /// Where the copy of a new manifest is written; the directory is made.
+  func path(of name: SnapshotName, in run: RunContext) throws(BatchError) -> PathBytes {
+    try FolderMaker(calls: run.calls).make(folder)
+    return path(name, SnapshotName.manifestSuffix)
+  }
+
+  /// Notes what a copy belongs to.
+  func note(_ digest: Digest, of name: SnapshotName, isSynced: Bool, in run: RunContext) throws(BatchError) {
+    let file = try OutputFile(
+      path(name, ".sha256"), isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+    try file.write(Array("\(digest.hex)\n".utf8))
+    try file.finish()
+  }
+
+  /// The copy of the manifest of a snapshot.
+  ///
+  /// - Returns: nil where there is none, or it does not fit.
+  func copy(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> ManifestFile? {
+    let copy = path(snapshot.name, SnapshotName.manifestSuffix)
+    guard let noted = try? StateFile.read(path(snapshot.name, ".sha256")),
+      let known = Digest(.sha256, hex: noted.dropLast()),
+      (try? copy.status()) != nil
+    else { return nil }
+    guard try BackupSet.digest(of: set.path(snapshot.name.manifest), in: run) == known else { return nil }
+    return ManifestFile(copy)
+  }
+
+  /// Removes the copies of other snapshots of the set.
+  func removeOthers(than name: SnapshotName, in run: RunContext) {
+    let prefix = Array("\(id)-".utf8)
+    let kept = Array("\(id)-\(name.stamp)".utf8)
+    guard let files = try? run.calls.names(in: folder), let directory = try? SetFolder(folder, in: run) else {
+      return
+    }
+    for file in files where file.bytes.starts(with: prefix) && !file.bytes.starts(with: kept) {
+      try? directory.remove(file)
+    }
+  }
+}

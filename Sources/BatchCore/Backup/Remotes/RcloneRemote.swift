@@ -1,0 +1,122 @@
+import BatchEngine
+import class Foundation.OperationQueue
+
+/// What rclone calls a remote: `NAME:path`, with the configuration of the user.
+struct RcloneRemote: Remote {
+  let place: PathBytes
+  private let temporary: PathBytes
+  private let run: RunContext
+
+  /// The statuses of rclone for a directory and for a file that is missing.
+  private static let missing: Set<Int32> = [3, 4]
+  /// No time limit: rclone has its own for connections that stand still.
+  private static let longest = 1e8
+  private static let largestAnswer = 64 << 20
+
+  /// - Parameter temporary: the directory for what rclone prints.
+  init(_ place: PathBytes, temporary: PathBytes, in run: RunContext) {
+    self.place = place
+    self.temporary = temporary
+    self.run = run
+  }
+
+  func files() throws(BatchError) -> [PathBytes: UInt64] {
+    let answer: [UInt8]
+    do throws(BatchError) {
+      answer = try rclone(["lsf", "--files-only", "--format", "sp", "--separator", ";", "--", place])
+    } catch {
+      guard error.code == .missing else { throw error }
+      return [:]
+    }
+    var files: [PathBytes: UInt64] = [:]
+    for line in answer.split(separator: UInt8(ascii: "\n")) {
+      guard let end = line.firstIndex(of: UInt8(ascii: ";")), let size = DecimalDigits.value(of: line[..<end])
+      else { continue }
+      files[PathBytes(line[(end + 1)...])] = size
+    }
+    return files
+  }
+
+  func put(_ file: PathBytes) throws(BatchError) {
+    _ = try rclone(["copyto", "--ignore-times", "--", local(file), path(PathBytes(file.lastComponent))])
+  }
+
+  func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {
+    for name in names {
+      _ = try rclone(["copyto", "--", path(name), local(folder.appending(name.bytes))])
+    }
+  }
+
+  func digest(of name: PathBytes) throws(BatchError) -> Digest? {
+    let answer = try rclone(["hashsum", "sha256", "--download", "--", path(name)])
+    return Digest(.sha256, hex: answer.prefix(64))
+  }
+
+  func remove(_ name: PathBytes) throws(BatchError) {
+    do throws(BatchError) {
+      _ = try rclone(["deletefile", "--", path(name)])
+    } catch {
+      throw error.recoded(.unwritable)
+    }
+  }
+
+  private func path(_ name: PathBytes) -> PathBytes {
+    let needsSlash = ![UInt8(ascii: "/"), UInt8(ascii: ":")].contains(place.bytes.last)
+    return PathBytes(place.bytes + (needsSlash ? [UInt8(ascii: "/")] : []) + name.bytes)
+  }
+
+  /// A path of this machine, which a colon does not make a remote of rclone.
+  private func local(_ path: PathBytes) -> PathBytes { WorkingFolder.absolute(path) }
+
+  /// Runs rclone.
+  ///
+  /// - Returns: what it printed.
+  /// - Throws: `unreadable` with its own words; the status is the number of the error.
+  private func rclone(_ arguments: [PathBytes]) throws(BatchError) -> [UInt8] {
+    try run.cancellation.check()
+    let folder = try TemporaryFolder(in: temporary, for: "rclone", calls: run.calls)
+    defer { withExtendedLifetime(folder) {} }
+    let (output, errors) = (folder.path.appending("out".utf8), folder.path.appending("err".utf8))
+    var command = Array("exec rclone --log-level ERROR --retries 3".utf8)
+    for argument in arguments { command += [UInt8(ascii: " ")] + Self.quoted(argument) }
+    command += Array(" >".utf8) + Self.quoted(output) + Array(" 2>".utf8) + Self.quoted(errors)
+    let operation = Hook(PathBytes(command), limit: Self.longest).operation(environment: [], input: [])
+    let stop = run.cancellation.onCancel { operation.cancel() }
+    defer { run.cancellation.forget(stop) }
+    let queue = OperationQueue()
+    queue.addOperations([operation], waitUntilFinished: true)
+    let ending = try operation.value()
+    try run.cancellation.check()
+    guard ending == .exit(0) else { throw Self.failure(ending, errors, place) }
+    return try SmallFile.read(output, limit: Self.largestAnswer)
+  }
+
+  private static func failure(_ ending: Hook.Ending, _ errors: PathBytes, _ place: PathBytes) -> BatchError {
+    let content = (try? SmallFile.read(errors)) ?? []
+    let last = content.split(separator: UInt8(ascii: "\n")).last.map { String(decoding: $0, as: UTF8.self) }
+    let status: Int32 = if case .exit(let status) = ending { status } else { -1 }
+    guard status != 127 else {
+      return BatchError(
+        .unreadable, "cannot be reached: rclone is not installed", path: place,
+        remedy: "install the package rclone")
+    }
+    let message = last.map(words) ?? "ended with \(status)"
+    return BatchError(missing.contains(status) ? .missing : .unreadable, "rclone: \(message)", path: place)
+  }
+
+  /// What rclone says, without its time stamp.
+  private static func words(_ line: String) -> String {
+    let words = line.split(separator: " ")
+    let isStamped = words.count > 2 && words[0].contains("/") && words[1].contains(":")
+    return isStamped ? words.dropFirst(2).joined(separator: " ") : line
+  }
+
+  /// For a shell.
+  private static func quoted(_ text: PathBytes) -> [UInt8] {
+    var quoted = [UInt8(ascii: "'")]
+    for byte in text.bytes {
+      quoted += byte == UInt8(ascii: "'") ? Array(#"'\''"#.utf8) : [byte]
+    }
+    return quoted + [UInt8(ascii: "'")]
+  }
+}

@@ -1,0 +1,107 @@
+import BatchEngine
+import BatchOutputs
+
+/// A place elsewhere that has copies of snapshots.
+package protocol Remote: Sendable {
+  /// As the user wrote it.
+  var place: PathBytes { get }
+
+  /// The names of the files that are there, with their sizes in bytes; empty where the place is missing.
+  func files() throws(BatchError) -> [PathBytes: UInt64]
+
+  /// Copies a file under its name; one that is there is replaced.
+  func put(_ file: PathBytes) throws(BatchError)
+
+  /// Copies files into a directory of this machine.
+  func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError)
+
+  /// The SHA-256 of a file, which is read for that.
+  func digest(of name: PathBytes) throws(BatchError) -> Digest?
+
+  /// - Throws: `unwritable` when it stays.
+  func remove(_ name: PathBytes) throws(BatchError)
+}
+
+/// What there is of remotes: directories, and what rclone calls one.
+package enum Remotes {
+  /// `NAME:path` is for rclone, as for `BackupTarget`; everything else is a directory.
+  ///
+  /// - Parameter temporary: a directory for small files.
+  package static func remote(
+    _ place: PathBytes, isSynced: Bool, temporary: PathBytes, in run: RunContext
+  ) -> any Remote {
+    BackupTarget.isRemote(place)
+      ? RcloneRemote(place, temporary: temporary, in: run) : FolderRemote(place, isSynced: isSynced, in: run)
+  }
+
+  static let pieceSize: Int64 = 4 << 20
+
+  /// Copies a file of this machine, under a temporary name until it is complete.
+  static func copy(
+    _ source: PathBytes, to target: PathBytes, isSynced: Bool, in run: RunContext
+  ) throws(BatchError) {
+    let content = try ManifestContent(ManifestFile(source), in: SourceContext(run))
+    let file = try OutputFile(target, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+    do throws(BatchError) {
+      var position: Int64 = 0
+      while true {
+        try run.cancellation.check()
+        let piece = try content.bytes(position..<(position + pieceSize))
+        if piece.isEmpty { break }
+        try file.write(piece)
+        position += Int64(piece.count)
+      }
+      try file.finish()
+    } catch {
+      file.discard()
+      throw error
+    }
+  }
+}
+
+/// A directory, such as a disk that is taken elsewhere or a file system of another machine.
+struct FolderRemote: Remote {
+  let place: PathBytes
+  private let isSynced: Bool
+  private let run: RunContext
+
+  init(_ place: PathBytes, isSynced: Bool, in run: RunContext) {
+    self.place = place
+    self.isSynced = isSynced
+    self.run = run
+  }
+
+  func files() throws(BatchError) -> [PathBytes: UInt64] {
+    let names: [PathBytes]
+    do throws(BatchError) {
+      names = try run.calls.names(in: place)
+    } catch {
+      guard error.isNotFound else { throw error }
+      return [:]
+    }
+    return names.reduce(into: [:]) { files, name in
+      guard let status = try? place.appending(name.bytes).status(), status.kind == .regular else { return }
+      files[name] = UInt64(clamping: status.size)
+    }
+  }
+
+  func put(_ file: PathBytes) throws(BatchError) {
+    try FolderMaker(calls: run.calls).make(place)
+    try Remotes.copy(file, to: place.appending(file.lastComponent), isSynced: isSynced, in: run)
+  }
+
+  func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {
+    for name in names {
+      try Remotes.copy(
+        place.appending(name.bytes), to: folder.appending(name.bytes), isSynced: false, in: run)
+    }
+  }
+
+  func digest(of name: PathBytes) throws(BatchError) -> Digest? {
+    try BackupSet.digest(of: place.appending(name.bytes), in: run)
+  }
+
+  func remove(_ name: PathBytes) throws(BatchError) {
+    try SetFolder(place, in: run).remove(name)
+  }
+}

@@ -1,0 +1,76 @@
+import BatchEngine
+
+/// The snapshots of a set that are at a remote: its manifests are fetched whole, archives as they are asked for.
+package final class RemoteSet {
+  package let remote: any Remote
+  package let set: BackupSet
+  private let folder: TemporaryFolder
+  private let run: RunContext
+  /// The names and sizes of all files that are there.
+  private var files: [PathBytes: UInt64]
+
+  /// - Parameters:
+  ///   - name: of the set; nil for the only one that is there.
+  ///   - temporary: the directory that fetched files go to.
+  /// - Throws: `missing` when there is none, `invalid` when there are several and none is named; what the remote says.
+  package init(
+    _ remote: any Remote, named name: PathBytes?, keys: AgeKeys?, temporary: PathBytes, in run: RunContext
+  ) throws(BatchError) {
+    self.remote = remote
+    self.run = run
+    files = try remote.files()
+    folder = try TemporaryFolder(in: temporary, for: "remote", calls: run.calls)
+    try remote.fetch(files.keys.filter(Self.describes).sorted(), into: folder.path)
+    do throws(BatchError) {
+      var set = try BackupSet(in: folder.path, named: name, run)
+      set.keys = keys
+      self.set = set
+    } catch {
+      throw error.path == folder.path ? error.at(remote.place) : error
+    }
+  }
+
+  /// Whether a file says what a snapshot has.
+  private static func describes(_ file: PathBytes) -> Bool {
+    [
+      SnapshotName.manifestSuffix, SnapshotName.manifestSuffix + SnapshotName.encryptedSuffix,
+      SnapshotName.companionSuffix,
+    ].contains { file.bytes.suffix($0.utf8.count).elementsEqual($0.utf8) }
+  }
+
+  /// What the remote has of the set.
+  package func content() throws(BatchError) -> BackupSet.Content {
+    var content = try set.content(in: run)
+    content.archives = [:]
+    for (file, size) in files {
+      if let name = SnapshotName(file: file.bytes, set: set.name, suffix: SnapshotName.archiveSuffix) {
+        content.archives[name.stamp] = size
+      }
+    }
+    return content
+  }
+
+  /// Fetches archives that are not there yet.
+  ///
+  /// - Parameter archives: where they would be in the directory of the set.
+  package func fetch(_ archives: [PathBytes]) throws(BatchError) {
+    let names = archives.map { PathBytes($0.lastComponent) }
+    try remote.fetch(names.filter { (try? set.path($0).status()) == nil }, into: folder.path)
+  }
+
+  /// Removes what no rule keeps, manifests first.
+  ///
+  /// - Returns: how many snapshots went.
+  /// - Throws: `unwritable` when the remote refuses it.
+  package func prune(_ retention: Retention) throws(BatchError) -> Int {
+    let content = try content()
+    if let damaged = content.damaged.first { throw damaged }
+    let prune = Prune(retention, of: set, content, suspects: [])
+    for snapshot in prune.removed.reversed() {
+      try remote.remove(snapshot.name.manifest)
+      if snapshot.name.isEncrypted { try remote.remove(snapshot.name.companion) }
+    }
+    for archive in prune.archives where files[archive.archive] != nil { try remote.remove(archive.archive) }
+    return prune.removed.count
+  }
+}

@@ -1,0 +1,98 @@
+import BatchEngine
+
+/// Copies the snapshots of a set to a remote: archives first, the manifest last, so that a snapshot is there when its
+/// manifest is.
+package struct SetCopy {
+  /// What came of it.
+  package struct Outcome: Sendable {
+    package var snapshots = 0
+    package var files = 0
+    package var bytes: UInt64 = 0
+    /// Files that were there and equal.
+    package var equal = 0
+    /// Snapshots that are damaged or miss an archive, and are not copied.
+    package var problems: [BatchError] = []
+  }
+
+  private let set: BackupSet
+  private let remote: any Remote
+  private let run: RunContext
+  private let comparesContents: Bool
+  private var there: [PathBytes: UInt64] = [:]
+  private var outcome = Outcome()
+
+  /// - Parameter comparesContents: whether files that are there are read and compared.
+  package init(_ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext) {
+    self.set = set
+    self.remote = remote
+    self.comparesContents = comparesContents
+    self.run = run
+  }
+
+  /// - Parameter report: gets the name of each file that is copied.
+  /// - Throws: what the remote says; the next copy goes on from there.
+  package mutating func copy(
+    report: (PathBytes) throws(BatchError) -> Void
+  ) throws(BatchError) -> Outcome {
+    let content = try set.content(in: run)
+    outcome.problems += content.damaged
+    there = try remote.files()
+    var settled: Set<PathBytes> = []
+    for snapshot in content.snapshots {
+      try run.cancellation.check()
+      if let fault = content.faults(of: snapshot).first {
+        let name = SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted)
+        outcome.problems.append(
+          BatchError(
+            .malformed,
+            "is missing or has another size: the snapshot \(snapshot.name.stamp) is not copied",
+            path: set.path(name.archive)))
+        continue
+      }
+      do throws(BatchError) {
+        try set.check(snapshot, in: run)
+      } catch {
+        try run.cancellation.check()
+        outcome.problems.append(error)
+        continue
+      }
+      let archives = Set(snapshot.footer.needs.keys).union([snapshot.name.stamp]).sorted().map { stamp in
+        SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted).archive
+      }
+      let describing = snapshot.name.isEncrypted ? [snapshot.name.companion] : []
+      var isNew = false
+      for file in archives + describing + [snapshot.name.manifest] where settled.insert(file).inserted {
+        guard let size = try? set.path(file).status().size else { continue }
+        if try isThere(file, UInt64(clamping: size)) {
+          outcome.equal += 1
+          continue
+        }
+        try report(file)
+        try remote.put(set.path(file))
+        outcome.files += 1
+        outcome.bytes.addWithinRange(UInt64(clamping: size))
+        isNew = true
+      }
+      if isNew { outcome.snapshots += 1 }
+    }
+    try checkSizes()
+    return outcome
+  }
+
+  private func isThere(_ file: PathBytes, _ size: UInt64) throws(BatchError) -> Bool {
+    guard there[file] == size else { return false }
+    guard comparesContents else { return true }
+    return try remote.digest(of: file) == BackupSet.digest(of: set.path(file), in: run)
+  }
+
+  /// What was copied has to be there with its size.
+  private func checkSizes() throws(BatchError) {
+    guard outcome.files > 0 else { return }
+    for (name, size) in try remote.files() where SnapshotName.of(name)?.set == set.name {
+      // What was removed here meanwhile may still be there.
+      guard let here = try? set.path(name).status().size, size != UInt64(clamping: here) else { continue }
+      throw BatchError(
+        .unwritable, "has another size at \(remote.place) than here", path: set.path(name))
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import BatchEngine
+
+/// What is said in plain text of an encrypted snapshot, in a file beside its manifest: all that removal, copying and
+/// verification need without a key.
+///
+/// It is no proof against somebody who can write to the directory; with a key it is held against the manifest.
+package struct Companion: Sendable, Hashable {
+  static let schema: UInt64 = 1
+  private static let largest = 1 << 20
+
+  package let sequence: UInt64
+  package let increment: UInt64
+  package let isVerified: Bool
+  /// The stamps of the archives that the snapshot needs.
+  package let needs: Set<String>
+  /// Of the encrypted files.
+  package let archiveSize: UInt64
+  package let archiveDigest: Digest
+  package let manifestSize: UInt64
+  package let manifestDigest: Digest
+
+  init(
+    _ header: SnapshotHeader, _ footer: SnapshotFooter, archive: (size: UInt64, digest: Digest),
+    manifest: (size: UInt64, digest: Digest)
+  ) {
+    sequence = header.sequence
+    increment = header.increment
+    isVerified = footer.isVerified
+    needs = Set(footer.needs.keys)
+    (archiveSize, archiveDigest) = archive
+    (manifestSize, manifestDigest) = manifest
+  }
+
+  /// Two lines: what is known, and the digest of the first line.
+  func bytes() throws(BatchError) -> [UInt8] {
+    let line = Array(
+      """
+      {"type":"companion","schema":\(Self.schema),"sequence":\(sequence),"increment":\(increment),\
+      "verified":\(isVerified),"archive_size":\(archiveSize),"archive_sha256":"\(archiveDigest.hex)",\
+      "manifest_size":\(manifestSize),"manifest_sha256":"\(manifestDigest.hex)",\
+      "needs":"\(needs.sorted().joined(separator: " "))"}
+
+      """.utf8)
+    return line + Array(#"{"type":"end","sha256":"\#(try Self.digest(of: line).hex)"}"#.utf8) + [
+      UInt8(ascii: "\n")
+    ]
+  }
+
+  /// - Throws: the error of reading it; `malformed` when it is not valid.
+  package static func read(_ path: PathBytes) throws(BatchError) -> Companion {
+    let content = try SmallFile.readRegular(path, limit: largest)
+    do throws(BatchError) {
+      return try Companion(content)
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  /// - Throws: `malformed` for what is not valid; `unsupported` for a later schema.
+  init(_ content: [UInt8]) throws(BatchError) {
+    let newline = UInt8(ascii: "\n")
+    guard let end = content.firstIndex(of: newline), content.last == newline, content.count > end + 1,
+      !content[(end + 1)...].dropLast().contains(newline)
+    else { throw Self.malformed }
+    let last: SnapshotLine
+    let line: SnapshotLine
+    do throws(BatchError) {
+      last = try SnapshotLine(Array(content[(end + 1)...].dropLast()))
+      line = try SnapshotLine(Array(content[..<end]))
+      guard last.text("type") == "end", line.text("type") == "companion",
+        last.text("sha256") == (try Self.digest(of: Array(content[...end]))).hex
+      else { throw Self.malformed }
+      guard try line.number("schema") == Self.schema else {
+        throw BatchError(.unsupported, "a later version of this program wrote the companion of the manifest")
+      }
+      sequence = try line.number("sequence")
+      increment = try line.number("increment")
+      isVerified = line.isTrue("verified")
+      archiveSize = try line.number("archive_size")
+      manifestSize = try line.number("manifest_size")
+      let needs = (line.text("needs") ?? "").split(separator: " ").map(String.init)
+      guard let archive = Self.digest(line.text("archive_sha256")),
+        let manifest = Self.digest(line.text("manifest_sha256")),
+        needs.allSatisfy({ LocalTime.seconds(ofStamp: $0.utf8) != nil })
+      else { throw Self.malformed }
+      self.needs = Set(needs)
+      archiveDigest = archive
+      manifestDigest = manifest
+    } catch {
+      throw error.code == .malformed ? Self.malformed : error
+    }
+  }
+
+  private static let malformed = BatchError(
+    .malformed, "the companion of an encrypted manifest is damaged")
+
+  private static func digest(of bytes: [UInt8]) throws(BatchError) -> Digest {
+    try withBytes(of: bytes) { (raw) throws(BatchError) in try DigestStream(.sha256).digest(of: raw) }
+  }
+
+  private static func digest(_ hex: String?) -> Digest? {
+    hex.flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
+  }
+
+  // MARK: The snapshot
+
+  /// As far as it can be known without a key.
+  func header(of name: SnapshotName) -> SnapshotHeader {
+    SnapshotHeader(
+      name: name, sequence: sequence,
+      started: FileStatus.Time(seconds: LocalTime.seconds(ofStamp: name.stamp.utf8) ?? 0, nanoseconds: 0),
+      increment: increment)
+  }
+
+  /// As far as it can be known without a key.
+  var footer: SnapshotFooter {
+    var footer = SnapshotFooter()
+    for stamp in needs { footer.needs[stamp] = SnapshotFooter.Need() }
+    footer.archiveSize = archiveSize
+    footer.isVerified = isVerified
+    return footer
+  }
+
+  /// Whether the manifest says the same.
+  func agrees(with header: SnapshotHeader, _ footer: SnapshotFooter) -> Bool {
+    sequence == header.sequence && increment == header.increment && isVerified == footer.isVerified
+      && needs == Set(footer.needs.keys) && archiveSize == footer.archiveSize
+  }
+}

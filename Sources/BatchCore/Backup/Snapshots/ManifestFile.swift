@@ -1,0 +1,117 @@
+import BatchEngine
+
+/// Where a backup manifest is, and what opens it where it is encrypted.
+package struct ManifestFile: Sendable {
+  package let path: PathBytes
+  /// Nil for a manifest that is read as it is.
+  let keys: AgeKeys?
+
+  package init(_ path: PathBytes, keys: AgeKeys? = nil) {
+    self.path = path
+    self.keys = keys
+  }
+}
+
+/// The bytes of a backup manifest, without encryption.
+final class ManifestContent {
+  private let path: PathBytes
+  private let descriptor: Descriptor
+  private let calls: any FileSystemCalls
+  /// Nil for a manifest that is not encrypted.
+  private let decrypted: AgeFile?
+  private var position: UInt64 = 0
+
+  /// - Throws: the error of opening it; those of ``AgeFile`` for an encrypted one.
+  init(_ file: ManifestFile, in context: SourceContext) throws(BatchError) {
+    path = file.path
+    calls = context.calls
+    let opened = try context.calls.openFile(file.path, followingLast: false)
+    guard let keys = file.keys else {
+      decrypted = nil
+      descriptor = consume opened
+      return
+    }
+    let size = UInt64(max(0, try context.calls.status(of: opened).size))
+    let (raw, calls, path) = (opened.raw, context.calls, file.path)
+    let reading: AgeFile.Reading = { (offset, room) throws(BatchError) in
+      try Self.fill(room, from: raw, at: offset, path, calls)
+    }
+    do throws(BatchError) {
+      let stream = AgeStream(reading: AgeFile.sequence(reading))
+      if try stream.isEncrypted() {
+        decrypted = try AgeFile(size: size, keys: keys, reading: reading)
+      } else {
+        decrypted = nil
+      }
+    } catch {
+      throw error.path == nil ? error.at(path) : error
+    }
+    descriptor = consume opened
+  }
+
+  /// In bytes.
+  func size() throws(BatchError) -> Int64 {
+    if let decrypted { return Int64(clamping: decrypted.size) }
+    return try calls.status(of: descriptor).size
+  }
+
+  /// Reads what comes next; 0 at the end.
+  func next(into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
+    guard let decrypted else {
+      let count = calls.read(descriptor.raw, into: buffer)
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
+      return count
+    }
+    let count = try read(decrypted, at: position, into: buffer)
+    position += UInt64(count)
+    return count
+  }
+
+  /// The bytes of a range; fewer where the file ends before.
+  func bytes(_ range: Range<Int64>) throws(BatchError) -> [UInt8] {
+    var failure: BatchError?
+    let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { room, count in
+      do throws(BatchError) {
+        let room = UnsafeMutableRawBufferPointer(
+          rebasing: UnsafeMutableRawBufferPointer(room)[..<range.count])
+        let start = UInt64(max(0, range.lowerBound))
+        count =
+          if let decrypted {
+            try read(decrypted, at: start, into: room)
+          } else {
+            try Self.fill(room, from: descriptor.raw, at: start, path, calls)
+          }
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
+  private func read(
+    _ file: AgeFile, at offset: UInt64, into room: UnsafeMutableRawBufferPointer
+  ) throws(BatchError) -> Int {
+    do throws(BatchError) {
+      return try file.read(at: offset, into: room)
+    } catch {
+      throw error.path == nil ? error.at(path) : error
+    }
+  }
+
+  private static func fill(
+    _ room: UnsafeMutableRawBufferPointer, from raw: Int32, at offset: UInt64, _ path: PathBytes,
+    _ calls: any FileSystemCalls
+  ) throws(BatchError) -> Int {
+    var filled = 0
+    while filled < room.count {
+      let (sum, isFar) = offset.addingReportingOverflow(UInt64(filled))
+      guard !isFar, let place = Int(exactly: sum) else { break }
+      let count = calls.read(raw, into: UnsafeMutableRawBufferPointer(rebasing: room[filled...]), at: place)
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+}

@@ -1,0 +1,58 @@
+import BatchCore
+import BatchEngine
+
+/// Where snapshots are copied to, and which copies stay there.
+struct CopyChoices: Sendable {
+  let remote: PathBytes
+  let retention: Retention
+  /// Whether files that are there are read and compared.
+  let comparesContents: Bool
+  /// Whether the remote refuses removals, which is no failure then.
+  let isAppendOnly: Bool
+
+  init(_ parsed: ParsedCommand, remote: PathBytes) {
+    self.remote = remote
+    let rules: [(OptionID, Retention.Rule)] = [
+      (.copyKeepLast, .last), (.copyKeepDaily, .daily), (.copyKeepWeekly, .weekly),
+      (.copyKeepMonthly, .monthly), (.copyKeepYearly, .yearly),
+    ]
+    var counts: [Retention.Rule: Int] = [:]
+    for (id, rule) in rules { counts[rule] = parsed.count(id) }
+    retention = Retention(counts: counts)
+    comparesContents = parsed.command.id == .copy && parsed.flag(.checksum)
+    isAppendOnly = parsed.flag(.appendOnly)
+  }
+
+  /// Copies a set, and then removes copies that no rule keeps.
+  ///
+  /// - Returns: the line of the summary, and whether something was not done; each problem was reported.
+  func copy(_ set: BackupSet, _ session: Session) throws(BatchError) -> (text: String, isIncomplete: Bool) {
+    let common = session.common
+    let remote = Remotes.remote(
+      remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
+    var copy = SetCopy(set, to: remote, comparesContents: comparesContents, in: session.context)
+    let outcome = try copy.copy { (file) throws(BatchError) in
+      if common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
+    }
+    for error in outcome.problems { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+    var isIncomplete = !outcome.problems.isEmpty
+    var removed = 0
+    if !retention.isEmpty, outcome.problems.isEmpty {
+      do throws(BatchError) {
+        let copies = try RemoteSet(
+          remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
+        removed = try copies.prune(retention)
+      } catch {
+        try session.cancellation.check()
+        session.reporter.met(Problem(.unreadable, error), severity: isAppendOnly ? .warning : .failure)
+        isIncomplete = !isAppendOnly
+      }
+    }
+    let text =
+      "copied \(ByteCount.grouped(outcome.snapshots)) snapshots (\(ByteCount.files(outcome.files)), "
+      + "\(ByteCount.text(Int64(clamping: outcome.bytes)))) to \(TerminalText.string(self.remote.bytes))"
+      + (outcome.equal > 0 ? ", \(ByteCount.files(outcome.equal)) there already" : "")
+      + (removed > 0 ? ", \(ByteCount.grouped(removed)) old copies removed" : "")
+    return (text, isIncomplete)
+  }
+}

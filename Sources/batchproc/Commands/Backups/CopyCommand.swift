@@ -1,0 +1,38 @@
+import BatchCore
+import BatchEngine
+
+/// `batchproc copy`.
+struct CopyCommand: Command {
+  private let choices: BackupChoices
+  private let copying: CopyChoices
+  private let common: CommonOptions
+  let session: Session
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+  ) throws {
+    guard parsed.operands.count == 2 else {
+      throw UsageError(
+        "Missing expected argument '<remote>': where the snapshots are copied to.", in: parsed.command)
+    }
+    choices = try BackupChoices(parsed, directory: parsed.operands[0])
+    copying = CopyChoices(parsed, remote: parsed.operands[1])
+    self.common = common
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins, and what the remote says.
+  func run() throws(BatchError) -> Ending {
+    let set = try choices.set(session)
+    let lock = try set.lockForReading(choices.patience, in: session.context)
+    defer { withExtendedLifetime(lock) {} }
+    let (text, isIncomplete) = try copying.copy(set, session)
+    try session.output.finish()
+    if let events = session.reporter as? JSONReporter {
+      try events.writeSummary { $0.add("message", text) }
+    } else if !common.quiet {
+      session.diagnostics.print(text)
+    }
+    return .exit(isIncomplete ? .someFailed : .success)
+  }
+}

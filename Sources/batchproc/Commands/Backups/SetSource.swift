@@ -1,0 +1,36 @@
+import BatchCore
+import BatchEngine
+
+/// Where snapshots are read from: a directory, or a remote whose files are fetched as they are needed.
+struct SetSource {
+  let set: BackupSet
+  private let remote: RemoteSet?
+  private let lock: SetLock?
+  private let run: RunContext
+
+  init(_ choices: BackupChoices, state: PathBytes? = nil, locks: Bool, _ session: Session) throws(BatchError)
+  {
+    run = session.context
+    guard BackupTarget.isRemote(choices.directory) else {
+      set = try choices.set(session, state: state)
+      remote = nil
+      lock = locks ? try set.lockForReading(choices.patience, in: run) : nil
+      return
+    }
+    let found = try RemoteSet(
+      Remotes.remote(
+        choices.directory, isSynced: session.common.fsync, temporary: session.temporary, in: run),
+      named: choices.name,
+      keys: session.keys(choices.keys), temporary: session.temporary, in: run)
+    remote = found
+    set = found.set
+    lock = nil
+  }
+
+  func content() throws(BatchError) -> BackupSet.Content {
+    if let remote { try remote.content() } else { try set.content(in: run) }
+  }
+
+  /// Makes archives available.
+  func fetch(_ archives: [PathBytes]) throws(BatchError) { try remote?.fetch(archives) }
+}

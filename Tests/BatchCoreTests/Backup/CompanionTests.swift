@@ -1,0 +1,55 @@
+import BatchEngine
+import Testing
+
+@testable import BatchCore
+
+@Suite("the companion of an encrypted manifest") struct CompanionTests {
+  private let companion: Companion
+
+  init() throws {
+    let name = SnapshotName(set: "home", stamp: "20261120T020000Z", isEncrypted: true)
+    let header = SnapshotHeader(
+      name: name, sequence: 9, started: FileStatus.Time(seconds: 1795140000, nanoseconds: 5), increment: 2)
+    var footer = SnapshotFooter()
+    footer.needs = ["20261119T020000Z": .init(), "20261120T020000Z": .init()]
+    footer.isVerified = true
+    footer.archiveSize = 1234
+    let digest = try DigestStream(.sha256).finish()
+    companion = Companion(header, footer, archive: (1234, digest), manifest: (99, digest))
+    #expect(companion.agrees(with: header, footer))
+    footer.needs.removeValue(forKey: "20261119T020000Z")
+    #expect(!companion.agrees(with: header, footer))
+  }
+
+  @Test("says the same when it is read") func roundTrip() throws {
+    #expect(try Companion(companion.bytes()) == companion)
+    let name = SnapshotName(set: "home", stamp: "20261120T020000Z", isEncrypted: true)
+    #expect(companion.header(of: name).sequence == 9)
+    #expect(companion.header(of: name).started.seconds == 1795140000)
+    #expect(companion.footer.needs.count == 2)
+  }
+
+  @Test("each flipped bit and each cut is found") func damage() throws {
+    let bytes = try companion.bytes()
+    for place in bytes.indices {
+      for bit in 0..<8 {
+        var other = bytes
+        other[place] ^= 1 << UInt8(bit)
+        #expect(throws: BatchError.self) { try Companion(other) }
+      }
+      #expect(throws: BatchError.self) { try Companion(Array(bytes[..<place])) }
+    }
+    #expect(throws: BatchError.self) { try Companion(bytes + bytes) }
+  }
+
+  @Test("names of encrypted files belong to the same snapshot") func names() {
+    let name = SnapshotName(set: "a-b", stamp: "20261120T020000Z", isEncrypted: true)
+    #expect(name.archive == "a-b-20261120T020000Z.tar.zst.age")
+    #expect(name.manifest == "a-b-20261120T020000Z.manifest.age")
+    #expect(SnapshotName.of("/x/a-b-20261120T020000Z.tar.zst.age") == name)
+    #expect(SnapshotName.of("a-b-20261120T020000Z.manifest")?.isEncrypted == false)
+    #expect(
+      SnapshotName(file: name.companion.bytes, set: "a-b", suffix: SnapshotName.companionSuffix) == name)
+    #expect(SnapshotName.of("a.tar.zst") == nil)
+  }
+}

@@ -1,0 +1,168 @@
+import TestSupport
+import Testing
+
+/// Backup sets that their writer cannot read.
+@Suite(
+  .enabled(if: (try? Outcome(shell: "command -v age"))?.status == 0, "age is not installed"),
+  .timeLimit(.minutes(5)))
+struct EncryptedSetTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell(
+      """
+      umask 077; mkdir src src/deep; for i in 1 2 3; do seq $i 2000 >src/deep/secretname$i; done; head -c 100000 /dev/urandom >src/noise
+      "$BP" keygen -o key >recipient; "$BP" keygen -o key2 >recipient2
+      """)
+  }
+
+  /// Runs a script in which `back_up` makes a snapshot for the recipient, and `check` restores the newest one and compares it.
+  private func run(_ script: String, seconds: Double = 120) throws -> Outcome {
+    try t.shell(
+      """
+      back_up() { "$BP" backup -q --to set --encrypt-to "$(cat recipient)" "$@" src; }
+      reasons() { "$BP" backup --to set --encrypt-to "$(cat recipient)" src 2>&1 | grep -c "$1"; }
+      check() { rm -rf out; "$BP" restore -q -i ${1:-key} -C out set && diff -r src out$PWD/src && echo restored; }
+      kinds() { "$BP" snapshots -i ${1:-key} set | grep -o 'full\\|[+][0-9]*' | tr '\\n' ' '; }
+      \(script)
+      """, seconds: seconds)
+  }
+
+  @Test("increments are written with a public key alone, and read with the private one")
+  func increments() throws {
+    let run = try run(
+      """
+      back_up; echo new >src/new; rm src/deep/secretname2; back_up; check; kinds; ls set | sed 's/.*Z[.]//' | sort | uniq -c | tr -s ' \\n' ' '
+      "$BP" restore -q -C out2 set 2>&1 | grep -c 'give --identity'; "$BP" restore -q -i key2 -C out2 set 2>/dev/null; echo $?
+      "$BP" snapshots set | grep -c encrypted; "$BP" drill -q --all -i key set; echo $?; "$BP" drill -q set 2>/dev/null; echo $?
+      "$BP" audit -q -i key $(ls set/*.manifest.age | tail -1) /; echo $?
+      for f in set/*.age; do "$BP" verify -q $f; echo $?; done
+      grep -rlE 'secretname|2000' set .state/batchproc/sets; ls -a set | grep drill
+      find .state -name '*.manifest' -perm 600 | wc -l
+      """)
+    #expect(
+      run.text
+        == "restored\nfull +1  2 companion 2 manifest.age 2 tar.zst.age 1\n1\n2\n0\n1\n0\n0\n0\n0\n0\n1\n",
+      "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "a lost copy of the manifest, one that does not fit and other recipients make a full snapshot with its reason"
+  )
+  func full() throws {
+    let run = try run(
+      """
+      back_up; back_up; rm -r .state/batchproc/manifests; reasons 'no copy of it that fits'; back_up
+      mv .state/batchproc/manifests kept; back_up --full 2>/dev/null; rm -r .state/batchproc/manifests; mv kept .state/batchproc/manifests
+      reasons 'no copy of it that fits'; back_up
+      "$BP" backup --to set --encrypt-to "$(cat recipient)" --encrypt-to "$(cat recipient2)" src 2>&1 | grep -c 'for others'
+      check key2; kinds
+      "$BP" backup --to set src 2>&1 | grep -c 'this snapshot is not: it is a full one'; "$BP" snapshots -i key set | tail -1 | grep -c full
+      """)
+    #expect(
+      run.text == "1\n1\n1\nrestored\nfull +1 full +1 full full +1 full 1\n1\n", "\(run.text)\(run.errorText)"
+    )
+  }
+
+  @Test("pruning needs no key, removes companions too, and stops at a companion that is damaged")
+  func prune() throws {
+    let run = try run(
+      """
+      for i in 1 2 3 4; do echo $i >src/new; back_up $(test $i = 3 && echo --full); done
+      "$BP" prune -q --keep-last 1 set; ls set | grep -v tar | sed 's/.*Z[.]//' | sort | uniq -c | tr -s ' \\n' ' '; check
+      c=$(ls set/*.companion | tail -1); sed -i 's/"sequence":4/"sequence":5/' $c; "$BP" prune -q --keep-last 1 set 2>/dev/null; echo $?
+      "$BP" snapshots set 2>/dev/null; echo $?
+      """)
+    #expect(
+      run.text == " 1 companion 1 manifest.age restored\n1\n4\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a companion that says something else than the manifest is found with the key")
+  func companion() throws {
+    let run = try run(
+      """
+      back_up; c=$(ls set/*.companion); sed -i 's/"sequence":1/"sequence":7/' $c
+      python3 - "$c" <<'EOF'
+      import hashlib, sys
+      line = open(sys.argv[1]).read().split('\\n')[0] + '\\n'
+      open(sys.argv[1], 'w').write(line + '{"type":"end","sha256":"%s"}\\n' % hashlib.sha256(line.encode()).hexdigest())
+      EOF
+      "$BP" snapshots set >/dev/null; echo $?; "$BP" snapshots -i key set >/dev/null 2>&1; echo $?
+      "$BP" drill -q -i key set 2>/dev/null; echo $?; "$BP" restore -q -i key -C out set 2>&1 | grep -c 'does not say what the manifest says'
+      """)
+    #expect(run.text == "0\n4\n4\n1\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("flips of manifest, companion and archive are found without a key, and by a drill with it")
+  func damage() throws {
+    let run = try run(
+      """
+      back_up; cat >damage.py <<'EOF'
+      import glob, os, random, subprocess, sys
+      random.seed(4)
+      def status(*arguments):
+          return subprocess.run([os.environ['BP'], *arguments], capture_output=True).returncode
+      for path in sorted(glob.glob('set/*.age')) + glob.glob('set/*.companion'):
+          whole = open(path, 'rb').read()
+          for count in range(int(sys.argv[1])):
+              data = bytearray(whole)
+              data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+              open(path, 'wb').write(data if count % 10 else whole[:random.randrange(len(whole))])
+              archive = glob.glob('set/*.tar.zst.age')[0]
+              found = status('verify', '-q', path if path.endswith('.age') else archive)
+              if found != 4: print(path, found)
+              if count % 5 == 0 and status('drill', '-q', '--all', '-i', 'key', 'set') == 0: print('drill', path)
+          open(path, 'wb').write(whole)
+      EOF
+      python3 damage.py \(Campaign.cases(200)); check
+      """, seconds: 280)
+    #expect(run.text == "restored\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a passphrase opens and continues a set where the copy of the manifest is gone")
+  func passphrase() throws {
+    let run = try t.shell(
+      """
+      echo pass >pass; chmod 600 pass; back_up() { "$BP" backup -q --to set --passphrase-file pass src; }
+      back_up; rm -r .state/batchproc/manifests; echo new >src/new; back_up
+      "$BP" restore -q --passphrase-file pass -C out set && diff -r src out$PWD/src && echo restored
+      "$BP" snapshots --passphrase-file pass set | grep -c '+1'
+      """)
+    #expect(run.text == "restored\n1\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("what docs/backup.md says about stock tools restores a full snapshot")
+  func stock() throws {
+    let run = try run(
+      """
+      back_up; mkdir out; age -d -i key set/*.tar.zst.age | tar -C out --zstd -x && diff -r src out$PWD/src && echo restored
+      age -d -i key set/*.manifest.age | jq -r 'select(.sha256) | .path' | wc -l
+      """)
+    #expect(run.text == "restored\n4\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "each day is restored as it was, the copy of the manifest lost in between, and no plain name is in the set"
+  )
+  func days() throws {
+    let run = try run(
+      """
+      last=\(max(6, Campaign.cases(30))); cat >change.py <<'EOF'
+      import os, random, sys
+      r = random.Random(sys.argv[1])
+      for n in range(5):
+          open('src/plainname%d' % r.randrange(20), 'wb').write(b'plaincontent' + r.randbytes(3000))
+      for f in os.listdir('src'):
+          if r.random() < 0.1 and os.path.isfile('src/' + f): os.remove('src/' + f)
+      EOF
+      for day in $(seq $last); do python3 change.py $day; test $day = $((last / 2)) && rm -r .state/batchproc/manifests
+        "$BP" backup --to set --encrypt-to "$(cat recipient)" src 2>>log; cp -a src day.$day; done
+      grep -c 'this snapshot is a full one' log; day=0
+      for id in $("$BP" snapshots set | cut -d' ' -f1); do day=$((day + 1)); rm -rf out
+        "$BP" restore -q -i key --at $id -C out set 2>/dev/null; diff -r day.$day out$PWD/src || echo different $day; done
+      test $day = $last && echo all; grep -rlaE 'plainname|plaincontent' set
+      """, seconds: 280)
+    #expect(run.text == "1\nall\n", "\(run.text)\(run.errorText)")
+  }
+}
