@@ -147,10 +147,19 @@ public final class RunContext: Sendable {
 
   /// What a walk yielded before, as a source.
   package func tree(of items: [WalkItem]) -> TreeSource {
+    var rest = items[...]
+    return tree { rest.popFirst() }
+  }
+
+  /// What a walk yielded before, as a source.
+  ///
+  /// - Parameter next: the next item, nil at the end.
+  package func tree(playing next: @escaping () -> WalkItem?) -> TreeSource {
     let none: [PathBytes] = []
-    return TreeSource(
-      walker: TreeWalker(operands: none, options: WalkOptions(), descriptors: descriptors, calls: calls),
-      known: items)
+    var walker = TreeWalker(
+      operands: none, options: WalkOptions(), descriptors: descriptors, calls: calls)
+    walker.mostHoles = options.mostHoles
+    return TreeSource(walker: walker, known: next)
   }
 
   /// Tells the observer of a problem, without an effect on the counts.

@@ -2,14 +2,17 @@
 public struct TreeSource: BatchSource {
   private var walker: TreeWalker
   /// What is yielded in the place of a walk.
-  private var known: ArraySlice<WalkItem>?
+  private let known: (() -> WalkItem?)?
 
-  init(walker: TreeWalker, known: [WalkItem]? = nil) {
+  init(walker: TreeWalker, known: (() -> WalkItem?)? = nil) {
     self.walker = walker
-    self.known = known?[...]
+    self.known = known
   }
 
-  public mutating func next() -> WalkItem? { known == nil ? walker.next() : known?.popFirst() }
+  public mutating func next() -> WalkItem? { known == nil ? walker.next() : known?() }
+
+  /// The folder that the last item lies in, as it was when it was listed; nil for an operand.
+  package var folderStatus: FileStatus? { walker.folderStatus }
 
   public var filteredCount: Int { walker.filteredCount }
 

@@ -337,8 +337,9 @@ public final class WorkerContext {
       counters.addFailed()
       return outcome
     }
-    let error = BatchError(.changed, "changed while it was read", path: record.path)
-    note(Problem(.changed, error), severity)
+    let message =
+      record.isPlanned ? "changed since it was planned, or while it was read" : "changed while it was read"
+    note(Problem(.changed, BatchError(.changed, message, path: record.path)), severity)
     if severity == .failure {
       counters.addFailed()
       return nil

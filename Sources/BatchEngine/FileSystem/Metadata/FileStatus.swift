@@ -88,6 +88,23 @@ public struct FileStatus: Sendable, Hashable {
     device = UInt64(raw.st_rdev)
   }
 
+  /// A status that was written down.
+  package init(
+    identity: FileIdentity, mode: UInt32, linkCount: UInt64, owner: UInt32, group: UInt32, size: Int64,
+    modified: Time, statusChanged: Time, allocated: Int64, device: UInt64
+  ) {
+    self.identity = identity
+    self.mode = mode
+    self.linkCount = linkCount
+    self.owner = owner
+    self.group = group
+    self.size = size
+    self.modified = modified
+    self.statusChanged = statusChanged
+    self.allocated = allocated
+    self.device = device
+  }
+
   public var kind: Kind { Kind(mode: mode) }
 
   /// Whether it belongs to the user of this process.
@@ -98,6 +115,12 @@ public struct FileStatus: Sendable, Hashable {
   /// The change time is left out on purpose: a link, an unlink or a chmod moves it and leaves the bytes.
   package func hasSameContent(as other: FileStatus) -> Bool {
     identity == other.identity && size == other.size && modified == other.modified && kind == other.kind
+  }
+
+  /// The same for a status of another machine, where the device has another number.
+  package func hasSameContentElsewhere(as other: FileStatus) -> Bool {
+    identity.inode == other.identity.inode && size == other.size && modified == other.modified
+      && kind == other.kind
   }
 
   /// - Throws: `changed` when this is not the status of what a walk saw.

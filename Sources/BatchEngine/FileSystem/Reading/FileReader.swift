@@ -224,8 +224,9 @@ package final class FileReader {
       after.hasSameContent(as: before)
       || (after.identity == before.identity
         && clinux_is_made_on_reading(clinux_file_system_type(file.raw)) != 0)
+    let isAsPlanned = !record.isPlanned || before.hasSameContentElsewhere(as: record.status)
     return ReadOutcome(
-      status: before, isStable: isListed && isStable,
+      status: before, isStable: isListed && isStable && isAsPlanned,
       becameShorter: !isStable && min(count, after.size) < before.size, isSettled: isSettled)
   }
 

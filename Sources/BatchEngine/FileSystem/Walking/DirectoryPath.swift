@@ -27,8 +27,10 @@ public final class DirectoryPath: Sendable {
     self.scope = scope
   }
 
-  /// A folder that was opened below an operand; `prefix` begins with the operand and ends in `/`.
-  package convenience init(prefix: [UInt8], operandLength: Int, identity: FileIdentity, depth: Int) {
+  /// A folder that was opened below an operand; `prefix` begins with the operand and is empty or ends in `/`.
+  ///
+  /// - Parameter identity: nil for the folder of a file that was named as an operand.
+  package convenience init(prefix: [UInt8], operandLength: Int, identity: FileIdentity?, depth: Int) {
     self.init(tail: prefix, operandLength: operandLength, identity: identity, depth: depth)
   }
 

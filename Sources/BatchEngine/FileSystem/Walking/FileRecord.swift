@@ -8,16 +8,20 @@ public struct FileRecord: Sendable {
   /// The names of all that the folder holds; of an operand its own alone.
   package let names: NameArena
   private let nameOffset: Int
+  /// Whether the status was written down by an earlier run: a file that is another one now then counts as changed.
+  package let isPlanned: Bool
   private static let ordinaryPathLength = 1024
 
   package init(
-    directory: DirectoryPath, names: NameArena, nameOffset: Int, status: FileStatus, followsLinks: Bool
+    directory: DirectoryPath, names: NameArena, nameOffset: Int, status: FileStatus, followsLinks: Bool,
+    isPlanned: Bool = false
   ) {
     self.directory = directory
     self.names = names
     self.nameOffset = nameOffset
     self.status = status
     self.followsLinks = followsLinks
+    self.isPlanned = isPlanned
   }
 
   /// The path as it is shown and stored: the operand as it was given, then the names below it.
@@ -37,6 +41,11 @@ public struct FileRecord: Sendable {
   /// Appends the bytes of ``path`` without making a copy of them.
   public func appendPath(to bytes: inout [UInt8]) {
     directory.appendPrefix(to: &bytes)
+    names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
+  }
+
+  /// Appends the last part of ``path``, which is empty for a folder as an item of its own.
+  package func appendName(to bytes: inout [UInt8]) {
     names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
   }
 

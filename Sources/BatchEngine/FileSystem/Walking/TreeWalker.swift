@@ -68,6 +68,9 @@ package struct TreeWalker {
     }
   }
 
+  /// The folder that the last item lies in, as it was when it was listed; nil for an operand.
+  var folderStatus: FileStatus? { levels.last?.folder.status }
+
   package var calls: any FileSystemCalls { scanner.calls }
 
   package var descriptors: DescriptorBudget { scanner.descriptors }

@@ -11,6 +11,13 @@ package enum WorkingFolder {
     }
   }
 
+  /// Its path from the root, without links; `/` where it cannot be told.
+  package static var path: PathBytes {
+    guard let current = getcwd(nil, 0) else { return "/" }
+    defer { free(current) }
+    return PathBytes(UnsafeRawBufferPointer(start: current, count: strlen(current)))
+  }
+
   /// The path from the root, as it is now; `-` and what cannot be told stay as they are.
   package static func absolute(_ path: PathBytes) -> PathBytes {
     guard !path.isAbsolute, path != "-" else { return path }

@@ -1,0 +1,17 @@
+/// Where the chunks of a run would end, for a plan that is divided among several runs.
+package struct ChunkBorders {
+  private var planner: ChunkPlanner<Void>
+
+  /// - Parameter stride: that of the run.
+  package init(_ stride: ChunkStride) {
+    planner = ChunkPlanner(stride: stride)
+  }
+
+  /// Takes the next item.
+  ///
+  /// - Returns: whether a chunk ends before it, which it did not before, and whether one ends with it.
+  package mutating func add(_ measure: ItemMeasure) -> (before: Bool, after: Bool) {
+    guard planner.add((), measure) != nil else { return (false, false) }
+    return (planner.takeLarge() != nil, true)
+  }
+}
