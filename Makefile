@@ -9,3 +9,131 @@ DESTDIR ?=
 ARGS ?=
 # Of make fuzz.
 SECONDS ?= 60
+TARGET ?= SnapshotManifest ArchiveIndex ArchiveEnds EncryptedFile GzipBlocks
+
+RELEASE := .build/release/batchproc
+# Suites with cases that are chosen at random, of which make test runs a tenth.
+CAMPAIGNS := ^(EndToEndTests\.(ArchiveConcurrency|ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|Copy|EncryptedSet|Encryption|IndexedArchive|Interrupt|Package|Retention|SampleProgram)|BatchCoreTests\.(AgeFile|BackupDays|BackupLinkDays|GzipBlockTable|GzipWholeFile|SnapshotPlace))Tests/
+SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
+
+.PHONY: help demo release test campaign faults tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
+
+help:
+	@echo 'make demo     install what is missing, build, and show each command on samples/'
+	@echo 'make test     install what is missing, build, run every test (ARGS="--filter REGEX" for some)'
+	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some)'
+	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
+	@echo 'make tsan     the library tests under the thread sanitizer'
+	@echo 'make asan     the library tests under the address sanitizer'
+	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for what reads bytes from outside'
+	@echo 'make lint     style of every Swift file; make format mends it'
+	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
+	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make uninstall  with the same PREFIX and DESTDIR'
+	@echo 'make deb      a Debian package in .build/packages; make dist a tarball with its manifest'
+	@echo 'make test-packages  as root: both packages, installed, run and removed in an empty Debian'
+	@echo 'make docs     the pages of the two libraries in .build/docs; fails where there is a warning'
+	@echo 'make clean    remove what was built and the generated samples'
+
+release:
+	@scripts/bootstrap.sh build
+	swift build -c release --static-swift-stdlib --disable-local-rpath --product batchproc \
+	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static")
+
+demo: release
+	@scripts/bootstrap.sh demo
+	@scripts/demo.sh $(RELEASE)
+
+# The tests call the library as it is built for debugging, with its checks, and run the program as it is released.
+test: release
+	@scripts/bootstrap.sh build test
+	swift build --build-tests
+	BATCHPROC_BIN="$${BATCHPROC_BIN:-$(CURDIR)/$(RELEASE)}" scripts/run-tests.py $(ARGS)
+
+faults: release
+	@scripts/bootstrap.sh test
+	scripts/fault-campaign.sh $(RELEASE) $(ARGS)
+
+campaign: release docs
+	@scripts/bootstrap.sh build test
+	swift build --build-tests
+	BATCHPROC_CAMPAIGN=1 BATCHPROC_BIN="$(CURDIR)/$(RELEASE)" scripts/run-tests.py --filter '$(CAMPAIGNS)' $(ARGS)
+
+tsan:
+	@scripts/bootstrap.sh build test
+	TSAN_OPTIONS="suppressions=$(CURDIR)/.tsan-suppressions" swift test --sanitize=thread \
+	  --scratch-path .build/tsan --disable-xctest --no-parallel --filter 'BatchCoreTests|BatchEngineTests'
+
+# Leaks are not looked for: OpenSSL and Foundation keep what they make once.
+asan:
+	@scripts/bootstrap.sh build test
+	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build/asan --disable-xctest --no-parallel \
+	  --filter 'BatchCoreTests|BatchEngineTests' $(ARGS)
+
+# Without --disable-dead-strip the linker parts the counters from the code, and the fuzzer sees no coverage. What it finds to keep
+# stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found.
+fuzz:
+	@scripts/bootstrap.sh build
+	swift build --package-path Fuzzing --scratch-path "$(CURDIR)/.build/fuzz" -c debug --sanitize=fuzzer --sanitize=address --disable-dead-strip \
+	  -Xswiftc -sanitize-coverage=edge,trace-cmp,inline-8bit-counters,pc-table
+	for target in $(TARGET); do \
+	  mkdir -p .build/fuzz/corpus/$$target .build/fuzz/found; \
+	  echo "fuzz: $$target"; \
+	  ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/debug/$$target -max_total_time=$(SECONDS) -max_len=16384 -timeout=10 \
+	    -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- .build/fuzz/corpus/$$target Tests/Golden; \
+	done
+
+lint:
+	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+
+format:
+	swift format --in-place --parallel --recursive $(SWIFT_SOURCES)
+
+docs:
+	@scripts/bootstrap.sh build
+	swift build --target BatchCore
+	scripts/docs.sh .build/docs
+
+bench: release
+	@scripts/bootstrap.sh bench
+	python3 Benchmarks/bench.py --binary $(RELEASE) $(ARGS)
+
+# Builds only what is absent, so that `sudo make install` after `make demo` needs no toolchain.
+$(RELEASE):
+	$(MAKE) release
+
+MAN := $(DESTDIR)$(PREFIX)/share/man/man1
+DOC := $(DESTDIR)$(PREFIX)/share/doc/batchproc
+BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+
+install: $(RELEASE)
+	install -d $(DESTDIR)$(PREFIX)/bin $(MAN) $(DOC) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
+	install -s -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/batchproc
+	install -m 644 LICENSE README.md CHANGELOG.md $(DOC)/
+	$(RELEASE) --experimental-generate-man | install -m 644 /dev/stdin $(MAN)/batchproc.1
+	for command in $$($(RELEASE) --help | sed -n '/^SUBCOMMANDS/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
+	  $(RELEASE) --experimental-generate-man $$command | install -m 644 /dev/stdin $(MAN)/batchproc-$$command.1; \
+	done
+	$(RELEASE) --generate-completion-script bash | install -m 644 /dev/stdin $(BASH_COMPLETIONS)/batchproc
+	$(RELEASE) --generate-completion-script zsh | install -m 644 /dev/stdin $(ZSH_COMPLETIONS)/_batchproc
+	$(RELEASE) --generate-completion-script fish | install -m 644 /dev/stdin $(FISH_COMPLETIONS)/batchproc.fish
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/batchproc $(MAN)/batchproc.1 $(MAN)/batchproc-*.1 $(BASH_COMPLETIONS)/batchproc \
+	  $(ZSH_COMPLETIONS)/_batchproc $(FISH_COMPLETIONS)/batchproc.fish $(DOC)/{LICENSE,README.md,CHANGELOG.md}
+	[ ! -d $(DOC) ] || rmdir --ignore-fail-on-non-empty $(DOC)
+
+deb dist: $(RELEASE)
+	scripts/package.sh $@ $(RELEASE)
+
+test-packages: $(RELEASE)
+	@scripts/bootstrap.sh package
+	scripts/test-packages.sh $(RELEASE)
+
+test-slurm: $(RELEASE)
+	scripts/test-slurm.sh $(RELEASE)
+
+clean:
+	rm -rf .build samples/odd samples/logs/access.log

@@ -17,3 +17,7 @@ let package = Package(
     .executableTarget(name: "ArchiveIndex", dependencies: library, swiftSettings: settings),
     .executableTarget(name: "ArchiveEnds", dependencies: library, swiftSettings: settings),
     .executableTarget(name: "EncryptedFile", dependencies: library, swiftSettings: settings),
+    .executableTarget(name: "GzipBlocks", dependencies: library, swiftSettings: settings),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that a task needs, and only those that are missing.
-# usage: scripts/bootstrap.sh GROUP...      groups: build, demo, test, bench, package
+# usage: scripts/bootstrap.sh GROUP...      groups: build, demo, test, bench, package, slurm
 set -eu
 
 # What the Swift linker needs of the system, then the C libraries.
@@ -12,6 +12,8 @@ demo=zstd
 test="acl age attr b3sum bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
 mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema rclone restic rhash shellcheck strace time tmux unzip xxhash xz-utils zip zsh zstd"
 bench="b3sum borgbackup bzip2 hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl pigz python3 restic rhash time xxhash xz-utils zstd"
+# A scheduler of several nodes on one machine.
+slurm="munge slurm-client slurmctld slurmd"
 # What makes an empty Debian to install in, and looks at the package.
 package="dpkg-dev lintian mmdebstrap"
 
@@ -37,6 +39,7 @@ for group in "$@"; do
     test) packages="$packages $test" ;;
     bench) packages="$packages $bench" ;;
     package) packages="$packages $package" ;;
+    slurm) packages="$packages $slurm" ;;
     *) echo "bootstrap: unknown group '$group' (build, demo, test, bench, package)" >&2; exit 64 ;;
   esac
 done

@@ -75,6 +75,9 @@ enum CLI {
     _ parsed: ParsedCommand, _ environment: @escaping (String) -> PathBytes?
   ) throws -> Ending {
     try ThreadFiles.require()
+    if parsed.given.contains(where: { $0.id == .plan || $0.id == .shard }) {
+      return try ShardCommand.run(parsed, environment)
+    }
     let common = try CommonOptions(parsed)
     // Blocks of a file pass from lane to lane. What only reads has small requests, which would wait for one another.
     if ![.hash, .check, .audit, .duplicates].contains(parsed.command.id) { ProcessHeap.share() }
@@ -104,6 +107,10 @@ enum CLI {
     case .report: return try ReportCommand(parsed, common: common, environment: environment).obey()
     case .schedule: return try ScheduleCommand(parsed, common: common, environment: environment).obey()
     case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
+    case .plan: return try PlanCommand(parsed, environment: environment).obey()
+    case .merge: return try MergeCommand(parsed, environment: environment).obey()
+    case .submit: return try SubmitCommand(parsed, environment: environment).obey()
+    case .status: return try StatusCommand(parsed).obey()
     case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()
     case .doctor: return try DoctorCommand(parsed, environment: environment).obey()
     case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()

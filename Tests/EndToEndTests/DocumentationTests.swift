@@ -28,10 +28,8 @@ import Testing
   private func allHelp() throws -> String {
     let pages = [
       "", "hash", "check", "compress", "decompress", "cat", "test", "archive", "list", "extract", "verify",
-      "audit", "backup", "snapshots", "restore", "prune", "drill", "copy", "report", "schedule", "keygen",
-      "tune",
-      "doctor",
-      "config",
+      "audit", "duplicates", "backup", "snapshots", "restore", "prune", "drill", "copy", "report", "schedule",
+      "keygen", "tune", "doctor", "config", "plan", "merge", "submit", "status",
     ]
     return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
   }
@@ -82,7 +80,7 @@ import Testing
     arguments: [
       "README.md", "docs/commands.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md",
       "docs/concurrency.md",
-      "docs/security.md", "docs/backup.md", "docs/configuration.md", "docs/reports.md",
+      "docs/security.md", "docs/backup.md", "docs/configuration.md", "docs/reports.md", "docs/cluster.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
       "samples/cron/backup.cron", "samples/cron/backup.service",

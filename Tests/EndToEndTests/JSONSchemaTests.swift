@@ -34,7 +34,8 @@ struct JSONSchemaTests {
     mkdir x; j extract extract -C x a.tar.zst; j kept extract -C x a.tar.zst; j none list bad.gz
     j backup backup --to s t; echo 4 >t/a; j increment backup --to s t; j snapshots snapshots s
     mkdir r; j restore restore s -C r; j drill drill s; j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
-    j digests snapshots --digests s; j tune tune t; j doctor doctor t; j config config
+    j digests snapshots --digests s; j tune tune t
+    "$BP" plan -q --shards 2 --out p -- hash t; "$BP" hash -q --plan p --shard 0; j status status p; j doctor doctor t; j config config
     # What ends before its job begins.
     for c in "list no.tar" "verify no.tar" "extract no.tar" "snapshots no" "prune --keep-last 1 no" "drill no" "doctor no" \
       "restore no -C x" "audit no t" "hash -o m t" "hash --files-from no" "backup --to s no" "tune no"; do

@@ -65,7 +65,10 @@ struct CommandLineParser {
         operands.append(path)
       }
     }
-    let named = Set(given.map(\.id))
+    let isPlanned = given.contains { $0.id == .plan }
+    // What a plan fixes is not looked for elsewhere.
+    let named = Set(given.map(\.id)).union(
+      isPlanned ? OptionID.allCases.filter { !PlannedCommand.free.contains($0) } : [])
     // Only now: help is shown whatever the files hold.
     let settings = try (readsFiles ? configuration() : .empty)
       .settings(for: command, profile: profile, environment: environment) { named.contains($0) }
@@ -75,7 +78,7 @@ struct CommandLineParser {
       operands.insert(path, at: 0)
     }
     let readsLists = given.contains { $0.id == .filesFrom || $0.id == .files0From }
-    if operands.isEmpty, !readsLists, command.operands.first?.takesInput == true, hasInput() {
+    if operands.isEmpty, !readsLists, !isPlanned, command.operands.first?.takesInput == true, hasInput() {
       operands = ["-"]
     }
     let parsed = ParsedCommand(command: command, given: given, operands: operands)
@@ -87,6 +90,11 @@ struct CommandLineParser {
     let declared = parsed.command.operands
     let readsLists = parsed.given.contains { $0.id == .filesFrom || $0.id == .files0From }
     let required = declared.count { !$0.isOptional }
+    if parsed.given.contains(where: { $0.id == .plan }) {
+      guard let surplus = parsed.operands.first else { return }
+      throw UsageError(
+        "The plan says what to process: \(quote(surplus)) has no place beside it.", in: parsed.command)
+    }
     if parsed.operands.count < required, !readsLists {
       let missing = declared[parsed.operands.count].label
       throw UsageError("Missing expected argument '\(missing)'", in: parsed.command)

@@ -58,7 +58,7 @@ extension OptionValue {
 }
 
 extension EventPolicy.Action {
-  fileprivate var word: String {
+  var word: String {
     switch self {
     case .ok: "ok"
     case .warn: "warn"

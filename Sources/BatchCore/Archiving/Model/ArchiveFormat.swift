@@ -37,6 +37,9 @@ package struct ArchiveFormat: Sendable, Hashable {
     ArchiveFormat(name: "7z", container: .sevenZip, compression: nil, shortSuffixes: []),
   ]
 
+  /// Whether parts of it, made by themselves, make an archive one behind the other.
+  package var isJoinable: Bool { container == .tar }
+
   /// The format of this name; nil for every other one.
   package init?(named name: String) {
     guard let format = Self.all.first(where: { $0.name == name }) else { return nil }

@@ -36,6 +36,23 @@ package struct ArchivedMember: Sendable, Hashable {
     linkTarget = entry.linkTarget
   }
 
+  /// A member that was written down.
+  init(
+    path: PathBytes, kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time, digest: Digest?,
+    flags: MemberFlags, offset: UInt64, header: HeaderCheck, identity: FileIdentity?
+  ) {
+    self.path = path
+    self.kind = kind
+    self.size = size
+    self.modified = modified
+    self.digest = digest
+    self.flags = flags
+    self.offset = offset
+    self.header = header
+    self.identity = identity
+    linkTarget = nil
+  }
+
   /// The same member at another place in its frame.
   func moved(to offset: UInt64) -> ArchivedMember {
     var member = self

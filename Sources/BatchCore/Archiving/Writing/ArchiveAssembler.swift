@@ -23,10 +23,12 @@ final class ArchiveAssembler {
   private let stream: any ResultStream
   /// The stream itself, where it has to take a digest of all that frames without checksums are.
   private let measured: MeasuredStream?
+  private let parts: (any ArchiveParts)?
   private let buffers: FrameBuffers
   private let concurrency: ConcurrencyLimit
   private let index: MemberIndexBuilder
   private var frames: [FramePlace] = []
+  private var frameCount = 0
   /// Of each frame, where the archive is to be read back.
   private var contents: [Digest?] = []
   private var offset: UInt64 = 0
@@ -34,9 +36,10 @@ final class ArchiveAssembler {
   private var large: Large?
 
   init(
-    _ options: ArchiveOptions, stream: any ResultStream, buffers: FrameBuffers,
-    _ concurrency: ConcurrencyLimit
+    _ options: ArchiveOptions, stream: any ResultStream, _ parts: (any ArchiveParts)? = nil,
+    buffers: FrameBuffers, _ concurrency: ConcurrencyLimit
   ) throws(BatchError) {
+    self.parts = parts
     self.options = options
     measured =
       options.isRemembered && options.format.compression == nil ? try MeasuredStream(stream, .xxh128) : nil
@@ -47,8 +50,19 @@ final class ArchiveAssembler {
   }
 
   func append(_ frame: ArchiveFrame, _ members: [ArchivedMember]) throws(BatchError) {
-    let number = try append(frame)
+    let number = try append(frame, with: members)
+    if parts != nil { return }
     for member in members { try index.add(member, frame: number) }
+  }
+
+  /// Takes a frame that was made elsewhere; ``adopt(_:frame:)`` follows for its members.
+  ///
+  /// - Returns: its number.
+  func adopt(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 { try append(frame) }
+
+  /// Takes a member whose frames were adopted.
+  func adopt(_ member: ArchivedMember, frame: UInt32) throws(BatchError) {
+    try index.add(member, frame: frame)
   }
 
   /// Takes the header of a large file, whose blocks follow.
@@ -81,7 +95,11 @@ final class ArchiveAssembler {
     self.large = nil
     large.entry.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
     large.entry.digest = try large.digest.finish()
-    try index.add(large.entry, frame: large.frame)
+    if let parts {
+      try parts.add(large.entry, frame: large.frame)
+    } else {
+      try index.add(large.entry, frame: large.frame)
+    }
     return LargeOutcome(member: large.entry, failure: large.failure, isStable: large.isStable)
   }
 
@@ -104,6 +122,7 @@ final class ArchiveAssembler {
   ///
   /// - Returns: what was written; nil where nobody asked for that.
   func finish() throws(BatchError) -> WrittenArchive? {
+    if parts != nil { return nil }
     let codec = try options.format.compression?.makeContext(level: options.level)
     let blocks = [UInt8](repeating: 0, count: 2 * TarHeaders.blockSize)
     _ = try append(
@@ -121,9 +140,19 @@ final class ArchiveAssembler {
       contents: contents, stretch: try source.stretch(from: behind == nil ? 0 : offset))
   }
 
-  private func append(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 {
+  private func append(
+    _ frame: ArchiveFrame, with members: [ArchivedMember] = []
+  ) throws(BatchError) -> UInt32 {
+    guard let number = UInt32(exactly: frameCount) else {
+      throw BatchError(.invalid, "the archive would have more frames than its index can count")
+    }
+    frameCount += 1
+    defer { give(frame.bytes) }
+    if let parts {
+      try parts.add(frame, number: number, members)
+      return number
+    }
     try stream.write(frame.bytes)
-    give(frame.bytes)
     let size = UInt64(frame.bytes.count)
     if options.isRemembered { contents.append(frame.content) }
     frames.append(
@@ -131,9 +160,6 @@ final class ArchiveAssembler {
         offset: offset, size: size, plainOffset: plainOffset, plainSize: frame.plainSize, check: frame.check))
     offset += size
     plainOffset += frame.plainSize
-    guard let number = UInt32(exactly: frames.count - 1) else {
-      throw BatchError(.invalid, "the archive would have more frames than its index can count")
-    }
     return number
   }
 }

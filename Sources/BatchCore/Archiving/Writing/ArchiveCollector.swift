@@ -15,6 +15,7 @@ package final class ArchiveCollector: BatchCollector {
   private let options: ArchiveOptions
   private let context: CollectorContext
   private let container: Container
+  private let parts: (any ArchiveParts)?
   private let report: ([ArchivedMember]) throws(BatchError) -> Void
   /// Files that are not in the archive under their first names.
   private var missing: Set<FileIdentity> = []
@@ -22,23 +23,26 @@ package final class ArchiveCollector: BatchCollector {
   /// - Throws: `invalid` for a level that the format has not.
   init(
     _ options: ArchiveOptions, _ context: CollectorContext, _ output: any ResultStream,
-    _ buffers: FrameBuffers,
+    _ parts: (any ArchiveParts)?, _ buffers: FrameBuffers,
     _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.options = options
     self.context = context
     self.report = report
+    self.parts = parts
     // One that is filled and one that is written for each lane, and some on their way.
     container =
       options.format.container == .tar
-      ? .segments(try ArchiveAssembler(options, stream: output, buffers: buffers, context.concurrency))
+      ? .segments(try ArchiveAssembler(options, stream: output, parts, buffers: buffers, context.concurrency))
       : .serial(try SerialArchive(options, stream: output))
   }
 
   package func collect(_ rows: [ArchiveRow]) throws(BatchError) {
     for row in rows {
       switch row {
-      case .missing(let identity): missing.insert(identity)
+      case .missing(let identity):
+        missing.insert(identity)
+        try parts?.add(missing: identity)
       case .segment(let frame, let members): try append(frame, members)
       case .header(let member, let frame, let entry):
         guard case .segments(let archive) = container else { continue }

@@ -11,19 +11,23 @@ package struct ArchiveJob: BatchJob {
   private let options: ArchiveOptions
   private let buffers = FrameBuffers()
   private let output: any ResultStream
+  private let parts: (any ArchiveParts)?
   private let settling: ChangeSettling?
   private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - output: takes the archive.
   ///   - settling: asked before the content of a file is read; nil where it does not matter.
+  ///   - parts: take what the archive is made of, where it is a part of a larger one; nothing goes to `output` then.
   ///   - report: told of every member, in the order of the archive.
   package init(
-    _ options: ArchiveOptions, output: any ResultStream, settling: ChangeSettling? = nil,
+    _ options: ArchiveOptions, output: any ResultStream, parts: (any ArchiveParts)? = nil,
+    settling: ChangeSettling? = nil,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) {
     self.options = options
     self.output = output
+    self.parts = parts
     self.settling = settling
     self.report = report
   }
@@ -35,14 +39,14 @@ package struct ArchiveJob: BatchJob {
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending ArchiveCollector {
-    try ArchiveCollector(options, context, output, buffers, report)
+    try ArchiveCollector(options, context, output, parts, buffers, report)
   }
 
   /// The same for the collector of another job, which takes the members on its own queue.
   func makeCollector(
     in context: CollectorContext, _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> ArchiveCollector {
-    try ArchiveCollector(options, context, output, buffers, report)
+    try ArchiveCollector(options, context, output, parts, buffers, report)
   }
 }
 

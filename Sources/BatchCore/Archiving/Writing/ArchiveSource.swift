@@ -12,11 +12,17 @@ package struct ArchiveSource: BatchSource {
   private var large: LargeMember?
   private var blocksDone = 0
   private var firstNames: [FileIdentity: PathBytes] = [:]
+  private let plannedFirst: () -> PathBytes?
 
-  /// - Parameter tree: of a walk that takes everything.
+  /// - Parameters:
+  ///   - tree: of a walk that takes everything.
+  ///   - plannedFirst: the first path of the file that came last, where a plan has it as a further name.
   /// - Throws: `invalid` for a level that the format has not.
-  package init(_ tree: TreeSource, options: ArchiveOptions) throws(BatchError) {
+  package init(
+    _ tree: TreeSource, options: ArchiveOptions, plannedFirst: @escaping () -> PathBytes? = { nil }
+  ) throws(BatchError) {
     self.tree = tree
+    self.plannedFirst = plannedFirst
     format = options.format
     blockSize = try format.blockSize(level: options.level)
     threshold = Int64(blockSize) * 2
@@ -56,7 +62,9 @@ package struct ArchiveSource: BatchSource {
   private mutating func item(for record: FileRecord) -> ArchiveItem {
     guard record.status.kind == .regular else { return .member(record, dataMap: nil) }
     if record.status.linkCount > 1, format.takesSpecialMembers {
-      if let first = firstNames[record.status.identity] { return .link(record, first: first) }
+      if let first = firstNames[record.status.identity] ?? plannedFirst() {
+        return .link(record, first: first)
+      }
       // Where it cannot be read, the collector refuses the links to it.
       firstNames[record.status.identity] = record.path
     }
@@ -73,6 +81,9 @@ package struct ArchiveSource: BatchSource {
   }
 
   package var filteredCount: Int { tree.filteredCount }
+
+  /// As ``TreeSource/folderStatus``.
+  var folderStatus: FileStatus? { tree.folderStatus }
 
   package func weight(of item: ArchiveItem) -> Int64 {
     switch item {

@@ -72,6 +72,7 @@ extension CommandSpec {
         help: "Change the names of members by a rule of sed: s/old/new/, with the flags of tar."),
       OptionSpec(
         .followSymlinks, "follow-symlinks", short: "L", help: "Archive what symbolic links lead to."),
+      .plan, .shard,
     ] + OptionSpec.sealing,
     shared: Group.common,
     examples: [

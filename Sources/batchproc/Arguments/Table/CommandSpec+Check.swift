@@ -19,7 +19,8 @@ extension CommandSpec {
     ],
     operands: [
       Operand(
-        name: "manifest", repeats: true, help: "Manifests to verify; - is standard input.", takesInput: true)
+        name: "manifest", repeats: true, help: "Manifests to verify; - is standard input.",
+        takesInput: true)
     ],
     own: [
       OptionSpec(
@@ -28,17 +29,21 @@ extension CommandSpec {
         value: "algorithm", help: "Algorithm of lines whose digest could be of several."),
       OptionSpec(.zero, "zero", short: "z", help: "Rows of the manifest end in NUL."),
       OptionSpec(
-        .quiet, "quiet", short: "q", help: "Print no row for files that are OK, no progress and no summary."),
+        .quiet, "quiet", short: "q",
+        help: "Print no row for files that are OK, no progress and no summary."),
       OptionSpec(
         .status, "status", help: "Print no rows, no progress and no summary; the exit code tells."),
       OptionSpec(.checkMode, "check", short: "c", help: "Does nothing: accepted as by sha256sum."),
       OptionSpec(
-        .escape, "escape", help: "Escape control bytes in rows, as on a terminal: for mails and logs."),
+        .escape, "escape",
+        help: "Escape control bytes in rows, as on a terminal: for mails and logs."),
       OptionSpec(.warn, "warn", short: "w", help: "Name each line that is no row."),
       OptionSpec(.strict, "strict", help: "Lines that are no rows count as a difference."),
-      OptionSpec(.ignoreMissing, "ignore-missing", help: "Say nothing about files that do not exist."),
       OptionSpec(
-        .ignoreMalformed, "ignore-malformed", help: "Pass over rows that are not valid, as sha256sum does."),
+        .ignoreMissing, "ignore-missing", help: "Say nothing about files that do not exist."),
+      OptionSpec(
+        .ignoreMalformed, "ignore-malformed",
+        help: "Pass over rows that are not valid, as sha256sum does."),
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Look for the files below this directory."),

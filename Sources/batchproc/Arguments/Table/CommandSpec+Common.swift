@@ -20,7 +20,8 @@ extension CommandSpec.Group {
     title: "SCHEDULING",
     options: [
       OptionSpec(
-        .maxConcurrency, "max-concurrency", short: "j", kind: .single(.count(allowsAuto: true)), value: "n",
+        .maxConcurrency, "max-concurrency", short: "j", kind: .single(.count(allowsAuto: true)),
+        value: "n",
         default: "auto", environment: "BATCHPROC_MAX_CONCURRENCY",
         help: "Operations at once; numbers above what the machine allows are lowered."),
       OptionSpec(
@@ -51,8 +52,10 @@ extension CommandSpec.Group {
           'pause' or 'resume'.
           """),
       OptionSpec(
-        .qos, "qos", kind: .single(.choice(ProcessPriority.allCases.map(\.rawValue))), value: "class",
-        default: ProcessPriority.standard.rawValue, help: "Quality of service: sets CPU and I/O priority."),
+        .qos, "qos", kind: .single(.choice(ProcessPriority.allCases.map(\.rawValue))),
+        value: "class",
+        default: ProcessPriority.standard.rawValue,
+        help: "Quality of service: sets CPU and I/O priority."),
     ])
 
   static let selection = CommandSpec.Group(
@@ -78,10 +81,12 @@ extension CommandSpec.Group {
         .excludeFrom, "exclude-from", kind: .repeatable(.file), value: "file",
         help: "Read rules from a file, in the syntax of gitignore; - is standard input."),
       OptionSpec(
-        .excludeCaches, "exclude-caches", help: "Leave out directories that hold a valid CACHEDIR.TAG."),
+        .excludeCaches, "exclude-caches",
+        help: "Leave out directories that hold a valid CACHEDIR.TAG."),
       OptionSpec(.gitignore, "gitignore", help: "Obey the .gitignore files of the tree."),
       OptionSpec(
-        .oneFileSystem, "one-file-system", short: "x", help: "Stay on the file system of each path given."),
+        .oneFileSystem, "one-file-system", short: "x",
+        help: "Stay on the file system of each path given."),
       OptionSpec(
         .minSize, "min-size", kind: .single(.size(minimum: 0)), value: "size",
         help: "Leave out files that are smaller."),
@@ -116,7 +121,8 @@ extension CommandSpec.Group {
     title: "REPORTING",
     options: [
       OptionSpec(
-        .progress, "progress", kind: .single(.choice(ProgressMode.allCases.map(\.rawValue))), value: "mode",
+        .progress, "progress", kind: .single(.choice(ProgressMode.allCases.map(\.rawValue))),
+        value: "mode",
         default: ProgressMode.auto.rawValue,
         help: "Progress on standard error; auto draws a bar on a terminal and nothing elsewhere."),
       OptionSpec(.quiet, "quiet", short: "q", help: "Print no progress and no summary."),

@@ -13,7 +13,8 @@ extension CommandSpec {
     ],
     operands: [
       Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
+        name: "path", repeats: true, help: "Files and directories; - is standard input.",
+        takesInput: true)
     ],
     own: [
       OptionSpec(
@@ -32,15 +33,18 @@ extension CommandSpec {
       OptionSpec(.fastest, "fast", help: "The lowest level of the format; of gz level 1."),
       OptionSpec(.best, "best", help: "The highest level of the format; of zst level 19."),
       OptionSpec(
-        .suffix, "suffix", short: "S", kind: .single(.file), value: "text", default: ".gz and so on",
+        .suffix, "suffix", short: "S", kind: .single(.file), value: "text",
+        default: ".gz and so on",
         help: "Suffix of the outputs."),
-      .outputDirectory, .toStdout, .keep, .removeSource,
+      .outputDirectory, .toStdout, .keep, .removeSource, .plan, .shard,
       OptionSpec(
         .force, "force", short: "f",
         help: "Write outputs also when they are up to date or newer than their sources."),
       OptionSpec(
         .replace, "replace", kind: .invertible(initially: true), default: "--replace",
-        help: "Replace an output that is older than its source; without it the output is kept and named."),
+        help:
+          "Replace an output that is older than its source; without it the output is kept and named."
+      ),
       OptionSpec(
         .copyOthers, "copy-others",
         help: """
@@ -48,12 +52,14 @@ extension CommandSpec {
           """),
       OptionSpec(
         .compressAll, "compress-all",
-        help: "Write outputs also when they are not smaller, and of files that are compressed already."),
+        help:
+          "Write outputs also when they are not smaller, and of files that are compressed already."),
       .followSymlinks,
     ],
     shared: Group.withThreads,
     examples: [
-      Example(command: "batchproc compress logs", meaning: "Write logs/x.gz beside each file of a tree."),
+      Example(
+        command: "batchproc compress logs", meaning: "Write logs/x.gz beside each file of a tree."),
       Example(
         command: "batchproc compress --format zst --remove-source --exclude '*.tmp' logs",
         meaning: "Replace each file by its compressed form, once that is verified and on the disk."),
@@ -78,7 +84,8 @@ extension CommandSpec {
     ],
     operands: [
       Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
+        name: "path", repeats: true, help: "Files and directories; - is standard input.",
+        takesInput: true)
     ],
     own: [
       .outputDirectory, .toStdout, .keep, .removeSource,
@@ -89,7 +96,8 @@ extension CommandSpec {
     ],
     shared: Group.withThreads,
     examples: [
-      Example(command: "batchproc decompress logs", meaning: "Write each file of a tree decompressed.")
+      Example(
+        command: "batchproc decompress logs", meaning: "Write each file of a tree decompressed.")
     ])
 
   static let cat = CommandSpec(
@@ -107,7 +115,8 @@ extension CommandSpec {
     ],
     operands: [
       Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
+        name: "path", repeats: true, help: "Files and directories; - is standard input.",
+        takesInput: true)
     ],
     own: [
       .maxOutput,
@@ -115,7 +124,9 @@ extension CommandSpec {
     ] + OptionSpec.opening,
     shared: Group.withThreads,
     examples: [
-      Example(command: "batchproc cat logs/app.log.*.gz | grep error", meaning: "Search compressed files.")
+      Example(
+        command: "batchproc cat logs/app.log.*.gz | grep error", meaning: "Search compressed files."
+      )
     ])
 
   static let test = CommandSpec(
@@ -129,11 +140,14 @@ extension CommandSpec {
     ],
     operands: [
       Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
+        name: "path", repeats: true, help: "Files and directories; - is standard input.",
+        takesInput: true)
     ],
     own: [.followSymlinks],
     shared: Group.withThreads,
-    examples: [Example(command: "batchproc test backups", meaning: "Say which files of a tree are damaged.")])
+    examples: [
+      Example(command: "batchproc test backups", meaning: "Say which files of a tree are damaged.")
+    ])
 }
 
 extension OptionSpec {

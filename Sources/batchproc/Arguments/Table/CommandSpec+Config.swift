@@ -26,7 +26,9 @@ extension CommandSpec {
       """,
     ],
     operands: [
-      Operand(name: "command", repeats: true, help: "Commands to print; all without it.", isOptional: true)
+      Operand(
+        name: "command", repeats: true, help: "Commands to print; all without it.", isOptional: true
+      )
     ],
     own: [
       .profile,
@@ -35,7 +37,8 @@ extension CommandSpec {
     shared: [Group.general],
     examples: [
       Example(command: "batchproc config hash", meaning: "Print what holds for hash."),
-      Example(command: "batchproc config --profile nightly", meaning: "Print the job of a profile."),
+      Example(
+        command: "batchproc config --profile nightly", meaning: "Print the job of a profile."),
     ])
 }
 

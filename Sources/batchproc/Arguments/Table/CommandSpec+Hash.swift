@@ -41,6 +41,7 @@ extension CommandSpec {
         help: "The same, and read this part of the files that are known all the same."),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to."),
+      .plan, .shard,
     ],
     shared: Group.withThreads,
     examples: [

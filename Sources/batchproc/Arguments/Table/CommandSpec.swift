@@ -2,7 +2,7 @@
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
   case audit, duplicates, backup, snapshots, restore, prune, drill, copy, report, schedule
-  case keygen
+  case keygen, plan, merge, submit, status
   case tune, doctor, config
 }
 

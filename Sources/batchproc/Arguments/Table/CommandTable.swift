@@ -10,7 +10,8 @@ struct CommandTable: Sendable {
     commands: [
       .hash, .check, .compress, .decompress, .cat, .test, .archive, .list, .extract, .verify, .audit,
       .duplicates, .backup,
-      .snapshots, .restore, .prune, .drill, .copy, .report, .schedule, .keygen, .tune, .doctor, .config,
+      .snapshots, .restore, .prune, .drill, .copy, .report, .schedule, .keygen, .plan, .merge, .submit,
+      .status, .tune, .doctor, .config,
     ],
     rootOptions: [
       .profile,

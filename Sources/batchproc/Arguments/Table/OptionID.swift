@@ -33,5 +33,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case cache, cacheVerify, cron, systemd
   case copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly, appendOnly
   case identity, passphraseFile, encryptTo, encryptToFile
+  // Clusters
+  case plan, shard, shards, planFolder, fewestShardBytes, allowMissing, removeParts
+  case slurm, submitNow, wait, sbatch
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
 }

@@ -23,6 +23,8 @@ enum ValueSyntax: Sendable, Hashable {
   case span
   /// A number of percent.
   case share
+  /// A whole number from 0 up, or `auto`.
+  case index
   /// One of some words, in capitals or not. Aliases are further words, in small letters, and what they stand for.
   case choice([String], aliases: [String: String] = [:])
   case file
@@ -46,7 +48,7 @@ enum ValueSyntax: Sendable, Hashable {
     switch self {
     case .count(let allowsAuto): allowsAuto ? ["auto"] : []
     case .choice(let values, _): values
-    case .threads: ["auto"]
+    case .threads, .index: ["auto"]
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
@@ -68,6 +70,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .share: .decimal(try ValueSyntax.share(value))
     case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))
     case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))
+    case .index: .count(try ValueSyntax.index(value))
     case .policy: try ValueSyntax.policy(value)
     case .file, .directory, .glob: .bytes(try ValueSyntax.nonEmpty(value))
     }
@@ -92,6 +95,12 @@ enum ValueSyntax: Sendable, Hashable {
           ?? "Please provide a whole number from \(range.lowerBound) to \(range.upperBound).")
     }
     return number
+  }
+
+  private static func index(_ value: PathBytes) throws(Mismatch) -> Int? {
+    if value == "auto" { return nil }
+    return try number(
+      value, in: 0...ShardPlan.mostShards, else: "Please provide a whole number from 0 up, or 'auto'.")
   }
 
   private static func load(_ value: PathBytes) throws(Mismatch) -> LoadLimit {

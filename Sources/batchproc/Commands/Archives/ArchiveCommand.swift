@@ -46,12 +46,7 @@ struct ArchiveCommand: Command {
     let total =
       operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     let tree = session.context.tree(operands.counted, options: walk)
-    var options = ArchiveOptions(format: choices.format)
-    options.level = choices.level
-    options.isReproducible = choices.isReproducible
-    options.latestTime = choices.latestTime
-    options.changes = choices.changes
-    options.isRemembered = choices.isVerified
+    let options = choices.options
     if common.dryRun { return try preview(tree, options, total: total) }
     let encrypted = try choices.lock.map { (lock) throws(BatchError) in
       let concurrency = session.context.concurrency

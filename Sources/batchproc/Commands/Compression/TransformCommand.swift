@@ -13,15 +13,19 @@ struct TransformCommand: Command {
   private let options: OutputOptions
   let session: Session
   private let tally: TransformTally
+  /// The shard of a plan that is processed; nil without one.
+  private let task: ShardTask?
 
   init(
     _ parsed: ParsedCommand, choices: TransformChoices, common: CommonOptions,
-    environment: (String) -> PathBytes?
+    environment: (String) -> PathBytes?, task: ShardTask? = nil
   ) throws {
+    self.task = task
     if common.json, !common.dryRun, choices.writesToStdout || parsed.operands.contains("-") {
       let option = choices.writesToStdout ? "--stdout" : "-"
       throw UsageError(
-        "--json cannot be used with \(option): standard output carries the data.", in: parsed.command)
+        "--json cannot be used with \(option): standard output carries the data.",
+        in: parsed.command)
     }
     self.choices = choices
     self.common = common
@@ -42,9 +46,11 @@ struct TransformCommand: Command {
     session = try Session(
       common, environment: environment, outputs: choices.writesToStdout ? nil : options,
       laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
-      resumes: !choices.writesToStdout && !operands.contains("-") && !common.dryRun
+      resumes: !choices.writesToStdout && !operands.contains("-") && !common.dryRun,
+      inputs: task == nil ? 0 : 4
     ) { reporter in
-      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
+      let new = TransformTally(
+        task?.recording(reporter) ?? reporter, namesEach: common.verbose || common.json)
       tally = new
       return new
     }
@@ -54,6 +60,12 @@ struct TransformCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
+    if let task {
+      // Outputs that stand beside their sources change the times of folders.
+      return try task.run(session, checksFolders: false) { (work) throws(BatchError) in
+        try compress(work, task)
+      }
+    }
     try checkStreams()
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
@@ -73,12 +85,15 @@ struct TransformCommand: Command {
       guard common.dryRun else { return writeContents(of: tree, total: total, operands) }
       return DryRun(session: session, verb: "would decompress").run(
         over: tree, total: total, operandCount: operands.count
-      ) { [naming] record in naming.target(of: record.path) == nil && !record.isOperand ? nil : record.path }
+      ) { [naming] record in
+        naming.target(of: record.path) == nil && !record.isOperand ? nil : record.path
+      }
     }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
       let source = try CompressSource(
-        tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
+        tree, operandCount: known?.count, format: choices.format, level: choices.level,
+        options: options,
         cancellation: session.cancellation)
       let job = CompressJob(
         of: source, output: session.output
@@ -101,10 +116,32 @@ struct TransformCommand: Command {
     return finish(outcome, operandCount: operands.count)
   }
 
+  private func compress(
+    _ work: sending ShardTask.Work, _ task: ShardTask
+  ) throws(BatchError) -> (RunSummary, Ending) {
+    _ = try naming.makeDirectory(by: session.context.calls)
+    let (session, counters) = (session, session.context.counters)
+    let (result, lock, player) = (work.result, work.lock, work.player)
+    let source = try CompressSource(
+      session.context.tree { player.next() }, operandCount: 1, format: choices.format,
+      level: choices.level,
+      options: options, cancellation: session.cancellation)
+    let job = CompressJob(of: source, output: session.output) { (report) throws(BatchError) in
+      try tell(report)
+      try result.write(rows: report.receipt)
+      lock.note(ShardOutcome(counters.snapshot), error: nil)
+    }
+    let outcome = session.run(
+      job, over: source, total: CountingWalk.known(task.total.entries, bytes: task.total.bytes))
+    return (outcome.summary, finish(outcome, operandCount: 1))
+  }
+
   /// - Throws: `invalid` when compressed data would go to a terminal.
   private func checkStreams() throws(BatchError) {
     guard operands.contains("-") || choices.writesToStdout, !common.dryRun else { return }
-    guard compresses, choices.replacing != .always, StandardStreams.isTerminal(.output) else { return }
+    guard compresses, choices.replacing != .always, StandardStreams.isTerminal(.output) else {
+      return
+    }
     throw BatchError(
       .invalid, "compressed data is not written to a terminal",
       remedy: "redirect standard output, or give --force")
@@ -127,7 +164,9 @@ struct TransformCommand: Command {
       text: SummaryText(
         verb: "decompressed", files: counts.done, bytes: sizes.compressed, output: sizes.plain,
         others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
-    if counts.missing > 0, counts.missing == operands.count, counts.done == 0 { return .exit(.fatal) }
+    if counts.missing > 0, counts.missing == operands.count, counts.done == 0 {
+      return .exit(.fatal)
+    }
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 
@@ -168,7 +207,8 @@ struct TransformCommand: Command {
 
   private func finish(_ outcome: RunOutcome<TransformCounts>, operandCount: Int) -> Ending {
     let summary = outcome.summary
-    let refusal = tally.refusal(of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
+    let refusal = tally.refusal(
+      of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
     if summary.stopped != nil { tally.passOn() }
     if let ending = session.endingBeforeSummary(summary) { return ending }
     if let refusal { session.reporter.fatal(refusal) }
@@ -177,7 +217,8 @@ struct TransformCommand: Command {
     let gaps = tally.current.gaps
     // How large outputs get is known when they are written: a dry run counts the bytes that would be read.
     let plan = SummaryText(
-      verb: compresses ? "would compress" : "would decompress", files: counts.done, bytes: counts.byteCount,
+      verb: compresses ? "would compress" : "would decompress", files: counts.done,
+      bytes: counts.byteCount,
       others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")], showsRate: false)
     session.reporter.summary(
       summary,
@@ -187,7 +228,9 @@ struct TransformCommand: Command {
           verb: compresses ? "compressed" : "decompressed", files: counts.done - outputs.copied,
           bytes: compresses ? outputs.plainBytes : outputs.compressedBytes,
           output: compresses ? outputs.compressedBytes : outputs.plainBytes,
-          others: [(outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied")]
+          others: [
+            (outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied"),
+          ]
             + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
           tallies: [
             (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
@@ -208,12 +251,14 @@ extension TransformCommand {
   private func advise(_ outputs: TransformCounts) {
     let left = outputs.notSmaller + outputs.compressedAlready
     if let directory = choices.outputDirectory, compresses, left > 0, !choices.copiesOthers {
-      let text = "\(ByteCount.files(left)) got no output here; --copy-others copies what does not get smaller"
+      let text =
+        "\(ByteCount.files(left)) got no output here; --copy-others copies what does not get smaller"
       session.warn(BatchError(.special, text, path: directory), as: .note)
     }
     if choices.level != nil, outputs.written == 0, outputs.upToDate > 0 {
       session.warn(
-        BatchError(.special, "outputs that are up to date keep their level; --force compresses again"),
+        BatchError(
+          .special, "outputs that are up to date keep their level; --force compresses again"),
         as: .note)
     }
   }
@@ -235,13 +280,32 @@ extension OutputOutcome {
 }
 
 extension TransformReport {
+  /// A line of JSON in the result of a shard.
+  fileprivate var receipt: [UInt8] {
+    var bytes = Array("{".utf8)
+    JSONText.append(path: source, to: &bytes)
+    bytes += #","outcome":"\#(outcome.word)""#.utf8
+    switch outcome {
+    case .written(let target, let plain, let compressed):
+      bytes.append(UInt8(ascii: ","))
+      JSONText.append(bytes: target.bytes, key: "output", to: &bytes)
+      bytes += #","size":\#(plain),"compressed":\#(compressed)"#.utf8
+    case .linked(let target), .copied(let target, _), .planned(let target, _):
+      bytes.append(UInt8(ascii: ","))
+      JSONText.append(bytes: target.bytes, key: "output", to: &bytes)
+    case .upToDate, .compressedAlready, .notSmaller: break
+    }
+    return bytes + Array("}\n".utf8)
+  }
+
   /// For people, under `-v`.
   fileprivate var line: [UInt8] {
     var bytes = TerminalText.escape(source.bytes)
     bytes += ": ".utf8
     switch outcome {
     case .written(let target, let plain, let compressed):
-      let ratio = plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
+      let ratio =
+        plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
       bytes += "\(Int(ratio.rounded())) %, ".utf8
       TerminalText.append(target.bytes, to: &bytes)
       if hasReplaced { bytes += ", replaced".utf8 }

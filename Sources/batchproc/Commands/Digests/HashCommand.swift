@@ -108,7 +108,7 @@ struct HashCommand: Command {
 }
 
 extension HashOptions {
-  fileprivate var digestAlgorithms: [DigestAlgorithm] {
+  var digestAlgorithms: [DigestAlgorithm] {
     algorithms.compactMap(DigestAlgorithm.init(rawValue:))
   }
 }

@@ -1,0 +1,118 @@
+import BatchEngine
+
+/// A flat JSON object on a line of its own, as plans and results have them.
+struct JSONFields {
+  private let values: [String: JSONObjectParser.Value]
+
+  /// - Throws: `malformed` for a line that is no flat object, or that has a member twice.
+  init(_ line: some Collection<UInt8>) throws(BatchError) {
+    var parser = JSONObjectParser(Array(line))
+    var values: [String: JSONObjectParser.Value] = [:]
+    do throws(MalformedLine) {
+      while let (key, value) = try parser.next() {
+        guard values.updateValue(value, forKey: key) == nil else {
+          throw MalformedLine("a member that occurs twice")
+        }
+      }
+    } catch {
+      throw BatchError(.malformed, "has a line that is not valid: \(error.reason)")
+    }
+    self.values = values
+  }
+
+  func text(_ key: String) throws(BatchError) -> String {
+    guard case .string(let bytes)? = values[key],
+      let text = String(validating: bytes, as: UTF8.self)
+    else {
+      throw Self.missing(key)
+    }
+    return text
+  }
+
+  /// Bytes that are stored as text, or in hexadecimal digits as the member `key_hex` where they are no UTF-8.
+  func bytes(_ key: String) throws(BatchError) -> [UInt8] {
+    if case .string(let bytes)? = values[key] { return bytes }
+    guard case .string(let digits)? = values["\(key)_hex"], digits.count.isMultiple(of: 2) else {
+      throw Self.missing(key)
+    }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(digits.count / 2)
+    for start in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = Hexadecimal.value(of: digits[start]),
+        let low = Hexadecimal.value(of: digits[start + 1])
+      else { throw Self.missing(key) }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+
+  func has(_ key: String) -> Bool { values[key] != nil }
+
+  /// - Throws: `malformed` where the number is missing, or does not fit the type.
+  func number<Number: FixedWidthInteger>(_ key: String, as type: Number.Type = Number.self)
+    throws(BatchError) -> Number
+  {
+    guard case .number(let digits)? = values[key] else { throw Self.missing(key) }
+    let isNegative = digits.first == UInt8(ascii: "-")
+    guard let value = DecimalDigits.value(of: isNegative ? digits.dropFirst() : digits) else {
+      throw Self.missing(key)
+    }
+    let number =
+      isNegative ? Int64(exactly: value).flatMap { Number(exactly: -$0) } : Number(exactly: value)
+    guard let number else { throw Self.missing(key) }
+    return number
+  }
+
+  func digest(_ key: String) throws(BatchError) -> Digest {
+    guard case .string(let digits)? = values[key], let digest = Digest(.sha256, hex: digits[...])
+    else {
+      throw Self.missing(key)
+    }
+    return digest
+  }
+
+  private static func missing(_ key: String) -> BatchError {
+    BatchError(.malformed, "has a line without a valid member '\(key)'")
+  }
+}
+
+/// Writes such a line.
+struct JSONFieldWriter {
+  private(set) var bytes: [UInt8]
+
+  /// - Parameter type: the first member.
+  init(_ type: String) {
+    bytes = Array(#"{"type":"#.utf8)
+    JSONText.append(type, to: &bytes)
+  }
+
+  mutating func add(_ key: String, _ number: some BinaryInteger) {
+    addKey(key)
+    bytes += String(number).utf8
+  }
+
+  mutating func add(_ key: String, _ text: String) {
+    addKey(key)
+    JSONText.append(text, to: &bytes)
+  }
+
+  mutating func add(_ key: String, bytes content: [UInt8]) {
+    let start = bytes.count
+    addKey(key)
+    if JSONText.append(content, to: &bytes) { return }
+    bytes.removeSubrange(start...)
+    addKey("\(key)_hex")
+    bytes.append(UInt8(ascii: "\""))
+    for byte in content { bytes += [Hexadecimal.digit(byte >> 4), Hexadecimal.digit(byte & 15)] }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  /// The line with its newline.
+  var line: [UInt8] { bytes + Array("}\n".utf8) }
+
+  private mutating func addKey(_ key: String) {
+    bytes.append(UInt8(ascii: ","))
+    JSONText.append(key, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
+  }
+}

@@ -1,0 +1,312 @@
+import BatchEngine
+import BatchOutputs
+import Synchronization
+
+/// Writes a plan while a walk goes on: one file of entries, of which each shard is a range.
+///
+/// Memory does not grow with the entries: of the borders between chunks only some thousand are kept, the nearest to where ranges
+/// may end.
+package final class PlanMaker {
+  /// A place between two chunks.
+  private struct Border {
+    var offset: UInt64 = 0
+    var entries = 0
+    var bytes: Int64 = 0
+    var cost: Int64 = 0
+    /// Where the record of the folder of the entries before begins; nil before the first one.
+    var folder: UInt64?
+  }
+
+  /// Bytes that a file costs beside its content.
+  private static let costOfEntry: Int64 = 32 << 10
+  private static let bordersOfShard = 256
+  private static let fewestBorders = 8192
+  private static let bufferSize = 1 << 20
+
+  private let folder: PathBytes
+  private let asked: Int
+  private let run: RunContext
+  private let file: AtomicFile
+  private var chunks: ChunkBorders
+  private var writer = PlanRecordWriter()
+  private var buffer: [UInt8] = []
+  /// Behind the last entry.
+  private var position = Border()
+  private var borders: [Border] = []
+  /// Further names of files, which go to the shard of the first one: written aside until the ranges are known.
+  private struct FurtherName {
+    /// Where the first name begins among the entries.
+    let first: UInt64
+    /// Among what is written aside.
+    let offset: UInt64
+    let length: Int
+  }
+
+  private var firsts: [FileIdentity: UInt64] = [:]
+  private var further: [FurtherName] = []
+  private var aside: AtomicFile?
+  private var asideBuffer: [UInt8] = []
+  private var asideSize: UInt64 = 0
+  /// The least cost between two borders that are kept.
+  private var spacing: Int64 = 0
+
+  /// Makes the folder of the plan where it is missing.
+  ///
+  /// - Throws: `invalid` when it has a plan; the error of making files in it.
+  package init(
+    in folder: PathBytes, shards asked: Int, stride: ChunkStride, _ run: RunContext
+  ) throws(BatchError) {
+    self.folder = folder
+    self.asked = asked
+    self.run = run
+    try FolderMaker(calls: run.calls).make(folder)
+    if (try? run.calls.status(of: folder.appending(ShardPlan.fileName.utf8))) != nil {
+      throw BatchError(
+        .invalid, "the folder has a plan already", path: folder,
+        remedy: "choose another one, or remove it")
+    }
+    file = try AtomicFile(
+      at: folder.appending(ShardPlan.entriesName.utf8), replacing: true, calls: run.calls)
+    chunks = ChunkBorders(stride)
+    buffer.reserveCapacity(Self.bufferSize + 4096)
+  }
+
+  /// Takes the next item of the walk.
+  ///
+  /// - Parameters:
+  ///   - listed: the folder that it lies in, as it was when it was listed.
+  ///   - first: the first path of the file, where the item is a further name of it.
+  ///   - measure: what the planner of chunks knows of it.
+  ///   - bytes: of content that are to be processed.
+  package func add(
+    _ item: WalkItem, listed: FileStatus?, first: PathBytes? = nil, measure: ItemMeasure,
+    bytes: Int64
+  ) throws(BatchError) {
+    let ends = chunks.add(measure)
+    if ends.before { note(position) }
+    let start = position.offset
+    let count = buffer.count
+    if let record = writer.append(item, listed: listed, first: first, to: &buffer) {
+      position.folder = start + UInt64(record - count)
+    }
+    position.offset += UInt64(buffer.count - count)
+    position.entries += 1
+    let bytes = max(0, bytes)
+    position.bytes += min(bytes, .max - position.bytes)
+    position.cost += min(bytes, .max / 4 - min(.max / 4, position.cost))
+    position.cost += min(Self.costOfEntry, .max / 2 - min(.max / 2, position.cost))
+    if ends.after { note(position) }
+    if buffer.count >= Self.bufferSize { try flush() }
+  }
+
+  /// Takes the next file of the walk, which goes to the shard of its first name where it is a further one.
+  package func addToFirst(
+    _ item: WalkItem, listed: FileStatus?, measure: ItemMeasure, bytes: Int64
+  ) throws(BatchError) {
+    guard case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1
+    else {
+      return try add(item, listed: listed, measure: measure, bytes: bytes)
+    }
+    guard let first = firsts[record.status.identity] else {
+      firsts[record.status.identity] = position.offset
+      return try add(item, listed: listed, measure: measure, bytes: bytes)
+    }
+    let start = asideBuffer.count
+    var writer = PlanRecordWriter()
+    _ = writer.append(item, listed: nil, first: nil, to: &asideBuffer)
+    let length = asideBuffer.count - start
+    further.append(FurtherName(first: first, offset: asideSize, length: length))
+    asideSize += UInt64(length)
+    if asideBuffer.count >= Self.bufferSize { try flushAside() }
+  }
+
+  private func flushAside() throws(BatchError) {
+    let file: AtomicFile
+    if let aside {
+      file = aside
+    } else {
+      file = try AtomicFile(
+        at: folder.appending("plan.further".utf8), replacing: true, calls: run.calls)
+      aside = file
+    }
+    try withBytes(of: asideBuffer) { (raw) throws(BatchError) in try file.write(raw) }
+    asideBuffer.removeAll(keepingCapacity: true)
+  }
+
+  /// Appends what was written aside to the entries, in the order of the first names.
+  ///
+  /// - Returns: the range of each shard.
+  private func appendFurther(to ranges: [(Border, Border)]) throws(BatchError)
+    -> [(range: ShardPlan.Further, entries: Int)?]
+  {
+    var found = [(range: ShardPlan.Further, entries: Int)?](repeating: nil, count: ranges.count)
+    guard !further.isEmpty else { return found }
+    try flushAside()
+    guard let aside else { return found }
+    let source = Descriptor(owning: try aside.openForReading(syncing: false))
+    // Stable: names of one file stay in the order of the tree.
+    further.sort { ($0.first, $0.offset) < ($1.first, $1.offset) }
+    let digest = try DigestStream(.sha256)
+    var (next, end) = (0, position.offset)
+    for (index, range) in ranges.enumerated() {
+      let (start, earlier) = (end, next)
+      while next < further.count, further[next].first < range.1.offset {
+        try run.cancellation.check()
+        let name = further[next]
+        var bytes = [UInt8](repeating: 0, count: name.length)
+        let raw = source.raw
+        let count = bytes.withUnsafeMutableBytes {
+          run.calls.read(raw, into: $0, at: Int(clamping: name.offset))
+        }
+        guard count == name.length else {
+          throw .syscall(
+            "read back", errno: Int32(truncatingIfNeeded: -min(0, count)), path: aside.target)
+        }
+        try withBytes(of: bytes) { (raw) throws(BatchError) in
+          try digest.update(raw)
+          try file.write(raw)
+        }
+        end += UInt64(name.length)
+        next += 1
+      }
+      guard end > start else { continue }
+      found[index] = (
+        ShardPlan.Further(range: start..<end, digest: try digest.finish()), next - earlier
+      )
+    }
+    aside.discard()
+    return found
+  }
+
+  private func note(_ border: Border) {
+    if let last = borders.last, border.offset == last.offset || border.cost - last.cost < spacing {
+      return
+    }
+    borders.append(border)
+    let most = max(Self.fewestBorders, min(asked, ShardPlan.mostShards) * Self.bordersOfShard)
+    guard borders.count >= most else { return }
+    spacing = max(1, position.cost / Int64(most / 2))
+    var kept: [Border] = []
+    for border in borders where kept.last.map({ border.cost - $0.cost >= spacing }) ?? true {
+      kept.append(border)
+    }
+    borders = kept
+  }
+
+  private func flush() throws(BatchError) {
+    try withBytes(of: buffer) { (raw) throws(BatchError) in try file.write(raw) }
+    buffer.removeAll(keepingCapacity: true)
+  }
+
+  /// Cuts the entries into shards, and gives both files of the plan their names.
+  ///
+  /// - Parameters:
+  ///   - arguments: options and operands of the command.
+  ///   - fewestBytes: a shard has at least so many bytes, where there are several.
+  package func finish(
+    version: String, command: String, arguments: [PathBytes], operandCount: Int, filtered: Int,
+    fewestBytes: Int64?, isSynced: Bool
+  ) throws(BatchError) -> ShardPlan {
+    try flush()
+    let ranges = ranges(count: count(fewestBytes))
+    let digests = try digests(of: ranges)
+    let further = try appendFurther(to: ranges)
+    var shards: [ShardPlan.Shard] = []
+    let descriptor = Descriptor(owning: try file.openForReading(syncing: false))
+    for (index, range) in ranges.enumerated() {
+      let (start, end) = range
+      shards.append(
+        ShardPlan.Shard(
+          index: index, offset: start.offset, length: end.offset - start.offset,
+          entries: end.entries - start.entries + (further[index]?.entries ?? 0),
+          bytes: end.bytes - start.bytes,
+          cost: end.cost - start.cost, digest: digests[index],
+          folder: try start.folder.map { (offset) throws(BatchError) in
+            try record(at: offset, descriptor)
+          }
+            ?? [], further: further[index]?.range))
+    }
+    let lines = try ShardPlan.finished(
+      ShardPlan.lines(
+        version: version, command: command, workingFolder: WorkingFolder.path, arguments: arguments,
+        asked: asked, operandCount: operandCount, filtered: filtered, shards: shards))
+    let plan = try ShardPlan(lines)
+    try run.cancellation.check()
+    try file.commit(syncing: isSynced, by: run.commits)
+    let head = try AtomicFile(
+      at: folder.appending(ShardPlan.fileName.utf8), replacing: false, calls: run.calls)
+    try withBytes(of: lines) { (raw) throws(BatchError) in try head.write(raw) }
+    try head.commit(syncing: isSynced, by: run.commits)
+    return plan
+  }
+
+  /// Removes what was written.
+  package func discard() {
+    file.discard()
+    aside?.discard()
+  }
+
+  private func count(_ fewestBytes: Int64?) -> Int {
+    guard let fewestBytes, fewestBytes > 0 else { return asked }
+    return min(asked, max(1, Int(clamping: position.bytes / fewestBytes)))
+  }
+
+  /// Ranges of about the same cost, none of them empty; none at all where there are no entries.
+  private func ranges(count: Int) -> [(Border, Border)] {
+    guard position.entries > 0 else { return [] }
+    let all = borders.filter { $0.offset < position.offset && $0.offset > 0 }
+    var cuts = [Border()]
+    var next = 0
+    for index in 1..<max(2, count) where index < count {
+      // By the numbers of the whole, so that a range that came out too large does not move the others.
+      let target = Int64(Double(position.cost) * Double(index) / Double(count))
+      while next < all.count, all[next].cost < target { next += 1 }
+      var chosen = next
+      if next > 0, next == all.count || target - all[next - 1].cost <= all[next].cost - target {
+        chosen = next - 1
+      }
+      guard chosen < all.count, let last = cuts.last, all[chosen].offset > last.offset else {
+        continue
+      }
+      cuts.append(all[chosen])
+    }
+    return zip(cuts, cuts.dropFirst() + [position]).map { ($0, $1) }
+  }
+
+  private func digests(of ranges: [(Border, Border)]) throws(BatchError) -> [Digest] {
+    let stream = try DigestStream(.sha256)
+    var digests: [Digest] = []
+    var offset: UInt64 = 0
+    try file.readBack { (piece) throws(BatchError) in
+      try run.cancellation.check()
+      var rest = piece[...]
+      while !rest.isEmpty, digests.count < ranges.count {
+        let end = ranges[digests.count].1.offset
+        let count = Int(min(UInt64(rest.count), end - offset))
+        try stream.update(UnsafeRawBufferPointer(rebasing: rest.prefix(count)))
+        rest = rest.dropFirst(count)
+        offset += UInt64(count)
+        if offset == end { digests.append(try stream.finish()) }
+      }
+    }
+    guard digests.count == ranges.count else {
+      throw BatchError(.unwritable, "is not what was written", path: file.target)
+    }
+    return digests
+  }
+
+  /// A record without its NUL.
+  private func record(at offset: UInt64, _ file: borrowing Descriptor) throws(BatchError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let raw = file.raw
+      let place = Int(clamping: offset + UInt64(bytes.count))
+      let count = piece.withUnsafeMutableBytes { run.calls.read(raw, into: $0, at: place) }
+      guard count > 0 else { throw .syscall("read back", errno: Int32(truncatingIfNeeded: -count)) }
+      let part = piece[..<count].prefix { $0 != 0 }
+      bytes += part
+      if part.count < count { return bytes }
+    }
+  }
+}

@@ -1,0 +1,212 @@
+import BatchEngine
+import Synchronization
+
+/// The numbers of devices differ from machine to machine: what those of a plan are here.
+package final class PlannedDevices: Sendable {
+  private struct State {
+    var here: [UInt64: UInt64] = [:]
+    var planned: [UInt64: UInt64] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  func here(_ planned: UInt64) -> UInt64? { state.withLock { $0.here[planned] } }
+
+  func note(_ planned: UInt64, here: UInt64) {
+    state.withLock { state in
+      state.here[planned] = here
+      state.planned[here] = planned
+    }
+  }
+
+  /// What a file here is in the plan.
+  func planned(_ identity: FileIdentity) -> FileIdentity {
+    let device = state.withLock { $0.planned[identity.device] } ?? identity.device
+    return FileIdentity(device: device, inode: identity.inode)
+  }
+}
+
+/// Yields the entries of a shard as a walk would, from the plan.
+///
+/// Files are opened and compared with their planned inode, size and time by the workers. A folder whose time is another one has
+/// got or lost entries, and becomes a problem of its own.
+package final class PlanPlayer {
+  private static let bufferSize = 256 << 10
+  /// A path and its numbers.
+  private static let longestRecord = 2 << 20
+
+  private let file: Descriptor
+  private let path: PathBytes
+  private var end: UInt64
+  /// What follows behind it.
+  private var rest: ArraySlice<Range<UInt64>> = []
+  private let run: RunContext
+  private let checksFolders: Bool
+  private let devices: PlannedDevices
+  private var position: UInt64
+  private var buffer: [UInt8] = []
+  private var start = 0
+  private var directory: DirectoryPath?
+  private var device: UInt64 = 0
+  /// The first path of the file that came last, where that is a further name of it.
+  package private(set) var firstPath: PathBytes?
+
+  /// Opens the entries of a shard, and compares them with the digest of the plan.
+  ///
+  /// - Parameter checksFolders: whether folders are looked at that may have got or lost entries.
+  /// - Throws: `unwritable` when the entries are not those of the plan.
+  package init(
+    _ shard: ShardPlan.Shard, in folder: PathBytes, checksFolders: Bool, _ devices: PlannedDevices,
+    _ run: RunContext
+  ) throws(BatchError) {
+    path = folder.appending(ShardPlan.entriesName.utf8)
+    self.run = run
+    self.checksFolders = checksFolders
+    self.devices = devices
+    (position, end) = (shard.offset, shard.offset)
+    do throws(BatchError) {
+      file = try run.calls.openFile(path, followingLast: false)
+    } catch {
+      throw error.recoded(.unwritable)
+    }
+    for (range, expected) in shard.ranges {
+      (position, end) = (range.lowerBound, range.upperBound)
+      let digest = try DigestStream(.sha256)
+      while try fill() > 0 {
+        try run.cancellation.check()
+        try withBytes(of: buffer) { (raw) throws(BatchError) in try digest.update(raw) }
+        buffer.removeAll(keepingCapacity: true)
+      }
+      guard try digest.finish() == expected else {
+        throw BatchError(
+          .unwritable,
+          "the entries of shard \(shard.index) are not those of the plan: edited or damaged",
+          path: path)
+      }
+    }
+    (position, end) = (shard.offset, shard.offset + shard.length)
+    rest = shard.ranges.dropFirst().map(\.range)[...]
+    if !shard.folder.isEmpty {
+      do throws(BatchError) {
+        guard case .folder(let first) = try PlanRecord(shard.folder[...]) else {
+          throw PlanRecord.invalid
+        }
+        try enter(first)
+      } catch {
+        throw error.at(path).recoded(.unwritable)
+      }
+    }
+  }
+
+  /// The next item, nil at the end; an entry that is not valid ends the run.
+  package func next() -> WalkItem? {
+    do throws(BatchError) {
+      return try nextItem()
+    } catch {
+      run.cancellation.cancel(error.at(path).recoded(.unwritable))
+      return nil
+    }
+  }
+
+  private func nextItem() throws(BatchError) -> WalkItem? {
+    firstPath = nil
+    while let record = try nextRecord() {
+      switch try PlanRecord(record) {
+      case .folder(let folder):
+        try enter(folder)
+        if checksFolders, let problem = change(of: folder) { return .problem(problem) }
+      case .firstPath(let path): firstPath = path
+      case .problem(let problem): return .problem(problem)
+      case .entry(let entry, let name): return try .file(file(entry, name))
+      }
+    }
+    return nil
+  }
+
+  private func file(
+    _ entry: PlanRecord.PlannedEntry, _ name: ArraySlice<UInt8>
+  ) throws(BatchError) -> FileRecord {
+    guard let directory else { throw PlanRecord.invalid }
+    let home = entry.home.map { devices.here($0) ?? $0 } ?? device
+    let status = FileStatus(
+      identity: FileIdentity(device: home, inode: entry.inode), mode: entry.mode,
+      linkCount: entry.linkCount, owner: entry.owner, group: entry.group, size: entry.size,
+      modified: entry.modified, statusChanged: entry.statusChanged, allocated: entry.allocated,
+      device: entry.device)
+    return FileRecord(
+      directory: directory, names: NameArena(name: name), nameOffset: 0, status: status,
+      followsLinks: entry.followsLinks, isPlanned: true)
+  }
+
+  private func enter(_ planned: PlanRecord.PlannedFolder) throws(BatchError) {
+    if let known = devices.here(planned.device) {
+      device = known
+    } else {
+      let shown = planned.prefix.isEmpty ? PathBytes(".") : PathBytes(planned.prefix)
+      let now = try? run.calls.status(of: shown, followingLinks: true)
+      device = now?.identity.device ?? planned.device
+      if now != nil { devices.note(planned.device, here: device) }
+    }
+    directory = DirectoryPath(
+      prefix: planned.prefix, operandLength: planned.operandLength,
+      identity: planned.inode.map { FileIdentity(device: device, inode: $0) }, depth: planned.depth)
+  }
+
+  /// The problem of a folder that has got or lost entries since it was listed.
+  private func change(of planned: PlanRecord.PlannedFolder) -> Problem? {
+    guard let modified = planned.modified, let inode = planned.inode, let directory,
+      let now = try? run.calls.status(of: directory.openPath, followingLinks: true),
+      now.identity.inode == inode, now.modified != modified
+    else { return nil }
+    return Problem(
+      .changed,
+      BatchError(
+        .changed, "entries came or went since it was planned; new ones are left out",
+        path: directory.shownPath))
+  }
+
+  // MARK: Bytes
+
+  private func nextRecord() throws(BatchError) -> ArraySlice<UInt8>? {
+    var searched = start
+    while true {
+      if let end = buffer[searched...].firstIndex(of: 0) {
+        defer { start = end + 1 }
+        return buffer[start..<end]
+      }
+      searched = buffer.count
+      guard buffer.count - start <= Self.longestRecord else { throw PlanRecord.invalid }
+      buffer.removeSubrange(..<start)
+      searched -= start
+      start = 0
+      if try fill() > 0 { continue }
+      guard buffer.isEmpty else { throw PlanRecord.invalid }
+      guard let next = rest.popFirst() else { return nil }
+      (position, end) = (next.lowerBound, next.upperBound)
+      searched = 0
+    }
+  }
+
+  /// - Returns: how many bytes were added; 0 at the end of the range.
+  private func fill() throws(BatchError) -> Int {
+    let wanted = Int(min(UInt64(Self.bufferSize), end - position))
+    guard wanted > 0 else { return 0 }
+    let old = buffer.count
+    buffer.append(contentsOf: repeatElement(0, count: wanted))
+    let (raw, place) = (file.raw, Int(clamping: position))
+    let count = buffer.withUnsafeMutableBytes {
+      run.calls.read(raw, into: UnsafeMutableRawBufferPointer(rebasing: $0[old...]), at: place)
+    }
+    buffer.removeLast(wanted - max(0, count))
+    guard count > 0 else {
+      throw count == 0
+        ? BatchError(.unwritable, "the entries of the plan are cut", path: path)
+        : .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path).recoded(
+          .unwritable)
+    }
+    position += UInt64(count)
+    return count
+  }
+}

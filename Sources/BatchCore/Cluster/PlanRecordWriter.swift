@@ -1,0 +1,104 @@
+import BatchEngine
+
+/// Writes what a walk yields as the records of a plan, each folder once.
+struct PlanRecordWriter {
+  private var folder: DirectoryPath?
+  private var device: UInt64 = 0
+
+  /// Appends an item.
+  ///
+  /// - Parameters:
+  ///   - listed: the folder of the item as it was when it was listed.
+  ///   - first: the first path of the file, where the item is a further name of it.
+  /// - Returns: where in the bytes the record of the folder begins, where one was written.
+  mutating func append(
+    _ item: WalkItem, listed: FileStatus?, first: PathBytes?, to bytes: inout [UInt8]
+  ) -> Int? {
+    switch item {
+    // Plans with standard input are refused before the walk.
+    case .standardInput: return nil
+    case .problem(let problem):
+      Self.append(problem, to: &bytes)
+      return nil
+    case .file(let record):
+      let start = record.directory === folder ? nil : bytes.count
+      if start != nil { append(record.directory, of: record, listed: listed, to: &bytes) }
+      if let first {
+        bytes.append(UInt8(ascii: "P"))
+        bytes += first.bytes
+        bytes.append(0)
+      }
+      append(record, to: &bytes)
+      return start
+    }
+  }
+
+  private mutating func append(
+    _ directory: DirectoryPath, of record: FileRecord, listed: FileStatus?, to bytes: inout [UInt8]
+  ) {
+    folder = directory
+    device = directory.identity?.device ?? record.status.identity.device
+    bytes.append(UInt8(ascii: "D"))
+    Self.append(device, to: &bytes)
+    Self.append(directory.identity?.inode, to: &bytes)
+    Self.append(UInt64(clamping: directory.depth), to: &bytes)
+    Self.append(UInt64(clamping: directory.operandLength), to: &bytes)
+    if let listed, listed.identity == directory.identity {
+      Self.append(listed.modified, to: &bytes)
+    } else {
+      bytes.append(literal: "- - ")
+    }
+    bytes += directory.prefix.bytes
+    bytes.append(0)
+  }
+
+  private func append(_ record: FileRecord, to bytes: inout [UInt8]) {
+    let status = record.status
+    bytes.append(UInt8(ascii: "F"))
+    Self.append(UInt64(status.mode), to: &bytes)
+    Self.append(status.identity.inode, to: &bytes)
+    Self.append(status.linkCount, to: &bytes)
+    Self.append(UInt64(status.owner), to: &bytes)
+    Self.append(UInt64(status.group), to: &bytes)
+    Self.append(signed: status.size, to: &bytes)
+    Self.append(signed: status.allocated, to: &bytes)
+    Self.append(status.modified, to: &bytes)
+    Self.append(status.statusChanged, to: &bytes)
+    Self.append(status.device, to: &bytes)
+    Self.append(status.identity.device == device ? nil : status.identity.device, to: &bytes)
+    bytes.append(UInt8(ascii: record.followsLinks ? "1" : "0"))
+    bytes.append(UInt8(ascii: " "))
+    record.appendName(to: &bytes)
+    bytes.append(0)
+  }
+
+  private static func append(_ problem: Problem, to bytes: inout [UInt8]) {
+    let error = problem.error
+    let message = Array(error.message.utf8.filter { $0 != 0 })
+    bytes += "E\(problem.event.rawValue) \(error.code.rawValue) \(error.errno) ".utf8
+    bytes += "\(problem.kind.map { String($0.rawValue) } ?? "-") \(error.path == nil ? 0 : 1) ".utf8
+    append(UInt64(message.count), to: &bytes)
+    bytes += message
+    bytes += error.path?.bytes.filter { $0 != 0 } ?? []
+    bytes.append(0)
+  }
+
+  private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+    JSONText.append(number, to: &bytes)
+    bytes.append(UInt8(ascii: " "))
+  }
+
+  private static func append(_ number: UInt64?, to bytes: inout [UInt8]) {
+    if let number { append(number, to: &bytes) } else { bytes.append(literal: "- ") }
+  }
+
+  private static func append(signed number: Int64, to bytes: inout [UInt8]) {
+    if number < 0 { bytes.append(UInt8(ascii: "-")) }
+    append(number.magnitude, to: &bytes)
+  }
+
+  private static func append(_ time: FileStatus.Time, to bytes: inout [UInt8]) {
+    append(signed: time.seconds, to: &bytes)
+    append(UInt64(UInt32(bitPattern: time.nanoseconds)), to: &bytes)
+  }
+}

@@ -1,0 +1,136 @@
+import BatchEngine
+import Synchronization
+
+import var Glibc.EACCES
+import var Glibc.EAGAIN
+import func Glibc.gethostname
+import func Glibc.getpid
+import func Glibc.usleep
+
+/// The file by which tasks with the same shard see one another, and which tells how far a task is.
+///
+/// It only saves work: a file system whose locks do not work lets both run, and the first result counts.
+package final class ShardLock: Sendable {
+  private let file: Descriptor
+  private let path: PathBytes
+  private let calls: any FileSystemCalls
+  private let start = ContinuousClock.now
+  private let node: String
+  private let written = Mutex<ContinuousClock.Instant?>(nil)
+  /// Longer than any note, so that an old one is overwritten.
+  private static let noteSize = 1024
+  private static let attempts = 10
+  private static let interval = Duration.seconds(1)
+
+  /// - Throws: `locked` when another task has it.
+  package init(_ shard: Int, in folder: PathBytes, node: String, calls: any FileSystemCalls)
+    throws(BatchError)
+  {
+    path = folder.appending(ShardPlan.name(shard, "lock").utf8)
+    self.calls = calls
+    self.node = node
+    do throws(BatchError) {
+      file = try calls.openToChange(path)
+    } catch {
+      throw error.recoded(.unwritable)
+    }
+    // Who looks at the state of a shard has a shared lock for a moment.
+    var failed: Int32 = 0
+    for attempt in 0..<Self.attempts {
+      failed = -calls.lock(file.raw)
+      guard failed == EAGAIN, attempt < Self.attempts - 1 else { break }
+      usleep(50_000)
+    }
+    guard failed != EAGAIN, failed != EACCES else {
+      throw BatchError(.locked, "another task runs shard \(shard)", path: path)
+    }
+    note(ShardOutcome(), error: nil, isForced: true)
+  }
+
+  /// Notes how far the task is, at most once a second, and at last why it failed.
+  package func note(_ counts: ShardOutcome, error: String?, isForced: Bool = false) {
+    let now = ContinuousClock.now
+    let isDue = written.withLock { written in
+      guard isForced || written.map({ now - $0 >= Self.interval }) ?? true else { return false }
+      written = now
+      return true
+    }
+    guard isDue else { return }
+    var line = JSONFieldWriter("state")
+    line.add("node", node)
+    line.add("pid", getpid())
+    line.add("done", counts.done + counts.failed + counts.skipped)
+    line.add("bytes", counts.byteCount)
+    line.add("milliseconds", (now - start).components.seconds * 1000)
+    if let error { line.add("error", String(error.prefix(400))) }
+    var bytes = line.line
+    bytes += repeatElement(UInt8(ascii: " "), count: max(0, Self.noteSize - bytes.count))
+    let raw = file.raw
+    _ = bytes.withUnsafeBytes { calls.write($0, to: raw, at: 0) }
+  }
+
+  /// Removes the file when its result is there.
+  package func finish(by right: CommitRight) { _ = calls.remove(path) }
+
+  /// What this machine is called; empty where it cannot be told.
+  package static var nodeName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}
+
+/// What is known of a shard from outside of its task.
+package struct ShardState: Sendable {
+  package enum Phase: String, Sendable {
+    case waiting, running, stopped, failed, done, damaged
+  }
+
+  package let phase: Phase
+  package let node: String
+  /// Paths that are through.
+  package var files = 0
+  package var bytes: Int64 = 0
+  package var milliseconds: Int64 = 0
+  package var failed = 0
+  /// The last error of the task.
+  package var error: String?
+
+  /// Looks at the files of a shard; never waits.
+  package init(_ shard: Int, of plan: ShardPlan, in folder: PathBytes, calls: any FileSystemCalls) {
+    do throws(BatchError) {
+      if let result = try ShardResultReader.open(shard, of: plan, in: folder, calls: calls) {
+        phase = .done
+        node = result.outcome.node
+        files = result.outcome.seen
+        failed = result.outcome.failed
+        bytes = result.outcome.byteCount
+        milliseconds = result.outcome.milliseconds
+        return
+      }
+    } catch {
+      phase = .damaged
+      node = ""
+      self.error = error.message
+      return
+    }
+    let path = folder.appending(ShardPlan.name(shard, "lock").utf8)
+    guard let file = try? calls.openFile(path, followingLast: false) else {
+      phase = .waiting
+      node = ""
+      return
+    }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let raw = file.raw
+    let count = bytes.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }
+    let line = bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }
+    let isFree = calls.lock(file.raw, isShared: true) == 0
+    let fields = try? JSONFields(line)
+    node = (try? fields?.text("node")) ?? ""
+    files = (try? fields?.number("done")) ?? 0
+    self.bytes = (try? fields?.number("bytes")) ?? 0
+    milliseconds = (try? fields?.number("milliseconds")) ?? 0
+    error = try? fields?.text("error")
+    phase = !isFree ? .running : error == nil ? .stopped : .failed
+  }
+}

@@ -1,0 +1,119 @@
+import BatchEngine
+
+/// The results of a plan, held against it.
+package struct ShardResults {
+  package let plan: ShardPlan
+  private let folder: PathBytes
+  private let calls: any FileSystemCalls
+  /// Of each shard, in their order, as its result was when it was verified; nil where there is none that counts.
+  private let verified: [(outcome: ShardOutcome, status: FileStatus)?]
+  /// What is wrong, with the path or the number of each shard.
+  package let faults: [BatchError]
+  /// Of all shards, and the slowest of them.
+  package let outcome: ShardOutcome
+
+  /// Opens and verifies the results in the folder of a plan.
+  ///
+  /// - Throws: why the run was stopped.
+  package init(of plan: ShardPlan, in folder: PathBytes, _ run: RunContext) throws(BatchError) {
+    self.plan = plan
+    self.folder = folder
+    calls = run.calls
+    var verified: [(outcome: ShardOutcome, status: FileStatus)?] = []
+    var faults: [BatchError] = []
+    var outcome = ShardOutcome()
+    for shard in plan.shards {
+      try run.cancellation.check()
+      var found: ShardResultReader?
+      do throws(BatchError) {
+        found = try ShardResultReader.open(shard.index, of: plan, in: folder, calls: run.calls)
+        try found?.verify(run.cancellation)
+        if found == nil {
+          let path = folder.appending(ShardPlan.name(shard.index, "result").utf8)
+          faults.append(
+            BatchError(.unwritable, "the result of shard \(shard.index) is missing", path: path))
+        }
+      } catch {
+        try run.cancellation.check()
+        found = nil
+        faults.append(error)
+      }
+      verified.append(found.map { ($0.outcome, $0.status) })
+      if let found { outcome.add(found.outcome) }
+    }
+    self.verified = verified
+    self.outcome = outcome
+    self.faults = faults + Self.strangers(plan, folder, run)
+  }
+
+  /// Results that no shard of the plan has.
+  private static func strangers(_ plan: ShardPlan, _ folder: PathBytes, _ run: RunContext)
+    -> [BatchError]
+  {
+    let known = Set(plan.shards.map { PathBytes(ShardPlan.name($0.index, "result")) })
+    let names = (try? run.calls.names(in: folder)) ?? []
+    return names.filter {
+      $0.bytes.starts(with: "shard-".utf8) && $0.bytes.suffix(7).elementsEqual(".result".utf8)
+        && !known.contains($0)
+    }.sorted().map {
+      BatchError(
+        .malformed, "is the result of no shard of the plan", path: folder.appending($0.bytes))
+    }
+  }
+
+  /// What the shards came to, in their order.
+  package var outcomes: [ShardOutcome?] { verified.map { $0?.outcome } }
+
+  /// Opens the results that count, one after the other.
+  ///
+  /// - Throws: what `body` throws; `malformed` for a result that is not the one that was verified.
+  package func forEach(_ body: (ShardResultReader) throws(BatchError) -> Void) throws(BatchError) {
+    for (index, known) in verified.enumerated() {
+      guard let known else { continue }
+      let reader = try ShardResultReader.open(index, of: plan, in: folder, calls: calls)
+      guard let reader, reader.status.hasSameContent(as: known.status) else {
+        throw BatchError(
+          .malformed, "changed while it was merged",
+          path: folder.appending(ShardPlan.name(index, "result").utf8))
+      }
+      try body(reader)
+    }
+  }
+
+  /// Passes on the rows and problems of all results in the order of the plan.
+  package func forEachRow(
+    _ rows: ([UInt8]) throws(BatchError) -> Void,
+    problem: (Problem, Severity) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    try forEach { (reader) throws(BatchError) in
+      try reader.forEach { (place) throws(BatchError) in
+        switch place.kind {
+        case .rows: try rows(try reader.read(place.content))
+        case .problem:
+          let (found, severity) = try reader.problem(place)
+          try problem(found, severity)
+        case .frame, .members, .lost, .end: break
+        }
+      }
+    }
+  }
+
+  /// Removes the results and locks of the plan, then the plan.
+  ///
+  /// - Returns: the errors of removing.
+  package func removeParts(in folder: PathBytes, _ run: RunContext) -> [BatchError] {
+    var names = [ShardPlan.fileName]
+    for shard in plan.shards {
+      names += [ShardPlan.name(shard.index, "result"), ShardPlan.name(shard.index, "lock")]
+    }
+    names.append(ShardPlan.entriesName)
+    var errors: [BatchError] = []
+    for name in names {
+      let path = folder.appending(name.utf8)
+      let failed = -run.calls.remove(path)
+      let error = BatchError.syscall("remove", errno: failed, path: path)
+      if failed != 0, !error.isNotFound { errors.append(error) }
+    }
+    return errors
+  }
+}

@@ -1,0 +1,186 @@
+import BatchEngine
+import BatchOutputs
+import Synchronization
+
+/// What a shard came to.
+package struct ShardOutcome: Sendable, Hashable {
+  package var seen = 0
+  package var done = 0
+  package var failed = 0
+  package var skipped = 0
+  package var changed = 0
+  package var missing = 0
+  package var byteCount: Int64 = 0
+  /// Of the run, in milliseconds.
+  package var milliseconds: Int64 = 0
+  /// That the shard ended with.
+  package var status: Int32 = 0
+  /// Where it ran.
+  package var node = ""
+
+  package init() {}
+
+  package init(_ counts: Counters.Snapshot) {
+    seen = counts.seen
+    done = counts.done
+    failed = counts.failed
+    skipped = counts.skipped
+    changed = counts.changed
+    missing = counts.missing
+    byteCount = counts.byteCount
+  }
+
+  /// Whether each path is accounted for, and no number is below zero.
+  var isSound: Bool {
+    let numbers = [seen, done, failed, skipped, changed, missing]
+    guard numbers.allSatisfy({ (0...(1 << 48)).contains($0) }), byteCount >= 0, milliseconds >= 0
+    else {
+      return false
+    }
+    return seen == done + failed + skipped
+  }
+
+  package mutating func add(_ other: ShardOutcome) {
+    seen += other.seen
+    done += other.done
+    failed += other.failed
+    skipped += other.skipped
+    changed += other.changed
+    missing += other.missing
+    byteCount += min(other.byteCount, .max - byteCount)
+    milliseconds = max(milliseconds, other.milliseconds)
+  }
+}
+
+/// The form of a result: a line of JSON, then pieces, each with a byte for its kind and its length in 64 bits, then the place of the
+/// last piece in 64 bits and the SHA-256 of all before it. Numbers are little-endian.
+enum ShardPiece: UInt8 {
+  /// Rows of a manifest or a list.
+  case rows = 0x52
+  /// A line of JSON about a path.
+  case problem = 0x50
+  /// A frame of an archive.
+  case frame = 0x46
+  /// What an archive has to say of a frame and its members.
+  case members = 0x4D
+  /// A file with several names that is not in the archive under its first one.
+  case lost = 0x4C
+  /// The counts, as a line of JSON; the last piece.
+  case end = 0x45
+
+  static let headSize = 9
+  static let trailerSize = 40
+}
+
+/// Writes the result of a shard, which appears under its name when it is complete.
+package final class ShardResultWriter: Sendable {
+  private struct State {
+    var rows: [UInt8] = []
+    var offset: UInt64 = 0
+    let digest: DigestStream
+  }
+
+  private static let bufferSize = 1 << 20
+
+  private let file: AtomicFile
+  private let state: Mutex<State>
+  private let right: CommitRight
+  private let isSynced: Bool
+
+  /// - Parameter isReplacing: whether a result that exists gives way.
+  package init(
+    _ path: PathBytes, _ plan: ShardPlan, shard: Int, isReplacing: Bool, isSynced: Bool,
+    in run: RunContext
+  ) throws(BatchError) {
+    _ = StaleTemporaries.remove(in: path.parent, calls: run.calls)
+    file = try AtomicFile(at: path, replacing: isReplacing, calls: run.calls)
+    right = run.commits
+    self.isSynced = isSynced
+    state = Mutex(State(digest: try DigestStream(.sha256)))
+    var head = JSONFieldWriter("result")
+    head.add("schema", ShardPlan.schema)
+    head.add("plan", plan.id)
+    head.add("command", plan.command)
+    head.add("shard", shard)
+    head.add("entries_sha256", plan.shards[shard].digest.hex)
+    let line = head.line
+    try state.withLock { (state) throws(BatchError) in try put(line, &state) }
+  }
+
+  /// Left out of what the run processes.
+  package var identity: FileIdentity? { file.identity }
+
+  package func write(rows: [UInt8]) throws(BatchError) {
+    try state.withLock { (state) throws(BatchError) in
+      state.rows += rows
+      if state.rows.count >= Self.bufferSize { try putRows(&state) }
+    }
+  }
+
+  package func write(_ problem: Problem, severity: Severity) throws(BatchError) {
+    var line = JSONFieldWriter("problem")
+    line.add("severity", severity.rawValue)
+    line.add("event", problem.event.rawValue)
+    line.add("code", problem.error.code.rawValue)
+    line.add("message", problem.error.message)
+    line.add("errno", problem.error.errno)
+    if let path = problem.error.path { line.add("path", bytes: path.bytes) }
+    try write(.problem, line.line)
+  }
+
+  func write(_ kind: ShardPiece, _ bytes: [UInt8]) throws(BatchError) {
+    try state.withLock { (state) throws(BatchError) in
+      try putRows(&state)
+      try put(kind, bytes, &state)
+    }
+  }
+
+  /// Writes the counts, and gives the result its name.
+  ///
+  /// - Throws: `invalid` when another result has got the name.
+  package func finish(_ outcome: ShardOutcome) throws(BatchError) {
+    var end = JSONFieldWriter("counts")
+    for (key, number) in [
+      ("seen", outcome.seen), ("done", outcome.done), ("failed", outcome.failed),
+      ("skipped", outcome.skipped), ("changed", outcome.changed), ("missing", outcome.missing),
+    ] { end.add(key, number) }
+    end.add("bytes", outcome.byteCount)
+    end.add("milliseconds", outcome.milliseconds)
+    end.add("status", outcome.status)
+    end.add("node", outcome.node)
+    let line = end.line
+    try state.withLock { (state) throws(BatchError) in
+      try putRows(&state)
+      var trailer: [UInt8] = []
+      trailer.appendLittleEndian(state.offset)
+      try put(.end, line, &state)
+      try put(trailer, &state)
+      let digest = try state.digest.finish()
+      try withBytes(of: digest.bytes) { (raw) throws(BatchError) in try file.write(raw) }
+    }
+    try file.commit(syncing: isSynced, by: right)
+  }
+
+  package func discard() { file.discard() }
+
+  private func putRows(_ state: inout State) throws(BatchError) {
+    guard !state.rows.isEmpty else { return }
+    try put(.rows, state.rows, &state)
+    state.rows.removeAll(keepingCapacity: true)
+  }
+
+  private func put(_ kind: ShardPiece, _ bytes: [UInt8], _ state: inout State) throws(BatchError) {
+    var head = [kind.rawValue]
+    head.appendLittleEndian(UInt64(bytes.count))
+    try put(head, &state)
+    try put(bytes, &state)
+  }
+
+  private func put(_ bytes: [UInt8], _ state: inout State) throws(BatchError) {
+    try withBytes(of: bytes) { (raw) throws(BatchError) in
+      try state.digest.update(raw)
+      try file.write(raw)
+    }
+    state.offset += UInt64(bytes.count)
+  }
+}

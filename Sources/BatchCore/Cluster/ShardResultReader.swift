@@ -1,0 +1,189 @@
+import BatchEngine
+
+/// Reads the result of a shard. Nothing in it is believed before ``verify(_:)``.
+package final class ShardResultReader {
+  /// A piece and where its content lies in the file.
+  struct Place {
+    let kind: ShardPiece
+    let content: Range<UInt64>
+  }
+
+  private static let bufferSize = 1 << 20
+  private static let longestLine = 1 << 20
+  /// Of a piece that is held in memory.
+  private static let largestPiece: UInt64 = 1 << 31
+
+  package let path: PathBytes
+  package let outcome: ShardOutcome
+  let status: FileStatus
+  /// In bytes.
+  private let size: UInt64
+  let file: Descriptor
+  private let calls: any FileSystemCalls
+  private let first: UInt64
+  private let last: UInt64
+
+  /// Opens a result and reads its two ends.
+  ///
+  /// - Returns: nil where there is none.
+  /// - Throws: `malformed` for what is no result of the shard, with the path.
+  package static func open(
+    _ shard: Int, of plan: ShardPlan, in folder: PathBytes, calls: any FileSystemCalls
+  ) throws(BatchError) -> ShardResultReader? {
+    let path = folder.appending(ShardPlan.name(shard, "result").utf8)
+    do throws(BatchError) {
+      return try ShardResultReader(path, plan, shard, calls)
+    } catch {
+      if error.isNotFound { return nil }
+      throw error.at(path)
+    }
+  }
+
+  private init(
+    _ path: PathBytes, _ plan: ShardPlan, _ shard: Int, _ calls: any FileSystemCalls
+  ) throws(BatchError) {
+    self.path = path
+    self.calls = calls
+    file = try calls.openFile(path, followingLast: false)
+    status = try calls.status(of: file)
+    guard status.kind == .regular, let size = UInt64(exactly: status.size) else {
+      throw BatchError(.malformed, "is no regular file")
+    }
+    self.size = size
+    let raw = file.raw
+    let head = try Self.read(raw, 0..<min(size, UInt64(Self.longestLine)), calls)
+    guard let newline = head.firstIndex(of: UInt8(ascii: "\n")) else {
+      throw BatchError(.malformed, "is no result of a shard")
+    }
+    let fields: JSONFields
+    do throws(BatchError) {
+      fields = try JSONFields(head[..<newline])
+      guard try fields.text("type") == "result" else { throw BatchError(.malformed, "") }
+    } catch {
+      throw BatchError(.malformed, "is no result of a shard")
+    }
+    guard try fields.text("plan") == plan.id else {
+      throw BatchError(.malformed, "is the result of another plan")
+    }
+    let number: Int = try fields.number("shard")
+    guard number == shard else {
+      throw BatchError(.malformed, "is the result of shard \(number), which is there twice")
+    }
+    guard try fields.digest("entries_sha256") == plan.shards[shard].digest else {
+      throw BatchError(.malformed, "is the result of other entries")
+    }
+    first = UInt64(newline + 1)
+    let trailer = UInt64(ShardPiece.trailerSize)
+    guard size >= first + trailer else { throw Self.cut }
+    var numbers = LittleEndianReader(
+      try Self.read(raw, (size - trailer)..<(size - trailer + 8), calls)[...])
+    guard let last = numbers.number(UInt64.self), last >= first, last <= size - trailer,
+      size - trailer - last <= UInt64(Self.longestLine)
+    else { throw Self.cut }
+    self.last = last
+    let end = try Self.read(raw, last..<(size - trailer), calls)
+    guard end.first == ShardPiece.end.rawValue, end.count >= ShardPiece.headSize else {
+      throw Self.cut
+    }
+    outcome = try Self.outcome(try JSONFields(end[ShardPiece.headSize...].dropLast()))
+  }
+
+  private static func outcome(_ fields: JSONFields) throws(BatchError) -> ShardOutcome {
+    var outcome = ShardOutcome()
+    outcome.seen = try fields.number("seen")
+    outcome.done = try fields.number("done")
+    outcome.failed = try fields.number("failed")
+    outcome.skipped = try fields.number("skipped")
+    outcome.changed = try fields.number("changed")
+    outcome.missing = try fields.number("missing")
+    outcome.byteCount = try fields.number("bytes")
+    outcome.milliseconds = try fields.number("milliseconds")
+    outcome.status = try fields.number("status")
+    outcome.node = try fields.text("node")
+    guard outcome.isSound else { throw BatchError(.malformed, "has counts that cannot be") }
+    return outcome
+  }
+
+  /// Reads all of it, and compares it with its digest.
+  ///
+  /// - Throws: `malformed` for a result that was cut, edited or damaged, with the path; why the run was stopped.
+  package func verify(_ cancellation: Cancellation) throws(BatchError) {
+    let digest = try DigestStream(.sha256)
+    let content = size - 32
+    var position: UInt64 = 0
+    while position < content {
+      try cancellation.check()
+      let piece = position..<min(content, position + UInt64(Self.bufferSize))
+      let bytes = try read(piece)
+      try withBytes(of: bytes) { (raw) throws(BatchError) in try digest.update(raw) }
+      position = piece.upperBound
+    }
+    guard try digest.finish().bytes == read(content..<size) else {
+      throw BatchError(
+        .malformed, "was cut, edited or damaged: its digest is another one", path: path)
+    }
+  }
+
+  /// Calls `body` with each piece before the last one.
+  func forEach(_ body: (Place) throws(BatchError) -> Void) throws(BatchError) {
+    var position = first
+    let head = UInt64(ShardPiece.headSize)
+    while position < last {
+      guard last - position >= head else { throw Self.cut.at(path) }
+      var bytes = try read(position..<(position + head))[...]
+      let kind = bytes.popFirst().flatMap(ShardPiece.init(rawValue:))
+      var numbers = LittleEndianReader(bytes)
+      guard let kind, kind != .end, let length = numbers.number(UInt64.self),
+        length <= last - position - head
+      else { throw BatchError(.malformed, "has a piece that is not valid", path: path) }
+      let start = position + head
+      position = start + length
+      try body(Place(kind: kind, content: start..<position))
+    }
+  }
+
+  /// The bytes of a piece that is short.
+  func read(_ range: Range<UInt64>) throws(BatchError) -> [UInt8] {
+    let raw = file.raw
+    do throws(BatchError) {
+      return try Self.read(raw, range, calls)
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  /// The problem of a piece.
+  func problem(_ place: Place) throws(BatchError) -> (Problem, Severity) {
+    let fields = try JSONFields(try read(place.content).dropLast())
+    guard let event = Problem.Event(rawValue: try fields.text("event")),
+      let code = BatchError.Code(rawValue: try fields.text("code")),
+      let severity = Severity(rawValue: try fields.text("severity"))
+    else { throw BatchError(.malformed, "has a problem that is not valid", path: path) }
+    let named = fields.has("path") || fields.has("path_hex")
+    let error = BatchError(
+      code, try fields.text("message"), path: named ? PathBytes(try fields.bytes("path")) : nil,
+      errno: try fields.number("errno"))
+    return (Problem(event, error), severity)
+  }
+
+  private static func read(
+    _ raw: Int32, _ range: Range<UInt64>, _ calls: any FileSystemCalls
+  ) throws(BatchError) -> [UInt8] {
+    let length = range.upperBound - range.lowerBound
+    guard length <= largestPiece, range.upperBound <= UInt64(Int64.max) else { throw cut }
+    var bytes = [UInt8](repeating: 0, count: Int(length))
+    var done = 0
+    while done < bytes.count {
+      let place = Int(range.lowerBound) + done
+      let count = bytes.withUnsafeMutableBytes {
+        calls.read(raw, into: UnsafeMutableRawBufferPointer(rebasing: $0[done...]), at: place)
+      }
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
+      guard count > 0 else { throw cut }
+      done += count
+    }
+    return bytes
+  }
+
+  private static var cut: BatchError { BatchError(.malformed, "is cut") }
+}

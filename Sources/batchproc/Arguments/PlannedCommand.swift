@@ -1,0 +1,151 @@
+import BatchCore
+import BatchEngine
+
+/// The command that a plan divides, as a plan holds it and as a shard runs it.
+struct PlannedCommand {
+  /// What each run of a shard may say for itself.
+  static let free: Set<OptionID> = [
+    .maxConcurrency, .threads, .maxOpenFiles, .maxMemory, .maxLoad, .stallWarning, .stallTimeout,
+    .control,
+    .qos,
+    .on, .fsync, .progress, .quiet, .verbose, .color, .report, .force, .plan, .shard,
+  ]
+  private static let commands: [CommandID] = [.hash, .archive, .compress]
+  /// What has no place in a plan.
+  private static let refused: Set<OptionID> = [
+    .dryRun, .cache, .cacheVerify, .verify, .json, .report, .control, .toStdout, .plan, .shard,
+  ]
+
+  let parsed: ParsedCommand
+
+  /// Reads a command to be planned, with what configuration and environment add.
+  ///
+  /// - Parameter words: the name of the command, then its arguments.
+  init(
+    _ words: [PathBytes], in outer: CommandSpec, environment: @escaping (String) -> PathBytes?
+  ) throws(UsageError) {
+    let alone = try Self.parse(words, outer) { _ in
+      nil
+    } configuration: { () throws(UsageError) in
+      .empty
+    }
+    let full = try Self.parse(words, outer, environment: environment) { () throws(UsageError) in
+      try Configuration.read(environment: environment)
+    }
+    // How this machine runs is no matter of the others.
+    let named = Set(alone.given.map(\.id))
+    let given = full.given.filter { named.contains($0.id) || !Self.free.contains($0.id) }
+    for option in alone.given where Self.refused.contains(option.id) {
+      throw UsageError(
+        "A plan cannot be made with \(Self.spelling(option.id, full.command)).", in: outer)
+    }
+    guard !full.operands.contains("-") else {
+      throw UsageError("Standard input cannot be divided.", in: outer)
+    }
+    if full.command.id == .compress {
+      // Sources of several operands may have one output, which no shard by itself can see.
+      guard full.operands.count == 1,
+        !given.contains(where: { [.filesFrom, .files0From].contains($0.id) })
+      else {
+        throw UsageError("A plan of 'compress' takes one path.", in: outer)
+      }
+    }
+    parsed = ParsedCommand(command: full.command, given: given, operands: full.operands)
+  }
+
+  /// Reads the command of a plan.
+  init(_ plan: ShardPlan, in outer: CommandSpec) throws(UsageError) {
+    let words = [PathBytes(plan.command)] + plan.arguments
+    parsed = try Self.parse(words, outer) { _ in
+      nil
+    } configuration: { () throws(UsageError) in
+      .empty
+    }
+  }
+
+  private static func parse(
+    _ words: [PathBytes], _ outer: CommandSpec, environment: @escaping (String) -> PathBytes?,
+    configuration: @escaping () throws(UsageError) -> Configuration
+  ) throws(UsageError) -> ParsedCommand {
+    let parser = CommandLineParser(configuration: configuration, environment: environment)
+    guard case .run(let parsed) = try parser.parse(words) else {
+      throw UsageError("Missing the command that is to be divided.", in: outer)
+    }
+    guard commands.contains(parsed.command.id) else {
+      let names = commands.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+      throw UsageError("'\(parsed.command.name)' cannot be divided: only \(names) can.", in: outer)
+    }
+    return parsed
+  }
+
+  /// What a plan stores.
+  ///
+  /// - Parameters:
+  ///   - added: options beside those that were given.
+  ///   - removed: options that the folder of the plan stands for.
+  func arguments(
+    adding added: [ParsedCommand.GivenOption], removing removed: Set<OptionID>
+  ) -> [PathBytes] {
+    let replaced = Set(added.map(\.id)).union(removed)
+    let options = parsed.given.filter { !replaced.contains($0.id) } + added
+    return options.map { option in
+      let name = Self.name(option.id, parsed.command)
+      if case .flag(let state) = option.value {
+        return PathBytes(state ? "--\(name)" : "--no-\(name)")
+      }
+      return PathBytes(Array("--\(name)=".utf8) + option.value.argument.bytes)
+    } + ["--"] + parsed.operands
+  }
+
+  /// The command of a shard: the planned one, with what its own command line may say.
+  func shard(_ own: ParsedCommand) throws(UsageError) -> ParsedCommand {
+    guard own.command.id == parsed.command.id else {
+      throw UsageError(
+        "The plan is one of '\(parsed.command.name)', not of '\(own.command.name)'.",
+        in: own.command)
+    }
+    for option in own.given where !Self.free.contains(option.id) {
+      let planned = parsed.given.filter { $0.id == option.id }.map(\.value)
+      if planned == own.given.filter({ $0.id == option.id }).map(\.value) { continue }
+      let name = Self.spelling(option.id, own.command)
+      let there = planned.map { quote($0.argument) }.joined(separator: ", ")
+      let (here, fixed) = (quote(option.value.argument), planned.isEmpty ? "nothing" : there)
+      throw UsageError(
+        "The plan fixes \(name): it has \(fixed) there, and \(here) was given.", in: own.command)
+    }
+    return ParsedCommand(
+      command: parsed.command,
+      given: parsed.given
+        + own.given.filter {
+          ![.plan, .shard, .force].contains($0.id) && Self.free.contains($0.id)
+        },
+      operands: parsed.operands)
+  }
+
+  private static func name(_ id: OptionID, _ command: CommandSpec) -> String {
+    command.options.first { $0.id == id }?.long[0] ?? id.rawValue
+  }
+
+  private static func spelling(_ id: OptionID, _ command: CommandSpec) -> String {
+    "--\(name(id, command))"
+  }
+}
+
+extension OptionValue {
+  /// As it is written on a command line.
+  fileprivate var argument: PathBytes {
+    switch self {
+    case .flag(let state): PathBytes(String(state))
+    case .count(let count): PathBytes(count.map(String.init) ?? "auto")
+    case .size(let size): PathBytes(String(size))
+    case .decimal(let number), .load(.average(let number)): PathBytes("\(number)")
+    case .load(.pressure(let number)): PathBytes("pressure:\(number)")
+    case .time(let seconds): PathBytes("@\(seconds)")
+    case .duration(let seconds): PathBytes(String(seconds))
+    case .span(let span): PathBytes("\(span.years)y\(span.months)m\(span.days)d\(span.hours)h")
+    case .choice(let word): PathBytes(word)
+    case .bytes(let bytes): bytes
+    case .policy(let event, let action): PathBytes("\(event.rawValue)=\(action.word)")
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import BatchCore
+import BatchEngine
+import BatchOutputs
+
+/// `batchproc merge`.
+struct MergeCommand: Command {
+  private let folder: PathBytes
+  private let plan: ShardPlan
+  private let planned: ParsedCommand
+  private let common: CommonOptions
+  /// Nil for standard output.
+  private let output: PathBytes?
+  /// Whether there is something to write: the outputs of `compress` are there, and receipts are written where they are asked for.
+  private let writesRows: Bool
+  private let replacesOutput: Bool
+  private let allowsMissing: Bool
+  private let removesParts: Bool
+  private let tally = MemberTally()
+  let session: Session
+
+  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
+    folder = WorkingFolder.absolute(parsed.operands.first ?? ".")
+    plan = try ShardPlan(in: folder)
+    try plan.require(version: Version.number, in: folder)
+    planned = try PlannedCommand(plan, in: parsed.command).parsed
+    let target = parsed.bytes(.output) ?? planned.bytes(.output)
+    writesRows = planned.command.id != .compress || target != nil
+    output = target == "-" ? nil : target
+    replacesOutput = parsed.flag(.force) || planned.flag(.force)
+    allowsMissing = parsed.flag(.allowMissing)
+    removesParts = parsed.flag(.removeParts)
+    common = try CommonOptions(parsed)
+    session = try Session(common, environment: environment)
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    if let output { try OutputFile.check(output, isReplacing: replacesOutput, in: session.context) }
+    let results = try ShardResults(of: plan, in: folder, session.context)
+    for fault in results.faults { session.diagnostics.report(fault) }
+    guard results.faults.isEmpty || allowsMissing else {
+      session.reporter.fatal(
+        BatchError(
+          .unwritable, "nothing is merged: \(results.faults.count) of the results do not count",
+          path: folder,
+          remedy: "run these shards again, or give --allow-missing"))
+      return .exit(.outputIncomplete)
+    }
+    var outcome = results.outcome
+    let isFatal = outcome.done == 0 && outcome.missing > 0 && outcome.missing == plan.operandCount
+    guard !isFatal else {
+      try results.forEachRow { _ in
+      } problem: { (problem, severity) in
+        session.reporter.met(problem, severity: severity)
+      }
+      return .exit(.fatal)
+    }
+    let file = try output.map { (path) throws(BatchError) in
+      try FolderMaker(calls: session.context.calls).makeLast(path.parent)
+      return try OutputFile(
+        path, isReplacing: replacesOutput, isSynced: common.fsync, in: session.context,
+        terminalFilter: TerminalText.defuse)
+    }
+    do throws(BatchError) {
+      try write(results, &outcome, to: file ?? session.output)
+      try session.cancellation.check()
+      try (file ?? session.output).finish()
+    } catch {
+      file?.discard()
+      throw error
+    }
+    if removesParts, results.faults.isEmpty, file != nil || !writesRows {
+      for error in results.removeParts(in: folder, session.context) {
+        session.diagnostics.report(error, as: .warning)
+      }
+    }
+    summarize(results, outcome)
+    return .exit(outcome.failed > 0 || !results.faults.isEmpty ? .someFailed : .success)
+  }
+
+  private func write(
+    _ results: ShardResults, _ outcome: inout ShardOutcome, to stream: any ResultStream
+  ) throws(BatchError) {
+    if planned.command.id == .archive {
+      try join(results, &outcome, to: stream)
+    } else {
+      var header: [UInt8] = []
+      if planned.command.id == .hash {
+        let options = HashOptions(planned)
+        try ManifestWriter(
+          options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL
+        ).appendHeader(to: &header)
+      }
+      if !header.isEmpty { try stream.write(header) }
+      try results.forEachRow { (rows) throws(BatchError) in
+        try session.cancellation.check()
+        if writesRows { try stream.write(rows) }
+      } problem: { (problem, severity) in
+        session.reporter.met(problem, severity: severity)
+      }
+    }
+  }
+
+  private func join(
+    _ results: ShardResults, _ outcome: inout ShardOutcome, to stream: any ResultStream
+  ) throws(BatchError) {
+    var refused = 0
+    let choices: ArchiveChoices
+    do throws(UsageError) {
+      choices = try ArchiveChoices(planned) { _ in nil }
+    } catch {
+      throw BatchError(.unwritable, "the plan has a command that is not valid", path: folder)
+    }
+    let joiner = try ArchiveJoiner(choices.options, output: stream, session.context) {
+      [tally] members in
+      for member in members where !member.flags.contains(.incomplete) {
+        tally.add(member.kind, member.size)
+      }
+    } refused: { [session] problem in
+      refused += 1
+      session.reporter.met(problem, severity: .failure)
+    }
+    try results.forEach { (reader) throws(BatchError) in
+      try joiner.append(reader) { (problem, severity) in
+        session.reporter.met(problem, severity: severity)
+      }
+    }
+    try joiner.finish()
+    outcome.done -= refused
+    outcome.failed += refused
+  }
+
+  private func summarize(_ results: ShardResults, _ outcome: ShardOutcome) {
+    var counts = Counters.Snapshot()
+    counts.seen = outcome.seen + plan.filtered
+    counts.done = outcome.done
+    counts.failed = outcome.failed
+    counts.skipped = outcome.skipped + plan.filtered
+    counts.changed = outcome.changed
+    counts.byteCount = outcome.byteCount
+    let outcomes = results.outcomes
+    let count = outcomes.count { $0 != nil }
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
+      text: SummaryText(
+        verb: "merged", files: planned.command.id == .archive ? tally.files : outcome.done,
+        bytes: outcome.byteCount, kinds: tally.kinds,
+        others: [
+          (count, count == 1 ? "shard" : "shards"), (outcome.changed, "changed meanwhile"),
+          (counts.skipped, "skipped"), (outcome.failed, "failed"),
+        ], showsRate: false))
+    guard !common.quiet else { return }
+    let slowest = outcomes.enumerated().compactMap { index, outcome in
+      outcome.map { (index, $0) }
+    }.max { $0.1.milliseconds < $1.1.milliseconds }
+    if let (index, slow) = slowest, plan.shards.count > 1 {
+      let time = DurationText.text(seconds: Double(slow.milliseconds) / 1000)
+      let share = Int((plan.imbalance * 1000).rounded())
+      let name = TerminalText.string(Array(slow.node.utf8))
+      session.diagnostics.print(
+        "slowest: shard \(index) on \(name) in \(time); the largest range is \(share / 1000).\(String(share % 1000 + 1000).dropFirst()) of the mean"
+      )
+    }
+    let failed = outcomes.enumerated().compactMap { index, outcome in
+      (outcome?.failed ?? 0) > 0 ? String(index) : nil
+    }
+    if !failed.isEmpty {
+      session.diagnostics.print("shards with files that failed: " + failed.joined(separator: ", "))
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import BatchCore
+import BatchEngine
+
+/// `batchproc plan`.
+struct PlanCommand: Command {
+  private let planned: PlannedCommand
+  private let common: CommonOptions
+  private let shards: Int
+  private let folder: PathBytes
+  private let fewestBytes: Int64?
+  private let archive: ArchiveChoices?
+  private let environment: (String) -> PathBytes?
+  let session: Session
+
+  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) throws {
+    guard let shards = parsed.count(.shards) else {
+      throw UsageError("Missing expected option '--shards <n>'", in: parsed.command)
+    }
+    guard let folder = parsed.bytes(.planFolder) else {
+      throw UsageError("Missing expected option '--out <dir>'", in: parsed.command)
+    }
+    self.shards = shards
+    self.folder = WorkingFolder.absolute(folder)
+    self.environment = environment
+    fewestBytes = parsed.size(.fewestShardBytes)
+    planned = try PlannedCommand(parsed.operands, in: parsed.command, environment: environment)
+    let command = planned.parsed.command
+    common = try CommonOptions(
+      ParsedCommand(
+        command: command,
+        given: planned.parsed.given + parsed.given.filter { PlannedCommand.free.contains($0.id) },
+        operands: planned.parsed.operands))
+    if command.id == .compress { _ = try TransformChoices(planned.parsed) }
+    archive =
+      command.id == .archive ? try ArchiveChoices(planned.parsed, environment: environment) : nil
+    if let archive, !archive.format.isJoinable {
+      throw UsageError(
+        "An archive of the format '\(archive.format.name)' cannot be divided; those of the tar family can.",
+        in: parsed.command)
+    }
+    session = try Session(
+      common, environment: environment, stride: archive?.format.stride(count: common.stride))
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    var walk = try session.walkOptions()
+    walk.takesEverything = archive != nil
+    walk.skipsTemporaries = archive != nil
+    let isCompressing = planned.parsed.command.id == .compress
+    if isCompressing { walk.skipsTemporaries = true }
+    let output = archive?.output ?? HashOptions(planned.parsed).output
+    let outputs = [output, planned.parsed.bytes(.outputDirectory)].compactMap { $0 }
+    walk.excluded.formUnion(outputs.compactMap(StandardStreams.identity))
+    let context = session.context
+    let maker = try PlanMaker(in: folder, shards: shards, stride: context.options.stride, context)
+    if let status = try? folder.status(followingLinks: true) {
+      walk.excluded.insert(status.identity)
+    }
+    var fixed: [ParsedCommand.GivenOption] = []
+    if let output {
+      fixed.append(.init(id: .output, value: .bytes(WorkingFolder.absolute(output))))
+    }
+    if let latest = archive?.latestTime { fixed.append(.init(id: .mtime, value: .time(latest))) }
+    let lists = common.fileLists.map {
+      CommonOptions.FileList(path: WorkingFolder.absolute($0.path), isNULEnded: $0.isNULEnded)
+    }
+    if let directory = archive?.directory { try WorkingFolder.enter(directory) }
+    let operands = Operands(planned.parsed.operands, lists: lists, run: context)
+    let tree = context.tree(operands.counted, options: walk)
+    let tally: PlanTally
+    if let archive {
+      tally = try maker.walk(
+        try ArchiveSource(tree, options: archive.options), context.cancellation)
+    } else if isCompressing {
+      tally = try maker.walk(tree, joinsNames: true, context.cancellation)
+    } else {
+      let hash = HashOptions(planned.parsed)
+      _ = try ManifestWriter(
+        hash.format, algorithms: hash.digestAlgorithms, zero: hash.endsRowsInNUL)
+      tally = try maker.walk(tree, joinsNames: false, context.cancellation)
+    }
+    guard tally.missing == 0 || tally.missing < operands.count || tally.items > tally.problems
+    else {
+      maker.discard()
+      throw BatchError(
+        .missing, "none of the paths is there; there is no plan",
+        path: planned.parsed.operands.first)
+    }
+    let plan = try maker.finish(
+      version: Version.number, command: planned.parsed.command.name,
+      arguments: planned.arguments(adding: fixed, removing: [.directory]),
+      operandCount: operands.count,
+      filtered: tally.filtered, fewestBytes: fewestBytes, isSynced: common.fsync)
+    report(plan, tally)
+    return .exit(.success)
+  }
+
+  private func report(_ plan: ShardPlan, _ tally: PlanTally) {
+    var counts = Counters.Snapshot()
+    counts.seen = tally.items + tally.filtered
+    counts.byteCount = tally.bytes
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
+      text: SummaryText(
+        verb: "planned", files: tally.items, noun: "path", bytes: tally.bytes,
+        others: [
+          (plan.shards.count, plan.shards.count == 1 ? "shard" : "shards"),
+          (tally.filtered, "left out"),
+          (tally.problems, "to be reported by the shards"),
+        ], showsRate: false))
+  }
+}

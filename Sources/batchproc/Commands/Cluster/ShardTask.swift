@@ -1,0 +1,167 @@
+import BatchCore
+import BatchEngine
+import Synchronization
+
+/// One shard of a plan that a command processes: its entries, its lock and its result.
+final class ShardTask: Sendable {
+  /// Passes on what the run met, and has it in the result too.
+  private final class Recorder: RunObserver {
+    private let reporter: any RunObserver
+    private let result = Mutex<ShardResultWriter?>(nil)
+    private let failure = Mutex<BatchError?>(nil)
+
+    init(_ reporter: any RunObserver) {
+      self.reporter = reporter
+    }
+
+    func record(in result: ShardResultWriter) { self.result.withLock { $0 = result } }
+
+    /// - Throws: why a problem is not in the result.
+    func check() throws(BatchError) {
+      if let failure = failure.withLock({ $0 }) { throw failure }
+    }
+
+    func met(_ problem: Problem, severity: Severity) {
+      reporter.met(problem, severity: severity)
+      do throws(BatchError) {
+        try result.withLock { $0 }?.write(problem, severity: severity)
+      } catch {
+        failure.withLock { $0 = error }
+      }
+    }
+
+    func changed(_ change: ConcurrencyChange) { reporter.changed(change) }
+  }
+
+  /// What the command processes the shard with.
+  struct Work {
+    let player: PlanPlayer
+    let devices: PlannedDevices
+    let result: ShardResultWriter
+    let lock: ShardLock
+  }
+
+  let plan: ShardPlan
+  let shard: ShardPlan.Shard
+  private let folder: PathBytes
+  private let node: String
+  private let isForced: Bool
+  private let recorder = Mutex<Recorder?>(nil)
+
+  init(
+    _ plan: ShardPlan, _ shard: ShardPlan.Shard, in folder: PathBytes, isForced: Bool,
+    environment: (String) -> PathBytes?
+  ) {
+    self.plan = plan
+    self.shard = shard
+    self.folder = folder
+    self.isForced = isForced
+    node = environment("SLURMD_NODENAME").flatMap(\.text) ?? ShardLock.nodeName
+  }
+
+  /// What the session is to report to: the problems go into the result as well.
+  func recording(_ reporter: any RunObserver) -> any RunObserver {
+    let made = Recorder(reporter)
+    recorder.withLock { $0 = made }
+    return made
+  }
+
+  /// What the run has to do.
+  var total: (entries: Int, bytes: UInt64) { (shard.entries, UInt64(clamping: shard.bytes)) }
+
+  /// Has the shard processed, unless it has a result.
+  ///
+  /// - Parameters:
+  ///   - checksFolders: whether folders are looked at that may have got or lost entries.
+  ///   - process: runs the job; says what the run came to and how the command ends.
+  /// - Throws: what ends the run before it begins.
+  func run(
+    _ session: Session, checksFolders: Bool,
+    _ process: (sending Work) throws(BatchError) -> (RunSummary, Ending)
+  ) throws(BatchError) -> Ending {
+    var isReplacing = isForced
+    if !isForced {
+      do throws(BatchError) {
+        if try isDone(session) { return doneAlready(session) }
+      } catch {
+        guard error.code == .malformed else { throw error }
+        session.warn(error)
+        isReplacing = true
+      }
+    }
+    let context = session.context
+    let lock = try ShardLock(shard.index, in: folder, node: node, calls: context.calls)
+    do throws(BatchError) {
+      // The task that had the lock may have ended meanwhile.
+      if !isReplacing, try isDone(session) {
+        lock.finish(by: context.commits)
+        return doneAlready(session)
+      }
+      try WorkingFolder.enter(plan.workingFolder)
+      let devices = PlannedDevices()
+      let player = try PlanPlayer(shard, in: folder, checksFolders: checksFolders, devices, context)
+      let result = try ShardResultWriter(
+        folder.appending(ShardPlan.name(shard.index, "result").utf8), plan, shard: shard.index,
+        isReplacing: isReplacing, isSynced: session.common.fsync, in: context)
+      recorder.withLock { $0 }?.record(in: result)
+      do throws(BatchError) {
+        let watch = Stopwatch()
+        let (summary, ending) = try process(
+          Work(player: player, devices: devices, result: result, lock: lock))
+        try recorder.withLock { $0 }?.check()
+        return try finish(session, result, lock, summary, ending, seconds: watch.seconds)
+      } catch {
+        result.discard()
+        throw error
+      }
+    } catch {
+      lock.note(ShardOutcome(context.counters.snapshot), error: error.message, isForced: true)
+      throw error
+    }
+  }
+
+  /// Names the result, where the run came to its end.
+  private func finish(
+    _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ summary: RunSummary,
+    _ ending: Ending,
+    seconds: Double
+  ) throws(BatchError) -> Ending {
+    let counts = session.context.counters.snapshot
+    var outcome = ShardOutcome(counts)
+    guard summary.stopped == nil, case .exit(let status) = ending,
+      [.success, .someFailed].contains(status)
+    else {
+      result.discard()
+      lock.note(
+        outcome, error: summary.stopped?.message ?? "an output is incomplete", isForced: true)
+      return ending
+    }
+    outcome.milliseconds = Int64(seconds * 1000)
+    outcome.node = node
+    outcome.status = status.rawValue
+    do throws(BatchError) {
+      try result.finish(outcome)
+    } catch {
+      // Another task was faster where locks do not work; its result counts.
+      guard error.code == .invalid, try isDone(session) else { throw error }
+      lock.finish(by: session.context.commits)
+      return doneAlready(session)
+    }
+    lock.finish(by: session.context.commits)
+    return ending
+  }
+
+  private func isDone(_ session: Session) throws(BatchError) -> Bool {
+    let found = try ShardResultReader.open(
+      shard.index, of: plan, in: folder, calls: session.context.calls)
+    try found?.verify(session.cancellation)
+    return found != nil
+  }
+
+  private func doneAlready(_ session: Session) -> Ending {
+    if !session.common.quiet {
+      session.diagnostics.print("batchproc: shard \(shard.index): done already")
+    }
+    return .exit(.success)
+  }
+}

@@ -1,0 +1,149 @@
+import BatchCore
+import BatchEngine
+
+import class Foundation.Operation
+
+/// `batchproc submit`.
+struct SubmitCommand {
+  private let script: String
+  private let runs: Bool
+  private let environmentPath: PathBytes
+
+  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) throws {
+    guard parsed.flag(.slurm) else {
+      throw UsageError(
+        "Missing expected option '--slurm': there is no other scheduler.", in: parsed.command)
+    }
+    guard let shards = parsed.count(.shards) else {
+      throw UsageError("Missing expected option '--shards <n>'", in: parsed.command)
+    }
+    // Refused here, and not by a job that runs much later.
+    _ = try PlannedCommand(parsed.operands, in: parsed.command, environment: environment)
+    guard let name = parsed.operands.first else {
+      throw UsageError("Missing the command.", in: parsed.command)
+    }
+    let folder = WorkingFolder.absolute(parsed.bytes(.planFolder) ?? "batchproc-plan")
+    var plan = [PathBytes("plan"), "--shards", PathBytes(String(shards)), "--out", folder]
+    if let fewest = parsed.size(.fewestShardBytes) {
+      plan += ["--min-shard-bytes", PathBytes(String(fewest))]
+    }
+    let program = (try? PathBytes("/proc/self/exe").resolved()) ?? "batchproc"
+    script =
+      SlurmScript(
+        program: program, workingFolder: WorkingFolder.path, folder: folder, shards: shards,
+        plan: plan + ["--"] + parsed.operands, command: name,
+        options: parsed.given.compactMap { option in
+          if option.id == .sbatch, case .bytes(let value) = option.value { value } else { nil }
+        }, waits: parsed.flag(.wait)
+      ).text
+    runs = parsed.flag(.submitNow)
+    environmentPath = environment("PATH") ?? "/usr/bin:/bin"
+    if parsed.flag(.wait), !runs { throw UsageError("--wait needs --run.", in: parsed.command) }
+  }
+
+  /// - Throws: when standard output cannot be written, and when there is no Slurm to submit to.
+  func obey() throws(BatchError) -> Ending {
+    guard runs else {
+      let output = StandardOutput(cancellation: Cancellation())
+      try output.write(Array(script.utf8))
+      try output.finish()
+      return .exit(.success)
+    }
+    let folders = environmentPath.bytes.split(separator: UInt8(ascii: ":"))
+    guard
+      folders.contains(where: {
+        (try? PathBytes($0).appending("sbatch".utf8).status(followingLinks: true)) != nil
+      })
+    else {
+      throw BatchError(
+        .missing, "sbatch is not installed, so that nothing can be submitted to Slurm",
+        remedy: "install the package slurm-client, or print the script without --run")
+    }
+    let hook = Hook(PathBytes(script), limit: 1e9)
+    let operation = hook.operation(environment: [], input: [])
+    try operation.startByHand()
+    operation.waitUntilFinished()
+    switch try operation.value() {
+    case .exit(let status): return .exit(ExitStatus(rawValue: status) ?? .fatal)
+    case .signal(let number): return .signal(number)
+    case .timeout: return .exit(.fatal)
+    }
+  }
+}
+
+/// The script that submits the three jobs.
+struct SlurmScript {
+  let program: PathBytes
+  let workingFolder: PathBytes
+  let folder: PathBytes
+  let shards: Int
+  /// The words behind the name of the program.
+  let plan: [PathBytes]
+  let command: PathBytes
+  let options: [PathBytes]
+  let waits: Bool
+
+  var text: String {
+    let more = options.map { " " + Self.quoted($0) }.joined()
+    let words = plan.map(Self.quoted).joined(separator: " ")
+    let logs = Self.quoted(PathBytes(folder.bytes + Array(".logs".utf8)))
+    return """
+      #!/bin/sh
+      # One job plans, an array of \(shards) tasks processes a shard each, and the last job merges, however the tasks ended.
+      set -eu
+      most=$(scontrol show config | sed -n 's/^MaxArraySize *= *//p')
+      if [ \(shards) -gt "${most:-1001}" ]; then
+        echo "\(shards) shards are more than this Slurm allows in an array (MaxArraySize is $most)" >&2
+        exit 64
+      fi
+      program=\(Self.quoted(program))
+      plan=\(Self.quoted(folder))
+      logs=\(logs)
+      export program plan
+      if [ -e "$plan/plan.json" ]; then
+        echo "$plan has a plan already: choose another directory, or remove it" >&2
+        exit 1
+      fi
+      mkdir -p "$logs"
+      cd \(Self.quoted(workingFolder))
+
+      first=$(sbatch --parsable --job-name=batchproc-plan --output="$logs/plan.log" --requeue\(more) <<'JOB'
+      #!/bin/sh
+      # A job that was requeued finds its plan.
+      test -f "$plan/plan.json" && exit 0
+      exec "$program" \(words)
+      JOB
+      )
+
+      # 3, 4 and 20 are results: the merge tells of them.
+      array=$(sbatch --parsable --job-name=batchproc-shard --output="$logs/shard-%a.log" --requeue \\
+        --array=0-\(shards - 1) --dependency="afterok:${first%%;*}" --kill-on-invalid-dep=yes\(more) <<'JOB'
+      #!/bin/sh
+      status=0
+      "$program" \(Self.quoted(command)) --plan "$plan" --shard auto || status=$?
+      case $status in 3|4|20) exit 0 ;; esac
+      exit $status
+      JOB
+      )
+
+      echo "plan ${first%%;*}, shards ${array%%;*}"
+      sbatch --parsable --job-name=batchproc-merge --output="$logs/merge.log"\(waits ? " --wait" : "") \\
+        --dependency="afterany:${array%%;*}"\(more) <<'JOB'
+      #!/bin/sh
+      exec "$program" merge "$plan"
+      JOB
+
+      """
+  }
+
+  /// A word of a shell that stands for itself.
+  private static func quoted(_ word: PathBytes) -> String {
+    let plain = word.bytes.allSatisfy {
+      isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercased($0))
+        || Array("-_./=:,+@%".utf8).contains($0)
+    }
+    let text = word.description
+    if plain, !word.isEmpty { return text }
+    return "'" + text.replacing("'", with: "'\\''") + "'"
+  }
+}

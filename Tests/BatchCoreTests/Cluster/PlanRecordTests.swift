@@ -1,0 +1,186 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+@Suite("The records of a plan")
+struct PlanRecordTests {
+  private static func record(_ text: String) throws -> PlanRecord { try PlanRecord(Array(text.utf8)[...]) }
+
+  private static let file = "F33188 12 1 0 0 5 4096 -7 5 1700000000 999999999 0 - 0 "
+
+  @Test("what a walk yields is read back as it was, any byte in a name included")
+  func roundTrip() throws {
+    let t = try TreeFixture()
+    try t.file("t/one", "1")
+    try t.file(PathBytes(Array("t/odd ".utf8) + [0xff, 0x0a, 0x5c]), "22")
+    try t.file("t/sub/three", "333")
+    try t.fifo("t/sub/pipe")
+    let run = RunContext(calls: LinuxCalls())
+    var tree = run.tree([t.path("t")])
+    var writer = PlanRecordWriter()
+    var (bytes, walked) = ([UInt8](), [FileRecord]())
+    var folders = 0
+    while let item = tree.next() {
+      if case .file(let record) = item { walked.append(record) }
+      if writer.append(item, listed: tree.folderStatus, first: nil, to: &bytes) != nil { folders += 1 }
+    }
+    #expect(folders == 2 && bytes.last == 0)
+    var (read, names, problems) = ([PlanRecord.PlannedEntry](), [PathBytes](), 0)
+    var prefix: [UInt8] = []
+    for piece in bytes.split(separator: 0) {
+      switch try PlanRecord(piece) {
+      case .folder(let folder):
+        prefix = folder.prefix
+        #expect(folder.modified != nil && folder.inode != nil)
+      case .entry(let entry, let name):
+        read.append(entry)
+        names.append(PathBytes(prefix + name))
+      case .problem(let problem):
+        problems += 1
+        #expect(problem.event == .special && problem.kind == .fifo)
+        #expect(problem.error.path == t.path("t/sub/pipe"))
+      case .firstPath: Issue.record("no file has a second name")
+      }
+    }
+    #expect(names == walked.map(\.path) && problems == 1)
+    #expect(read.map(\.size) == walked.map(\.status.size))
+    #expect(read.map(\.inode) == walked.map(\.status.identity.inode))
+    #expect(read.map(\.modified) == walked.map(\.status.modified))
+  }
+
+  @Test("a file keeps numbers below zero")
+  func numbers() throws {
+    guard case .entry(let entry, let name) = try Self.record(Self.file + "x") else {
+      Issue.record("is an entry")
+      return
+    }
+    #expect(entry.modified == FileStatus.Time(seconds: -7, nanoseconds: 5))
+    #expect(entry.home == nil && Array(name) == Array("x".utf8))
+  }
+
+  @Test(
+    "what could lead out of the tree, or is no number, is refused",
+    arguments: [
+      "", "X", "F", file, file + "a/b", file + "..", file + ".", "D1 2 0 2 - - t", "D1 2 0 9 - - t/",
+      "D1 2 0 2 - - t/../", "D1 2 1 2 - - t/./", "D1 2 1 2 - - t/a//b/", "D1 - 1 2 - - t/a/",
+      "D1 2 -1 2 - - t/", "D1 2 0 2 5 - t/", "D18446744073709551616 2 0 2 - - t/", "D1 2 0 2 5 1000000000 t/",
+      "P", "F33188 12 1 0 0 99999999999999999999 4096 1 5 1 9 0 - 0 x",
+      "F33188 12 1 0 0 5 4096 1 -5 1 9 0 - 0 x",
+      "F33188 12 1 0 0 5 4096 1 5 1 9 0 - 2 x", "F1 12 1 0 0 5 4096 1 5 1 9 0 - 0 x", "F33188 12 x",
+      "Enone unreadable 0 - 0 1 m", "Eunreadable none 0 - 0 1 m", "Eunreadable unreadable 0 - 0 9 m",
+      "Eunreadable unreadable 0 - 0 1 mpath", "Eunreadable unreadable 0 - 0 -1 m", "D1 2 0 -2 - - t/",
+    ])
+  func refused(text: String) {
+    #expect(throws: BatchError.self) { try Self.record(text) }
+  }
+}
+
+@Suite("The file of a plan")
+struct ShardPlanTests {
+  private static func lines(_ changes: (inout [String]) -> Void = { _ in }) throws -> [UInt8] {
+    let digest = try DigestStream(.sha256).finish()
+    let shards = (0..<3).map { index in
+      ShardPlan.Shard(
+        index: index, offset: UInt64(index * 10), length: 10, entries: 1, bytes: 5, cost: 6, digest: digest,
+        folder: [])
+    }
+    let lines = ShardPlan.lines(
+      version: "1", command: "hash", workingFolder: "/", arguments: ["--", PathBytes([0xff])], asked: 4,
+      operandCount: 1, filtered: 0, shards: shards)
+    var texts = String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
+    changes(&texts)
+    return try ShardPlan.finished(Array(texts.map { $0 + "\n" }.joined().utf8))
+  }
+
+  @Test("is read back")
+  func roundTrip() throws {
+    let plan = try ShardPlan(try Self.lines())
+    #expect(plan.shards.map(\.offset) == [0, 10, 20] && plan.asked == 4)
+    #expect(plan.arguments == ["--", PathBytes([0xff])])
+    #expect(plan.imbalance == 1)
+  }
+
+  @Test("is refused where its digest is right and its numbers are not")
+  func refused() throws {
+    let wrong: [(from: String, to: String)] = [
+      (#""offset":10"#, #""offset":11"#), (#""index":1"#, #""index":2"#), (#""shards":3"#, #""shards":4"#),
+      (#""asked":4"#, #""asked":2"#), (#""asked":4"#, #""asked":-4"#), (#""schema":1"#, #""schema":2"#),
+      (#""length":10"#, #""length":18446744073709551615"#), (#""entries":1"#, #""entries":-1"#),
+      (#""folder":"/""#, #""folder":"here""#), (#""type":"argument""#, #""type":"word""#),
+      (#""bytes":5"#, #""bytes":"5""#),
+    ]
+    for (from, to) in wrong {
+      let content = try Self.lines { lines in
+        for index in lines.indices { lines[index] = lines[index].replacing(from, with: to) }
+      }
+      #expect(throws: BatchError.self, "\(to)") { try ShardPlan(content) }
+    }
+  }
+
+  @Test("is refused when a byte of it is another one, or is missing")
+  func damaged() throws {
+    let content = try Self.lines()
+    for position in stride(from: 0, to: content.count, by: 7) {
+      var flipped = content
+      flipped[position] ^= 1
+      #expect(throws: BatchError.self) { try ShardPlan(flipped) }
+      #expect(throws: BatchError.self) { try ShardPlan(Array(content[..<position])) }
+    }
+  }
+
+  @Test("names the files of shards so that they stand in their order")
+  func names() {
+    #expect(ShardPlan.name(7, "result") == "shard-0007.result")
+    #expect(ShardPlan.name(12_345, "lock") == "shard-12345.lock")
+  }
+}
+
+@Suite("Writing a plan")
+struct PlanMakerTests {
+  @Test("ranges are even, and each entry takes less than 200 bytes, however many there are")
+  func even() throws {
+    let t = try TreeFixture()
+    let run = RunContext(calls: LinuxCalls())
+    let maker = try PlanMaker(in: t.path("p"), shards: 16, stride: .fixed(8), run)
+    let count = Campaign.cases(200_000)
+    let status = try t.path("").status()
+    for folder in 0..<(count / 100) {
+      let directory = DirectoryPath(
+        prefix: Array("t/folder \(folder)/".utf8), operandLength: 2,
+        identity: FileIdentity(device: 1, inode: UInt64(folder)), depth: 1)
+      for file in 0..<100 {
+        let names = NameArena(name: Array("a name of a file \(file)".utf8))
+        let record = FileRecord(
+          directory: directory, names: names, nameOffset: 0, status: status, followsLinks: false)
+        let size = Int64(file * folder % 50_000)
+        try maker.add(.file(record), listed: nil, measure: ItemMeasure(weight: size), bytes: size)
+      }
+    }
+    let plan = try maker.finish(
+      version: "1", command: "hash", arguments: [], operandCount: 1, filtered: 0, fewestBytes: nil,
+      isSynced: false)
+    #expect(plan.shards.count == 16 && plan.entries == count / 100 * 100)
+    #expect(plan.imbalance < 1.05)
+    let size = try t.path("p/plan.entries").status().size
+    #expect(size < Int64(count) * 200)
+    let read = try ShardPlan(in: t.path("p"))
+    #expect(read.id == plan.id)
+    #expect(throws: BatchError.self) { try PlanMaker(in: t.path("p"), shards: 2, stride: .automatic, run) }
+  }
+}
+
+@Suite("The borders of chunks")
+struct ChunkBorderTests {
+  @Test("are where the planner of a run cuts")
+  func borders() {
+    var borders = ChunkBorders(.segments(count: 3, byteCount: 100))
+    var found: [String] = []
+    for weight in [1, 1, 1, 1, 99, 5, 1 << 30, 1 << 30, 7] as [Int64] {
+      let ends = borders.add(ItemMeasure(weight: weight))
+      found.append("\(ends.before ? "|" : "")\(ends.after ? "." : "-")")
+    }
+    #expect(found == ["-", "-", ".", "-", ".", "-", "|.", ".", "-"])
+  }
+}

@@ -1,0 +1,208 @@
+import BatchCore
+import BatchEngine
+import TestSupport
+import Testing
+
+/// A run that is divided gives the bytes of one machine, and says so when it cannot.
+@Suite("A plan, its shards and their merge", .timeLimit(.minutes(5)))
+struct ClusterTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  /// `all N COMMAND...` plans, processes each shard and merges; `tree` makes one with odd names, links, holes and large files.
+  private static let functions = #"""
+    tree() {
+      mkdir t; for d in a 'b c' $'new\nline' $'\377' 'back\slash'; do mkdir "t/$d" "t/$d/-in"; for n in 1 2 3 4 5 6 7 8 9; do
+        seq $((n * 300)) >"t/$d/$n"; ln "t/$d/$n" "t/$d/-in/$n"; ln -s $n "t/$d/link$n"; done; done
+      ln t/a/1 t/zz; truncate -s 3M t/sparse; printf end >>t/sparse; mkfifo t/pipe
+      head -c 9000000 /dev/urandom >t/large; : >t/empty; truncate -s 90M t/zsparse; printf end >>t/zsparse
+    }
+    all() {
+      n=$1; shift; rm -rf p; "$BP" plan -q --no-fsync --shards $n --out p -- "$@" || return
+      for i in $(seq $((n - 1)) -1 0); do "$BP" $1 -q --no-fsync --plan p --shard $i || echo "shard $i: $?"; done
+      "$BP" merge -q --no-fsync --force p; s=$?; [ $s = 0 ] || echo "merge: $s"
+    }
+    shards() { grep -c '"type":"shard"' p/plan.json; }
+    """#
+
+  @Test(
+    "manifests are equal",
+    arguments: ["--format gnu", "--format mtree", "--format hashdeep -z", "--format json"])
+  func manifests(options: String) throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      tree; "$BP" hash -q --no-fsync \(options) -o one t
+      for n in 1 4 7 64; do all $n hash --stride 2 \(options) -o many t; cmp one many && shards; done
+      """)
+    let counts = run.text.split(separator: "\n").compactMap { Int($0) }
+    #expect(counts.count == 4 && counts[0] == 1 && counts[1] > 1 && counts[3] > 5)
+    #expect(run.status == 0 && run.text.split(separator: "\n").count == 4, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("archives are equal", arguments: ["tar.zst", "tar.gz", "tar", "tar.lz4"])
+  func archives(format: String) throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      tree; "$BP" archive -q --no-fsync --stride 5 -o one.\(format) t
+      for n in 1 4 7; do all $n archive --stride 5 -o many.\(format) t; cmp one.\(format) many.\(format) && shards; done
+      """)
+    let counts = run.text.split(separator: "\n").compactMap { Int($0) }
+    #expect(counts.count == 3 && counts[0] == 1 && counts[1] > 2 && counts[2] > 3)
+    #expect(run.status == 0 && run.text.split(separator: "\n").count == 3, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("an archive from another directory, with a time of its own, is equal from anywhere")
+  func elsewhere() throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      tree; export SOURCE_DATE_EPOCH=1700000000
+      "$BP" archive -q --no-fsync --reproducible --stride 9 -o one.tgz -C t a large
+      "$BP" plan -q --shards 3 --out p -- archive --reproducible --stride 9 -o many.tgz -C t a large
+      unset SOURCE_DATE_EPOCH; mkdir x
+      for i in 0 1 2; do (cd x && SLURM_ARRAY_TASK_ID=$i "$BP" archive -q --no-fsync --plan ../p --shard auto); done
+      (cd x && "$BP" merge -q --remove-parts ../p); cmp one.tgz many.tgz && ls p
+      """)
+    #expect(run.status == 0 && run.text == "", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("results that do not count are named, and nothing is written")
+  func refusals() throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      tree; all 5 hash --stride 2 --max-size 100K -o many t; rm -f many
+      try() { "$BP" merge -o many $1 2>errors; echo $? $(grep -c "$2" errors) $(ls many 2>/dev/null); rm -rf q; cp -r p q; }
+      cp -r p q; rm q/shard-0001.result; try q 'shard 1 is missing'
+      cp q/shard-0002.result q/shard-0003.result; try q 'result of shard 2, which is there twice'
+      truncate -s -5 q/shard-0000.result; try q 'shard-0000.result: is cut'
+      printf x | dd of=q/shard-0004.result bs=1 seek=400 conv=notrunc status=none; try q 'cut, edited or damaged'
+      cp q/shard-0002.result q/shard-0017.result; try q 'result of no shard'
+      sed -i 's/"filtered":[0-9]*/"filtered":77/' q/plan.json; try q 'the plan was edited'
+      "$BP" plan -q --shards 5 --out r -- hash --stride 1 -o other t/a; cp q/shard-0001.result r/shard-0001.result
+      "$BP" merge r 2>errors; echo $? $(grep -c 'shard-0001.result: is the result of another plan' errors)
+      sed 's/"version":"[^"]*"/"version":"9"/' p/plan.json | head -n -1 >q/plan.json
+      echo '{"type":"end","sha256":"'$(sha256sum <q/plan.json | cut -c1-64)'"}' >>q/plan.json; try q 'version 9, and this is'
+      sed -i 's/ 0 - 0 / 0 - 1 /g' q/plan.entries; rm q/shard-0002.result
+      "$BP" hash --plan q --shard 2 2>errors; echo $? $(grep -c 'not those of the plan' errors)
+      rm q/shard-0001.result; "$BP" merge --allow-missing -o many q 2>errors; echo $? $(wc -l <many)
+      "$BP" merge nowhere; echo $?; "$BP" merge -o many p; echo $?
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.prefix(9).allSatisfy { $0.hasPrefix("5 1") && $0.count < 5 }, "\(run.text)\(run.errorText)")
+    #expect(lines.count == 12 && lines.last == "1" && lines[9].hasPrefix("3 "), "\(run.text)")
+  }
+
+  @Test("a shard with a result is done, one that runs is locked, and one that was stopped begins again")
+  func again() throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      tree; all 3 hash --stride 2 -o many t
+      "$BP" hash --plan p --shard 1; echo $?
+      "$BP" hash --plan p --shard 1 --force -q; echo $?
+      truncate -s -1 p/shard-0001.result; "$BP" hash --plan p --shard 1 -q; echo $?
+      rm p/shard-0001.result
+      flock p/shard-0001.lock "$BP" hash --plan p --shard 1; echo $?
+      "$BP" status p | sed 's/ on [^,]*//' | cut -d, -f1,2 | sed "s/;.*//"; "$BP" hash --plan p --shard 1 -q; echo $?; "$BP" merge -q --force p; echo $?
+      """)
+    #expect(
+      run.text.split(separator: "\n") == [
+        "0", "0", "0", "11", "shard 0, done", "shard 1, stopped", "shard 2, done",
+        "3 shards: 2 done, 1 stopped", "0", "0",
+      ], "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("done already") && run.errorText.contains("another task runs shard 1"))
+  }
+
+  @Test("what vanished, changed or came since the plan is reported by the shard and by the merge")
+  func changes() throws {
+    let run = try t.shell(
+      """
+      mkdir -p t/sub; for n in 1 2 3; do seq $n >t/$n; seq $n >t/sub/$n; done
+      "$BP" plan -q --shards 2 --out p -- hash --stride 2 -o many t
+      rm t/1; echo more >>t/2; echo new >t/sub/4
+      for i in 0 1; do "$BP" hash -q --plan p --shard $i; echo $?; done; "$BP" merge p; echo $?; wc -l <many
+      for i in 0 1; do "$BP" hash -q --force --on changed=fail --on vanished=fail --plan p --shard $i; echo $?; done
+      "$BP" merge -q --force p; echo $?
+      """)
+    #expect(run.text == "0\n0\n0\n5\n3\n0\n3\n", "\(run.text)\(run.errorText)")
+    let merged = run.errorText
+    #expect(merged.contains("t/2: changed since it was planned"), "\(merged)")
+    #expect(merged.contains("t/sub: entries came or went") && merged.contains("1 changed meanwhile"))
+  }
+
+  @Test("a hard link to a file that another shard could not archive is refused by the merge")
+  func lostLinks() throws {
+    let run = try t.shell(
+      """
+      mkdir t; seq 100 >t/a; for n in b c d e f; do seq 1000 >t/$n; done; ln t/a t/y; seq 5 >t/z
+      "$BP" plan -q --shards 3 --out p -- archive --stride 2 -o many.tar.zst t; grep -c '"type":"shard"' p/plan.json
+      rm t/a; for i in 0 1 2; do "$BP" archive -q --plan p --shard $i; echo $?; done
+      "$BP" merge -q p; echo $?; tar --zstd -tf many.tar.zst; "$BP" verify -q many.tar.zst; echo $?
+      """)
+    #expect(
+      run.text == "3\n0\n0\n0\n3\nt/\nt/b\nt/c\nt/d\nt/e\nt/f\nt/z\n0\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("t/y: is one more name of a file that could not be archived"))
+  }
+
+  @Test(
+    "compressing gives the tree of one machine",
+    arguments: ["", "--remove-source", "--output-dir ../out --copy-others", "--format zst -9"])
+  func compression(options: String) throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      look() { find "$1" -mindepth 1 -printf '%P|%y|%m|%s|%T@|%n|%l\\n' | grep -v '|d|' | sort; find "$1" -type f -exec sha256sum {} + | sed 's,  [^/]*/,,' | sort; }
+      mkdir a; (cd a && tree && cp -a t ../t); mkdir b c; mv a/t b/t; mv t c/t
+      (cd b && "$BP" compress -q --no-fsync \(options) t); mv out outb 2>/dev/null
+      (cd c && "$BP" plan -q --shards 4 --out ../p -- compress --stride 3 \(options) t)
+      (for i in 3 1 0 2; do "$BP" compress -q --no-fsync --plan p --shard $i; echo $?; done; "$BP" merge -o receipts -q p; echo $?)
+      mv out outc 2>/dev/null; look b >lb; look c >lc; cmp lb lc; look outb >lb 2>/dev/null; look outc >lc 2>/dev/null; cmp lb lc; grep -c linked receipts; wc -l <receipts
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.prefix(5) == ["0", "0", "0", "0", "0"] && lines.count == 7, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("what a plan fixes cannot be given, and what cannot be divided is refused")
+  func usage() throws {
+    let run = try t.shell(
+      """
+      mkdir t; seq 9 >t/a
+      "$BP" plan -q --shards 2 --out p -- hash -a md5 t
+      u() { "$BP" "$@" 2>>errors; echo $?; }
+      u hash -a sha1 --plan p --shard 0; u hash --plan p --shard 0 t; u hash --plan p; u hash --shard 0; u hash --plan p --shard 2
+      u hash --plan p --shard auto; u archive --plan p --shard 0; u plan --shards 2 --out p2 -- archive -o a.zip t
+      u plan --shards 2 --out p2 -- check m; u plan --shards 2 --out p2 -- hash -; u plan --shards 2 --out p2 -- hash --cache t
+      u plan --shards 2 --out p -- hash t; u plan --shards 2 --out p2 -- hash nowhere
+      u hash -q -a md5 --plan p --shard 0; PARALLEL_SEQ=2 u hash -q --plan p --shard auto; ls p2
+      """)
+    #expect(
+      run.text.split(separator: "\n") == Array(repeating: "64", count: 11) + ["1", "1", "0", "0"],
+      "\(run.text)\(t.text("errors") ?? "")")
+    let errors = t.text("errors") ?? ""
+    #expect(
+      errors.contains("the plan fixes --algorithm: it has 'md5' there, and 'sha1' was given"), "\(errors)")
+  }
+
+  @Test("status and submit say what there is")
+  func status() throws {
+    let run = try t.shell(
+      """
+      mkdir t bin; seq 9 >t/a; ln -s "$(command -v sh)" bin/sh
+      "$BP" plan -q --shards 1 --out p -- hash t; "$BP" status p | head -1; "$BP" hash -q --plan p --shard 0
+      "$BP" status --json p | grep -c '"state":"done"'; "$BP" merge -q p | wc -l
+      "$BP" submit --slurm --shards 5 --dir "d 1" --sbatch=--partition=long -- hash -o m t >s; sh -n s; echo $?
+      grep -c -- '--array=0-4' s; grep -c -- '--partition=long' s; grep -c "'.*/d 1'" s
+      PATH=$PWD/bin "$BP" submit --run --slurm --shards 5 -- hash -o m t; echo $?
+      "$BP" submit --shards 5 -- hash t; echo $?
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(
+      lines.first == "shard 0, waiting"
+        && lines.dropFirst() == ["1", "1", "0", "1", "3", "2", "1", "64"], "\(run.text)")
+    #expect(run.errorText.contains("slurm-client"))
+  }
+}

@@ -1,0 +1,153 @@
+#!/bin/bash
+# Runs plan, shards and merge on a real Slurm of four nodes on this machine, and kills parts of it meanwhile. Needs root.
+# usage: scripts/test-slurm.sh PROGRAM
+set -euo pipefail
+program=$(realpath "$1")
+root=$(cd "$(dirname "$0")/.." && pwd)
+if ! command -v slurmctld >/dev/null; then
+  "$root/scripts/bootstrap.sh" slurm || {
+    echo "test-slurm: Slurm cannot be installed here, nothing is tested" >&2
+    exit 0
+  }
+fi
+work=$(mktemp -d)
+export SLURM_CONF=$work/slurm.conf
+node_count=4
+
+# Stops what was started here, by the numbers that the daemons wrote.
+stop() {
+  scancel --quiet --name=batchproc-plan,batchproc-shard,batchproc-merge 2>/dev/null || true
+  for file in "$work"/slurmd-*.pid "$work/slurmctld.pid" "$work/munged.pid"; do
+    if [ -s "$file" ]; then kill "$(cat "$file")" 2>/dev/null || true; fi
+  done
+  # Steps end with their slurmd; what they still write goes with the folder.
+  sleep 1
+  rm -rf "$work"
+}
+trap stop EXIT
+
+start() {
+  mkdir -p "$work/state"
+  # A munge of its own: no key or socket of this machine is touched.
+  mkdir -m 755 "$work/munge"
+  dd if=/dev/urandom of="$work/munge/key" bs=1024 count=1 status=none
+  chown -R munge: "$work/munge"
+  chmod 400 "$work/munge/key"
+  chmod 711 "$work"
+  touch "$work/munged.pid" && chown munge: "$work/munged.pid"
+  runuser -u munge -- munged --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
+    --log-file="$work/munge/log" --seed-file="$work/munge/seed"
+  ln -sf munge/pid "$work/munged.pid"
+  local host ports
+  host=$(hostname -s)
+  ports="[18001-$((18000 + node_count))]"
+  cat >"$SLURM_CONF" <<CONF
+ClusterName=test
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=18000
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$work/munge/socket
+CredType=cred/munge
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool-%n
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd-%n.pid
+SlurmctldLogFile=$work/slurmctld.log
+SlurmdLogFile=$work/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=sched_interval=1,sched_min_interval=0,requeue_delay=1
+SlurmctldParameters=idle_on_node_suspend
+SlurmdTimeout=5
+KillWait=1
+MinJobAge=300
+ReturnToService=2
+MpiDefault=none
+JobRequeue=1
+NodeName=n[1-$node_count] NodeHostname=$host NodeAddr=127.0.0.1 Port=$ports CPUs=2 State=UNKNOWN
+PartitionName=main Nodes=n[1-$node_count] Default=YES MaxTime=INFINITE State=UP
+CONF
+  slurmctld
+  sleep 1
+  for node in $(seq "$node_count"); do slurmd -N "n$node"; done
+  for _ in $(seq 120); do
+    [ "$(sinfo -h -N -t idle -o %N | wc -l)" = "$node_count" ] && return
+    sleep 0.25
+  done
+  echo "test-slurm: not all nodes are idle" >&2
+  exit 1
+}
+
+fail() {
+  echo "test-slurm: $*" >&2
+  tail -n 20 "$work"/plan*.logs/*.log >&2 || true
+  exit 1
+}
+
+start
+cd "$work"
+mkdir tree
+for folder in $(seq 40); do
+  mkdir "tree/$folder"
+  for file in $(seq 50); do head -c $((file * 700)) /dev/urandom >"tree/$folder/$file"; done
+  ln "tree/$folder/7" "tree/$folder/zz"
+done
+ln tree/1/1 tree/zz
+truncate -s 5M tree/sparse
+echo end >>tree/sparse
+
+echo "test-slurm: a manifest by 16 tasks"
+"$program" hash -q -o one.sha256 tree
+"$program" submit --slurm --shards 16 --dir plan1 --run --wait -- hash --stride 8 -o many.sha256 tree || fail "submit: $?"
+cmp one.sha256 many.sha256 || fail "the manifest is another one"
+
+echo "test-slurm: an archive by 16 tasks, while a node dies, a task is killed and another one is requeued"
+"$program" archive -q --stride 8 -o one.tar.zst tree
+# Tasks that take a while: each reads a megabyte in a second.
+cat >slow <<END
+#!/bin/sh
+case "\$*" in *--shard*) sleep 2; exec "$program" "\$@" ;; esac
+exec "$program" "\$@"
+END
+chmod +x slow
+"$program" submit --slurm --shards 16 --dir plan2 -- archive --stride 8 -o many.tar.zst tree |
+  sed "s|^program=.*|program=$work/slow|" >script
+sh script >ids
+merge=$(tail -n 1 ids)
+array=$(sed -n 's/.*shards \([0-9]*\).*/\1/p' ids)
+for _ in $(seq 100); do
+  [ "$(squeue -h -r -j "$array" -t running | wc -l)" -ge 4 ] && break
+  sleep 0.1
+done
+kill -9 "$(cat slurmd-n2.pid)"
+# Its tasks die with it: those that say so themselves.
+for process in /proc/[0-9]*; do
+  words=$(tr '\0' '\n' <"$process/environ" 2>/dev/null) || continue
+  if grep -qx 'SLURMD_NODENAME=n2' <<<"$words" && grep -qxF "SLURM_CONF=$SLURM_CONF" <<<"$words"; then
+    kill -9 "${process#/proc/}" 2>/dev/null || true
+  fi
+done
+task=$(squeue -h -r -j "$array" -t running -w n1,n3,n4 -o %i | head -n 1)
+[ -n "$task" ] || fail "no task runs"
+scontrol requeue "$task" || true
+other=$(squeue -h -r -j "$array" -t running -w n1,n3,n4 -o %i | head -n 1)
+# The shell of a task and what it runs, by its own number.
+if [ -n "$other" ]; then scancel --signal=KILL --full "$other" || true; fi
+for _ in $(seq 600); do
+  [ -z "$(squeue -h -j "$merge" 2>/dev/null)" ] && break
+  sleep 0.2
+done
+"$program" status plan2 || true
+if [ ! -e many.tar.zst ]; then
+  # A task that was killed for good has no result: the merge named it, and it is run again.
+  grep -q 'is missing' plan2.logs/merge.log || fail "the merge did not say what is missing"
+  for shard in $(seq 0 15); do "$program" archive -q --plan plan2 --shard "$shard" || fail "shard $shard: $?"; done
+  "$program" merge plan2 || fail "merge: $?"
+fi
+cmp one.tar.zst many.tar.zst || fail "the archive is another one"
+"$program" verify -q many.tar.zst || fail "verify: $?"
+echo "test-slurm: passed"
