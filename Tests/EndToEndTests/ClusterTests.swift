@@ -155,7 +155,7 @@ struct ClusterTests {
     let run = try t.shell(
       """
       \(Self.functions)
-      look() { find "$1" -mindepth 1 -printf '%P|%y|%m|%s|%T@|%n|%l\\n' | grep -v '|d|' | sort; find "$1" -type f -exec sha256sum {} + | sed 's,  [^/]*/,,' | sort; }
+      look() { find "$1" -mindepth 1 -printf '%P|%y|%m|%s|%T@|%n|%l\\n' | grep -av '|d|' | sort; find "$1" -type f -exec sha256sum {} + | sed 's,  [^/]*/,,' | sort; }
       mkdir a; (cd a && tree && cp -a t ../t); mkdir b c; mv a/t b/t; mv t c/t
       (cd b && "$BP" compress -q --no-fsync \(options) t); mv out outb 2>/dev/null
       (cd c && "$BP" plan -q --shards 4 --out ../p -- compress --stride 3 \(options) t)

@@ -254,23 +254,9 @@ package final class PlanMaker {
   /// Ranges of about the same cost, none of them empty; none at all where there are no entries.
   private func ranges(count: Int) -> [(Border, Border)] {
     guard position.entries > 0 else { return [] }
-    let all = borders.filter { $0.offset < position.offset && $0.offset > 0 }
-    var cuts = [Border()]
-    var next = 0
-    for index in 1..<max(2, count) where index < count {
-      // By the numbers of the whole, so that a range that came out too large does not move the others.
-      let target = Int64(Double(position.cost) * Double(index) / Double(count))
-      while next < all.count, all[next].cost < target { next += 1 }
-      var chosen = next
-      if next > 0, next == all.count || target - all[next - 1].cost <= all[next].cost - target {
-        chosen = next - 1
-      }
-      guard chosen < all.count, let last = cuts.last, all[chosen].offset > last.offset else {
-        continue
-      }
-      cuts.append(all[chosen])
-    }
-    return zip(cuts, cuts.dropFirst() + [position]).map { ($0, $1) }
+    let ends = borders.filter { $0.offset < position.offset && $0.offset > 0 } + [position]
+    let cuts = EvenCuts.places(ends.map { $0.cost }, count: count).map { ends[$0] }
+    return zip([Border()] + cuts, cuts).map { ($0, $1) }
   }
 
   private func digests(of ranges: [(Border, Border)]) throws(BatchError) -> [Digest] {

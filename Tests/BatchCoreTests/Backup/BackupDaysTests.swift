@@ -33,9 +33,9 @@ import Testing
     var walk = WalkOptions()
     walk.takesEverything = true
     let outcome = BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run))
-    _ = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
+    let content = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
     #expect(outcome.summary.counts.failed == 0)
-    try backup.complete()
+    try backup.complete(content)
   }
 
   /// Names, kinds, modes, owners, sizes, times, targets, names per file, and contents.

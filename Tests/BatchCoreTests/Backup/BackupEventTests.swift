@@ -36,8 +36,8 @@ import Testing
     var walk = WalkOptions()
     walk.takesEverything = true
     let outcome = BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run))
-    _ = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
-    try backup.complete()
+    let content = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
+    try backup.complete(content)
     var report = Report(
       problems: recorder.lines.values, failed: outcome.counts.failed, changed: outcome.counts.changed)
     let snapshot = try #require(try set.content(in: run).snapshots.last)

@@ -171,6 +171,22 @@ struct PlanMakerTests {
   }
 }
 
+@Suite("Cuts into even ranges")
+struct EvenCutsTests {
+  @Test("make the dearest range as cheap as it can be")
+  func cuts() {
+    #expect(EvenCuts.places([1, 2, 3, 4, 5], count: 4) == [1, 3, 4])
+    #expect(EvenCuts.places([5, 6, 7, 12], count: 2) == [1, 3])
+    #expect(EvenCuts.places([3], count: 7) == [0])
+    #expect(EvenCuts.places([], count: 7) == [])
+  }
+
+  @Test("give a piece that is dearer than all others a range of its own")
+  func dear() {
+    #expect(EvenCuts.places([1, 101, 102, 103], count: 3) == [0, 1, 3])
+  }
+}
+
 @Suite("The borders of chunks")
 struct ChunkBorderTests {
   @Test("are where the planner of a run cuts")

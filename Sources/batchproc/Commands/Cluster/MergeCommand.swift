@@ -106,7 +106,7 @@ struct MergeCommand: Command {
   ) throws(BatchError) {
     var refused = 0
     let choices: ArchiveChoices
-    do throws(UsageError) {
+    do {
       choices = try ArchiveChoices(planned) { _ in nil }
     } catch {
       throw BatchError(.unwritable, "the plan has a command that is not valid", path: folder)
