@@ -71,7 +71,8 @@ import Testing
     let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
-    let content = try #require(BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run)).result)
+    let content = try #require(
+      BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run)).result)
     try backup.complete(content)
     let snapshot = try #require(try set.content(in: run).snapshots.last)
     let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
