@@ -205,4 +205,15 @@ struct ClusterTests {
         && lines.dropFirst() == ["1", "1", "0", "1", "3", "2", "1", "64"], "\(run.text)")
     #expect(run.errorText.contains("slurm-client"))
   }
+
+  @Test("little is not divided")
+  func fewShards() throws {
+    let run = try t.shell(
+      """
+      mkdir few; seq 1000 >few/a; seq 2000 >few/b
+      $BP plan --min-shard-bytes 1M --shards 3 --out few.plan -- hash -o few.rows few 2>&1 | grep -c '1 shard$'
+      $BP submit --slurm --min-shard-bytes 1M --shards 2 --dir few.jobs -- hash -o few.rows few | grep -c -e '--min-shard-bytes 1048576'
+      """)
+    #expect(run.text == "1\n1\n", "\(run.text)\(run.errorText)")
+  }
 }

@@ -125,4 +125,17 @@ import Testing
       """, seconds: 280)
     #expect(run.text == "restored\n", "\(run.text)\(run.errorText)")
   }
+
+  @Test("what is copied obeys rules of its own, in a backup and apart from one")
+  func retention() throws {
+    let run = try run(
+      """
+      back_up; back_up
+      "$BP" backup -q --to set --copy-to far --copy-keep-last 2 --copy-keep-daily 1 --copy-keep-weekly 1 --copy-keep-monthly 1 --copy-keep-yearly 1 --append-only src
+      ls far/*.manifest | wc -l; ls set/*.manifest | wc -l
+      "$BP" copy -q --copy-keep-last 1 --copy-keep-daily 1 --copy-keep-weekly 1 --copy-keep-monthly 1 --copy-keep-yearly 1 --append-only set far; echo $?
+      ls far/*.manifest | wc -l
+      """)
+    #expect(run.text == "2\n3\n0\n1\n", "\(run.text)\(run.errorText)")
+  }
 }

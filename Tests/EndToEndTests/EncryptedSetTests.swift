@@ -38,8 +38,8 @@ struct EncryptedSetTests {
       "$BP" snapshots set | grep -c encrypted; "$BP" drill -q --all -i key set; echo $?; "$BP" drill -q set 2>/dev/null; echo $?
       "$BP" audit -q -i key $(ls set/*.manifest.age | tail -1) /; echo $?
       for f in set/*.age; do "$BP" verify -q $f; echo $?; done
-      grep -rlE 'secretname|2000' set .state/batchproc/sets; ls -a set | grep drill
-      find .state -name '*.manifest' -perm 600 | wc -l
+      grep -rlE 'secretname|2000' set "$XDG_STATE_HOME"/batchproc/sets; ls -a set | grep drill
+      find "$XDG_STATE_HOME" -name '*.manifest' -perm 600 | wc -l
       """)
     #expect(
       run.text
@@ -53,8 +53,8 @@ struct EncryptedSetTests {
   func full() throws {
     let run = try run(
       """
-      back_up; back_up; rm -r .state/batchproc/manifests; reasons 'no copy of it that fits'; back_up
-      mv .state/batchproc/manifests kept; back_up --full 2>/dev/null; rm -r .state/batchproc/manifests; mv kept .state/batchproc/manifests
+      back_up; back_up; rm -r "$XDG_STATE_HOME"/batchproc/manifests; reasons 'no copy of it that fits'; back_up
+      mv "$XDG_STATE_HOME"/batchproc/manifests kept; back_up --full 2>/dev/null; rm -r "$XDG_STATE_HOME"/batchproc/manifests; mv kept "$XDG_STATE_HOME"/batchproc/manifests
       reasons 'no copy of it that fits'; back_up
       "$BP" backup --to set --encrypt-to "$(cat recipient)" --encrypt-to "$(cat recipient2)" src 2>&1 | grep -c 'for others'
       check key2; kinds
@@ -125,7 +125,7 @@ struct EncryptedSetTests {
     let run = try t.shell(
       """
       echo pass >pass; chmod 600 pass; back_up() { "$BP" backup -q --to set --passphrase-file pass src; }
-      back_up; rm -r .state/batchproc/manifests; echo new >src/new; back_up
+      back_up; rm -r "$XDG_STATE_HOME"/batchproc/manifests; echo new >src/new; back_up
       "$BP" restore -q --passphrase-file pass -C out set && diff -r src out$PWD/src && echo restored
       "$BP" snapshots --passphrase-file pass set | grep -c '+1'
       """)
@@ -156,7 +156,7 @@ struct EncryptedSetTests {
       for f in os.listdir('src'):
           if r.random() < 0.1 and os.path.isfile('src/' + f): os.remove('src/' + f)
       EOF
-      for day in $(seq $last); do python3 change.py $day; test $day = $((last / 2)) && rm -r .state/batchproc/manifests
+      for day in $(seq $last); do python3 change.py $day; test $day = $((last / 2)) && rm -r "$XDG_STATE_HOME"/batchproc/manifests
         "$BP" backup --to set --encrypt-to "$(cat recipient)" src 2>>log; cp -a src day.$day; done
       grep -c 'this snapshot is a full one' log; day=0
       for id in $("$BP" snapshots set | cut -d' ' -f1); do day=$((day + 1)); rm -rf out

@@ -26,14 +26,14 @@ struct JSONSchemaTests {
     j hash hash -v -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
     "$BP" hash -q t >m; j check check m; j audit audit m .; echo two >t/a; j different check m; j moved audit m t
     j compress compress --on special=warn t; j again compress t; j test test t
-    j decompress decompress --output-dir d t
+    j decompress decompress --output-dir d t; j duplicates duplicates d t
     cp t/b.gz bad.gz; printf x | dd of=bad.gz bs=1 seek=90 conv=notrunc status=none
     j damaged test bad.gz; j refused decompress bad.gz t/a; rm -f t/*.gz
     j archive archive --verify -o a.tar.zst t; j exists archive -o a.tar.zst t
     j list list a.tar.zst; j verify verify a.tar.zst; echo 3 >t/a; j against verify --against . a.tar.zst
     mkdir x; j extract extract -C x a.tar.zst; j kept extract -C x a.tar.zst; j none list bad.gz
     j backup backup --to s t; echo 4 >t/a; j increment backup --to s t; j snapshots snapshots s
-    mkdir r; j restore restore s -C r; j drill drill s; j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
+    mkdir r; j restore restore s -C r; j drill drill s; "$BP" backup -q --full --to s t; j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
     j digests snapshots --digests s; j tune tune t
     "$BP" plan -q --shards 2 --out p -- hash t; "$BP" hash -q --plan p --shard 0; j status status p; j doctor doctor t; j config config
     # What ends before its job begins.
@@ -80,7 +80,8 @@ struct JSONSchemaTests {
     let result = try t.shell("python3 validate.py '\(Self.schema)'")
     #expect(result.status == 0, "\(result.errorText)")
     let expected = [
-      "archive", "default", "device", "difference", "error", "file", "index", "limit", "member", "note",
+      "archive", "default", "device", "difference", "duplicates", "error", "file", "index", "limit", "member",
+      "note",
       "operations",
       "point",
       "problem", "program", "recommendation", "setting", "slowest", "snapshot", "stall", "summary",

@@ -108,7 +108,7 @@ struct ArgumentScanner {
   }
 
   private func unknown(_ name: some Collection<UInt8>, suggestion: String?) -> UsageError {
-    if let answer = Habit.answer(to: name, in: command?.id) {
+    if let answer = Habit.answer(to: name, in: command?.id), !answer.isEmpty {
       return failure("\(quote(PathBytes(name))): \(answer).")
     }
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""

@@ -125,11 +125,11 @@ import Testing
     for turn in 0..<600 {
       // A disk that is slower with more than two.
       files += controller.level <= 2 ? 5 : 2
-      isExhausted = isExhausted || controller.level > 54
+      isExhausted = isExhausted || controller.level > 14
       _ = controller.take(
         AdaptiveConcurrency.Reading(
           time: .milliseconds(10 * turn), files: files, bytes: 0, processorTime: .milliseconds(turn),
-          laneTime: .milliseconds(turn), running: min(controller.level, 54), hasMore: !isExhausted,
+          laneTime: .milliseconds(turn), running: min(controller.level, 14), hasMore: !isExhausted,
           isExhausted: isExhausted))
     }
     #expect(isExhausted)

@@ -19,7 +19,7 @@ import Testing
     "CLinux.clinux_spawn_reader",
     "CLinux.clinux_spawn_shell",
     "Glibc._exit", "Glibc.dlopen", "Glibc.dlsym", "Glibc.exit", "Glibc.free", "Glibc.getenv",
-    "Glibc.getrlimit", "Glibc.getrusage", "Glibc.gmtime_r",
+    "Glibc.gethostname", "Glibc.getpid", "Glibc.getrlimit", "Glibc.getrusage", "Glibc.gmtime_r",
     "Glibc.kill", "Glibc.localtime_r", "Glibc.log", "Glibc.madvise", "Glibc.malloc", "Glibc.memchr",
     "Glibc.memcmp",
     "Glibc.memcpy", "Glibc.memset", "Glibc.mktime", "Glibc.newlocale", "Glibc.poll", "Glibc.recv",

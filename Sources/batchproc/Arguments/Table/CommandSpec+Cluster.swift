@@ -91,7 +91,7 @@ extension CommandSpec {
     examples: [
       Example(
         command:
-          "batchproc submit --slurm --shards 64 --run -- archive -o /shared/data.tar.zst /shared/data",
+          "batchproc submit --slurm --shards 64 --run -- archive -o /nfs/a.tar.zst /nfs/a",
         meaning: "Archive a tree on as many nodes as are free.")
     ])
 
