@@ -197,8 +197,6 @@ void clinux_reraise(int number) {
 
 void clinux_ignore_signal(int number) { signal(number, SIG_IGN); }
 
-int clinux_thread(void) { return gettid(); }
-
 int clinux_affinity_count(void) {
   // Machines with more than 1,024 processors need a larger set than cpu_set_t.
   for (int processors = 1024; processors <= 1 << 18; processors *= 2) {

@@ -103,7 +103,7 @@ final class BatchQueue: Sendable {
     }
     cancellation.onCancel { [weak self] in self?.stop() }
     state.withLock { $0.isExhausted = false }
-    concurrency.note(isExhausted: false)
+    concurrency.note(hasMore: true)
     followConcurrency()
     requestAdmission()
     group.wait()
@@ -120,7 +120,7 @@ final class BatchQueue: Sendable {
     guard isAwaited else { return }
     // The place in the group that the waiting held is given up when the next ones are admitted.
     admission.async {
-      self.concurrency.walking { self.admit() }
+      self.admit()
       self.group.leave()
     }
   }
@@ -190,10 +190,11 @@ final class BatchQueue: Sendable {
     state.withLock { state in
       guard let operation else {
         state.isExhausted = true
-        concurrency.note(isExhausted: true)
+        concurrency.note(hasMore: false)
         return
       }
       state.operations += 1
+      concurrency.note(unfinished: state.operations)
       state.items += operation.itemCount
       state.sinceCheckpoint += 1
     }
@@ -210,6 +211,7 @@ final class BatchQueue: Sendable {
     let concurrency = concurrency.current
     let isLow = state.withLock { state in
       state.operations -= 1
+      self.concurrency.note(unfinished: state.operations)
       state.items -= itemCount
       return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }
@@ -249,7 +251,7 @@ final class BatchQueue: Sendable {
     // Where the source is slower than the lanes, operations end all the time: one admission serves them all.
     repeat {
       state.withLock { $0.isAskedAgain = false }
-      concurrency.walking { admit() }
+      admit()
     } while state.withLock { state in
       state.isAdmitting = state.isAskedAgain && !state.isExhausted
       return state.isAdmitting

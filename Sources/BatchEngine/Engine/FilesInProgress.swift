@@ -38,11 +38,6 @@ package final class FilesInProgress: Sendable {
     return lane
   }
 
-  /// The threads on which lanes are at work.
-  var threads: [Int32] {
-    lanes.withLock { $0.map { $0.thread.load(ordering: .relaxed) } }.filter { $0 != 0 }
-  }
-
   /// The files that lanes are at, the oldest first. Of a file that several lanes work on, the oldest part counts.
   package var files: [FileInProgress] {
     let now = clock()
@@ -72,8 +67,6 @@ final class LanePosition: Sendable {
   /// Milliseconds, and in the lower bits which item it is.
   private let position = Atomic<UInt64>(0)
   private let clock: @Sendable () -> UInt64
-  /// On which the lane is at work, by its number in the kernel; 0 while it has nothing to do.
-  let thread = Atomic<Int32>(0)
 
   init(clock: @escaping @Sendable () -> UInt64) {
     self.clock = clock

@@ -1,4 +1,3 @@
-import CLinux
 import Dispatch
 import Synchronization
 
@@ -196,8 +195,6 @@ package final class LanePool: Sendable {
 
   private func run(_ first: ChunkOperation, on lane: Lane) {
     guard let bench = Lane.workbench else { preconditionFailure("a lane has a bench") }
-    bench.position.thread.store(clinux_thread(), ordering: .relaxed)
-    defer { bench.position.thread.store(0, ordering: .relaxed) }
     var current: ChunkOperation? = first
     while let operation = current {
       bench.turn = operation.turn

@@ -81,9 +81,6 @@ void clinux_ignore_signal(int number);
 /// The number of processors this process may run on, 0 when the kernel does not say.
 int clinux_affinity_count(void);
 
-/// The number of the calling thread, below `/proc/self/task`.
-int clinux_thread(void);
-
 /// Whether this process ignored the signal when it was started (nohup, cron).
 int clinux_is_ignored(int number);
 

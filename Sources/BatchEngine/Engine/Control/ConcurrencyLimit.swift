@@ -1,4 +1,3 @@
-import CLinux
 import Synchronization
 
 /// How many operations of a run go on at once: the one owner of that number, and of whether any may go on.
@@ -29,10 +28,9 @@ public final class ConcurrencyLimit: Sendable {
   private let fixed = Atomic<Bool>(false)
   private let running = Atomic<Int>(0)
   private let more = Atomic<Bool>(true)
-  private let exhausted = Atomic<Bool>(false)
+  private let unfinished = Atomic<Int>(0)
   private let helpers = Atomic<Int>(0)
   private let state: Mutex<State>
-  private let walkers = Mutex<Set<Int32>>([])
 
   /// - Parameter count: operations at once; less than 1 counts as 1.
   public init(_ count: Int) {
@@ -64,26 +62,12 @@ public final class ConcurrencyLimit: Sendable {
   /// while results wait for others.
   var hasMore: Bool { more.load(ordering: .relaxed) }
 
+  /// Operations that exist and have not ended.
+  var unfinishedCount: Int { unfinished.load(ordering: .relaxed) }
+
+  func note(unfinished count: Int) { unfinished.store(count, ordering: .relaxed) }
+
   func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
-
-  /// Whether the source has ended.
-  var isExhausted: Bool { exhausted.load(ordering: .relaxed) }
-
-  func note(isExhausted: Bool) {
-    exhausted.store(isExhausted, ordering: .relaxed)
-    note(hasMore: !isExhausted)
-  }
-
-  /// The threads that take from the source, or read ahead for it, by their numbers in the kernel.
-  var walkingThreads: Set<Int32> { walkers.withLock { $0 } }
-
-  /// Runs `body`, which takes from the source or reads ahead for it, and not within another such call.
-  func walking(_ body: () -> Void) {
-    let thread = clinux_thread()
-    walkers.withLock { _ = $0.insert(thread) }
-    body()
-    walkers.withLock { _ = $0.remove(thread) }
-  }
 
   /// Runs `body` with the number of threads that may work on the item of one operation: the thread that calls, and others
   /// as far as no operation and no other item uses them.

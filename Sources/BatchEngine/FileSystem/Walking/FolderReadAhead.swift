@@ -3,7 +3,7 @@ import Synchronization
 
 /// Scans folders that a walk will need soon, on a few serial queues.
 ///
-/// It is help and never a condition: a folder that has not been begun is scanned by the walk itself.
+/// It is help and never a condition: a folder that nobody has begun is scanned by the walk itself.
 final class FolderReadAhead: Sendable {
   /// Folders that may wait or lie ready; more are not taken.
   private static let limit = 256
@@ -28,13 +28,6 @@ final class FolderReadAhead: Sendable {
   private enum Width {
     case fixed(Int)
     case following(ConcurrencyLimit)
-
-    func run(_ task: FolderTask) {
-      switch self {
-      case .fixed: task.runAhead()
-      case .following(let concurrency): concurrency.walking { task.runAhead() }
-      }
-    }
   }
 
   private let state = Mutex(State())
@@ -72,8 +65,8 @@ final class FolderReadAhead: Sendable {
     }
     if let lane {
       // Weak: when the walk is given up, nothing more is begun for it.
-      lane.async { [weak self, widest] in
-        while let task = self?.next(for: lane) { widest.run(task) }
+      lane.async { [weak self] in
+        while let task = self?.next(for: lane) { task.runAhead() }
       }
     }
     return isTaken
