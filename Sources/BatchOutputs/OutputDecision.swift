@@ -16,7 +16,7 @@ package enum OutputDecision: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - folder: the target's; nil only for a plan, which resolves the path as it is.
-  ///   - looksInside: whether an older file has to be recognized as an output before it gives way.
+  ///   - looksInside: whether an older file is replaced only when it is recognized as an output.
   ///   - calls: those of the run.
   package static func of(
     _ target: PathBytes, for source: FileRecord, _ options: OutputOptions, in folder: OpenFolder? = nil,

@@ -19,7 +19,7 @@ package struct BackupSet: Sendable {
   package let name: PathBytes
   /// What opens its snapshots where they are encrypted.
   package var keys: AgeKeys?
-  /// A directory of this machine for what nobody is to read in the set.
+  /// A directory of this machine for files that must not be readable in the set.
   package var privateFolder: PathBytes?
 
   /// - Throws: `invalid` for what cannot be the name of a set.

@@ -44,7 +44,7 @@ enum PlanRecord {
   }
 
   /// - Parameter record: without its NUL.
-  /// - Throws: `malformed` for what is no record that ``PlanRecordWriter`` writes.
+  /// - Throws: `malformed` when the bytes are not a record of ``PlanRecordWriter``.
   init(_ record: ArraySlice<UInt8>) throws(BatchError) {
     guard let letter = record.first else { throw Self.invalid }
     var fields = PlanFields(record.dropFirst())

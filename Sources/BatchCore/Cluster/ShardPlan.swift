@@ -139,7 +139,7 @@ package struct ShardPlan: Sendable {
     }
   }
 
-  /// - Throws: `malformed` for what is no plan.
+  /// - Throws: `malformed` when the file is not a plan.
   init(_ content: [UInt8]) throws(BatchError) {
     var lines = content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     guard lines.popLast()?.isEmpty == true, let last = lines.popLast(), lines.count > 0 else {

@@ -87,7 +87,7 @@ package final class ShardResultWriter: Sendable {
   private let right: CommitRight
   private let isSynced: Bool
 
-  /// - Parameter isReplacing: whether a result that exists gives way.
+  /// - Parameter isReplacing: whether an existing result is replaced.
   package init(
     _ path: PathBytes, _ plan: ShardPlan, shard: Int, isReplacing: Bool, isSynced: Bool,
     in run: RunContext

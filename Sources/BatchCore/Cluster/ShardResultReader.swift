@@ -26,7 +26,7 @@ package final class ShardResultReader {
   /// Opens a result and reads its two ends.
   ///
   /// - Returns: nil where there is none.
-  /// - Throws: `malformed` for what is no result of the shard, with the path.
+  /// - Throws: `malformed`, with the path, when the file is not a result of the shard.
   package static func open(
     _ shard: Int, of plan: ShardPlan, in folder: PathBytes, calls: any FileSystemCalls
   ) throws(BatchError) -> ShardResultReader? {

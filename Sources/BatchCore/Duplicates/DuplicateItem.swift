@@ -50,7 +50,10 @@ package struct DuplicateGroup: Sendable {
   package let paths: [PathBytes]
 
   /// Bytes that all files but one take.
-  package var surplus: Int64 { size.multipliedReportingOverflow(by: Int64(paths.count - 1)).partialValue }
+  package var surplus: Int64 {
+    let (product, isHuge) = size.multipliedReportingOverflow(by: Int64(paths.count - 1))
+    return isHuge ? .max : product
+  }
 }
 
 /// The files of a tree, then what the collector asks for.

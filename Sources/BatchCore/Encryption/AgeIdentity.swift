@@ -13,7 +13,7 @@ package struct AgeIdentity: Sendable {
     recipient = AgeRecipient(key: try Primitives.publicKey(of: secret))
   }
 
-  /// - Returns: nil for what is no such identity.
+  /// - Returns: nil when the text is not such an identity.
   init?(_ text: some Collection<UInt8>) throws(BatchError) {
     guard text.count < 128, var key = Bech32.decode(text, prefix: Self.prefix) else { return nil }
     defer { key.cleanse() }

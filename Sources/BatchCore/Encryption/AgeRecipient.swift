@@ -7,7 +7,7 @@ package struct AgeRecipient: Sendable, Hashable {
 
   let key: [UInt8]
 
-  /// - Returns: nil for what is no such recipient.
+  /// - Returns: nil when the text is not such a recipient.
   package init?(_ text: some Collection<UInt8>) {
     guard text.count < 128, let key = Bech32.decode(text, prefix: Self.prefix),
       key.count == Primitives.keySize,

@@ -87,7 +87,7 @@ final class ChunkCipher {
     else { throw Primitives.failure("ChaCha20-Poly1305") }
     guard EVP_CipherFinal_ex(context, &none, &written) == 1 else {
       ERR_clear_error()
-      // Plain text that failed its check is given to nobody.
+      // Plain text that failed its check must not be used.
       OPENSSL_cleanse(room.baseAddress, count)
       return false
     }

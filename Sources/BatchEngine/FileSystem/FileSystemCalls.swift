@@ -139,7 +139,7 @@ extension FileSystemCalls {
     return names
   }
 
-  /// Opens a file to read it. A FIFO that nobody writes to opens as well.
+  /// Opens a file to read it. A FIFO without a writer opens as well.
   ///
   /// - Parameter folder: the descriptor of the one that the path begins in; nil for the working folder.
   /// - Throws: the error of the call, with the path.

@@ -149,7 +149,7 @@ package final class ExtractWorker: BatchWorker {
     let tools = try tools(for: plan.archive, context)
     var segment = SegmentReader(archive: plan.archive, loader: tools.loader)
     var choices = plan.choices[...]
-    // Without the names of a snapshot nobody asks for digests.
+    // Digests are compared only in a run with the names of a snapshot.
     let ahead = plan.names.map { _ in (tools.ahead, plan.choices.map(\.number)) }
     lane.ahead = ahead?.0
     defer { lane.ahead = nil }

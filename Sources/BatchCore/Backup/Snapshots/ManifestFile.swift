@@ -103,15 +103,8 @@ final class ManifestContent {
     _ room: UnsafeMutableRawBufferPointer, from raw: Int32, at offset: UInt64, _ path: PathBytes,
     _ calls: any FileSystemCalls
   ) throws(BatchError) -> Int {
-    var filled = 0
-    while filled < room.count {
-      let (sum, isFar) = offset.addingReportingOverflow(UInt64(filled))
-      guard !isFar, let place = Int(exactly: sum) else { break }
-      let count = calls.read(raw, into: UnsafeMutableRawBufferPointer(rebasing: room[filled...]), at: place)
-      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
-      if count == 0 { break }
-      filled += count
-    }
-    return filled
+    let count = SparseReading.fill(room, from: raw, at: offset, mayHaveHoles: false, calls: calls)
+    guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
+    return count
   }
 }

@@ -8,7 +8,7 @@ enum EncryptionChoices {
 
   /// What an output is encrypted for; nil where it is not.
   ///
-  /// - Throws: `UsageError` for what is no recipient, and for recipients together with a passphrase; the error of reading a file.
+  /// - Throws: `UsageError` when a recipient is not valid, or when recipients and a passphrase are given; the error of reading a file.
   static func lock(_ parsed: ParsedCommand) throws -> AgeLock? {
     let passphrase = parsed.bytes(.passphraseFile)
     var recipients = [AgeRecipient]()
