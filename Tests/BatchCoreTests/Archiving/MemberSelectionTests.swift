@@ -28,6 +28,32 @@ struct MemberSelectionTests {
     #expect(try !takes(".a", "a"))
   }
 
+  @Test("wildcards match slashes, as those of tar --wildcards")
+  func wildcards() throws {
+    for (glob, path) in [
+      ("*/security.md", "p/docs/security.md"), ("p/*", "p/docs/x"), ("p/*.md", "p/docs/x.md"),
+      ("p?docs/x", "p/docs/x"), ("p*x", "p/docs/x"), ("*c*/x", "p/docs/y/x"),
+    ] as [(PathBytes, PathBytes)] {
+      #expect(try takes(glob, path) == (glob != "p*x"), "\(glob)")
+    }
+    #expect(try !takes("*/security.md", "p/docs/security.md2"))
+    #expect(try !takes("*/y", "p/docs/x"))
+  }
+
+  @Test("a pattern that nothing matched is answered with a path that ends so")
+  func suggestions() {
+    var matches = GlobMatches(["src/y", "./docs/", "nothing", "seen", "sr"])
+    matches.note([3])
+    for path in ["srv/other", "srv/src/y2", "srv/src/y/z", "srv/src/y", "p/docs/x"] {
+      matches.look(at: Array(path.utf8))
+    }
+    #expect(
+      matches.unmatched == [
+        UnmatchedGlob("src/y", suggestion: "srv/src/y"), UnmatchedGlob("./docs/", suggestion: "p/docs"),
+        UnmatchedGlob("nothing"), UnmatchedGlob("sr"),
+      ])
+  }
+
   @Test("tells which patterns matched")
   func several() throws {
     let selection = try MemberSelection(globs: ["x", "a", "*b"])

@@ -151,14 +151,14 @@ package final class ExtractCollector: BatchCollector {
       try fail(error)
     case .kept where options.acceptsEqual && options.overwriting == .never:
       context.counters.addSkipped(.upToDate)
-      try report(ExtractionReport(order.entry, .upToDate))
+      try report(ExtractionReport(order, .upToDate))
     case .kept:
       noteUnmade(order.place)
       context.counters.addSkipped(.kept)
-      try report(ExtractionReport(order.entry, .kept))
+      try report(ExtractionReport(order, .kept))
     case .superseded:
       context.counters.addSkipped(.superseded)
-      try report(ExtractionReport(order.entry, .superseded))
+      try report(ExtractionReport(order, .superseded))
     case .deferred(let step, let losses):
       noteMade(order)
       steps.append(step)
@@ -167,7 +167,7 @@ package final class ExtractCollector: BatchCollector {
       noteMade(order)
       warn(of: losses, path)
       context.counters.addDone()
-      try report(ExtractionReport(order.entry, .extracted, existed: existed(order.place, order.entry.kind)))
+      try report(ExtractionReport(order, .extracted, existed: existed(order.place, order.entry.kind)))
     }
   }
 

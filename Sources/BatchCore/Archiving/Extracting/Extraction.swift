@@ -9,14 +9,14 @@ package struct Extraction: Sendable {
     /// Absolute names were made relative.
     case strippedSlash
     /// Patterns that no member matched; only where all members were looked at.
-    case unmatched([PathBytes])
+    case unmatched([UnmatchedGlob])
     /// Nothing behind this is extracted.
     case stop
   }
 
   package internal(set) var remarks: [String] = []
   package internal(set) var strippedSlash = false
-  package internal(set) var unmatched: [PathBytes] = []
+  package internal(set) var unmatched: [UnmatchedGlob] = []
   /// Whether the extraction ended before the archive did.
   package internal(set) var isCutShort = false
   /// Whether a part of the archive is damaged, also where members behind it were extracted.

@@ -16,19 +16,18 @@ final class ExtractionPlanner {
   /// A block, as most file systems give one to each folder.
   private static let bytesOfFolder: UInt64 = 4096
 
-  private let globs: [PathBytes]
   private let limits: PathLimits
   /// Hashes of the folders that were refused.
   private var refused: Set<Int> = []
   private var claims = MemberClaims()
-  private var matched: Set<Int> = []
+  private var matches: GlobMatches
   /// Whether a leading slash was taken from a name.
   private(set) var strippedSlash = false
 
   /// - Parameter limits: of the folders that members may be in.
   init(_ selection: MemberSelection, globs: [PathBytes], limits: PathLimits = PathLimits()) {
     self.selection = selection
-    self.globs = globs
+    matches = GlobMatches(globs)
     self.limits = limits
   }
 
@@ -36,7 +35,7 @@ final class ExtractionPlanner {
   var bytesOfFolders: UInt64 { UInt64(claims.folderCount) * Self.bytesOfFolder }
 
   /// The patterns that no member matched.
-  var unmatched: [PathBytes] { globs.indices.filter { !matched.contains($0) }.map { globs[$0] } }
+  var unmatched: [UnmatchedGlob] { matches.unmatched }
 
   /// Whether no pattern chooses among the members.
   var takesEverything: Bool { selection.takesEverything }
@@ -49,8 +48,11 @@ final class ExtractionPlanner {
     guard !selection.excludes(member, isDirectory: isDirectory) else { return false }
     guard selection.count > 0 else { return true }
     let found = selection.matches(member, isDirectory: isDirectory)
-    guard !found.isEmpty else { return false }
-    matched.formUnion(found)
+    guard !found.isEmpty else {
+      matches.look(at: member.bytes)
+      return false
+    }
+    matches.note(found)
     return true
   }
 

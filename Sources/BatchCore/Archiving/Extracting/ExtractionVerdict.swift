@@ -27,9 +27,13 @@ package struct ExtractionReport: Sendable {
   package let outcome: Outcome
   /// Whether a dry run finds the member there already. A file would be replaced, a folder would be used.
   package let existed: Bool
+  /// Where it goes; nil where that is what the selection says of its path.
+  package private(set) var place: RelativePath?
 
-  init(_ entry: ArchiveEntry, _ outcome: Outcome, existed: Bool = false) {
+  init(_ order: ExtractionOrder, _ outcome: Outcome, existed: Bool = false) {
+    let entry = order.entry
     self.init(path: entry.path, kind: entry.kind, size: entry.size, outcome: outcome, existed: existed)
+    place = order.place
   }
 
   init(

@@ -28,6 +28,6 @@ struct SegmentPlan: Sendable {
 
   /// Where members go: those that are named may have other names there.
   func selection(or all: MemberSelection) -> MemberSelection {
-    names.map { MemberSelection(names: $0) } ?? all
+    names.map { all.limited(to: $0) } ?? all
   }
 }

@@ -4,7 +4,7 @@ import Synchronization
 /// How the reading of an archive ended.
 package final class ArchiveEnd: Sendable {
   private let state = Mutex(
-    (isCutShort: false, isDamaged: false, remarks: [String](), unmatched: [PathBytes]()))
+    (isCutShort: false, isDamaged: false, remarks: [String](), unmatched: [UnmatchedGlob]()))
 
   package init() {}
 
@@ -18,9 +18,9 @@ package final class ArchiveEnd: Sendable {
   package var remarks: [String] { state.withLock { $0.remarks } }
 
   /// Patterns that no member matched; known when all members were looked at.
-  package var unmatched: [PathBytes] { state.withLock { $0.unmatched } }
+  package var unmatched: [UnmatchedGlob] { state.withLock { $0.unmatched } }
 
-  func note(unmatched: [PathBytes]) { state.withLock { $0.unmatched = unmatched } }
+  func note(unmatched: [UnmatchedGlob]) { state.withLock { $0.unmatched = unmatched } }
 
   func noteDamage() { state.withLock { $0.isDamaged = true } }
 

@@ -14,13 +14,18 @@ package struct MemberSelection: Sendable {
   private init() { (globs, strip, filter, names) = ([], 0, nil, nil) }
 
   /// - Parameter names: of the members that are meant, and no others.
-  init(names: MemberNames) {
-    (globs, strip, filter) = ([], 0, nil)
+  init(names: MemberNames, strip: Int = 0) {
+    (globs, filter) = ([], nil)
+    self.strip = strip
     self.names = names
   }
 
+  /// The members of some names, which go to the same places.
+  func limited(to names: MemberNames) -> MemberSelection { MemberSelection(names: names, strip: strip) }
+
   /// - Parameters:
-  ///   - globs: patterns of gitignore(5); a folder that matches stands for all that is in it. None means all.
+  ///   - globs: patterns of gitignore(5) whose wildcards match slashes too, as those of `tar --wildcards`; a folder that
+  ///     matches stands for all that is in it. None means all.
   ///   - strip: how many leading names of each path are dropped.
   ///   - filter: what is left out of that; a folder that is left out stands for all that is in it.
   /// - Throws: `invalid` for a pattern that can never match.
@@ -33,7 +38,8 @@ package struct MemberSelection: Sendable {
     var compiled = [IgnorePattern]()
     for glob in globs {
       // A member may be named as it is listed, with the slash of a folder at its end.
-      guard let pattern = IgnorePattern(Self.anchored(glob.bytes)), !pattern.isNegated else {
+      guard let pattern = IgnorePattern(Self.anchored(glob.bytes), crossesFolders: true), !pattern.isNegated
+      else {
         throw BatchError(.invalid, "the pattern can never match", path: glob)
       }
       compiled.append(pattern)
@@ -95,7 +101,7 @@ package struct MemberSelection: Sendable {
 
   /// The place of a member that was chosen; nil when nothing of its path is left.
   func place(of path: RelativePath) -> RelativePath? {
-    names?.place(of: path.bytes) ?? path.dropping(strip)
+    (names?.place(of: path.bytes) ?? path).dropping(strip)
   }
 }
 

@@ -19,9 +19,10 @@ package struct IgnorePattern: Sendable {
 
   /// Reads a pattern as it stands: no comment, no trimming of spaces.
   ///
+  /// - Parameter crossesFolders: whether `*` and `?` match slashes too, as in patterns of `tar --wildcards`.
   /// - Returns: nil for a pattern that can never match: empty, a bracket that is not closed, a
   ///   backslash at the end. gitignore(5) passes these by without a word.
-  package init?(_ text: some Collection<UInt8>) {
+  package init?(_ text: some Collection<UInt8>, crossesFolders: Bool = false) {
     let slash = UInt8(ascii: "/")
     var glob = Array(text)[...]
     isNegated = glob.first == UInt8(ascii: "!")
@@ -30,8 +31,12 @@ package struct IgnorePattern: Sendable {
     if takesFoldersOnly { glob.removeLast() }
     matchesPath = glob.contains(slash)
     if glob.first == slash { glob.removeFirst() }
-    guard !glob.isEmpty, let compiled = IgnorePatternGlob(glob) else { return nil }
-    form = Self.form(of: compiled, onPath: matchesPath)
+    guard !glob.isEmpty,
+      let compiled = IgnorePatternGlob(glob, crossesFolders: crossesFolders)
+    else {
+      return nil
+    }
+    form = Self.form(of: compiled, onPath: matchesPath && !crossesFolders)
   }
 
   /// Reads one line of a pattern file, without its line feed.

@@ -13,7 +13,7 @@ struct IgnorePatternGlob: Sendable {
     case any
     /// A bracket expression, by its place in `sets`.
     case set(Int)
-    /// `*`: any bytes of one name.
+    /// `*`: any bytes of one name, or any bytes where wildcards match slashes.
     case star
     /// `**/`: no folder, or any number of them.
     case folders
@@ -22,6 +22,8 @@ struct IgnorePatternGlob: Sendable {
   }
 
   package private(set) var steps: [Step] = []
+  /// Whether `*` and `?` match slashes too.
+  private let crossesFolders: Bool
   private var sets: [IgnorePatternByteSet] = []
 
   private static let slash = UInt8(ascii: "/")
@@ -30,7 +32,8 @@ struct IgnorePatternGlob: Sendable {
 
   /// Compiles a glob; nil when it can never match: a bracket that is not closed, an unknown class, a
   /// backslash at the end.
-  init?(_ glob: ArraySlice<UInt8>) {
+  init?(_ glob: ArraySlice<UInt8>, crossesFolders: Bool = false) {
+    self.crossesFolders = crossesFolders
     var index = glob.startIndex
     while index < glob.endIndex {
       let byte = glob[index]
@@ -79,13 +82,13 @@ struct IgnorePatternGlob: Sendable {
           continue
         case .byte(let byte):
           if position < end, text[position] == byte {
-            if byte == Self.slash { star = nil }
+            if byte == Self.slash, !crossesFolders { star = nil }
             step += 1
             position += 1
             continue
           }
         case .any:
-          if position < end, text[position] != Self.slash {
+          if position < end, crossesFolders || text[position] != Self.slash {
             step += 1
             position += 1
             continue
@@ -98,7 +101,7 @@ struct IgnorePatternGlob: Sendable {
           }
         }
       }
-      if let last = star, last.position < end, text[last.position] != Self.slash {
+      if let last = star, last.position < end, crossesFolders || text[last.position] != Self.slash {
         position = last.position + 1
         step = last.step + 1
         star = (last.step, position)

@@ -72,12 +72,8 @@ struct ExtractCommand: Command {
     }
   }
 
-  private func report(unmatched globs: [PathBytes]) {
-    for glob in globs {
-      tally.met(
-        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
-        severity: .failure)
-    }
+  private func report(unmatched globs: [UnmatchedGlob]) {
+    for glob in globs { tally.met(glob.problem("no member of the archive matches"), severity: .failure) }
   }
 
   private func finish(_ outcome: RunOutcome<Extraction>, of archive: PathBytes) -> Ending {

@@ -42,11 +42,7 @@ struct ListCommand: Command {
     let summary = session.run(job, reading: reader).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     session.warn(of: archive.path, end.remarks)
-    for glob in end.unmatched {
-      session.reporter.met(
-        Problem(.missing, BatchError(.missing, "no member of the archive matches", path: glob)),
-        severity: .failure)
-    }
+    session.report(unmatched: end.unmatched, "no member of the archive matches")
     let counts = summary.counts
     session.reporter.summary(
       summary,

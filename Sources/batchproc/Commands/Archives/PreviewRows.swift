@@ -14,7 +14,8 @@ struct PreviewRows: Sendable {
   }
 
   func write(_ report: ExtractionReport) throws(BatchError) {
-    guard report.outcome != .superseded, let place = selection.place(of: report.path), !place.bytes.isEmpty
+    guard report.outcome != .superseded, let place = report.place ?? selection.place(of: report.path),
+      !place.bytes.isEmpty
     else { return }
     let path = directory == "." ? PathBytes(place.bytes) : directory.appending(place.bytes)
     let outcome =

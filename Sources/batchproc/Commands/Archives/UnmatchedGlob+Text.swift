@@ -1,0 +1,26 @@
+import BatchCore
+import BatchEngine
+
+extension UnmatchedGlob {
+  /// For people, with what may have been meant.
+  func problem(_ text: String) -> Problem {
+    let remedy: Remedy? = suggestion.map {
+      .advice("did you mean '\(TerminalText.string($0.bytes))'?")
+    }
+    return Problem(.missing, BatchError(.missing, text, path: glob, remedy: remedy ?? habit))
+  }
+
+  /// Words of restic in the place of a path.
+  private var habit: Remedy? {
+    if glob == "latest" { return .advice("the newest snapshot is the default; another one: --at ID") }
+    if (try? SnapshotPlace(glob)) != nil { return .advice("a snapshot is chosen by --at \(glob)") }
+    return nil
+  }
+}
+
+extension Session {
+  /// Reports patterns that nothing matched.
+  func report(unmatched globs: [UnmatchedGlob], _ text: String) {
+    for glob in globs { reporter.met(glob.problem(text), severity: .failure) }
+  }
+}
