@@ -46,36 +46,40 @@ final class LiveComparison {
       let aspect = Difference.Aspect(.kind, record.kind.word, found.status.kind.word)
       return .compared(Difference(.type, [aspect]))
     }
-    var status = found.status
-    var content = [Difference.Aspect]()
-    if record.kind == .regular {
-      let size = UInt64(clamping: status.size)
-      if let recorded = record.size, recorded != size {
-        content.append(Difference.Aspect(.size, .number(recorded), .number(size)))
-      } else if let digest = record.digest {
-        guard let (now, outcome) = try read(place, found, digest.algorithm, context) else {
-          return .reported
-        }
-        status = outcome
-        if now != digest { content.append(Difference.Aspect(.content, .digest(digest), .digest(now))) }
+    var now = RecordedPath(record.path, found)
+    if record.kind == .regular, let digest = record.digest, record.size == nil || record.size == now.size {
+      guard let (digest, outcome) = try read(place, found, digest.algorithm, context) else {
+        return .reported
       }
+      now.take(outcome)
+      now.digest = digest
     }
-    var others = metadata(of: record, status, found)
-    if let first = record.firstName, !isLink(found, of: first) {
-      others.append(Difference.Aspect(.target, .text(first.bytes), .text([])))
+    let isSeparate = record.firstName.map { !isLink(found, of: $0) } ?? false
+    return .compared(
+      record.difference(to: now, isSeparate: isSeparate, reportsRot: reportsRot, owners: owners))
+  }
+
+  /// What lies at a place, as a record of it; a file that cannot be read has no digest in it, which has been reported.
+  ///
+  /// - Returns: nil for what has gone or cannot be looked at, which has been reported, and for what no archive holds.
+  /// - Throws: what ends the run.
+  func record(
+    at place: RelativePath, _ algorithm: DigestAlgorithm, in context: WorkerContext
+  ) throws(BatchError) -> (record: RecordedPath, identity: FileIdentity, linkCount: UInt64)? {
+    let found: LiveTree.Found?
+    do throws(BatchError) {
+      found = try live.look(at: place)
+    } catch {
+      context.report(Problem(.unreadable, error))
+      return nil
     }
-    let hasTime = record.hasTime(status.modified)
-    if let modified = record.modified, !hasTime {
-      others.append(Difference.Aspect(.mtime, .time(modified), .time(status.modified)))
+    guard let found, found.status.kind != .socket, found.status.kind != .unknown else { return nil }
+    var record = RecordedPath(PathBytes(place.bytes.isEmpty ? Array(".".utf8) : place.bytes), found)
+    if record.kind == .regular, let (digest, status) = try read(place, found, algorithm, context) {
+      record.take(status)
+      record.digest = digest
     }
-    if !content.isEmpty {
-      let isRot =
-        reportsRot && record.modified != nil && hasTime && content.allSatisfy { $0.name == .content }
-      return .compared(Difference(isRot ? .rot : .modified, content + others))
-    }
-    guard !others.isEmpty else { return .compared(nil) }
-    let isTouched = record.kind == .regular && others.count == 1 && !hasTime
-    return .compared(Difference(isTouched ? .touched : .metadata, others))
+    return (record, found.status.identity, found.status.linkCount)
   }
 
   /// Whether a file is still the one of another name; true where nothing has that name, which is told of it.
@@ -137,70 +141,24 @@ final class LiveComparison {
     return .separate(
       Difference.Aspect(.target, .text(name.bytes), .text([])), target: target, content: now)
   }
+}
 
-  // MARK: Metadata
-
-  private func metadata(
-    of record: RecordedPath, _ status: FileStatus, _ found: LiveTree.Found
-  ) -> [Difference.Aspect] {
-    var aspects = [Difference.Aspect]()
-    let mode = status.mode & 0o7777
-    if let recorded = record.mode, record.kind != .symbolicLink, recorded != mode {
-      aspects.append(Difference.Aspect(.mode, Self.octal(recorded), Self.octal(mode)))
-    }
-    add(.owner, record.owner, status.owner, owners.user, to: &aspects)
-    add(.group, record.group, status.group, owners.group, to: &aspects)
-    if let recorded = record.attributes, let live = found.attributes,
-      let aspect = Self.aspect(of: recorded, live)
-    {
-      aspects.append(aspect)
-    }
-    if record.kind == .symbolicLink, let recorded = record.linkTarget, recorded != found.target {
-      aspects.append(
-        Difference.Aspect(.target, .text(recorded.bytes), .text(found.target?.bytes ?? [])))
-    }
-    if let recorded = record.device, recorded != DeviceNumber(status.device) {
-      let live = DeviceNumber(status.device)
-      aspects.append(
-        Difference.Aspect(.device, "\(recorded.major),\(recorded.minor)", "\(live.major),\(live.minor)"))
-    }
-    return aspects
+extension RecordedPath {
+  /// What lies under a path, without its content.
+  fileprivate init(_ path: PathBytes, _ found: LiveTree.Found) {
+    self.init(path, found.status.kind)
+    take(found.status)
+    owner = Owner(number: found.status.owner)
+    group = Owner(number: found.status.group)
+    linkTarget = found.target
+    attributes = found.attributes
+    if kind == .characterDevice || kind == .blockDevice { device = DeviceNumber(found.status.device) }
   }
 
-  /// An owner is the same by number, or by name where this system has other numbers.
-  private func add(
-    _ aspect: Difference.Aspect.Name, _ recorded: RecordedPath.Owner?, _ now: UInt32,
-    _ name: (UInt32) -> [UInt8], to aspects: inout [Difference.Aspect]
-  ) {
-    guard let recorded, recorded.number != now else { return }
-    let known = name(now)
-    guard recorded.name.isEmpty || recorded.name != known else { return }
-    func text(_ name: [UInt8], _ number: UInt32) -> Difference.Aspect.Value {
-      .text(name.isEmpty ? Array("\(number)".utf8) : name)
-    }
-    aspects.append(Difference.Aspect(aspect, text(recorded.name, recorded.number), text(known, now)))
-  }
-
-  /// The names of attributes that only one side has, or each side with another value; nil for none.
-  private static func aspect(
-    of recorded: [ExtendedAttribute], _ live: [ExtendedAttribute]
-  ) -> Difference.Aspect? {
-    // Those of the superuser are seen by the superuser alone.
-    func visible(_ attributes: [ExtendedAttribute]) -> Set<ExtendedAttribute> {
-      Set(attributes.filter { StandardStreams.isRoot || !$0.name.starts(with: "trusted.".utf8) })
-    }
-    func names(_ attributes: Set<ExtendedAttribute>) -> Difference.Aspect.Value {
-      let names = attributes.map(\.name).sorted { $0.lexicographicallyPrecedes($1) }
-      return .text(Array(names.joined(separator: [UInt8(ascii: " ")])))
-    }
-    let (old, new) = (visible(recorded), visible(live))
-    guard old != new else { return nil }
-    return Difference.Aspect(.xattrs, names(old.subtracting(new)), names(new.subtracting(old)))
-  }
-
-  private static func octal(_ mode: UInt32) -> String {
-    let digits = String(mode, radix: 8)
-    return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+  fileprivate mutating func take(_ status: FileStatus) {
+    if kind == .regular { size = UInt64(clamping: status.size) }
+    mode = status.mode & 0o7777
+    modified = status.modified
   }
 }
 

@@ -17,7 +17,7 @@ package struct RecordedPath: Sendable {
   }
 
   /// As it is shown; it leads below the folder that is compared, and is refused where it leads out of it.
-  package let path: PathBytes
+  package internal(set) var path: PathBytes
   /// `regular` for a further name of a file, too.
   package let kind: FileStatus.Kind
   /// Whether it is a further name of a file that was recorded before; ``linkTarget`` is then the name it has there.

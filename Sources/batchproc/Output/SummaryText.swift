@@ -8,6 +8,8 @@ struct SummaryText: Sendable {
   let files: Int
   /// What is counted in the place of files.
   var noun = "file"
+  /// The counted things in words, where a number and a noun do not say it.
+  var things: String?
   /// Of what was done, in bytes; nil where bytes say nothing.
   let bytes: Int64?
   /// Of how many files and bytes these are a part; nil where they are all.
@@ -39,7 +41,7 @@ struct SummaryText: Sendable {
       ? ByteCount.rate(bytes, seconds: seconds).map { " (\($0))" } ?? "" : ""
     let things =
       [
-        total.map { "\(ByteCount.grouped(files)) of \(ByteCount.counted($0.files, noun))" }
+        self.things ?? total.map { "\(ByteCount.grouped(files)) of \(ByteCount.counted($0.files, noun))" }
           ?? ByteCount.counted(files, noun)
       ]
       + kinds.filter { $0.count > 0 }.map {

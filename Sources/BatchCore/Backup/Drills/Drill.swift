@@ -119,7 +119,7 @@ package final class Drill {
 
   /// What compares a batch with a folder.
   package func audit(of batch: Batch, live: LiveTree) -> sending AuditSource {
-    AuditSource(batch.entries, live: live, in: SourceContext(run))
+    AuditSource(batch.entries, live: live)
   }
 
   /// Remembers that a batch was drilled.

@@ -184,7 +184,7 @@ struct DrillCommand: Command {
     let live = try LiveTree(folder, options: WalkOptions(), in: SourceContext(context))
     let rows = AuditRows(session: session, showsRotAlone: isLive)
     let found = Mutex<Set<PathBytes>>([])
-    let job = AuditJob(live: live) { (all) throws(BatchError) in
+    let job = AuditJob(.live(live)) { (all) throws(BatchError) in
       let findings = all.filter { !unknown.contains($0.path) }
       let different = findings.filter { finding in
         finding.difference.map { !isLive || $0.kind == .rot } ?? false

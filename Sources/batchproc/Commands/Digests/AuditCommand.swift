@@ -4,8 +4,9 @@ import BatchOutputs
 
 /// `batchproc audit`.
 struct AuditCommand: Command {
-  private let manifest: PathBytes
-  private let directory: PathBytes
+  private let first: PathBytes
+  /// What it is compared with; several are parts of what a manifest names.
+  private let others: [PathBytes]
   private let updates: Bool
   private let keys: AgeKeys?
   private let common: CommonOptions
@@ -14,12 +15,15 @@ struct AuditCommand: Command {
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
-    manifest = parsed.operands.first ?? "-"
-    directory = parsed.operands.dropFirst().first ?? "."
+    first = parsed.operands.first ?? "-"
+    others = Array(parsed.operands.dropFirst())
     updates = parsed.flag(.update)
     keys = try EncryptionChoices.keys(parsed)
-    if updates, manifest == "-" {
+    if updates, first == "-" {
       throw UsageError("Standard input cannot be updated.", in: parsed.command)
+    }
+    if updates, others.count > 1 {
+      throw UsageError("--update takes the manifest and one directory.", in: parsed.command)
     }
     self.common = common
     session = try Session(common, environment: environment, inputs: 1)
@@ -27,51 +31,49 @@ struct AuditCommand: Command {
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let context = session.context
-    let live = try LiveTree(directory, options: walkOptions(of: manifest), in: SourceContext(context))
-    let source: AuditSource
-    do throws(BatchError) {
-      source = try AuditSource(manifest, keys: session.keys(keys), live: live, in: SourceContext(context))
-    } catch {
-      guard error.code == .malformed else { throw error }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+    let isOfParts = others.count > 1
+    let operands = [first, isOfParts ? others[0].isAbsolute ? "/" : "." : others.first ?? "."]
+    let context = SourceContext(session.context)
+    let keys = session.keys(keys)
+    let pair = try operands.map { (path) throws(BatchError) in
+      try Comparand(path, keys: keys, in: context)
     }
-    let form = source.form
-    let rows = AuditRows(session: session)
-    let job = AuditJob(live: live) { (findings) throws(BatchError) in try rows.write(findings) }
-    let outcome = session.run(job, over: source)
-    if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
-    guard let tally = outcome.result else { return .exit(.fatal) }
-    let counts = outcome.summary.counts
-    // Before the summary, which comes last.
-    let updated = updates ? try update(form, tally, failed: counts.failed) : nil
-    session.reporter.summary(
-      outcome.summary,
-      text: SummaryText(
-        verb: "audited", files: counts.done, bytes: counts.byteCount,
-        others: tally.words + [(counts.failed, "failed")], tallies: tally.words + [(tally.same, "same")]))
-    if let updated { return updated }
-    if tally.isDifferent { return .exit(.differences) }
-    if tally.same == 0, counts.failed > 0 { return .exit(.fatal) }
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+    try refuseSets(pair)
+    if isOfParts, pair[0].isFolder {
+      throw BatchError(
+        .invalid, "the first of three or more paths is the manifest that the others are compared with",
+        path: first)
+    }
+    guard updates else {
+      return try AuditRun(session: session).compare(pair[0], pair[1], parts: isOfParts ? others : nil)
+    }
+    guard case .manifest = pair[0], pair[1].isFolder else {
+      throw BatchError(
+        .invalid, "--update takes a manifest of digests and a directory; only a backup writes its own",
+        path: first)
+    }
+    return try AuditRun(session: session).compare(pair[0], pair[1]) {
+      (preparation, tally, failed) throws(BatchError) in
+      try update(pair, preparation, tally, failed: failed)
+    }
   }
 
-  /// What counts as new: files alone where the manifest has no others.
-  private func walkOptions(of manifest: PathBytes) throws(BatchError) -> WalkOptions {
-    var walk = try session.walkOptions()
-    walk.takesEverything = AuditSource.isOfSnapshot(
-      manifest, keys: session.keys(keys), in: SourceContext(session.context))
-    walk.skipsTemporaries = true
-    walk.excluded.formUnion(
-      [StandardStreams.outputFile, StandardStreams.identity(of: manifest)].compactMap { $0 })
-    return walk
+  /// A folder of snapshots beside something else is a slip: snapshots are compared by their manifests.
+  private func refuseSets(_ pair: [Comparand]) throws(BatchError) {
+    let sets = pair.filter { SetHint.isSet($0.path, in: session.context) }
+    guard let set = sets.first, sets.count == 1 else { return }
+    throw BatchError(
+      .invalid, "is a directory of snapshots", path: set.path,
+      remedy: SetHint.audit(set.path, in: session.context))
   }
 
   /// Replaces the manifest.
-  private func update(_ form: AuditForm?, _ tally: AuditJob.Tally, failed: Int) throws(BatchError) -> Ending {
-    guard let form else {
-      throw BatchError(.invalid, "only a backup writes a manifest of this form", path: manifest)
+  private func update(
+    _ pair: [Comparand], _ preparation: AuditPreparation, _ tally: AuditJob.Tally, failed: Int
+  ) throws(BatchError) -> Ending {
+    let (manifest, directory) = (pair[0].path, pair[1].path)
+    guard let form = preparation.form else {
+      throw BatchError(.invalid, "has no row whose form could be kept", path: manifest)
     }
     guard failed == 0, tally.counts[.rot] == nil else {
       session.reporter.fatal(
@@ -82,21 +84,23 @@ struct AuditCommand: Command {
     let context = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
     let writer = try ManifestWriter(form.format, algorithms: form.algorithms, zero: false)
     let file = try OutputFile(manifest, isReplacing: true, isSynced: common.fsync, in: context)
-    var walk = try walkOptions(of: manifest)
+    var walk = try AuditRun(session: session).walkOptions(pair[0], pair[1])
     if let identity = file.identity { walk.excluded.insert(identity) }
     var header = [UInt8]()
     writer.appendHeader(to: &header)
     if !header.isEmpty { try file.write(header) }
     let start = directory.appending([]).bytes.count
+    let dropped = preparation.dropped
     let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
-      let name = row.path.bytes.dropFirst(start)
+      let name = dropped + row.path.bytes.dropFirst(start)
       try writer.append(
         ManifestRow(path: PathBytes(name), digests: row.digests, size: row.size, modified: row.modified),
         to: &bytes)
     } output: { (rows) throws(BatchError) in
       try file.write(rows.bytes)
     }
-    let outcome = BatchRunner(context).run(job, over: context.tree([directory], options: walk))
+    let roots = preparation.plan.roots.map { $0 == "." ? directory : directory.appending($0.bytes) }
+    let outcome = BatchRunner(context).run(job, over: context.tree(roots, options: walk))
     guard outcome.summary.stopped == nil, outcome.summary.counts.failed == 0 else {
       file.discard()
       return session.endingOfStopped(outcome.summary) ?? .exit(.someFailed)

@@ -18,6 +18,7 @@ struct CheckCommand: Command {
   }
 
   func run() throws(BatchError) -> Ending {
+    if manifests.count == 1, let error = SetHint.file(manifests[0], in: session.context) { throw error }
     let operands = Operands(manifests, lists: common.fileLists, run: session.context)
     let source = CheckSource(
       manifests: operands.counted, in: options.directory,

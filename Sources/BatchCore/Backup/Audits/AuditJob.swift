@@ -19,32 +19,43 @@ package struct AuditJob: BatchJob {
   package struct Tally: Sendable {
     package fileprivate(set) var same = 0
     package fileprivate(set) var counts: [Difference.Class: Int] = [:]
+    /// How many paths the record has, and how many what it is compared with has.
+    package fileprivate(set) var recorded = 0
+    package fileprivate(set) var other = 0
 
     package var isDifferent: Bool { !counts.isEmpty }
   }
 
-  private let live: LiveTree
+  private let target: AuditTarget
   private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
   /// - Parameter output: takes findings in the order of the record; what is missing, moved, copied or new comes last.
-  package init(live: LiveTree, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void) {
-    self.live = live
+  package init(
+    _ target: AuditTarget, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void
+  ) {
+    self.target = target
     self.output = output
   }
 
   package func makeWorker(in context: WorkerContext) -> Worker {
-    Worker(LiveComparison(live, reportsRot: true))
+    switch target {
+    case .live(let live): Worker(LiveComparison(live, reportsRot: true), nil)
+    case .tree(let tree): Worker(nil, tree)
+    }
   }
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Compares paths, and hashes what is new.
   package final class Worker: BatchWorker {
-    private let comparison: LiveComparison
+    /// Nil where a record is compared with another one.
+    private let comparison: LiveComparison?
+    private let tree: RecordedTree?
     /// Of what is new.
     private var streams: [DigestStream] = []
 
-    init(_ comparison: LiveComparison) {
+    init(_ comparison: LiveComparison?, _ tree: RecordedTree?) {
       self.comparison = comparison
+      self.tree = tree
     }
 
     package func process(
@@ -54,6 +65,10 @@ package struct AuditJob: BatchJob {
       switch item {
       case .problem(let problem): context.report(problem)
       case .record(let record, let others): try compare(record, others, context, &output)
+      case .newRecord(let record):
+        context.finish()
+        output.append(
+          Finding(path: record.path, difference: Difference(.new), digests: Self.digests(of: record)))
       case .new(let path, let record, let algorithms):
         var finding = Finding(path: path, difference: Difference(.new))
         if algorithms.isEmpty {
@@ -69,18 +84,41 @@ package struct AuditJob: BatchJob {
     private func compare(
       _ record: RecordedPath, _ others: [Digest], _ context: WorkerContext, _ output: inout [Finding]
     ) throws(BatchError) {
-      guard case .compared(var difference) = try comparison.compare(record, in: context) else { return }
-      for other in others where difference?.aspects.first?.name == .content {
-        var again = record
-        again.digest = other
-        guard case .compared(let second) = try comparison.compare(again, in: context) else { return }
-        if second?.aspects.first?.name != .content { difference = second }
+      var difference: Difference?
+      if let tree {
+        difference = Self.difference(of: record, others, in: tree)
+      } else if let comparison {
+        guard case .compared(let found) = try comparison.compare(record, in: context) else { return }
+        difference = found
+        for other in others where difference?.aspects.first?.name == .content {
+          var again = record
+          again.digest = other
+          guard case .compared(let second) = try comparison.compare(again, in: context) else { return }
+          if second?.aspects.first?.name != .content { difference = second }
+        }
       }
       context.finish()
-      output.append(
-        Finding(
-          path: record.path, difference: difference,
-          digests: record.size == 0 ? [] : record.digest.map { [$0.bytes] } ?? []))
+      output.append(Finding(path: record.path, difference: difference, digests: Self.digests(of: record)))
+    }
+
+    /// Of a file with content, by which it is found under another name.
+    private static func digests(of record: RecordedPath) -> [[UInt8]] {
+      record.size == 0 ? [] : record.digest.map { [$0.bytes] } ?? []
+    }
+
+    private static func difference(
+      of record: RecordedPath, _ others: [Digest], in tree: RecordedTree
+    ) -> Difference? {
+      guard let place = try? RelativePath(record.path), let other = tree[place.bytes] else {
+        return Difference(.missing)
+      }
+      var record = record
+      // A digest whose length fits several algorithms is one of that which the other side has.
+      if let algorithm = other.digest?.algorithm, record.digest?.algorithm != algorithm {
+        record.digest = others.first { $0.algorithm == algorithm }
+      }
+      let isSeparate = record.firstName.map { tree.hasAllKinds && !tree.areOneFile(record.path, $0) } ?? false
+      return record.difference(to: other, isSeparate: isSeparate, reportsRot: true)
     }
 
     // On its own: the optimizer of Swift 6.3 fails on such a loop in a closure.
@@ -124,9 +162,15 @@ package struct AuditJob: BatchJob {
       var done = [Finding]()
       for finding in findings {
         switch finding.difference?.kind {
-        case .missing: missing.append(finding)
-        case .new: new.append(finding)
+        case .missing:
+          tally.recorded += 1
+          missing.append(finding)
+        case .new:
+          tally.other += 1
+          new.append(finding)
         case let kind:
+          tally.recorded += 1
+          tally.other += 1
           // What changed has another content now.
           if let digest = finding.digests.first, kind == nil || kind == .touched || kind == .metadata {
             present[Self.key(of: digest)] = finding.path

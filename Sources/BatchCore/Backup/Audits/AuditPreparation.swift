@@ -1,0 +1,166 @@
+import BatchEngine
+
+/// What an audit needs before it begins: the records that are held in memory, and how the names of both sides belong together.
+package struct AuditPreparation: Sendable {
+  private let first: Comparand
+  /// What is read again when the audit runs: nil where it is in memory.
+  private let reference: RecordedTree?
+  private let algorithms: Set<DigestAlgorithm>
+  package let target: AuditTarget
+  /// How many names were dropped from the paths of the reference, and where what is new is looked for.
+  package let plan: AuditPlan
+  /// The names that were dropped, each with a slash.
+  package let dropped: [UInt8]
+  package let form: AuditForm?
+  /// How the paths of the reference begin, for messages.
+  package let start: [UInt8]
+  /// Paths of the reference and of the other side that could not be read, which were reported.
+  package private(set) var failed = 0
+
+  /// - Parameters:
+  ///   - parts: names of the record that are compared alone; nil for all.
+  ///   - aligns: whether the names of the two may begin in different folders.
+  ///   - walk: what of folders is looked at.
+  /// - Throws: what opening the two throws; `invalid` where they have digests of different algorithms.
+  package init(
+    _ first: Comparand, _ second: Comparand, parts: [PathBytes]? = nil, aligns: Bool = true,
+    walk: WalkOptions,
+    observer: any RunObserver, in run: RunContext
+  ) throws(BatchError) {
+    let context = SourceContext(run)
+    var failed = 0
+    var other: RecordedTree?
+    if !second.isFolder { other = try Self.tree(of: second, .sha256, walk, observer, run, &failed) }
+    let algorithms = other?.algorithms ?? []
+    var reference: RecordedTree?
+    if !first.isRecord || first.path == "-" {
+      let algorithm = algorithms.contains(.sha256) ? .sha256 : algorithms.first ?? .sha256
+      reference = try Self.tree(of: first, algorithm, walk, observer, run, &failed)
+    }
+    let survey: NameSurvey
+    let known: Set<DigestAlgorithm>
+    if let reference {
+      survey = first.isFolder ? NameSurvey.ofFolder(reference.survey) : reference.survey
+      known = reference.algorithms
+    } else {
+      (survey, known) = try Self.survey(of: first, algorithms, in: context)
+    }
+    if !algorithms.isEmpty, !known.isEmpty, algorithms.isDisjoint(with: known) {
+      func names(_ algorithms: Set<DigestAlgorithm>) -> String {
+        algorithms.map(\.rawValue).sorted().joined(separator: ", ")
+      }
+      throw BatchError(
+        .invalid,
+        "cannot be compared with \(second.path): one has digests of \(names(known)), the other of \(names(algorithms))",
+        path: first.path)
+    }
+    let live = second.isFolder ? try LiveTree(second.path, options: walk, in: context) : nil
+    var alignment = NameAlignment()
+    if parts == nil, aligns {
+      let folder = second.isFolder ? second.path : first.isFolder ? first.path : nil
+      let names = folder.flatMap { try? $0.resolved() }?.bytes.split(separator: UInt8(ascii: "/")) ?? []
+      alignment = NameAlignment(survey, other?.survey, folder: names) { place in
+        if let live { (try? live.look(at: place)) != nil } else { other?[place.bytes] != nil }
+      }
+    }
+    var plan = AuditPlan()
+    plan.dropped = alignment.recorded
+    plan.beginsWithDot = survey.beginsWithDot && alignment.recorded == 0 && reference == nil
+    plan.parts = try parts?.map { (path) throws(BatchError) in try RelativePath(path) }
+    switch first {
+    case .folder: plan.roots = ["."]
+    case .snapshot: break
+    case .manifest, .archive: plan.roots = parts ?? survey.roots(dropped: alignment.recorded)
+    }
+    let target: AuditTarget
+    if let other {
+      target = .tree(other.dropping(alignment.other))
+    } else if let live {
+      target = .live(live)
+    } else {
+      throw BatchError(.invalid, "nothing to compare with", path: second.path)
+    }
+    if case .manifest(let path) = first { form = try AuditForm(of: path, in: context) } else { form = nil }
+    self.first = first
+    self.reference = reference
+    self.algorithms = algorithms
+    self.target = target
+    self.plan = plan
+    dropped = survey.start(alignment.recorded)
+    start = survey.start(survey.prefix.count)
+    self.failed = failed
+  }
+
+  /// The audit itself.
+  ///
+  /// - Throws: the error of opening the reference.
+  package func source(in run: RunContext) throws(BatchError) -> sending AuditSource {
+    let records =
+      if let reference {
+        AuditRecords(reference)
+      } else {
+        try AuditRecords(first, preferring: algorithms, in: SourceContext(run))
+      }
+    return AuditSource(records, target, plan)
+  }
+
+  /// Reads all that is recorded of one side, or records what a folder has.
+  private static func tree(
+    of comparand: Comparand, _ algorithm: DigestAlgorithm, _ walk: WalkOptions,
+    _ observer: any RunObserver, _ run: RunContext, _ failed: inout Int
+  ) throws(BatchError) -> RecordedTree {
+    let part = RunContext(sharing: run, stride: .automatic, observer: observer)
+    let context = SourceContext(part)
+    let outcome: RunOutcome<RecordedTree>
+    switch comparand {
+    case .manifest, .snapshot:
+      var records = try AuditRecords(comparand, in: context)
+      var found = [RecordedPath]()
+      while let item = try records.next() {
+        try run.cancellation.check()
+        switch item {
+        case .record(let record, _): found.append(record)
+        case .problem(let problem):
+          observer.met(problem, severity: .failure)
+          failed += 1
+        }
+      }
+      return RecordedTree(found, hasAllKinds: comparand.hasAllKinds)
+    case .folder(let path):
+      let live = try LiveTree(path, options: walk, in: context)
+      outcome = BatchRunner(part).run(
+        FolderRecordJob(live, algorithm), over: context.tree([path], options: walk))
+    case .archive(let path, let keys):
+      let end = ArchiveEnd()
+      let reader = try MemberListReader(
+        ArchiveFile(path, foreignReader: nil, keys: keys, in: context), details: true, digests: true,
+        memory: part.options.memory, end: end, by: part.reading)
+      outcome = BatchRunner(part).run(MemberRecordJob(), reading: reader)
+      if end.isCutShort, outcome.summary.stopped == nil {
+        throw BatchError(.malformed, "cannot be compared: the archive was not read to its end", path: path)
+      }
+    }
+    if let stopped = outcome.summary.stopped { throw stopped }
+    failed += outcome.summary.counts.failed
+    guard let tree = outcome.result else { throw BatchError(.cancelled, "stopped") }
+    return tree
+  }
+
+  /// Reads a record for its names, and for the algorithms of its digests.
+  private static func survey(
+    of comparand: Comparand, _ preferred: Set<DigestAlgorithm>, in context: SourceContext
+  ) throws(BatchError) -> (NameSurvey, Set<DigestAlgorithm>) {
+    var survey = NameSurvey()
+    var algorithms: Set<DigestAlgorithm> = []
+    var records = try AuditRecords(comparand, preferring: preferred, in: context)
+    while let item = try records.next() {
+      try context.cancellation.check()
+      guard case .record(let record, let others) = item, let place = try? RelativePath(record.path) else {
+        continue
+      }
+      survey.add(record.path, place, isFolder: record.kind == .directory)
+      if let digest = record.digest { algorithms.formUnion(([digest] + others).map(\.algorithm)) }
+    }
+    return (survey, algorithms)
+  }
+}

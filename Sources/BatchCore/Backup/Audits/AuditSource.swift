@@ -1,0 +1,147 @@
+import BatchEngine
+import BatchOutputs
+
+/// One step of an audit.
+package enum AuditItem: Sendable {
+  /// What is recorded of a path. Where the length of its digest fits several algorithms, the others are tried too.
+  case record(RecordedPath, others: [Digest])
+  /// What the folder has and the record does not; hashed with the algorithms where that can tell where it came from.
+  case new(PathBytes, FileRecord, [DigestAlgorithm])
+  /// What another record has and the first one does not.
+  case newRecord(RecordedPath)
+  case problem(Problem)
+}
+
+/// What a record is compared with.
+package enum AuditTarget: Sendable {
+  case live(LiveTree)
+  case tree(RecordedTree)
+
+  var hasAllKinds: Bool { if case .tree(let tree) = self { tree.hasAllKinds } else { true } }
+}
+
+/// Goes over a record, and then over what is compared with it and not in the record.
+package struct AuditSource: BatchSource {
+  private let target: AuditTarget
+  private let plan: AuditPlan
+  private var records: AuditRecords
+  private var places = RecordedPlaces()
+  private var newPaths: NewPaths?
+  private var newRecords: ArraySlice<RecordedPath> = []
+  private var isAtEnd = false
+  private let findsNew: Bool
+  /// Sizes of recorded files: a new file of another size is no copy.
+  private var sizes: Set<UInt64> = []
+  private var hasUnknownSizes = false
+  private var algorithms: [DigestAlgorithm] = []
+
+  package init(_ records: AuditRecords, _ target: AuditTarget, _ plan: AuditPlan) {
+    self.records = records
+    self.target = target
+    self.plan = plan
+    findsNew = true
+    for root in plan.roots { places.add(root, isDirectory: true) }
+  }
+
+  /// Rows of a snapshot alone; what else is there is no matter.
+  init(_ entries: [SnapshotEntry], live: LiveTree) {
+    records = AuditRecords(entries)
+    target = .live(live)
+    plan = AuditPlan()
+    findsNew = false
+  }
+
+  package mutating func next() throws(BatchError) -> AuditItem? {
+    while !isAtEnd {
+      if let item = try nextRecord() { return item }
+      isAtEnd = true
+      guard findsNew else { break }
+      switch target {
+      case .live(let live): newPaths = NewPaths(live, places)
+      case .tree(let tree): newRecords = tree.records[...]
+      }
+    }
+    while let record = newRecords.popFirst() {
+      if isNew(record) { return .newRecord(record) }
+    }
+    switch newPaths?.next() {
+    case .new(var path, let record):
+      if !plan.beginsWithDot, path.bytes.starts(with: "./".utf8) { path = PathBytes(path.bytes.dropFirst(2)) }
+      let size = UInt64(clamping: record.status.size)
+      let mayBeCopy = record.status.kind == .regular && size > 0 && (hasUnknownSizes || sizes.contains(size))
+      return .new(path, record, mayBeCopy ? algorithms : [])
+    case .problem(let problem): return .problem(problem)
+    case nil: return nil
+    }
+  }
+
+  private func isNew(_ record: RecordedPath) -> Bool {
+    guard records.hasAllKinds || record.kind == .regular, let place = try? RelativePath(record.path) else {
+      return false
+    }
+    return !place.bytes.isEmpty && !places.has(place.bytes)
+  }
+
+  private mutating func nextRecord() throws(BatchError) -> AuditItem? {
+    while let item = try records.next() {
+      switch item {
+      case .problem(let problem): return .problem(problem)
+      case .record(let recorded, let others):
+        guard plan.takes(recorded.path), let record = recorded.dropping(plan.dropped) else { continue }
+        if findsNew { places.add(record.path, isDirectory: record.kind == .directory) }
+        guard record.kind == .regular || target.hasAllKinds else { continue }
+        if findsNew, record.kind == .regular {
+          if let size = record.size { sizes.insert(size) } else { hasUnknownSizes = true }
+          if algorithms.isEmpty { algorithms = ([record.digest].compactMap { $0 } + others).map(\.algorithm) }
+        }
+        return .record(record, others: others)
+      }
+    }
+    return nil
+  }
+
+  package func weight(of item: AuditItem) -> Int64 {
+    switch item {
+    case .record(let record, _):
+      if case .live = target, record.digest != nil { Int64(clamping: record.size ?? 0) } else { 0 }
+    case .new(_, let record, let algorithms): algorithms.isEmpty ? 0 : max(0, record.status.size)
+    case .newRecord, .problem: 0
+    }
+  }
+
+  package func retained(by item: AuditItem) -> Int64 { 512 }
+}
+
+/// How the names of a record stand to those of what it is compared with.
+package struct AuditPlan: Sendable {
+  /// How many names are dropped from each recorded path.
+  package var dropped = 0
+  /// Below which of the names that are left everything counts as new that is not recorded; recorded folders count anyway.
+  package var roots: [PathBytes] = []
+  /// Whether the names of the record begin with `./`.
+  package var beginsWithDot = false
+  /// Where only a part of the record is compared: what lies under these of its names.
+  package var parts: [RelativePath]?
+
+  package init() {}
+
+  func takes(_ path: PathBytes) -> Bool {
+    guard let parts else { return true }
+    guard let place = try? RelativePath(path) else { return false }
+    return parts.contains { part in
+      part.bytes.isEmpty
+        || place.bytes.starts(with: part.bytes)
+          && (place.bytes.count == part.bytes.count || place.bytes[part.bytes.count] == UInt8(ascii: "/"))
+    }
+  }
+}
+
+extension AuditItem: FileItem {
+  package var path: PathBytes? {
+    switch self {
+    case .record(let record, _), .newRecord(let record): record.path
+    case .new(let path, _, _): path
+    case .problem: nil
+    }
+  }
+}

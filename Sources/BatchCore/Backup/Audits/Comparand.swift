@@ -1,0 +1,74 @@
+import BatchEngine
+
+/// One of two things that an audit compares.
+package enum Comparand: Sendable {
+  case folder(PathBytes)
+  /// Of one of the forms that `hash` writes; `-` is standard input.
+  case manifest(PathBytes)
+  case snapshot(ManifestFile)
+  case archive(PathBytes, AgeKeys?)
+
+  private static let detectionLength = 1024
+
+  /// Finds out what a path names.
+  ///
+  /// - Parameter keys: open what is encrypted.
+  /// - Throws: the error of looking at it; `unsupported` for what is encrypted when no key is there.
+  package init(_ path: PathBytes, keys: AgeKeys?, in context: SourceContext) throws(BatchError) {
+    if path == "-" {
+      self = .manifest(path)
+      return
+    }
+    if try path.status(followingLinks: true).kind == .directory {
+      self = .folder(path)
+      return
+    }
+    let start = (try? SmallFile.start(of: path, count: Self.detectionLength)) ?? []
+    let isEncrypted = AgeKeys.areNeeded(for: start)
+    if isEncrypted, keys == nil { throw AgeKeys.missing(path) }
+    let manifest = ManifestFile(path, keys: isEncrypted ? keys : nil)
+    if (try? SnapshotReader(manifest, in: context)) != nil {
+      self = .snapshot(manifest)
+    } else if isEncrypted || Self.isBinary(start) {
+      self = .archive(path, keys)
+    } else {
+      self = .manifest(path)
+    }
+  }
+
+  /// Whether a file begins as no text does: archives have zeros or other control bytes in their headers.
+  private static func isBinary(_ start: [UInt8]) -> Bool {
+    start.starts(with: "070701".utf8) || start.starts(with: "070702".utf8)
+      || start.starts(with: "070707".utf8) || CompressionFormat.detect(start) != nil || start.contains(0)
+  }
+
+  package var path: PathBytes {
+    switch self {
+    case .folder(let path), .manifest(let path), .archive(let path, _): path
+    case .snapshot(let manifest): manifest.path
+    }
+  }
+
+  /// What it is called in results.
+  package var noun: String {
+    switch self {
+    case .folder: "tree"
+    case .manifest: "manifest"
+    case .snapshot: "snapshot"
+    case .archive: "archive"
+    }
+  }
+
+  package var isFolder: Bool { if case .folder = self { true } else { false } }
+
+  /// Whether it has files alone, by its form.
+  package var hasAllKinds: Bool { if case .manifest = self { false } else { true } }
+
+  /// Whether its records can be read without decoding an archive or hashing files.
+  var isRecord: Bool {
+    switch self {
+    case .manifest, .snapshot: true
+    case .folder, .archive: false
+    }
+  }
+}

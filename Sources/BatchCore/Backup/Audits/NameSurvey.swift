@@ -1,0 +1,122 @@
+import BatchEngine
+
+/// How the names of a record begin: what they share, and some of them.
+struct NameSurvey: Sendable {
+  /// More than tells two trees apart.
+  private static let mostSamples = 512
+  private static let mostTops = 256
+
+  /// The folders that all names begin with.
+  private(set) var prefix: [ArraySlice<UInt8>] = []
+  /// Names, spread over the record.
+  private(set) var samples: [RelativePath] = []
+  /// The first names of paths; nil where there are many.
+  private(set) var tops: Set<[UInt8]>? = []
+  /// Whether something stands at the top that is no folder, or names begin with a dot.
+  private(set) var isOfWholeFolder = false
+  private(set) var beginsWithDot = false
+  private(set) var isAbsolute = false
+  private var count = 0
+  private var step = 1
+
+  /// Of a folder, whose names all begin in it.
+  static func ofFolder(_ survey: NameSurvey) -> NameSurvey {
+    var survey = survey
+    survey.prefix = []
+    return survey
+  }
+
+  mutating func add(_ path: PathBytes, _ place: RelativePath, isFolder: Bool) {
+    let slash = UInt8(ascii: "/")
+    let names = place.bytes.split(separator: slash)
+    let folders = isFolder ? names[...] : names.dropLast()
+    if count == 0 {
+      prefix = Array(folders)
+      isAbsolute = place.wasAbsolute
+    } else {
+      let shared = zip(prefix, folders).prefix { $0.elementsEqual($1) }.count
+      prefix.removeLast(prefix.count - shared)
+    }
+    let startsWithDot =
+      path.bytes.first == UInt8(ascii: ".") && (path.bytes.count == 1 || path.bytes[1] == slash)
+    if startsWithDot { beginsWithDot = true }
+    if folders.isEmpty || startsWithDot { isOfWholeFolder = true }
+    if let first = folders.first {
+      tops?.insert(Array(first))
+      if let tops, tops.count > Self.mostTops { self.tops = nil }
+    }
+    if count % step == 0, !isFolder {
+      samples.append(place)
+      if samples.count > Self.mostSamples {
+        samples = stride(from: 0, to: samples.count, by: 2).map { samples[$0] }
+        step *= 2
+      }
+    }
+    count += 1
+  }
+
+  /// The first so many folders of the prefix, with a slash at the end; empty for none.
+  func start(_ count: Int) -> [UInt8] {
+    prefix.prefix(count).reduce(into: []) { $0 += $1 + [UInt8(ascii: "/")] }
+  }
+
+  /// Where what is new is looked for, by the names of the record without the first ones: where everything in a folder
+  /// counts, that folder, else the folders at the top.
+  ///
+  /// - Parameter dropped: how many names are dropped from each path.
+  func roots(dropped: Int) -> [PathBytes] {
+    if dropped > 0 { return ["."] }
+    if isAbsolute, !prefix.isEmpty { return [PathBytes(start(prefix.count).dropLast())] }
+    guard !isOfWholeFolder, let tops, !tops.isEmpty else { return ["."] }
+    return tops.map { PathBytes($0) }.sorted()
+  }
+}
+
+/// How many names are dropped from the paths of two trees, so that those are left that both have.
+package struct NameAlignment: Sendable, Hashable {
+  package var recorded = 0
+  package var other = 0
+
+  package init() {}
+
+  private init(_ recorded: Int, _ other: Int) { (self.recorded, self.other) = (recorded, other) }
+
+  /// - Parameters:
+  ///   - recorded: how the names of the reference begin.
+  ///   - other: how the names begin that it is compared with; nil for a folder, whose names begin in it.
+  ///   - folder: names of the path of the folder that is one of the two.
+  ///   - exists: whether what is compared has a path.
+  init(
+    _ recorded: NameSurvey, _ other: NameSurvey?, folder: [ArraySlice<UInt8>],
+    exists: (RelativePath) -> Bool
+  ) {
+    let (most, mostOther) = (recorded.prefix.count, other?.prefix.count ?? 0)
+    // The folder is the one that the names begin with.
+    var choices: [NameAlignment] = []
+    for count in stride(from: min(most, folder.count), to: 0, by: -1)
+    where folder.suffix(count).elementsEqual(recorded.prefix.prefix(count), by: { $0.elementsEqual($1) }) {
+      choices.append(NameAlignment(count, 0))
+    }
+    for count in stride(from: min(mostOther, folder.count), to: 0, by: -1) {
+      guard let prefix = other?.prefix.prefix(count) else { break }
+      if folder.suffix(count).elementsEqual(prefix, by: { $0.elementsEqual($1) }) {
+        choices.append(NameAlignment(0, count))
+      }
+    }
+    let all = (0...most).flatMap { one in (0...mostOther).map { NameAlignment(one, $0) } }
+    choices += all.sorted { ($0.recorded + $0.other, $0.recorded) < ($1.recorded + $1.other, $1.recorded) }
+    var best = (choice: choices.first ?? NameAlignment(), count: -1)
+    for choice in choices {
+      let start = other?.start(choice.other) ?? []
+      let count = recorded.samples.count { name in
+        guard let rest = name.dropping(choice.recorded),
+          let place = try? RelativePath(PathBytes(start + rest.bytes))
+        else { return false }
+        return exists(place)
+      }
+      if count > best.count { best = (choice, count) }
+      if count == recorded.samples.count, count > 0 { break }
+    }
+    self = best.count > 0 ? best.choice : choices.first ?? NameAlignment()
+  }
+}

@@ -1,0 +1,112 @@
+import BatchEngine
+import BatchOutputs
+
+/// Records what lies below a folder, with the digests of its files.
+package struct FolderRecordJob: BatchJob {
+  package typealias Item = WalkItem
+
+  private let live: LiveTree
+  private let algorithm: DigestAlgorithm
+
+  package init(_ live: LiveTree, _ algorithm: DigestAlgorithm) {
+    self.live = live
+    self.algorithm = algorithm
+  }
+
+  package func makeWorker(in context: WorkerContext) -> Worker {
+    Worker(LiveComparison(live), live, algorithm)
+  }
+
+  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+
+  /// Looks at paths, and hashes files.
+  package final class Worker: BatchWorker {
+    private let comparison: LiveComparison
+    private let start: Int
+    private let algorithm: DigestAlgorithm
+
+    init(_ comparison: LiveComparison, _ live: LiveTree, _ algorithm: DigestAlgorithm) {
+      self.comparison = comparison
+      start = live.path.bytes.count
+      self.algorithm = algorithm
+    }
+
+    package func process(
+      _ item: WalkItem, in context: WorkerContext, into output: inout [RecordRow]
+    ) throws(BatchError) {
+      try context.checkCancellation()
+      switch item {
+      case .problem(let problem): context.report(problem)
+      case .standardInput: break
+      case .file(let file):
+        // Without the slash behind the folder.
+        let rest = file.path.bytes.dropFirst(start).drop { $0 == UInt8(ascii: "/") }
+        let place = try RelativePath(PathBytes(rest))
+        guard let (record, identity, links) = try comparison.record(at: place, algorithm, in: context) else {
+          return
+        }
+        if record.kind != .regular || record.digest != nil { context.finish() }
+        output.append(
+          RecordRow(record: record, identity: record.kind == .regular && links > 1 ? identity : nil))
+      }
+    }
+  }
+}
+
+/// Records the members of an archive, whose contents were read.
+package struct MemberRecordJob: BatchJob {
+  package typealias Item = MemberListReader.Item
+
+  package init() {}
+
+  package func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+
+  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+
+  /// Passes members on.
+  package final class Worker: BatchWorker {
+    package func process(_ item: Item, in context: WorkerContext, into output: inout [RecordRow]) {
+      switch item {
+      case .problem(let error): context.report(Problem(.unreadable, error))
+      case .members: break
+      case .member(let member):
+        guard let entry = member.entry else { return }
+        // Zip and 7z may give all files to root, which says nothing.
+        let hasOwner = entry.owner != 0 || entry.group != 0 || !entry.ownerName.isEmpty
+        var record = RecordedPath(entry, member.digest, hasOwner: hasOwner)
+        record.attributes = nil
+        output.append(RecordRow(record: record, identity: nil))
+        context.finish()
+      }
+    }
+  }
+}
+
+/// One path that was recorded.
+package struct RecordRow: Sendable {
+  let record: RecordedPath
+  /// Of a file with several names.
+  let identity: FileIdentity?
+}
+
+/// Collects records, and finds out which are names of one file.
+package final class RecordCollector: BatchCollector {
+  private var records: [RecordedPath] = []
+  private var firstNames: [FileIdentity: PathBytes] = [:]
+
+  package func collect(_ rows: [RecordRow]) {
+    for row in rows {
+      var record = row.record
+      if let identity = row.identity {
+        if let first = firstNames[identity] {
+          record.firstName = first
+        } else {
+          firstNames[identity] = record.path
+        }
+      }
+      records.append(record)
+    }
+  }
+
+  package func finish() -> RecordedTree { RecordedTree(records, hasAllKinds: true) }
+}

@@ -1,0 +1,31 @@
+import BatchCore
+import BatchEngine
+
+/// What to type where a directory of snapshots was given to a command that takes something else.
+enum SetHint {
+  static func isSet(_ path: PathBytes, in run: RunContext) -> Bool {
+    guard path != "-", (try? path.status(followingLinks: true))?.kind == .directory else { return false }
+    return (try? BackupSet.names(in: path, calls: run.calls))?.isEmpty == false
+  }
+
+  /// For `audit`: a snapshot is compared by its manifest.
+  static func audit(_ set: PathBytes, in run: RunContext) -> Remedy {
+    let newest = (try? run.calls.names(in: set))?.filter {
+      SnapshotName.of($0)?.manifest == $0
+    }.max { (SnapshotName.of($0)?.stamp ?? "") < (SnapshotName.of($1)?.stamp ?? "") }
+    let name = TerminalText.string(set.appending((newest ?? "SET-ID.manifest").bytes).bytes)
+    return .advice("compare a snapshot: 'batchproc audit \(name) /'")
+  }
+
+  /// For a file that was expected where a directory is.
+  static func file(_ path: PathBytes, in run: RunContext) -> BatchError? {
+    guard path != "-", (try? path.status(followingLinks: true))?.kind == .directory else { return nil }
+    let name = TerminalText.string(path.bytes)
+    return BatchError(
+      .invalid, isSet(path, in: run) ? "is a directory of snapshots" : "is a directory", path: path,
+      remedy: isSet(path, in: run)
+        ? .advice(
+          "to read all of a set: 'batchproc verify \(name)'; to restore a sample: 'batchproc drill \(name)'")
+        : .advice("to compare two directories: 'batchproc audit DIR1 DIR2'"))
+  }
+}

@@ -1,0 +1,83 @@
+import BatchCore
+import BatchEngine
+import BatchOutputs
+
+/// Compares two of a folder, a manifest, a snapshot and an archive.
+struct AuditRun {
+  let session: Session
+
+  /// - Parameters:
+  ///   - parts: names of the first one that are compared alone; nil for all.
+  ///   - aligns: whether the names of the two may begin in different folders.
+  ///   - complete: runs before the summary, which comes last; its ending takes the place of the usual one.
+  func compare(
+    _ first: Comparand, _ second: Comparand, parts: [PathBytes]? = nil, aligns: Bool = true,
+    complete: (AuditPreparation, AuditJob.Tally, _ failed: Int) throws(BatchError) -> Ending? = { _, _, _ in
+      nil
+    }
+  ) throws(BatchError) -> Ending {
+    let preparation: AuditPreparation
+    do throws(BatchError) {
+      preparation = try AuditPreparation(
+        first, second, parts: parts, aligns: aligns, walk: walkOptions(first, second),
+        observer: session.reporter,
+        in: session.context)
+    } catch {
+      guard error.code == .malformed else { throw error }
+      session.reporter.fatal(error)
+      return .exit(.differences)
+    }
+    let rows = AuditRows(session: session)
+    let job = AuditJob(preparation.target) { (findings) throws(BatchError) in try rows.write(findings) }
+    let outcome = session.run(job, over: try preparation.source(in: session.context))
+    if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
+    guard let tally = outcome.result else { return .exit(.fatal) }
+    let counts = outcome.summary.counts
+    let failed = counts.failed + preparation.failed
+    let completed = try complete(preparation, tally, failed)
+    if tally.same == 0, tally.recorded > 0, tally.counts[.missing] == tally.recorded {
+      adviseOnNames(first, second, preparation)
+    }
+    let nouns = Self.nouns(first, second)
+    session.reporter.summary(
+      outcome.summary,
+      text: SummaryText(
+        verb: "audited", files: tally.recorded,
+        things:
+          "\(ByteCount.grouped(tally.recorded)) of the \(nouns.0), \(ByteCount.grouped(tally.other)) of the \(nouns.1)",
+        bytes: second.isFolder ? counts.byteCount : nil, others: tally.words + [(failed, "failed")],
+        tallies: tally.words + [
+          (tally.same, "same"), (tally.recorded, "recorded"), (tally.other, "compared"),
+        ]))
+    if let completed { return completed }
+    if tally.isDifferent { return .exit(.differences) }
+    if tally.same == 0, failed > 0 { return .exit(.fatal) }
+    return .exit(failed > 0 ? .someFailed : .success)
+  }
+
+  /// What counts as new: files alone where one of the two has no others.
+  func walkOptions(_ first: Comparand, _ second: Comparand) throws(BatchError) -> WalkOptions {
+    var walk = try session.walkOptions()
+    walk.takesEverything = first.hasAllKinds && second.hasAllKinds
+    walk.skipsTemporaries = true
+    let own = [first, second].filter { !$0.isFolder }.map { StandardStreams.identity(of: $0.path) }
+    walk.excluded.formUnion((own + [StandardStreams.outputFile]).compactMap { $0 })
+    return walk
+  }
+
+  private static func nouns(_ first: Comparand, _ second: Comparand) -> (String, String) {
+    first.noun == second.noun
+      ? ("first \(first.noun)", "second \(second.noun)") : (first.noun, second.noun)
+  }
+
+  private func adviseOnNames(_ first: Comparand, _ second: Comparand, _ preparation: AuditPreparation) {
+    let start = PathBytes(preparation.start.dropLast())
+    guard !start.isEmpty, !first.isFolder else { return }
+    session.warn(
+      BatchError(
+        .missing,
+        "none of the names in it is there: all begin with '\(TerminalText.string(start.bytes))'",
+        path: first.path,
+        remedy: .advice("is \(TerminalText.string(second.path.bytes)) what it was made of?")), as: .note)
+  }
+}
