@@ -34,7 +34,7 @@ import Testing
     let run = try t.shell(
       """
       $BP archive -q --verify -l \(level) -o a.tbz2 t; head -c 4 a.tbz2; echo; $BP list --digests a.tbz2 | sha256sum -c --quiet; echo $?
-      $BP verify a.tbz2 2>&1 | grep -c 'checked the checksum of each'; $BP extract -q --to-stdout a.tbz2 t/text
+      $BP verify -v a.tbz2 2>&1 | grep -c 'checked the checksum of each'; $BP extract -q --to-stdout a.tbz2 t/text
       """)
     #expect(run.text == "BZh\(level)\n0\n1\na small text\n", "\(run.text)\(run.errorText)")
   }

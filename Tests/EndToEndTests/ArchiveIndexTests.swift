@@ -116,7 +116,7 @@ import Testing
     let read = try t.shell(
       """
       $BP list -qz a.\(format) | sed -z 's|/$||' | sort -z | cmp - <(find src -print0 | sort -z)
-      $BP verify a.\(format) 2>&1 | grep -c "SHA-256 of the index"
+      $BP verify -v a.\(format) 2>&1 | grep -c "SHA-256 of the index"
       """)
     #expect(read.text == "1\n" && read.status == 0, "\(read.text)\(read.errorText)")
   }

@@ -43,6 +43,7 @@ package struct VerifyReader: BatchReader {
   private var notes: [Verification.Note] = []
   private let digests: DigestStream?
   private let marksMembers: Bool
+  private let share: ReadShare?
   /// Nil for an archive that was made before.
   private let written: WrittenArchive?
 
@@ -50,13 +51,15 @@ package struct VerifyReader: BatchReader {
   ///   - live: a folder to compare the members with.
   ///   - memory: what the index of the archive may take, in bytes.
   ///   - marks: whether members that a later one supersedes are to be marked, and not only counted.
+  ///   - share: the segments that are read; nil for all. An archive without an index is read as a whole.
   /// - Throws: `malformed` when the file is no archive.
   package init(
     _ archive: ArchiveFile, live: LiveTree? = nil, memory: Int = BatchOptions().memory, marks: Bool = false,
-    by right: ReadingRight
+    share: ReadShare? = nil, by right: ReadingRight
   ) throws(BatchError) {
     self.archive = archive
     self.live = live
+    self.share = share
     written = nil
     marksMembers = marks || live != nil
     digests = live == nil ? nil : try DigestStream(.sha256)
@@ -83,6 +86,7 @@ package struct VerifyReader: BatchReader {
   ) throws(BatchError) {
     self.archive = archive
     self.written = written
+    share = nil
     live = nil
     marksMembers = false
     digests = nil
@@ -150,7 +154,8 @@ package struct VerifyReader: BatchReader {
       if let fact = marks.fact { try yield([.fact(fact)], in: context) }
     }
     var cursor = IndexCursor(indexed.index)
-    for group in indexed.index.groups {
+    for (number, group) in indexed.index.groups.enumerated() {
+      if let share, !share.takes(number) { continue }
       var members = try cursor.slice(group.members)
       members.marks = marks
       if live != nil {

@@ -23,8 +23,9 @@ struct ReadingChoices: Sendable {
   init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) throws {
     archive = parsed.operands.first ?? "-"
     globs = Array(parsed.operands.dropFirst())
-    showsLongRows = parsed.flag(.longRows)
     showsDigests = parsed.flag(.digests)
+    // As 'tar -tv'.
+    showsLongRows = parsed.flag(.longRows) || (common.verbose && !showsDigests)
     readsAllFormats = parsed.flag(.allFormats)
     usesIndex = parsed.flag(.index, initially: true)
     endsRowsInNUL = parsed.flag(.zero)

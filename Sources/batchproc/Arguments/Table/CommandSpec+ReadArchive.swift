@@ -65,7 +65,8 @@ extension CommandSpec {
       are, last of all, and nothing is written through one; --safe-links refuses those that lead outside.
       """,
       """
-      A member glob is a pattern of gitignore; a directory that matches stands for all that is in it. What the index \
+      A member glob is a pattern of gitignore, and '*' and '?' match slashes too, as in tar --wildcards; a directory that \
+      matches stands for all that is in it. What the index \
       of an archive claims is compared with the archive: the checksum of each frame, and name, kind, size, time, \
       place and headers of each member, or with a glob those of the members that are decoded, without headers. The \
       SHA-256 of contents is compared by 'verify'.
@@ -152,12 +153,27 @@ extension CommandSpec {
       access control lists are not compared. Symbolic links are compared and never followed. Times are as precise \
       as the archive has them. The options that choose files say what may be NEW.
       """,
+      """
+      Of a directory of snapshots all manifests and archives of its sets are read, and what is damaged or missing is \
+      named (4). Without a key encrypted ones are compared with the digests in their companions.
+      """,
     ],
-    operands: [Operand(name: "archive", repeats: false, help: "The archive; - is standard input.")],
+    operands: [
+      Operand(
+        name: "archive", repeats: false,
+        help: "The archive, or a directory of snapshots; - is standard input.")
+    ],
     own: [
       OptionSpec(
         .against, "against", kind: .single(.directory), value: "dir",
         help: "Compare the members with what is in this directory, where their names begin."),
+      OptionSpec(
+        .share, "share", kind: .single(.glob), value: "n/count",
+        help: """
+          Of a directory of snapshots: read the n-th of so many parts, all of which are everything; 'today/30' is another \
+          one each day.
+          """),
+      .setName(help: "The set of a directory of snapshots; all of them without it."), .lockWait,
       .allFormats,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.choosing, Group.events] + Group.readingRun[1...],
@@ -166,6 +182,9 @@ extension CommandSpec {
       Example(
         command: "batchproc verify --against /srv photos.tar.zst",
         meaning: "Say what has changed since it was made with -C /srv."),
+      Example(
+        command: "batchproc verify --share today/30 /mnt/backups",
+        meaning: "Every night: read a thirtieth of all snapshots."),
     ])
 }
 

@@ -8,6 +8,9 @@ struct VerifyCommand: Command {
   private let directory: PathBytes?
   private let readsAllFormats: Bool
   private let keys: AgeKeys?
+  private let name: PathBytes?
+  private let patience: SetLock.Patience
+  private let share: ReadShare?
   private let common: CommonOptions
   let session: Session
   /// The differences that are counted, in the order of the summary.
@@ -21,6 +24,9 @@ struct VerifyCommand: Command {
     directory = parsed.bytes(.against)
     readsAllFormats = parsed.flag(.allFormats)
     keys = try EncryptionChoices.keys(parsed)
+    name = parsed.bytes(.setName)
+    patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
+    share = try Self.share(parsed)
     let choosing = (CommandSpec.Group.choosing.options + CommandSpec.Group.events.options).map(\.id)
     if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)
@@ -30,8 +36,35 @@ struct VerifyCommand: Command {
       common, environment: environment, inputs: readsAllFormats ? ForeignReaderProgram.descriptors : 0)
   }
 
+  /// - Throws: `UsageError` for what is no share.
+  private static func share(_ parsed: ParsedCommand) throws(UsageError) -> ReadShare? {
+    guard let text = parsed.bytes(.share) else { return nil }
+    let parts = text.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let words = parts.map { String(decoding: $0, as: UTF8.self) }
+    let day = Int(clamping: FileStatus.Time.now.seconds / 86_400)
+    guard words.count == 2, let count = Int(words[1]), count > 0,
+      let number = words[0] == "today" ? day % count + 1 : Int(words[0]),
+      let share = ReadShare(number, of: count)
+    else {
+      throw UsageError(
+        "The value of '--share' is no share. Please give the number of a part and how many there are, such as 1/30, or today/30.",
+        in: parsed.command)
+    }
+    return share
+  }
+
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
+    if let error = SetHint.file(path, in: session.context) {
+      guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }
+      return try SetVerification(
+        session: session, directory: path, name: name, keys: session.keys(keys), patience: patience,
+        share: share
+      ).run()
+    }
+    guard share == nil, name == nil else {
+      throw BatchError(.invalid, "--share and --name are for a directory of snapshots", path: path)
+    }
     if keys == nil, let ending = try verifyByCompanion() { return ending }
     let archive: ArchiveFile
     do throws(BatchError) {
@@ -157,7 +190,8 @@ struct VerifyCommand: Command {
       } catch {
         return session.ending(after: error)
       }
-    } else if !common.quiet {
+    } else if common.verbose || (!common.quiet && verification.indexDigest == nil) {
+      // Of an archive with an index everything is checked.
       for fact in verification.facts { session.diagnostics.report(fact, as: .note) }
       if let digest = verification.indexDigest {
         session.diagnostics.report("the SHA-256 of the index is \(digest.hex)", as: .note)

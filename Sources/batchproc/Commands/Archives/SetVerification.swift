@@ -1,0 +1,149 @@
+import BatchCore
+import BatchEngine
+import Synchronization
+
+/// Reads all that the sets of a directory have, or a share of it: `batchproc verify SET`.
+struct SetVerification {
+  let session: Session
+  let directory: PathBytes
+  let name: PathBytes?
+  let keys: AgeKeys?
+  let patience: SetLock.Patience
+  let share: ReadShare?
+
+  private struct Tally {
+    var archives = 0
+    var members = 0
+    var damaged = 0
+    var failed = 0
+    var bytes: Int64 = 0
+  }
+
+  /// - Throws: what ends the run before it begins.
+  func run() throws(BatchError) -> Ending {
+    let all = try BackupSet.names(in: directory, calls: session.context.calls)
+    let names = name.map { [$0] } ?? all
+    var tally = Tally()
+    for name in names {
+      var set = try BackupSet(in: directory, named: name, session.context)
+      set.keys = keys
+      let lock = try set.lockForReading(patience, in: session.context)
+      defer { withExtendedLifetime(lock) {} }
+      try verify(set, &tally)
+    }
+    try session.output.finish()
+    var counts = Counters.Snapshot()
+    (counts.seen, counts.done, counts.failed, counts.byteCount) = (
+      tally.members, tally.members - tally.damaged, tally.failed, tally.bytes
+    )
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
+      text: SummaryText(
+        verb: "verified", files: tally.members, noun: "member", bytes: tally.bytes,
+        kinds: [(tally.archives, "archive")], others: [(tally.damaged, "damaged"), (tally.failed, "failed")],
+        tallies: [(tally.archives, "archives"), (tally.damaged, "damaged")]))
+    return .exit(tally.damaged + tally.failed > 0 ? .differences : .success)
+  }
+
+  private func verify(_ set: BackupSet, _ tally: inout Tally) throws(BatchError) {
+    let content = try set.content(in: session.context)
+    for error in content.damaged { fail(error, &tally) }
+    var missing: Set<String> = []
+    for snapshot in content.snapshots {
+      missing.formUnion(content.faults(of: snapshot))
+      let part = share?.beginning(at: snapshot.name.stamp.utf8)
+      guard part?.takes(0) != false else { continue }
+      do throws(BatchError) {
+        try set.check(keys == nil ? snapshot : set.opened(snapshot, in: session.context), in: session.context)
+      } catch {
+        try session.cancellation.check()
+        fail(error, &tally)
+      }
+    }
+    let snapshots = Dictionary(content.snapshots.map { ($0.name.stamp, $0) }) { first, _ in first }
+    let isEncrypted = Set(content.snapshots.filter(\.name.isEncrypted).map(\.name.stamp))
+    for stamp in missing.sorted() where content.archives[stamp] == nil {
+      let path = set.path(
+        SnapshotName(set: set.name, stamp: stamp, isEncrypted: isEncrypted.contains(stamp)).archive)
+      fail(BatchError(.malformed, "is missing, and snapshots need it", path: path), &tally)
+    }
+    for stamp in content.archives.keys.sorted() {
+      let name = SnapshotName(set: set.name, stamp: stamp, isEncrypted: isEncrypted.contains(stamp))
+      do throws(BatchError) {
+        try verify(set.path(name.archive), of: snapshots[stamp], in: set, &tally)
+      } catch {
+        try session.cancellation.check()
+        fail(error, &tally)
+      }
+    }
+  }
+
+  private func verify(
+    _ path: PathBytes, of snapshot: Snapshot?, in set: BackupSet, _ tally: inout Tally
+  ) throws(BatchError) {
+    let share = share?.beginning(at: path.lastComponent)
+    if let snapshot, let companion = snapshot.companion, keys == nil {
+      guard share?.takes(0) != false else { return }
+      guard try BackupSet.digest(of: path, in: session.context) == companion.archiveDigest else {
+        throw BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path)
+      }
+      tally.archives += 1
+      tally.bytes += Int64(clamping: companion.archiveSize)
+      return
+    }
+    let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
+    session.follow(part)
+    let archive = try ArchiveFile(path, keys: keys, in: SourceContext(part))
+    let reader = try VerifyReader(
+      archive, memory: session.context.options.memory, share: share, by: part.reading)
+    let damaged = Mutex(0)
+    let rows = VerifyRows(showsWhole: false)
+    let job = VerifyJob { [session] (findings) throws(BatchError) in
+      session.advanced(findings.count)
+      let bad = findings.filter { $0.damage != nil }
+      guard !bad.isEmpty else { return }
+      damaged.withLock { $0 += bad.count }
+      if let events = session.reporter as? JSONReporter {
+        for finding in bad {
+          try events.write("member") { line in
+            line.add(path: finding.path)
+            line.add("outcome", "damaged")
+          }
+        }
+        return
+      }
+      var bytes = [UInt8]()
+      for finding in bad { rows.append(finding, to: &bytes) }
+      try session.output.write(bytes)
+    }
+    let outcome = BatchRunner(part).run(job, reading: reader)
+    if let stopped = outcome.summary.stopped { throw stopped }
+    let count = damaged.withLock { $0 }
+    tally.archives += 1
+    tally.members += outcome.summary.counts.done
+    tally.damaged += count
+    tally.bytes += outcome.summary.counts.byteCount
+    guard let verification = outcome.result else { return }
+    for text in verification.damage { fail(BatchError(.malformed, text, path: path), &tally) }
+    if count > 0 {
+      fail(
+        BatchError(.malformed, "\(ByteCount.counted(count, "member")) damaged, named above", path: path),
+        &tally)
+    }
+    if let recorded = snapshot?.footer.index, let digest = verification.indexDigest, recorded != digest {
+      fail(
+        BatchError(.malformed, "is another archive than the manifest of its snapshot says", path: path),
+        &tally)
+    }
+    if session.common.verbose {
+      session.diagnostics.report(
+        "\(TerminalText.string(path.bytes)): \(ByteCount.counted(outcome.summary.counts.done, "member")) read",
+        as: .note)
+    }
+  }
+
+  private func fail(_ error: BatchError, _ tally: inout Tally) {
+    tally.failed += 1
+    session.reporter.met(Problem(.unreadable, error), severity: .failure)
+  }
+}
