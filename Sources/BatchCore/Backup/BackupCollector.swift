@@ -137,7 +137,8 @@ package final class BackupCollector: BatchCollector {
       archiveSize: try outputs.sealArchive(), index: written?.index.digest,
       isVerified: plan.archive.isRemembered, selection: plan.selection, recipients: plan.recipients)
     try outputs.encryption?.manifest.seal()
-    return BackupContent(header: plan.header, footer: writer.footer, written: written)
+    return BackupContent(
+      header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count)
   }
 
   package func discard() { collector.discard() }
@@ -149,4 +150,6 @@ package struct BackupContent: Sendable {
   package let footer: SnapshotFooter
   /// To be compared with what can be read back; nil where that was not asked for.
   package let written: WrittenArchive?
+  /// How many files were archived only since they changed shortly before the snapshot before.
+  package let repeated: Int
 }

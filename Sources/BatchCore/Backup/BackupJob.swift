@@ -1,5 +1,6 @@
 import BatchEngine
 import BatchOutputs
+import Synchronization
 
 /// What was decided about a backup before it begins.
 package struct BackupPlan: Sendable {
@@ -14,6 +15,8 @@ package struct BackupPlan: Sendable {
   let readsEverything: Bool
   /// For whom it is encrypted, as one word.
   let recipients: String
+  /// Counts what is archived only since it changed shortly before the snapshot before.
+  let repeated = RepeatedFiles()
 
   var stamp: String { header.name.stamp }
 
@@ -22,6 +25,15 @@ package struct BackupPlan: Sendable {
   func isDoubtful(_ entry: SnapshotEntry) -> Bool {
     entry.linkCount > 1 && entry.kind == .file && (hasOtherSelection || entry.linkGroup == nil)
   }
+}
+
+/// Counts files that are archived although they are as they were: a later change could have had the same time.
+final class RepeatedFiles: Sendable {
+  private let files = Mutex(0)
+
+  var count: Int { files.withLock { $0 } }
+
+  func add() { files.withLock { $0 += 1 } }
 }
 
 /// Archives what is new or changed, and writes the manifest of the whole tree beside it.

@@ -76,7 +76,13 @@ package struct BackupSource: BatchSource {
       try previous?.enter(path)
     }
     let path = MemberNaming.name(of: record.path)
-    if let (entry, line) = try previous?.find(path.bytes, isFolder: record.status.kind == .directory),
+    let before = try previous?.find(path.bytes, isFolder: record.status.kind == .directory)
+    if let entry = before?.0, entry.kind == .file, entry.isUnsettled {
+      var settled = entry
+      settled.isUnsettled = false
+      if settled.isUnchanged(record.status) { plan.repeated.add() }
+    }
+    if let (entry, line) = before,
       entry.isUnchanged(record.status), !plan.isDoubtful(entry), !former.isBroken(entry)
     {
       let (entry, line) = kept(entry, line, record.status)

@@ -84,11 +84,15 @@ package final class SetLock: Sendable {
         throw .syscall("lock the set", errno: failed, path: path)
       }
       guard waited < patience.limit else {
+        let byte: Int64 = purpose == .writing ? 0 : 1
+        let holder = (try? calls.status(of: file.raw)).flatMap {
+          LockHolder(byte: byte, ofFile: $0.identity.inode, calls: calls)
+        }
         throw BatchError(
           .locked,
-          purpose == .removing
+          (purpose == .removing
             ? "a restore, drill or verification reads the set, and nothing is removed meanwhile"
-            : "another run holds the lock of the set", path: path,
+            : "another run holds the lock of the set") + (holder.map { ": \($0.text)" } ?? ""), path: path,
           remedy: .waitForLock)
       }
       patience.pause(min(Self.interval, patience.limit - waited))

@@ -1,4 +1,5 @@
 import BatchEngine
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -61,5 +62,23 @@ import Testing
     #expect(try lock().pending == ["b"])
     try first.note([])
     #expect(try lock().pending == [])
+  }
+
+  @Test("the holder is named, with the time of its start")
+  func holder() throws {
+    let (writer, other) = (try lock(), try lock())
+    try writer.take(.writing, .none, run.cancellation)
+    let refused = #expect(throws: BatchError.self) { try other.take(.writing, .none, run.cancellation) }
+    #expect(
+      refused?.message.contains("the lock of the set: process \(getpid()) since 20") == true,
+      "\(String(describing: refused))")
+    #expect(
+      LockHolder.tells(
+        Array("pos:\t0\nlock:\t1: OFDLCK  ADVISORY  WRITE -1 08:02:12 0 0\n".utf8), byte: 0, inode: 12))
+    #expect(
+      !LockHolder.tells(Array("lock:\t1: OFDLCK  ADVISORY  READ -1 08:02:12 1 1\n".utf8), byte: 0, inode: 12))
+    #expect(
+      !LockHolder.tells(
+        Array("lock:\t1: OFDLCK  ADVISORY  WRITE -1 08:02:112 0 0\n".utf8), byte: 0, inode: 12))
   }
 }

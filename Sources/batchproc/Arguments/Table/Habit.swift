@@ -161,6 +161,17 @@ struct Habit {
       "--html", "--stats", "--log-file", in: .hash, .check, .compress, .decompress, .cat, .test, .archive,
       .extract,
       .verify, .audit, .backup, .restore, .drill, answer: "use --report FILE, which writes an HTML page"),
+    Habit("--target", in: .restore, answer: "use -C DIR"),
+    Habit(
+      "--snapshot", "--id", in: .restore, .snapshots, .drill,
+      answer: "use --at ID; the newest one is the default"),
+    Habit("--include", in: .restore, answer: "name the files behind the directory of the snapshots"),
+    Habit(
+      "--exclude", in: .restore, answer: "name the files to restore behind the directory of the snapshots"),
+    Habit("--path", in: .restore, .snapshots, answer: "use a glob behind the directory of the snapshots"),
+    Habit("--ls", "--files", in: .snapshots, answer: "use --list ID"),
+    Habit("--read-data", in: .verify, answer: "not needed, everything is read"),
+    Habit("--read-data-subset", in: .verify, answer: "use --share 1/30"),
     Habit("-l", "--length", in: .hash, answer: "use -a with the whole name, such as -a sha512"),
   ]
 
@@ -174,8 +185,8 @@ struct Habit {
     (["version"], "use 'batchproc --version'"),
     (["md5", "sha1", "sha256", "sha512", "blake3"], "use 'batchproc hash', with -a for the algorithm"),
     (["forget"], "use 'batchproc prune'"),
-    (["find"], "use 'batchproc snapshots DIR', or 'batchproc list FILE GLOB' for an archive"),
-    (["diff", "compare"], "use 'batchproc audit MANIFEST DIR', or 'batchproc verify --against DIR FILE'"),
+    (["find"], "use 'batchproc snapshots DIR --find GLOB', or 'batchproc list FILE GLOB' for an archive"),
+    (["diff", "compare"], "use 'batchproc audit A B', or 'batchproc snapshots DIR --diff ID1 ID2'"),
     (["init"], "not needed, the first 'batchproc backup' makes the set"),
     (["exit", "status", "codes"], "exit codes are at the end of each help, as in 'batchproc hash --help'"),
     (["dupes", "dups", "dedupe", "fdupes", "jdupes", "rmlint", "fclones"], "use 'batchproc duplicates'"),

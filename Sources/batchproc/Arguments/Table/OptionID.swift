@@ -29,6 +29,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case target, setName, fullEvery, full, checksum, allowEmpty, initialize, lockWait
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
   case at, sample, all, timeBudget, againstLive
+  case find, listFiles, compareSnapshots, maxAge, share
   case before, after, onFailure, hookTimeout, metrics, rate
   case cache, cacheVerify, cron, systemd
   case copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly, appendOnly
@@ -37,4 +38,15 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case plan, shard, shards, planFolder, fewestShardBytes, allowMissing, removeParts
   case slurm, submitNow, wait, sbatch
   case samePermissions, devices, safeLinks, unsafeLinks, maxRatio, keepGoing, against
+}
+
+extension OptionID {
+  /// What completion offers of a directory of snapshots, as a member of the lines of `snapshots --json`; nil for other options.
+  var completesSnapshots: String? {
+    switch self {
+    case .setName: "set"
+    case .at, .listFiles, .compareSnapshots: "id"
+    default: nil
+    }
+  }
 }

@@ -45,6 +45,8 @@ struct BashCompletion {
       COMPREPLY=($(compgen -W "$1" -- "$current"))
     }
 
+    \(Self.helpers)
+
     complete -o bashdefault -o default -F _batchproc batchproc
 
     """
@@ -69,10 +71,35 @@ struct BashCompletion {
 
   private func values(of options: [OptionSpec]) -> String {
     let cases = options.compactMap { option in
-      option.syntax.map { "    \(option.spellings.joined(separator: "|"))) \(action($0)) ;;" }
+      option.syntax.map { syntax in
+        "    \(option.spellings.joined(separator: "|"))) \(Self.names(option.id) ?? action(syntax)) ;;"
+      }
     }
     return (["    case $previous in"] + cases + actionsOfEvents(options) + ["    esac"])
       .joined(separator: "\n")
+  }
+
+  /// Offer sets or ids of the directory of snapshots among the words, and names of profiles.
+  private static let helpers = #"""
+    _batchproc_snapshots() {
+      local word folder=''
+      for word in "${COMP_WORDS[@]:1}"; do
+        word=${word/#\~\//$HOME/}
+        [[ -d $word ]] && compgen -G "$word/*.manifest*" >/dev/null && folder=$word
+      done
+      [[ -n $folder ]] || return
+      _batchproc_words "$(batchproc snapshots --json -- "$folder" 2>/dev/null | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p' | sort -u)"
+    }
+
+    _batchproc_profiles() {
+      _batchproc_words "$(sed -n 's/^\[profile \(.*\)\]$/\1/p' /etc/batchproc.conf "${XDG_CONFIG_HOME:-$HOME/.config}/batchproc/config" 2>/dev/null)"
+    }
+    """#
+
+  /// What offers names that only this machine knows; nil for other options.
+  private static func names(_ option: OptionID) -> String? {
+    option.completesSnapshots.map { "_batchproc_snapshots \($0); return" }
+      ?? (option == .profile ? "_batchproc_profiles; return" : nil)
   }
 
   private func action(_ syntax: ValueSyntax) -> String {

@@ -9,6 +9,7 @@ struct FishCompletion {
       "  not string match -qr -- '^(\(valued.joined(separator: "|")))(=|$)' (commandline -opc)",
       "  and $argv", "end",
     ]
+    lines += Self.helpers
     lines += table.rootOptions.map { row(of: $0, when: "__fish_use_subcommand") }
     for command in table.commands {
       lines.append(subcommand(command.name, command.abstract))
@@ -29,6 +30,22 @@ struct FishCompletion {
   /// Spellings before the command that take a value.
   private var valued: [String] { table.rootOptions.filter { $0.syntax != nil }.flatMap(\.spellings) }
 
+  /// Print sets or ids of the directory of snapshots among the words, and names of profiles.
+  private static let helpers = [
+    "function __batchproc_snapshots",
+    "  for word in (commandline -opc)[2..]",
+    #"    set -l folder (string replace -r '^~/' "$HOME/" -- $word)"#,
+    "    test -d \"$folder\"; or continue",
+    "    set -l files $folder/*.manifest*",
+    "    test (count $files) -gt 0; or continue",
+    #"    batchproc snapshots --json -- $folder 2>/dev/null | sed -n 's/.*"'$argv[1]'":"\([^"]*\)".*/\1/p' | sort -u"#,
+    "  end", "end",
+    "function __batchproc_profiles",
+    "  set -l folder $XDG_CONFIG_HOME; test -n \"$folder\"; or set folder $HOME/.config",
+    #"  sed -n 's/^\[profile \(.*\)\]$/\1/p' /etc/batchproc.conf $folder/batchproc/config 2>/dev/null"#,
+    "end",
+  ]
+
   private func subcommand(_ name: String, _ meaning: String) -> String {
     "complete -c batchproc -n '__batchproc_command __fish_use_subcommand' -f -a \(name) -d \(quoted(meaning))"
   }
@@ -37,9 +54,15 @@ struct FishCompletion {
     var words = ["complete -c batchproc -n \(quoted(condition))"]
     words += option.short.map { "-s \($0)" }
     words += option.longForms.map { "-l \($0.text.dropFirst(2))" }
-    if let syntax = option.syntax { words.append(value(syntax)) }
+    if let syntax = option.syntax { words.append(Self.names(option.id) ?? value(syntax)) }
     words.append("-d \(quoted(option.help))")
     return words.joined(separator: " ")
+  }
+
+  /// What offers names that only this machine knows; nil for other options.
+  private static func names(_ option: OptionID) -> String? {
+    option.completesSnapshots.map { "-x -a '(__batchproc_snapshots \($0))'" }
+      ?? (option == .profile ? "-x -a '(__batchproc_profiles)'" : nil)
   }
 
   private func value(_ syntax: ValueSyntax) -> String {

@@ -6,6 +6,7 @@ struct ZshCompletion {
     let commands = table.commands.map { "    \(quoted("\($0.name):\($0.abstract)"))" }
     return """
       #compdef batchproc
+      \(Self.helpers)
       _batchproc() {
         local context state state_descr line
         typeset -A opt_args
@@ -57,11 +58,39 @@ struct ZshCompletion {
   private func rows(of option: OptionSpec, excluding exclusion: String = "") -> [String] {
     let repeats = option.isRepeatable ? "*" : ""
     let meaning = "[" + bracketed(option.help) + "]"
-    let value = option.syntax.map { ":\(option.valueName ?? "value"):\(action($0))" } ?? ""
+    let value =
+      option.syntax.map { ":\(option.valueName ?? "value"):\(Self.names(option.id) ?? action($0))" } ?? ""
     return option.spellings.map { spelling in
       let attachment = option.syntax == nil ? "" : (spelling.hasPrefix("--") ? "=" : "+")
       return "      " + quoted(exclusion + repeats + spelling + attachment + meaning + value) + " \\"
     }
+  }
+
+  /// Offer sets or ids of the directory of snapshots among the words, and names of profiles.
+  private static let helpers = #"""
+    _batchproc_snapshots() {
+      local word
+      local -a files found
+      for word in $words; do
+        word=${(Q)word/#\~\//$HOME/}
+        [[ -d $word ]] || continue
+        files=($word/*.manifest*(N))
+        (( $#files )) || continue
+        found+=(${(f)"$(batchproc snapshots --json -- $word 2>/dev/null | sed -n 's/.*"'$1'":"\([^"]*\)".*/\1/p' | sort -u)"})
+      done
+      compadd -a found
+    }
+    _batchproc_profiles() {
+      local -a found
+      found=(${(f)"$(sed -n 's/^\[profile \(.*\)\]$/\1/p' /etc/batchproc.conf ${XDG_CONFIG_HOME:-$HOME/.config}/batchproc/config 2>/dev/null)"})
+      compadd -a found
+    }
+    """#
+
+  /// What offers names that only this machine knows; nil for other options.
+  private static func names(_ option: OptionID) -> String? {
+    option.completesSnapshots.map { " _batchproc_snapshots \($0)" }
+      ?? (option == .profile ? " _batchproc_profiles" : nil)
   }
 
   private func action(_ syntax: ValueSyntax) -> String {

@@ -223,6 +223,7 @@ struct BackupCommand: Command {
       others: [
         (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
         (counts.failed, "failed"),
+        (content.repeated, "archived again: changed shortly before the last backup"),
         (verified ?? 0, "verified"),
         (
           prune?.removed.count ?? 0,
