@@ -34,6 +34,7 @@ struct JSONSchemaTests {
     mkdir x; j extract extract -C x a.tar.zst; j kept extract -C x a.tar.zst; j none list bad.gz
     j backup backup --to s t; echo 4 >t/a; j increment backup --to s t; j snapshots snapshots s
     mkdir r; j restore restore s -C r; j drill drill s; "$BP" backup -q --full --to s t; j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
+    j found snapshots s --find a; j paths snapshots s --list latest; j compared snapshots s --diff latest; j set verify s; j pair audit t t
     j digests snapshots --digests s; j tune tune t
     "$BP" plan -q --shards 2 --out p -- hash t; "$BP" hash -q --plan p --shard 0; j status status p; j doctor doctor t; j config config
     # What ends before its job begins.
@@ -80,7 +81,8 @@ struct JSONSchemaTests {
     let result = try t.shell("python3 validate.py '\(Self.schema)'")
     #expect(result.status == 0, "\(result.errorText)")
     let expected = [
-      "archive", "default", "device", "difference", "duplicates", "error", "file", "index", "limit", "member",
+      "archive", "default", "device", "difference", "duplicates", "error", "file", "found", "index", "limit",
+      "member",
       "note",
       "operations",
       "point",

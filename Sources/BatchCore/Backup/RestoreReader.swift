@@ -8,19 +8,22 @@ package struct RestoreReader: BatchReader {
   }
 
   private let options: ExtractionOptions
+  private let strip: Int
   private let keys: AgeKeys?
   private let parts: [Part]
   /// Further names of files, which come when all files are there.
   private let links: [Link]
 
   private struct Link {
+    /// As the manifest has it, and where it goes.
+    let path: PathBytes
     let place: RelativePath
     let first: RelativePath
 
     var item: ExtractionItem {
       var order = ExtractionOrder(
         entry: ArchiveEntry(
-          path: PathBytes(place.bytes), kind: .hardLink, linkTarget: PathBytes(first.bytes)),
+          path: path, kind: .hardLink, linkTarget: PathBytes(first.bytes)),
         place: place)
       order.linkPlace = first
       return ExtractionItem(step: .member(order, []))
@@ -29,6 +32,7 @@ package struct RestoreReader: BatchReader {
 
   /// - Parameters:
   ///   - globs: patterns as of ``MemberSelection``; none means all.
+  ///   - strip: how many leading names of each path are dropped; what has no more is left out.
   ///   - comparesDigests: whether each file has to have the SHA-256 that the manifest has of it; other files are not made.
   ///   - chooses: chooses among the rows of the manifest that the patterns take.
   ///
@@ -36,14 +40,15 @@ package struct RestoreReader: BatchReader {
   /// has it, and goes to the first of the chosen names; the others become links to that.
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
-    _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], options: ExtractionOptions,
-    comparesDigests: Bool = true, in context: SourceContext,
+    _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], strip: Int = 0,
+    options: ExtractionOptions, comparesDigests: Bool = true, in context: SourceContext,
     choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
   ) throws(BatchError) {
     self.options = options
+    self.strip = strip
     keys = snapshot.name.isEncrypted ? set.keys : nil
     let selection = try MemberSelection(globs: globs)
-    var matched: Set<Int> = []
+    var matches = GlobMatches(globs)
     let manifest = set.path(snapshot.name.manifest)
     try SnapshotReader.check(set.manifest(of: snapshot.name), in: context)
     let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: context)
@@ -56,10 +61,13 @@ package struct RestoreReader: BatchReader {
       guard case .entry(let entry, _) = item, let place = try? RelativePath(entry.path) else { continue }
       if !globs.isEmpty {
         let found = selection.matches(place, isDirectory: entry.kind == .directory)
-        guard !found.isEmpty else { continue }
-        matched.formUnion(found)
+        guard !found.isEmpty else {
+          matches.look(at: place.bytes)
+          continue
+        }
+        matches.note(found)
       }
-      guard chooses(entry) else { continue }
+      guard chooses(entry), let shown = place.dropping(strip) else { continue }
       let digest = comparesDigests ? entry.digest : nil
       do throws(BatchError) {
         guard LinkGroups.mayBelong(entry) else {
@@ -69,7 +77,10 @@ package struct RestoreReader: BatchReader {
         if let first = groups.first(of: entry) {
           // Of a source within another one the rows come twice.
           if first != entry.path, linked.insert(place).inserted {
-            links.append(Link(place: place, first: try RelativePath(first)))
+            links.append(
+              Link(
+                path: PathBytes(place.bytes), place: shown,
+                first: try RelativePath(first).dropping(strip) ?? shown))
           }
         } else {
           let member =
@@ -82,7 +93,7 @@ package struct RestoreReader: BatchReader {
     }
     self.links = links
     doubtfulLinks = groups.doubtful
-    unmatched = globs.indices.filter { !matched.contains($0) }.map { globs[$0] }
+    unmatched = matches.unmatched
     parts =
       names.sorted { $0.key < $1.key }.map { stamp, names in
         Part(
@@ -93,7 +104,7 @@ package struct RestoreReader: BatchReader {
   }
 
   /// Patterns that no row matched.
-  package let unmatched: [PathBytes]
+  package let unmatched: [UnmatchedGlob]
 
   /// How many files may have been further names of others, which manifests of version 0.2.0 do not always tell.
   package let doubtfulLinks: Int
@@ -111,7 +122,7 @@ package struct RestoreReader: BatchReader {
     do throws(BatchError) {
       let reader = try ExtractReader(
         ArchiveFile(part.archive, keys: keys, in: context.source),
-        selection: MemberSelection(names: part.names),
+        selection: MemberSelection(names: part.names, strip: strip),
         globs: [],
         options: options, by: context.reading)
       try reader.read(in: context) { (item) throws(BatchError) in

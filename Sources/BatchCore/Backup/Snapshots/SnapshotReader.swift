@@ -10,7 +10,7 @@ final class SnapshotReader {
     case entry(SnapshotEntry, line: [UInt8])
   }
 
-  private static let longestLine = 1 << 20
+  static let longestLine = 1 << 20
 
   let path: PathBytes
   let header: SnapshotHeader
@@ -113,8 +113,12 @@ extension SnapshotReader {
 
   /// Compares a manifest with the digest in its last line.
   ///
+  /// - Parameter take: takes what stands before that line, in pieces of any length; to be believed when this returns.
   /// - Throws: `malformed` when it is damaged.
-  static func check(_ manifest: ManifestFile, in context: SourceContext) throws(BatchError) {
+  static func check(
+    _ manifest: ManifestFile, in context: SourceContext,
+    _ take: (UnsafeRawBufferPointer) throws(BatchError) -> Void = { _ in }
+  ) throws(BatchError) {
     let path = manifest.path
     let content = try ManifestContent(manifest, in: context)
     let damaged = BatchError(
@@ -133,13 +137,18 @@ extension SnapshotReader {
     }
     let digest = try DigestStream(.sha256)
     let end = size - Int64(tail.count - start)
+    let buffer = try ScratchBuffer(capacity: 256 << 10)
     var position: Int64 = 0
     while position < end {
       try context.cancellation.check()
-      let piece = try content.bytes(position..<min(end, position + (1 << 20)))
-      guard !piece.isEmpty else { throw damaged }
-      try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
-      position += Int64(piece.count)
+      let room = UnsafeMutableRawBufferPointer(
+        rebasing: buffer.room[..<Int(min(end - position, Int64(buffer.room.count)))])
+      let count = try content.next(into: room)
+      guard count > 0 else { throw damaged }
+      let piece = UnsafeRawBufferPointer(rebasing: room[..<count])
+      try digest.update(piece)
+      try take(piece)
+      position += Int64(count)
     }
     guard try digest.finish() == recorded else { throw damaged }
   }

@@ -27,6 +27,15 @@ struct SnapshotRowParser {
     }
   }
 
+  /// The path of a row without escapes, and whether it is a folder's; nil for any other line.
+  static func plainPath(
+    _ line: UnsafeBufferPointer<UInt8>
+  ) -> (path: UnsafeBufferPointer<UInt8>, isFolder: Bool)? {
+    var line = Cursor(bytes: line)
+    guard let kind = kind(&line), line.skip(",\"path\":\""), let path = line.text() else { return nil }
+    return (path, kind == .directory)
+  }
+
   private mutating func entry(_ start: Cursor) -> SnapshotEntry? {
     var line = start
     guard let kind = Self.kind(&line), line.skip(",\"path\":\""), let path = line.text(), !path.isEmpty,

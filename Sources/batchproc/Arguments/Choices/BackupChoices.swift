@@ -5,7 +5,7 @@ import BatchEngine
 struct BackupChoices: Sendable {
   /// The directory of the snapshots.
   let directory: PathBytes
-  let name: PathBytes?
+  var name: PathBytes?
   let retention: Retention
   let patience: SetLock.Patience
   let place: SnapshotPlace?
@@ -43,16 +43,23 @@ struct BackupChoices: Sendable {
     for (id, rule) in rules { counts[rule] = parsed.count(id) }
     retention = Retention(counts: counts, within: parsed.span(.keepWithin))
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
-    place = try parsed.bytes(.at).map { (at: PathBytes) throws(UsageError) -> SnapshotPlace in
-      do throws(BatchError) {
-        return try SnapshotPlace(at)
-      } catch {
-        throw UsageError(
-          """
-          The value of '--at' \(error.message). Please give an id, 'latest', 'yesterday', a time such as \
-          '2026-01-31 12:30', or an age such as '2h' or '3 days'.
-          """, in: parsed.command)
-      }
+    place = try parsed.bytes(.at).map { (at) throws(UsageError) in try Self.place(at, "'--at'", parsed) }
+  }
+
+  /// Which snapshot a value means.
+  ///
+  /// - Parameter label: of the value, for messages.
+  static func place(
+    _ text: PathBytes, _ label: String, _ parsed: ParsedCommand
+  ) throws(UsageError) -> SnapshotPlace {
+    do throws(BatchError) {
+      return try SnapshotPlace(text)
+    } catch {
+      throw UsageError(
+        """
+        The value of \(label) \(error.message). Please give an id, 'latest', 'yesterday', a time such as \
+        '2026-01-31 12:30', or an age such as '2h' or '3 days'.
+        """, in: parsed.command)
     }
   }
 

@@ -98,25 +98,62 @@ extension CommandSpec {
 
   static let snapshots = CommandSpec(
     id: .snapshots,
-    abstract: "List the snapshots of a set.",
+    abstract: "List snapshots, find files in them, and compare them.",
     discussion: [
       """
       A row has the id of the snapshot, the local time, full or the number of the increment, how many files there \
       are and their bytes, and the size of its archive. An archive that is missing, or that has another size than \
-      when it was written, is named.
+      when it was written, is named. Of a directory with several sets all are listed, on a terminal each under its \
+      name, elsewhere with the name at the start of each row.
+      """,
       """
+      --find prints a row for each snapshot that has a path: the id; whether the path is there since the oldest \
+      snapshot (first) or not in the snapshot before (new), has other content than there (changed), another time, mode \
+      or owner (touched), or is the same; its size and time, the start of its SHA-256, and the path. A glob without \
+      a slash is compared with the last name of a path, one with a slash with the end of the path, or with all of it \
+      where it begins with a slash. '*' and '?' match slashes too.
+      """,
+      """
+      --diff prints what 'audit' prints of two snapshots, and ends with 4 where they differ.
+      """,
     ],
-    operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
+    operands: [
+      Operand(name: "directory", repeats: false, help: "The directory of the snapshots."),
+      Operand(
+        name: "glob", repeats: true,
+        help: "The files that --list lists; all without it. With --diff, the second snapshot.",
+        isOptional: true),
+    ],
     own: [
-      .setName(help: "The set; needed where the directory has several."),
+      .setName(help: "The set; all sets of the directory without it."),
       .at,
+      OptionSpec(
+        .find, "find", kind: .single(.glob), value: "glob",
+        help: "Print in which snapshots paths are that fit, and where they changed."),
+      OptionSpec(
+        .listFiles, "list", kind: .single(.glob), value: "id",
+        help: "List the files of the snapshot of this id or time, or those that fit globs."),
+      OptionSpec(
+        .longRows, "long", short: "l", help: "With --list: show mode, owner, size and time, as tar tv does."),
+      OptionSpec(
+        .compareSnapshots, "diff", kind: .single(.glob), value: "id",
+        help: "Compare the snapshot of this id or time with the one that follows, the newest without it."),
       OptionSpec(
         .digests, "digests",
         help: "Print the files of one snapshot, the newest without --at, as sha256sum does."),
+      OptionSpec(
+        .maxAge, "max-age", kind: .single(.duration), value: "time",
+        help: "End with 4 when the newest snapshot of a set is older, or when there is none: for monitoring."),
     ] + OptionSpec.opening,
     shared: Group.reading,
     examples: [
-      Example(command: "batchproc snapshots /mnt/backups", meaning: "List what can be restored.")
+      Example(command: "batchproc snapshots /mnt/backups", meaning: "List what can be restored."),
+      Example(
+        command: "batchproc snapshots /mnt/backups --find '*.odt'",
+        meaning: "Say in which snapshots such files are, and when they changed."),
+      Example(
+        command: "batchproc snapshots -q --max-age 26h /mnt/backups",
+        meaning: "From monitoring: fail when the nightly backup is missing."),
     ])
 
   static let restore = CommandSpec(
@@ -126,7 +163,7 @@ extension CommandSpec {
       """
       Everything comes back as it was at the moment of the snapshot, from the archives that hold it: what had been \
       deleted before does not. The paths are those of the sources without the slash at their start. Globs are those \
-      of gitignore(5); a directory stands for all that is in it. When a name of a file with several names is \
+      of gitignore(5), and '*' and '?' match slashes too, as in tar --wildcards; a directory stands for all that is in it. When a name of a file with several names is \
       restored, the name under which the archive holds its content is restored too.
       """,
       """
@@ -145,6 +182,9 @@ extension CommandSpec {
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Restore below this directory; its last name is made if it is missing."),
+      OptionSpec(
+        .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
+        help: "Drop this many leading names of each path."),
       .setName(help: "The set; needed where the directory has several."),
       .at, .lockWait,
       OptionSpec(
@@ -160,7 +200,7 @@ extension CommandSpec {
         .keepGoing, "keep-going", help: "Restore what is undamaged behind damage too."),
       .maxLevels,
     ] + OptionSpec.opening,
-    shared: [Group.reading[0], Group.syncing] + Group.readingRun[1...],
+    shared: [Group.reading[0], Group.extracting] + Group.readingRun[1...],
     examples: [
       Example(
         command: "batchproc restore /mnt/backups -C /", meaning: "Restore the newest snapshot in its place."),
@@ -253,26 +293,33 @@ extension CommandSpec {
 
   static let audit = CommandSpec(
     id: .audit,
-    abstract: "Say how a tree differs from a manifest.",
+    abstract: "Compare any two of a tree, a manifest, a snapshot and an archive.",
     discussion: [
       """
-      Every file of the manifest is read, and what differs is named on standard output as one of: MISSING; NEW; \
-      MOVED, the bytes of a missing file under a new name; COPIED, those of a file that is still there; TYPE, of \
-      another kind; MODIFIED, other bytes; ROT, other bytes while size and time of modification are the recorded \
-      ones, which no program that writes files brings about; METADATA, another mode, owner, group or link target; \
-      TOUCHED, another time and the same bytes.
+      The first one is the reference. Every file is read, and what differs in the other one is named on standard \
+      output as one of: MISSING; NEW; MOVED, the bytes of a missing file under a new name; COPIED, those of a file that \
+      is still there; TYPE, of another kind; MODIFIED, other bytes; ROT, other bytes while size and time of \
+      modification are the same, which no program that writes files brings about; METADATA, another mode, owner, group \
+      or link target; TOUCHED, another time and the same bytes.
       """,
       """
-      Backup manifests are read, and manifests of the forms that 'hash' writes: gnu, bsd, hashdeep, mtree and json. \
-      Where a manifest has no times, ROT cannot be told from MODIFIED. Names begin in the directory: for a backup \
-      manifest that is / for the live tree, or where it was restored to.
+      Each of the two is a directory; a manifest of the forms that 'hash' writes (gnu, bsd, hashdeep, mtree and json); a \
+      snapshot, which is named by its manifest in the directory of the set; or an archive. What only one of them \
+      records is not compared: a manifest of digests has no directories and links, and where it has no times, ROT cannot \
+      be told from MODIFIED. What begins all names of one of them, such as the name of the directory that was hashed or \
+      archived, is dropped where the other one is that directory.
+      """,
+      """
+      With three or more paths the first is a manifest, and its names below the others are compared with these.
       """,
     ],
     operands: [
-      Operand(name: "manifest", repeats: false, help: "The manifest; - is standard input."),
       Operand(
-        name: "directory", repeats: false,
-        help: "Where the names of the manifest begin; the current directory without it.", isOptional: true),
+        name: "reference", repeats: false,
+        help: "A manifest, directory or archive; - is a manifest on standard input."),
+      Operand(
+        name: "other", repeats: true,
+        help: "What it is compared with; the current directory without it.", isOptional: true),
     ],
     own: [
       OptionSpec(
@@ -284,7 +331,9 @@ extension CommandSpec {
     ] + OptionSpec.opening,
     shared: [Group.scheduling, Group.choosing, Group.writing, Group.runReporting, Group.general],
     examples: [
-      Example(command: "batchproc audit photos.sha256 .", meaning: "Compare with what 'hash' wrote here."),
+      Example(
+        command: "batchproc audit photos.sha256 photos", meaning: "Compare with what 'hash photos' wrote."),
+      Example(command: "batchproc audit /srv/photos /mnt/copy/photos", meaning: "Compare two directories."),
       Example(
         command: "batchproc audit --update photos.mtree /srv/photos",
         meaning: "Take in what has changed, unless something rots."),
@@ -316,7 +365,7 @@ extension CommandSpec.Group {
 }
 
 extension OptionSpec {
-  fileprivate static func setName(default name: String? = nil, help: String) -> OptionSpec {
+  static func setName(default name: String? = nil, help: String) -> OptionSpec {
     OptionSpec(.setName, "name", kind: .single(.glob), value: "name", default: name, help: help)
   }
 
@@ -328,7 +377,7 @@ extension OptionSpec {
       'snapshots' prints them, unless they end in Z or a difference such as +01:00.
       """)
 
-  fileprivate static let lockWait = OptionSpec(
+  static let lockWait = OptionSpec(
     .lockWait, "lock-wait", kind: .single(.duration), value: "time", default: "0s",
     help: "Wait so long for another run that has the set.")
 }

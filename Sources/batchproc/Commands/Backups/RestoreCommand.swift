@@ -6,6 +6,7 @@ struct RestoreCommand: Command {
   private let choices: BackupChoices
   private let globs: [PathBytes]
   private let target: PathBytes
+  private let strip: Int
   private let extraction: ExtractionOptions
   private let common: CommonOptions
   let session: Session
@@ -22,6 +23,7 @@ struct RestoreCommand: Command {
       throw UsageError("Missing expected option '-C <dir>': where to restore.", in: parsed.command)
     }
     self.target = target
+    strip = parsed.count(.stripComponents) ?? 0
     var options = ExtractionOptions()
     let overwriting = parsed.given.last { [.overwrite, .force].contains($0.id) }
     options.overwriting = overwriting?.id == .force ? .always : parsed.choice(.overwrite) ?? .never
@@ -33,6 +35,7 @@ struct RestoreCommand: Command {
     options.makesDevices = StandardStreams.isRoot
     options.keepsGoing = parsed.flag(.keepGoing)
     options.isSynced = common.fsync
+    options.isDryRun = common.dryRun
     extraction = options
     self.common = common
     var tally: TransformTally?
@@ -47,7 +50,7 @@ struct RestoreCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
-    let source = try SetSource(choices, locks: true, session)
+    let source = try self.source()
     defer { withExtendedLifetime(source) {} }
     let set = source.set
     let content = try source.content()
@@ -62,7 +65,7 @@ struct RestoreCommand: Command {
     var options = extraction
     options.memory = context.options.memory
     let reader = try RestoreReader(
-      snapshot, of: set, globs: globs, options: options, in: SourceContext(context))
+      snapshot, of: set, globs: globs, strip: strip, options: options, in: SourceContext(context))
     let unmatched = reader.unmatched
     try source.fetch(reader.archives)
     if reader.doubtfulLinks > 0 {
@@ -72,19 +75,38 @@ struct RestoreCommand: Command {
           "the manifest of an earlier version does not tell whether \(reader.doubtfulLinks) files are further names of others: they are restored as files of their own",
           path: set.path(snapshot.name.manifest)))
     }
-    try RestoreReader.makeTarget(target, in: context)
-    let job = try ExtractJob(
-      into: target, selection: MemberSelection(), options: options, in: session.context
-    ) {
-      (report) throws(BatchError) in try show(report)
+    // A dry run shows what would be made below a folder that need not be there.
+    if common.dryRun {
+      try FolderMaker(calls: context.calls).checkLast(target)
+    } else {
+      try RestoreReader.makeTarget(target, in: context)
+    }
+    let selection = try MemberSelection(strip: strip)
+    let rows = common.dryRun ? PreviewRows(target, selection, session) : nil
+    let job = try ExtractJob(into: target, selection: selection, options: options, in: session.context) {
+      (report) throws(BatchError) in try show(report, rows)
     }
     return finish(session.run(job, reading: reader), snapshot, unmatched)
   }
 
-  private func show(_ report: ExtractionReport) throws(BatchError) {
-    session.advanced(1)
+  /// - Throws: for the id of a snapshot in the place of the directory, as `restic restore latest` has it, what to type.
+  private func source() throws(BatchError) -> SetSource {
+    do throws(BatchError) {
+      return try SetSource(choices, locks: true, session)
+    } catch {
+      guard error.code == .missing, (try? SnapshotPlace(choices.directory)) != nil else { throw error }
+      let id = TerminalText.string(choices.directory.bytes)
+      throw BatchError(
+        .missing, error.message, path: choices.directory, errno: error.errno,
+        remedy: .advice("the directory of the snapshots comes first: 'batchproc restore DIR --at \(id)'"))
+    }
+  }
+
+  private func show(_ report: ExtractionReport, _ rows: PreviewRows?) throws(BatchError) {
     tally.madeOutput()
     if report.outcome == .extracted { made.add(report.kind, report.size) }
+    if let rows { return try rows.write(report) }
+    session.advanced(1)
     if let events = session.reporter as? JSONReporter {
       try events.write("member") { line in
         line.add(path: report.path)
@@ -95,27 +117,28 @@ struct RestoreCommand: Command {
     }
   }
 
-  private func finish(_ outcome: RunOutcome<Extraction>, _ snapshot: Snapshot, _ unmatched: [PathBytes])
+  private func finish(_ outcome: RunOutcome<Extraction>, _ snapshot: Snapshot, _ unmatched: [UnmatchedGlob])
     -> Ending
   {
     let summary = outcome.summary
     let refusal = tally.refusal(of: target)
     if summary.stopped != nil { tally.passOn() }
-    if let ending = session.endingOfStopped(summary) { return ending }
+    if let ending = common.dryRun
+      ? session.endingBeforeSummary(summary) : session.endingOfStopped(summary)
+    {
+      return ending
+    }
     guard let extraction = outcome.result else { return .exit(.fatal) }
     if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }
     for remark in extraction.remarks { session.warn(BatchError(.malformed, remark)) }
-    for glob in unmatched {
-      tally.met(
-        Problem(.missing, BatchError(.missing, "nothing in the snapshot matches", path: glob)),
-        severity: .failure)
-    }
+    for glob in unmatched { tally.met(glob.problem("nothing in the snapshot matches"), severity: .failure) }
     let counts = session.context.counters.snapshot
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "restored \(snapshot.name.stamp):", files: made.files, bytes: made.bytes, kinds: made.kinds,
+        verb: "\(common.dryRun ? "would restore" : "restored") \(snapshot.name.stamp):", files: made.files,
+        bytes: made.bytes, kinds: made.kinds,
         others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
     let hasBadOutput = refusal != nil || tally.current.spoilt > 0
     if extraction.failure != nil || hasBadOutput || extraction.isDamaged || extraction.isCutShort {

@@ -27,6 +27,20 @@ struct SetSource {
     lock = nil
   }
 
+  /// The set that is named, or all sets of a local directory.
+  static func all(_ choices: BackupChoices, _ session: Session) throws(BatchError) -> [SetSource] {
+    guard choices.name == nil, !BackupTarget.isRemote(choices.directory) else {
+      return [try SetSource(choices, locks: false, session)]
+    }
+    let names = try BackupSet.names(in: choices.directory, calls: session.context.calls)
+    guard names.count > 1 else { return [try SetSource(choices, locks: false, session)] }
+    return try names.map { (name) throws(BatchError) in
+      var choices = choices
+      choices.name = name
+      return try SetSource(choices, locks: false, session)
+    }
+  }
+
   func content() throws(BatchError) -> BackupSet.Content {
     if let remote { try remote.content() } else { try set.content(in: run) }
   }

@@ -3,83 +3,120 @@ import BatchEngine
 
 /// `batchproc snapshots`.
 struct SnapshotsCommand: Command {
+  /// What is asked of the snapshots.
+  private enum Question {
+    case which
+    case digests(SnapshotPlace?)
+    case find(PathBytes)
+    case list(SnapshotPlace, globs: [PathBytes])
+    case compare(SnapshotPlace, with: SnapshotPlace)
+  }
+
   private let choices: BackupChoices
-  private let common: CommonOptions
+  private let question: Question
+  private let showsLongRows: Bool
   private let showsDigests: Bool
+  /// In seconds.
+  private let maxAge: Int64?
   let session: Session
 
+  /// - Throws: `UsageError` for questions that exclude one another, and operands that none of them takes.
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
+    showsLongRows = parsed.flag(.longRows) || common.verbose
     showsDigests = parsed.flag(.digests)
-    self.common = common
-    session = try Session(common, environment: environment)
+    maxAge = parsed.duration(.maxAge)
+    question = try Self.question(parsed, choices)
+    // A manifest is a chunk of its own.
+    session = try Session(common, environment: environment, stride: .fixed(1))
+  }
+
+  private static func question(
+    _ parsed: ParsedCommand, _ choices: BackupChoices
+  ) throws(UsageError) -> Question {
+    let asked = [OptionID.find, .listFiles, .compareSnapshots].filter { parsed.bytes($0) != nil }
+    guard asked.count < 2 else {
+      throw UsageError("Only one of --find, --list and --diff can be used.", in: parsed.command)
+    }
+    let others = Array(parsed.operands.dropFirst())
+    if let id = parsed.bytes(.listFiles) {
+      return .list(try BackupChoices.place(id, "'--list'", parsed), globs: others)
+    }
+    if let id = parsed.bytes(.compareSnapshots) {
+      guard others.count < 2 else {
+        throw UsageError("--diff compares two snapshots: '--diff ID1 ID2'.", in: parsed.command)
+      }
+      let second = try others.first.map { (id) throws(UsageError) in
+        try BackupChoices.place(id, "the second operand", parsed)
+      }
+      return .compare(try BackupChoices.place(id, "'--diff'", parsed), with: second ?? .latest)
+    }
+    if let other = others.first {
+      let hint =
+        parsed.bytes(.find) != nil
+        ? "please quote the glob of --find" : "use --find GLOB, or --list ID GLOB"
+      throw UsageError("Unexpected argument \(quote(other)): \(hint).", in: parsed.command)
+    }
+    if let glob = parsed.bytes(.find) { return .find(glob) }
+    return parsed.flag(.digests) ? .digests(choices.place) : .which
   }
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
-    let source = try SetSource(choices, locks: false, session)
-    let set = source.set
-    let content = try source.content()
-    if showsDigests { return try showDigests(of: choices.snapshot(of: content, in: session), in: set) }
-    let chosen = choices.place == nil ? content.snapshots : [try content.snapshot(at: choices.place)]
-    var hasFaults = !content.damaged.isEmpty
-    let snapshots = try chosen.map { (snapshot) throws(BatchError) in
-      try opened(snapshot, of: set, &hasFaults)
-    }
-    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
-    var rows = [UInt8]()
-    for snapshot in snapshots {
-      let faults = content.faults(of: snapshot)
-      hasFaults = hasFaults || !faults.isEmpty
-      if let events = session.reporter as? JSONReporter {
-        try write(snapshot, faults, to: events)
-      } else {
-        append(snapshot, to: &rows)
-      }
-      for fault in faults {
-        let name = set.path(
-          SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive)
-        session.reporter.met(
-          Problem(
-            .unreadable,
-            BatchError(
-              .malformed, "is missing or has another size, and the snapshot \(snapshot.name.stamp) needs it",
-              path: name)),
-          severity: .failure)
-      }
-    }
-    if let events = session.reporter as? JSONReporter {
-      let faulty = snapshots.count { !content.faults(of: $0).isEmpty }
-      try events.writeSummary { line in
-        line.add("seen", snapshots.count + content.damaged.count)
-        line.add("done", snapshots.count - faulty)
-        line.add("failed", faulty + content.damaged.count)
-      }
-    }
-    if !rows.isEmpty { try session.output.write(rows) }
-    try session.output.finish()
-    return .exit(hasFaults ? .differences : .success)
-  }
-
-  /// What the manifest says where it can be read, else what is known without a key.
-  private func opened(
-    _ snapshot: Snapshot, of set: BackupSet, _ hasFaults: inout Bool
-  ) throws(BatchError) -> Snapshot {
-    guard set.keys != nil else { return snapshot }
+    let sources: [SetSource]
     do throws(BatchError) {
-      return try set.opened(snapshot, in: session.context)
+      sources = try SetSource.all(choices, session)
     } catch {
-      guard error.code == .malformed else { throw error }
-      hasFaults = true
-      session.reporter.met(Problem(.unreadable, error), severity: .failure)
-      return snapshot
+      guard maxAge != nil, error.code == .missing else { throw error }
+      session.reporter.fatal(error)
+      return .exit(.differences)
+    }
+    switch question {
+    case .which:
+      return try SnapshotRows(session: session, names: sources.map(\.set.name), maxAge: maxAge)
+        .list(sources, at: choices.place)
+    case .digests(let place):
+      let (source, snapshots) = try chosen(sources, [place])
+      return try showDigests(of: snapshots[0], in: source.set)
+    case .find(let glob):
+      return try SnapshotFinder(session: session, names: sources.map(\.set.name))
+        .find(glob, in: sources, at: choices.place)
+    case .list(let place, let globs):
+      let (source, snapshots) = try chosen(sources, [place])
+      return try list(snapshots[0], of: source.set, globs)
+    case .compare(let first, let second):
+      let (source, snapshots) = try chosen(sources, [first, second])
+      return try compare(snapshots, of: source.set)
     }
   }
 
-  /// Whether it is known how many files a snapshot has.
-  private func isKnown(_ snapshot: Snapshot) -> Bool { snapshot.companion == nil || snapshot.footer.rows > 0 }
+  /// The set that has some snapshots, and these.
+  ///
+  /// - Throws: as the choice of a set or snapshot does.
+  private func chosen(
+    _ sources: [SetSource], _ places: [SnapshotPlace?]
+  ) throws(BatchError) -> (SetSource, [Snapshot]) {
+    var found: [(SetSource, [Snapshot])] = []
+    for source in sources {
+      do throws(BatchError) {
+        let content = try source.content()
+        let snapshots = try places.map { (place) throws(BatchError) in try content.snapshot(at: place) }
+        found.append((source, snapshots))
+      } catch {
+        guard sources.count > 1, error.code == .missing || error.code == .ambiguous else { throw error }
+      }
+    }
+    if found.count == 1 { return found[0] }
+    let names = sources.map(\.set.name.description).joined(separator: ", ")
+    throw BatchError(
+      found.isEmpty ? .missing : .invalid,
+      found.isEmpty
+        ? "no set in this folder (\(names)) has such a snapshot"
+        : "several sets in this folder (\(names)) fit",
+      path: choices.directory, remedy: .chooseSet)
+  }
 
   private func showDigests(of snapshot: Snapshot, in set: BackupSet) throws(BatchError) -> Ending {
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
@@ -94,51 +131,41 @@ struct SnapshotsCommand: Command {
     return .exit(.success)
   }
 
-  private func append(_ snapshot: Snapshot, to rows: inout [UInt8]) {
-    let (header, footer) = (snapshot.header, snapshot.footer)
-    let columns = [
-      header.name.stamp, CalendarTime(header.started.seconds).text,
-      header.isFull ? "full   " : "+\(header.increment)".padding(to: 7),
-      (isKnown(snapshot) ? ByteCount.files(Int(clamping: footer.files)) : "encrypted").leading(to: 15),
-      (isKnown(snapshot) ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: 11),
-      ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11),
-      footer.isVerified ? "verified" : "",
-    ]
-    rows += columns.joined(separator: "  ").trimmingSpaces.utf8
-    rows.append(UInt8(ascii: "\n"))
-  }
-
-  private func write(_ snapshot: Snapshot, _ faults: [String], to events: JSONReporter) throws(BatchError) {
-    let (header, footer) = (snapshot.header, snapshot.footer)
-    try events.write("snapshot") { line in
-      line.add("id", header.name.stamp)
-      line.add("set", header.name.set.text ?? "")
-      line.add("sequence", header.sequence)
-      line.add("started", header.started.decimal)
-      line.add("full", header.isFull)
-      if isKnown(snapshot) {
-        line.add("files", footer.files)
-        line.add("bytes", footer.bytes)
-      }
-      line.add("encrypted", snapshot.name.isEncrypted)
-      line.add("archive_bytes", footer.archiveSize)
-      line.add("verified", footer.isVerified)
-      line.add("archives", footer.needs.keys.sorted().joined(separator: " "))
-      line.add("whole", faults.isEmpty)
+  private func compare(_ snapshots: [Snapshot], of set: BackupSet) throws(BatchError) -> Ending {
+    let pair = try snapshots.map { (snapshot) throws(BatchError) in
+      Comparand.snapshot(set.manifest(of: try set.opened(snapshot, in: session.context).name))
     }
+    return try AuditRun(session: session).compare(pair[0], pair[1], aligns: false)
   }
-}
 
-extension String {
-  fileprivate func padding(to width: Int) -> String {
-    self + String(repeating: " ", count: max(0, width - count))
-  }
-  fileprivate func leading(to width: Int) -> String {
-    String(repeating: " ", count: max(0, width - count)) + self
-  }
-  fileprivate var trimmingSpaces: Substring {
-    var text = self[...]
-    while text.last == " " { text.removeLast() }
-    return text
+  private func list(
+    _ snapshot: Snapshot, of set: BackupSet, _ globs: [PathBytes]
+  ) throws(BatchError) -> Ending {
+    let end = ArchiveEnd()
+    let opened = try set.opened(snapshot, in: session.context)
+    let reader = try SnapshotListReader(
+      set.manifest(of: opened.name), selection: MemberSelection(globs: globs), globs: globs, end: end,
+      in: SourceContext(session.context))
+    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let rows = MemberRows(
+      form: results.writesEvents
+        ? .members : showsDigests ? .digests : showsLongRows ? .long : .names, isNULEnded: false)
+    let job = MemberListJob { (member, bytes) in
+      rows.append(member, to: &bytes)
+    } output: { (rows) throws(BatchError) in
+      try results.write(rows, as: "member")
+    }
+    let summary = session.run(job, reading: reader).summary
+    if let ending = session.endingBeforeSummary(summary) { return ending }
+    session.report(unmatched: end.unmatched, "nothing in the snapshot matches")
+    session.reporter.summary(
+      summary,
+      text: SummaryText(
+        verb: "listed", files: summary.counts.done, noun: "path", bytes: nil,
+        others: [(summary.counts.failed, "failed")]))
+    guard summary.counts.failed == 0, end.unmatched.isEmpty else {
+      return .exit(summary.counts.done == 0 ? .fatal : .someFailed)
+    }
+    return .exit(.success)
   }
 }

@@ -1,0 +1,201 @@
+import BatchEngine
+
+/// What is looked for in the manifests of snapshots: paths that fit a glob.
+///
+/// A glob without a slash is held against the last name of a path; one with a slash against the end of the path, from any
+/// name on, or against all of it where the glob begins with a slash. Wildcards match slashes.
+package struct PathSearch: Sendable {
+  private let pattern: IgnorePattern
+
+  /// - Throws: `invalid` for a glob that can never match.
+  package init(_ glob: PathBytes) throws(BatchError) {
+    let slash = UInt8(ascii: "/")
+    let isAnchored = glob.bytes.first == slash || !glob.bytes.dropLast().contains(slash)
+    let text = isAnchored ? glob.bytes : Array("**/".utf8) + glob.bytes
+    guard let pattern = IgnorePattern(text, crossesFolders: true), !pattern.isNegated else {
+      throw BatchError(.invalid, "the pattern can never match", path: glob)
+    }
+    self.pattern = pattern
+  }
+
+  func matches(_ path: UnsafeBufferPointer<UInt8>, isFolder: Bool) -> Bool {
+    let nameStart = (path.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1
+    return pattern.matches(path: path.span, nameStart: nameStart, base: 0, isDirectory: isFolder)
+  }
+}
+
+/// A path that was found in a snapshot.
+package struct FoundPath: Sendable {
+  /// How it differs from the snapshot before.
+  package enum Change: String, Sendable {
+    /// It is in the oldest snapshot that was searched.
+    case first
+    /// It is not in the snapshot before.
+    case new
+    /// Kind, content, or target of the link.
+    case changed
+    /// Time, mode or owner alone.
+    case touched
+    case same
+  }
+
+  package let set: PathBytes
+  package let stamp: String
+  package let entry: SnapshotEntry
+  package fileprivate(set) var change = Change.same
+  /// Of the snapshot among those that are searched.
+  fileprivate let number: Int
+  fileprivate let isOldest: Bool
+}
+
+/// A snapshot that is searched.
+package struct SearchedSnapshot: Sendable {
+  let set: BackupSet
+  let snapshot: Snapshot
+  /// Among all that are searched.
+  let number: Int
+  /// Whether no older one of the set is searched.
+  let isOldest: Bool
+}
+
+/// Plans a search: the snapshots of sets, one after the other.
+package struct SnapshotSearchSource: BatchSource {
+  /// Of a row in a manifest, roughly, in bytes.
+  private static let rowSize: UInt64 = 300
+
+  private var rest: ArraySlice<SearchedSnapshot>
+
+  /// - Parameter sets: each with its snapshots, the oldest first.
+  package init(_ sets: [(set: BackupSet, snapshots: [Snapshot])]) {
+    var all = [SearchedSnapshot]()
+    for (set, snapshots) in sets {
+      for (index, snapshot) in snapshots.enumerated() {
+        all.append(
+          SearchedSnapshot(set: set, snapshot: snapshot, number: all.count, isOldest: index == 0))
+      }
+    }
+    rest = all[...]
+  }
+
+  package mutating func next() -> SearchedSnapshot? { rest.popFirst() }
+
+  package func weight(of item: SearchedSnapshot) -> Int64 {
+    Int64(clamping: item.snapshot.footer.rows.multipliedReportingOverflow(by: Self.rowSize).partialValue)
+  }
+}
+
+extension SearchedSnapshot: FileItem {
+  package var path: PathBytes? { self.set.path(snapshot.name.manifest) }
+}
+
+/// Searches manifests, one on each lane, in memory that does not grow with them.
+package struct SnapshotSearchJob: BatchJob {
+  package typealias Item = SearchedSnapshot
+
+  private let search: PathSearch
+  private let source: SourceContext
+  private let output: @Sendable ([FoundPath]) throws(BatchError) -> Void
+
+  /// - Parameter output: takes what was found, in the order of the snapshots; one call at a time.
+  package init(
+    _ search: PathSearch, in source: SourceContext,
+    output: @escaping @Sendable ([FoundPath]) throws(BatchError) -> Void
+  ) {
+    self.search = search
+    self.source = source
+    self.output = output
+  }
+
+  package func makeWorker(in context: WorkerContext) -> Worker { Worker(search, source) }
+
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
+
+  /// Reads a manifest once, for its rows and for its digest.
+  package final class Worker: BatchWorker {
+    private let search: PathSearch
+    private let source: SourceContext
+    private var rows = ManifestRows()
+
+    init(_ search: PathSearch, _ source: SourceContext) {
+      self.search = search
+      self.source = source
+    }
+
+    package func process(
+      _ item: SearchedSnapshot, in context: WorkerContext, into output: inout [FoundPath]
+    ) throws(BatchError) {
+      let name = item.snapshot.name
+      var found = [FoundPath]()
+      rows.restart()
+      do throws(BatchError) {
+        try SnapshotReader.check(item.set.manifest(of: name), in: source) { (piece) throws(BatchError) in
+          try context.checkCancellation()
+          context.count(bytes: piece.count)
+          try rows.take(piece) { (line) throws(BatchError) in
+            guard let entry = try ManifestRows.entry(line, of: search) else { return }
+            found.append(
+              FoundPath(
+                set: name.set, stamp: name.stamp, entry: entry, number: item.number, isOldest: item.isOldest))
+          }
+        }
+      } catch {
+        try context.checkCancellation()
+        context.report(
+          Problem(.unreadable, error.path == nil ? error.at(item.set.path(name.manifest)) : error))
+        return
+      }
+      output += found
+      context.finish()
+    }
+  }
+
+  /// Finds out what has changed from snapshot to snapshot, by hashes of what was found.
+  package final class Collector: BatchCollector {
+    private struct Version {
+      let snapshot: Int
+      let content: Int
+      let metadata: Int
+    }
+
+    private let output: @Sendable ([FoundPath]) throws(BatchError) -> Void
+    private var versions: [Int: Version] = [:]
+    private var count = 0
+
+    init(_ output: @escaping @Sendable ([FoundPath]) throws(BatchError) -> Void) {
+      self.output = output
+    }
+
+    package func collect(_ found: [FoundPath]) throws(BatchError) {
+      guard !found.isEmpty else { return }
+      count += found.count
+      var found = found
+      for index in found.indices { found[index].change = change(of: found[index]) }
+      try output(found)
+    }
+
+    /// How many paths were found, each once for each snapshot.
+    package func finish() -> Int { count }
+
+    private func change(of found: FoundPath) -> FoundPath.Change {
+      var (key, content, metadata) = (Hasher(), Hasher(), Hasher())
+      key.combine(found.set)
+      key.combine(found.entry.path)
+      let entry = found.entry
+      content.combine(entry.kind)
+      content.combine(entry.size)
+      content.combine(entry.digest)
+      content.combine(entry.linkTarget)
+      metadata.combine(entry.modified)
+      metadata.combine(entry.mode)
+      metadata.combine(entry.owner)
+      metadata.combine(entry.group)
+      let version = Version(
+        snapshot: found.number, content: content.finalize(), metadata: metadata.finalize())
+      guard let former = versions.updateValue(version, forKey: key.finalize()),
+        former.snapshot >= found.number - 1
+      else { return found.isOldest ? .first : .new }
+      if former.content != version.content { return .changed }
+      return former.metadata == version.metadata ? .same : .touched
+    }
+  }
+}

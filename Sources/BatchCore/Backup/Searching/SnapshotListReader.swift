@@ -1,0 +1,58 @@
+import BatchEngine
+
+/// The rows of a snapshot's manifest, as members of an archive are listed.
+package struct SnapshotListReader: BatchReader {
+  package typealias Item = MemberListReader.Item
+
+  private let reader: SnapshotReader
+  private let planner: ExtractionPlanner
+  private let end: ArchiveEnd
+
+  /// - Parameters:
+  ///   - selection: which rows are listed; `globs` are its patterns, for messages.
+  ///   - end: receives the patterns that nothing matched.
+  /// - Throws: `malformed` for a manifest that is damaged.
+  package init(
+    _ manifest: ManifestFile, selection: MemberSelection, globs: [PathBytes], end: ArchiveEnd,
+    in context: SourceContext
+  ) throws(BatchError) {
+    try SnapshotReader.check(manifest, in: context)
+    reader = try SnapshotReader(manifest, in: context)
+    planner = ExtractionPlanner(selection, globs: globs)
+    self.end = end
+  }
+
+  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+    while let item = try reader.next() {
+      guard case .entry(let entry, _) = item,
+        planner.chooses(entry.path, isDirectory: entry.kind == .directory)
+      else { continue }
+      try context.yield(.member(ListedMember(entry)))
+    }
+    end.note(unmatched: planner.unmatched)
+  }
+}
+
+extension ListedMember {
+  /// A row of a backup manifest.
+  init(_ entry: SnapshotEntry) {
+    self.init(
+      ArchiveEntry(
+        path: entry.path, kind: entry.kind.archived, size: entry.size, mode: entry.mode, owner: entry.owner,
+        group: entry.group, modified: entry.modified, linkTarget: entry.linkTarget),
+      digest: entry.digest)
+  }
+}
+
+extension SnapshotEntry.Kind {
+  fileprivate var archived: ArchiveEntry.Kind {
+    switch self {
+    case .file: .file
+    case .directory: .directory
+    case .symbolicLink: .symbolicLink
+    case .fifo: .fifo
+    case .characterDevice: .characterDevice
+    case .blockDevice: .blockDevice
+    }
+  }
+}

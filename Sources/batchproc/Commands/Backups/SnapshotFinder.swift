@@ -1,0 +1,92 @@
+import BatchCore
+import BatchEngine
+import Synchronization
+
+/// Says in which snapshots paths are, and where they changed.
+struct SnapshotFinder {
+  let session: Session
+  /// Of all sets that are searched.
+  let names: [PathBytes]
+
+  private static let heading = [
+    "ID".padding(to: 16), "CHANGE".padding(to: 7), "SIZE".leading(to: 11), "TIME".padding(to: 16),
+    "SHA-256".padding(to: digits), "PATH",
+  ].joined(separator: "  ")
+  /// Of a digest in a row for people.
+  private static let digits = 12
+
+  func find(
+    _ glob: PathBytes, in sources: [SetSource], at place: SnapshotPlace?
+  ) throws(BatchError) -> Ending {
+    let search = try PathSearch(glob)
+    var damaged = 0
+    var sets: [(set: BackupSet, snapshots: [Snapshot])] = []
+    for source in sources {
+      let content = try source.content()
+      damaged += content.damaged.count
+      for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+      sets.append((source.set, place == nil ? content.snapshots : [try content.snapshot(at: place)]))
+    }
+    let (session, names) = (session, names)
+    let begun = Mutex<PathBytes?>(nil)
+    let job = SnapshotSearchJob(search, in: SourceContext(session.context)) { (found) throws(BatchError) in
+      if let events = session.reporter as? JSONReporter {
+        for path in found { try events.write("found") { Self.fill(&$0, path) } }
+        return
+      }
+      var rows = [UInt8]()
+      for path in found {
+        let isNew = begun.withLock { set in
+          defer { set = path.set }
+          return set != path.set
+        }
+        if isNew { SnapshotRows.begin(path.set, of: names, Self.heading, to: &rows) }
+        SnapshotRows.append(path.set, of: names, to: &rows)
+        Self.append(path, to: &rows)
+      }
+      try session.output.write(rows)
+    }
+    let outcome = session.run(job, over: SnapshotSearchSource(sets))
+    if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
+    let counts = outcome.summary.counts
+    let found = outcome.result ?? 0
+    if found == 0, damaged + counts.failed == 0 {
+      session.report(unmatched: [UnmatchedGlob(glob)], "no snapshot has a path that matches")
+    }
+    session.reporter.summary(
+      outcome.summary,
+      text: SummaryText(
+        verb: "searched", files: counts.done, noun: "snapshot", bytes: counts.byteCount,
+        others: [(found, "found"), (damaged + counts.failed, "failed")], tallies: [(found, "found")]))
+    if damaged + counts.failed > 0 { return .exit(counts.done == 0 ? .fatal : .someFailed) }
+    return .exit(found == 0 ? .fatal : .success)
+  }
+
+  private static func append(_ found: FoundPath, to rows: inout [UInt8]) {
+    let entry = found.entry
+    let columns = [
+      found.stamp, found.change.rawValue.padding(to: 7),
+      (entry.kind == .file ? ByteCount.text(Int64(clamping: entry.size)) : "").leading(to: 11),
+      CalendarTime(entry.modified.seconds).text,
+      (entry.digest.map { String($0.hex.prefix(digits)) } ?? "").padding(to: digits),
+    ]
+    rows += columns.joined(separator: "  ").utf8
+    rows += "  ".utf8
+    TerminalText.append(entry.path.bytes, to: &rows)
+    if entry.kind == .directory { rows.append(UInt8(ascii: "/")) }
+    rows.append(UInt8(ascii: "\n"))
+  }
+
+  private static func fill(_ line: inout JSONLine, _ found: FoundPath) {
+    let entry = found.entry
+    line.add("id", found.stamp)
+    line.add("set", found.set.text ?? "")
+    line.add("change", found.change.rawValue)
+    line.add(path: entry.path)
+    line.add("kind", entry.kind.rawValue)
+    if entry.kind == .file { line.add("size", entry.size) }
+    line.add("mtime", time: entry.modified)
+    if let digest = entry.digest { line.add("sha256", digest.hex) }
+    if let target = entry.linkTarget { line.add(path: target, as: "target") }
+  }
+}

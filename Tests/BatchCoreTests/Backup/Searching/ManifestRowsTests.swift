@@ -1,0 +1,60 @@
+import Testing
+
+@testable import BatchCore
+@testable import BatchEngine
+
+@Suite("The rows of a manifest that are looked for")
+struct ManifestRowsTests {
+  private func entry(_ path: PathBytes, _ kind: SnapshotEntry.Kind = .file) -> SnapshotEntry {
+    SnapshotEntry(kind: kind, path: path, archive: "20261120T020000Z")
+  }
+
+  private func found(_ glob: PathBytes, in entries: [SnapshotEntry], pieces: Int) throws -> [PathBytes] {
+    var bytes = Array(#"{"type":"snapshot","schema":1}"#.utf8) + [UInt8(ascii: "\n")]
+    for entry in entries { entry.appendLine(to: &bytes) }
+    let search = try PathSearch(glob)
+    var rows = ManifestRows()
+    var found = [PathBytes]()
+    for start in stride(from: 0, to: bytes.count, by: pieces) {
+      try withBytes(of: Array(bytes[start..<min(start + pieces, bytes.count)])) {
+        (piece) throws(BatchError) in
+        try rows.take(piece) { (line) throws(BatchError) in
+          if let entry = try ManifestRows.entry(line, of: search) { found.append(entry.path) }
+        }
+      }
+    }
+    return found
+  }
+
+  @Test("are found wherever the pieces end, with names of any bytes", arguments: [1, 7, 100, 1 << 20])
+  func pieces(size: Int) throws {
+    let odd = PathBytes(Array("a/q\"\\\n".utf8) + [0xff])
+    let entries = [entry("a", .directory), entry("a/b.txt"), entry(odd), entry("a/b.txt2"), entry("c/b.txt")]
+    #expect(try found("*.txt", in: entries, pieces: size) == ["a/b.txt", "c/b.txt"])
+    #expect(try found("q*", in: entries, pieces: size) == [odd])
+    #expect(try found("a", in: entries, pieces: size) == ["a"])
+    #expect(try found("a/", in: entries, pieces: size) == ["a"])
+  }
+
+  @Test("go by the last name, by the end of the path, or by all of it")
+  func globs() throws {
+    let entries = ["srv/src/y", "srv/src/y/z", "src/y", "x/src2/y"].map { entry(PathBytes($0)) }
+    #expect(try found("y", in: entries, pieces: 64).count == 3)
+    #expect(try found("src/y", in: entries, pieces: 64) == ["srv/src/y", "src/y"])
+    #expect(try found("/src/y", in: entries, pieces: 64) == ["src/y"])
+    #expect(try found("/s*y", in: entries, pieces: 64) == ["srv/src/y", "src/y"])
+    #expect(throws: BatchError.self) { try PathSearch("[") }
+  }
+
+  @Test("a line without an end is refused before it fills the memory")
+  func endless() throws {
+    var rows = ManifestRows()
+    #expect(throws: BatchError.self) {
+      for _ in 0..<40 {
+        try withBytes(of: [UInt8](repeating: 0x20, count: 1 << 16)) { (piece) throws(BatchError) in
+          try rows.take(piece) { _ in }
+        }
+      }
+    }
+  }
+}
