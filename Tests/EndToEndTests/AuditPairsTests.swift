@@ -27,7 +27,7 @@ import Testing
 
   /// In the order in which they are printed.
   private static let differences = """
-    a/2: MODIFIED (size 49 -> 273)
+    a/2: MODIFIED (size 49 -> 272)
     a/5: ROT (content)
     docs/deep/x: TOUCHED
     a/3: MISSING
