@@ -52,6 +52,9 @@ package struct AuditRecords {
     hasAllKinds = true
   }
 
+  /// Whether names begin with a dot by the form alone; known when a row was read.
+  var isMtree: Bool { if case .manifest(let manifest) = origin { manifest.format == .mtree } else { false } }
+
   mutating func next() throws(BatchError) -> Item? {
     switch origin {
     case .tree(var rest):

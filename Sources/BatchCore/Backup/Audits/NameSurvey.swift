@@ -55,6 +55,9 @@ struct NameSurvey: Sendable {
     count += 1
   }
 
+  /// Lets everything in the folder count as new that is not recorded.
+  mutating func takeWholeFolder() { isOfWholeFolder = true }
+
   /// The first so many folders of the prefix, with a slash at the end; empty for none.
   func start(_ count: Int) -> [UInt8] {
     prefix.prefix(count).reduce(into: []) { $0 += $1 + [UInt8(ascii: "/")] }
