@@ -127,7 +127,7 @@ package final class TransformCollector: BatchCollector {
     guard abandoned !== file, let stream else { return }
     if block.index == 0 { try endStream() }
     try stream.append(block, of: file.plan)
-    context.counters.addBytes(block.plainCount)
+    context.counters.addBytes(ofBlock: block.plainCount)
     guard block.index == file.blockCount - 1, let sizes = try stream.finish() else { return }
     context.counters.addDone()
     let outcome = OutputOutcome.written(
@@ -145,7 +145,7 @@ package final class TransformCollector: BatchCollector {
       if let start { large = try open(file, start) }
       guard let output = large else { return }
       try output.append(block)
-      context.counters.addBytes(block.plainCount)
+      context.counters.addBytes(ofBlock: block.plainCount)
       if block.index == file.blockCount - 1 { try finish(output) }
     } catch {
       abandon(file)

@@ -53,6 +53,8 @@ public final class Counters: Sendable {
     public var byteCount: Int64 = 0
     /// Operands that do not exist; also counted as failed.
     public var missing = 0
+    /// Paths that are missing or that the system refused to give; also counted as failed.
+    public var unavailable = 0
     /// Files that were processed although they changed meanwhile; also counted as done.
     public var changed = 0
 
@@ -63,7 +65,9 @@ public final class Counters: Sendable {
   private let done = Atomic<Int>(0)
   private let failed = Atomic<Int>(0)
   private let byteCount = Atomic<Int64>(0)
+  private let pendingBytes = Atomic<Int64>(0)
   private let missing = Atomic<Int>(0)
+  private let unavailable = Atomic<Int>(0)
   private let changed = Atomic<Int>(0)
   private let reasons = Mutex<[SkipReason: Int]>([:])
 
@@ -75,6 +79,7 @@ public final class Counters: Sendable {
     snapshot.failed = failed.load(ordering: .relaxed)
     snapshot.byteCount = byteCount.load(ordering: .relaxed)
     snapshot.missing = missing.load(ordering: .relaxed)
+    snapshot.unavailable = unavailable.load(ordering: .relaxed)
     snapshot.changed = changed.load(ordering: .relaxed)
     snapshot.reasons = reasons.withLock { $0 }
     snapshot.skipped = snapshot.reasons.values.reduce(0, +)
@@ -111,12 +116,25 @@ public final class Counters: Sendable {
 
   /// Counts a path that could not be processed.
   package func count(_ problem: Problem, _ severity: Severity) {
-    if severity == .failure { addFailed() } else { addSkipped(problem.skipReason) }
+    if severity == .failure {
+      addFailed()
+      if problem.event == .missing || problem.error.errno != 0 { unavailable.add(1, ordering: .relaxed) }
+    } else {
+      addSkipped(problem.skipReason)
+    }
     if problem.event == .missing { addMissing() }
   }
 
   func addMissing() { missing.add(1, ordering: .relaxed) }
   package func addChanged() { changed.add(1, ordering: .relaxed) }
+  /// Bytes that were read for blocks of large files which are not done yet: for the progress alone.
+  package var pending: Int64 { max(0, pendingBytes.load(ordering: .relaxed)) }
+  /// Notes bytes of a block that was read; ``addBytes(ofBlock:)`` counts them when it is done.
+  func addPending(_ count: Int) { pendingBytes.add(Int64(count), ordering: .relaxed) }
+  package func addBytes(ofBlock count: Int) {
+    addBytes(count)
+    pendingBytes.subtract(Int64(count), ordering: .relaxed)
+  }
   package func addBytes(_ count: Int) { byteCount.add(Int64(count), ordering: .relaxed) }
 
   /// Forgets what was read and seen behind the result at which a run ended early, so that the counts are the same

@@ -11,25 +11,35 @@ struct ProgressBar: Sendable {
   mutating func render(_ state: ProgressState, width: Int) -> [UInt8] {
     if let fraction = state.fraction { shown = max(shown, fraction) }
     let known = state.fraction.map { _ in shown }
-    // What stands last is dropped first where the line is narrow.
-    var parts: [String] = []
-    if let known { parts.append(percent(known, isFinished: state.isFinished)) }
-    parts += state.parts(at: known)
-    var line = ""
-    for part in parts {
-      let longer = line.isEmpty ? part : line + "  " + part
-      guard longer.utf8.count <= width else { break }
-      line = longer
+    let parts = state.parts(at: known)
+    let head =
+      known.map { fraction in
+        let number = percent(fraction, isFinished: state.isFinished)
+        // The bar has the same width as long as the terminal has.
+        let columns = min(Self.widest, width / 3)
+        return columns < Self.narrowest ? number : "\(bar(fraction, columns: columns))  \(number)"
+      } ?? ""
+    // Where the line is narrow the time is kept longest, since it is what people look for.
+    var free = width - head.utf8.count
+    var isFull = free < 0
+    func fits(_ part: String?) -> Bool {
+      guard let part, !isFull else { return false }
+      let needed = part.utf8.count + (free == width ? 0 : 2)
+      isFull = needed > free
+      if !isFull { free -= needed }
+      return !isFull
     }
-    let free = width - line.utf8.count - 2
-    if let known, free >= ProgressBar.narrowest {
-      line = bar(known, columns: min(free, ProgressBar.widest)) + "  " + line
-    }
-    return Array(line.utf8)
+    let (time, bytes) = (fits(parts.time), fits(parts.bytes))
+    let (rate, files) = (fits(parts.rate), fits(parts.files))
+    let texts = [
+      head.utf8.count <= width ? head : "", bytes ? parts.bytes : "", files ? parts.files : "",
+      rate ? parts.rate ?? "" : "", time ? parts.time : "",
+    ]
+    return Array(texts.filter { !$0.isEmpty }.joined(separator: "  ").utf8)
   }
 
   private static let narrowest = 10
-  private static let widest = 30
+  private static let widest = 20
 
   /// Only a finished run is at 100 %.
   private func percent(_ fraction: Double, isFinished: Bool) -> String {

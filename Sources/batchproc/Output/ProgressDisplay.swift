@@ -14,6 +14,9 @@ final class ProgressDisplay: Sendable {
     var isEnded = false
   }
 
+  /// The terminal shows `^C` behind the line, which must not go on in the next row.
+  private static let margin = 3
+
   private let mode: ProgressMode
   private let diagnostics: Diagnostics
   private let counters: Counters
@@ -50,7 +53,7 @@ final class ProgressDisplay: Sendable {
   /// Prints the state at once, whatever the mode, and below it the files in progress.
   func printNow(_ concurrency: String, _ files: [FileInProgress]) {
     let now = current()
-    diagnostics.print((now.parts(at: now.fraction) + [concurrency]).joined(separator: ", "))
+    diagnostics.print((now.parts(at: now.fraction).all + [concurrency]).joined(separator: ", "))
     for line in FilesInProgressText.lines(files) { diagnostics.print(line) }
   }
 
@@ -79,7 +82,7 @@ final class ProgressDisplay: Sendable {
       switch mode {
       case .bar:
         guard state.pacer.admits(at: now.elapsed) else { return }
-        diagnostics.show(status: state.bar.render(now, width: StandardStreams.columns - 1))
+        diagnostics.show(status: state.bar.render(now, width: StandardStreams.columns - Self.margin))
       case .plain:
         if let line = state.plain.line(for: now) { diagnostics.print(line) }
       case .auto, .none: break
@@ -90,15 +93,16 @@ final class ProgressDisplay: Sendable {
   /// - Parameter files: that are done since the last call.
   private func current(adding files: Int = 0) -> ProgressState {
     let counts = counters.snapshot
+    let bytes = counts.byteCount + counters.pending
     let all = try? total?.value()
     let elapsed = (ContinuousClock.now - start) / .seconds(1)
     let recent = state.withLock { state in
-      state.window.add(files: files, bytes: counts.byteCount, at: elapsed, isPaused: isPaused())
+      state.window.add(files: files, bytes: bytes, at: elapsed, isPaused: isPaused())
       return state.window.work
     }
     return ProgressState(
       filesDone: counts.done + counts.failed + counts.skipped, filesTotal: all?.seen,
-      bytesDone: counts.byteCount, bytesTotal: all?.byteCount,
+      bytesDone: bytes, bytesTotal: all?.byteCount,
       elapsed: elapsed, recent: recent)
   }
 }

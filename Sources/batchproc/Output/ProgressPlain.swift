@@ -20,6 +20,6 @@ struct ProgressPlain: Sendable {
     toldAt = state.elapsed
     let known = state.fraction.map { _ in shown }
     let percent = known.map { "\(state.isFinished ? 100 : min(99, Int($0 * 100))) %: " } ?? ""
-    return percent + state.parts(at: known).joined(separator: ", ")
+    return percent + state.parts(at: known).all.joined(separator: ", ")
   }
 }

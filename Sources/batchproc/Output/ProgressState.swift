@@ -32,10 +32,22 @@ struct ProgressState: Sendable, Equatable {
     return total * (1 - fraction) / done * recent.seconds
   }
 
-  /// `123.4 MiB of 465.0 MiB`, `12,345 of 44,128 files`, `1.5 GiB/s`, `0.31 s left`, as far as known.
-  ///
-  /// Bytes come first: the number of files stands still while a large one is read.
-  func parts(at fraction: Double?) -> [String] {
+  /// What is known, in words.
+  struct Parts {
+    /// `123.4 MiB of 465.0 MiB`
+    let bytes: String
+    /// `12,345 of 44,128 files`
+    let files: String
+    /// `1.5 GiB/s`; nil before anything is known.
+    let rate: String?
+    /// `0.31 s left`
+    let time: String
+
+    /// Bytes come first: the number of files stands still while a large one is read.
+    var all: [String] { [bytes, files] + (rate.map { [$0] } ?? []) + [time] }
+  }
+
+  func parts(at fraction: Double?) -> Parts {
     let files = filesTotal.map { total in
       "\(ByteCount.grouped(filesDone)) of \(ByteCount.files(max(total, filesDone)))"
     }
@@ -45,7 +57,8 @@ struct ProgressState: Sendable, Equatable {
       recent.map { ByteCount.rate($0.bytes, seconds: $0.seconds) }
       ?? ByteCount.rate(bytesDone, seconds: elapsed)
     let time = secondsLeft(at: fraction).map { "\(DurationText.text(seconds: $0)) left" }
-    return [bytes + all, files ?? ByteCount.files(filesDone)] + (rate.map { [$0] } ?? [])
-      + [time ?? "\(DurationText.text(seconds: elapsed)) elapsed"]
+    return Parts(
+      bytes: bytes + all, files: files ?? ByteCount.files(filesDone), rate: rate,
+      time: time ?? "\(DurationText.text(seconds: elapsed)) elapsed")
   }
 }

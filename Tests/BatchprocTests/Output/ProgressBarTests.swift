@@ -14,13 +14,35 @@ import Testing
   @Test func showsFilesBytesRateAndTimeLeft() {
     #expect(
       line(halfway, width: 120)
-        == "[##############--------------]   50%  232.0 MiB of 464.0 MiB  22,064 of 44,128 files  116.0 MiB/s  2.00 s left"
+        == "[#########---------]   50%  232.0 MiB of 464.0 MiB  22,064 of 44,128 files  116.0 MiB/s  2.00 s left"
     )
   }
 
   @Test func showsWhatIsKnownWithoutTotals() {
     let state = ProgressState(filesDone: 1, bytesDone: 2048, elapsed: 2)
     #expect(line(state, width: 79) == "2.0 KiB  1 file  1.0 KiB/s  2.00 s elapsed")
+  }
+
+  /// What is typed in a terminal of 80 and of 40 columns, with three columns left for `^C`.
+  @Test(arguments: [
+    (77, "[##----------------]   11%  55.7 MiB of 464.0 MiB  27.8 MiB/s  14.7 s left"),
+    (37, "[#---------]   11%  14.7 s left"), (45, "[#------------]   11%  14.7 s left"),
+    (20, "11%  14.7 s left"),
+  ])
+  func keepsTheTimeLongest(width: Int, expected: String) {
+    var state = halfway
+    state.bytesDone = state.bytesTotal.map { $0 * 12 / 100 } ?? 0
+    #expect(line(state, width: width).trimmingPrefix(while: { $0 == " " }) == expected)
+  }
+
+  @Test func theBarKeepsItsWidth() {
+    var bar = ProgressBar()
+    var state = halfway
+    for done in [1, 1023, 1 << 20, 300 << 20, 463 << 20] as [Int64] {
+      state.bytesDone = done
+      let text = String(decoding: bar.render(state, width: 77), as: UTF8.self)
+      #expect(text.firstIndex(of: "]").map { text.distance(from: text.startIndex, to: $0) } == 19, "\(text)")
+    }
   }
 
   @Test(arguments: [-1, 0, 1, 4, 5, 10, 16, 17, 20, 40, 60, 79, 100, 500])

@@ -201,7 +201,7 @@ public final class WorkerContext {
   ) throws(BatchError) {
     try checkCancellation()
     try bench.reader.read(record, range: range, into: buffer)
-    if isCounted { counters.addBytes(buffer.count) }
+    if isCounted { counters.addBytes(buffer.count) } else { counters.addPending(buffer.count) }
   }
 
   /// The status that an open file has now.
