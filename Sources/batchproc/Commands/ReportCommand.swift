@@ -27,11 +27,14 @@ struct ReportCommand: Command {
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let file = try output.map { (path) throws(BatchError) in
-      try OutputFile(path, isReplacing: replacesOutput, isSynced: common.fsync, in: context)
+      try OutputFile(
+        path, isReplacing: replacesOutput || ReportPage.isOne(path), isSynced: common.fsync, in: context)
     }
     let sets = try self.sets().map { (set) throws(BatchError) in try SetFacts(set, in: context) }
     for set in sets { report(set) }
-    let page = SetPage(directory: directory, sets: sets, now: FileStatus.Time.now.seconds)
+    let page = SetPage(
+      directory: WorkingFolder.absolute(directory), host: ShardLock.nodeName, sets: sets,
+      now: FileStatus.Time.now.seconds)
     let stream: any ResultStream = file ?? session.output
     try stream.write(page.html())
     try stream.finish()

@@ -6,8 +6,10 @@ import typealias Glibc.time_t
 struct CalendarTime {
   let text: String
 
-  /// - Parameter seconds: since 1970; what no calendar has is shown as a number.
-  init(_ seconds: Int64) {
+  /// - Parameters:
+  ///   - seconds: since 1970; what no calendar has is shown as a number.
+  ///   - hasSeconds: whether the seconds are shown too.
+  init(_ seconds: Int64, hasSeconds: Bool = false) {
     var parts = tm()
     var moment = time_t(seconds)
     guard localtime_r(&moment, &parts) != nil else {
@@ -17,6 +19,6 @@ struct CalendarTime {
     func padded(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
     text =
       "\(Int(parts.tm_year) + 1900)-\(padded(parts.tm_mon + 1))-\(padded(parts.tm_mday)) "
-      + "\(padded(parts.tm_hour)):\(padded(parts.tm_min))"
+      + "\(padded(parts.tm_hour)):\(padded(parts.tm_min))" + (hasSeconds ? ":\(padded(parts.tm_sec))" : "")
   }
 }

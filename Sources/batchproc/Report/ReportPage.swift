@@ -12,7 +12,9 @@ enum ReportPage {
     title: String, subtitle: (inout HTMLWriter) -> Void, body: (inout HTMLWriter) -> Void
   ) throws(BatchError) -> [UInt8] {
     var writer = HTMLWriter()
-    writer.markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+    writer.markup(beginning)
+    writer.text(Version.number)
+    writer.markup("\">\n")
     writer.markup("<meta http-equiv=\"Content-Security-Policy\"")
     let policy = try "default-src 'none'; style-src '\(styleHash())'; base-uri 'none'; form-action 'none'"
     writer.markup(" content=\"")
@@ -34,6 +36,23 @@ enum ReportPage {
     return writer.bytes
   }
 
+  /// What every page begins with, before the version.
+  private static let beginning: StaticString = """
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="generator" content="batchproc\u{20}
+    """
+
+  /// Whether a file is a page that batchproc made, which a new one may replace.
+  static func isOne(_ path: PathBytes) -> Bool {
+    var expected = [UInt8]()
+    expected.append(literal: beginning)
+    let start = try? SmallFile.start(of: path, count: expected.count, isRegular: true)
+    return start == expected
+  }
+
   /// The one style that the page allows, as its policy names it.
   private static func styleHash() throws(BatchError) -> String {
     var bytes = [UInt8]()
@@ -51,8 +70,11 @@ extension HTMLWriter {
     section({ $0.text(heading) }, content)
   }
 
-  mutating func section(_ heading: (inout HTMLWriter) -> Void, _ content: (inout HTMLWriter) -> Void) {
-    element("section") { writer in
+  /// - Parameter id: for links to the part.
+  mutating func section(
+    id: String? = nil, _ heading: (inout HTMLWriter) -> Void, _ content: (inout HTMLWriter) -> Void
+  ) {
+    element("section", id.map { ["id": $0] } ?? [:]) { writer in
       writer.element("h2", [:], heading)
       writer.markup("\n")
       content(&writer)
@@ -61,13 +83,18 @@ extension HTMLWriter {
   }
 
   /// Numbers with what they are, as tiles.
-  mutating func tiles(_ tiles: [(label: String, value: String, note: String)]) {
+  ///
+  /// - Parameter warned: labels of the tiles that need attention.
+  mutating func tiles(
+    _ tiles: [(label: String, value: String, note: String)], warned: Set<String> = []
+  ) {
     element("dl", ["class": "tiles"]) { writer in
       for tile in tiles {
         writer.element("div") { writer in
           writer.element("dt", tile.label)
           writer.element("dd") { writer in
-            writer.element("span", ["class": "value"], tile.value)
+            writer.element(
+              "span", ["class": warned.contains(tile.label) ? "value warn" : "value"], tile.value)
             if !tile.note.isEmpty { writer.element("span", ["class": "note"], tile.note) }
           }
         }

@@ -11,21 +11,23 @@ extension ReportPage {
     main{max-width:64rem;margin:0 auto;padding:2rem 1.25rem 3rem}
     header{border-bottom:1px solid var(--line);padding-bottom:1rem;margin-bottom:1.5rem}
     h1{font-size:1.6rem;line-height:1.25;font-weight:600;margin:0;overflow-wrap:anywhere}
-    h2{font-size:1.1rem;font-weight:600;margin:2.25rem 0 .75rem;overflow-wrap:anywhere}
+    h2{font-size:1.3rem;font-weight:600;margin:2.25rem 0 .75rem;overflow-wrap:anywhere}
     h3{font-size:.95rem;font-weight:600;margin:1.5rem 0 .5rem}
     p{margin:.4rem 0;max-width:46rem}
     .subtitle{color:var(--muted);overflow-wrap:anywhere;max-width:none}
     .status{font-weight:600}
     .good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.plain,.note,.quiet{color:var(--muted)}
     .name{font:.86em/1.5 ui-monospace,"SF Mono","DejaVu Sans Mono",Menlo,Consolas,monospace;overflow-wrap:anywhere}
-    .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.75rem;margin:0}
-    .tiles div{background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.6rem .8rem}
+    h2 .name{font:inherit}
+    a{color:var(--accent)}
+    .tiles{display:flex;flex-wrap:wrap;gap:.75rem;margin:0}
+    .tiles div{flex:1 1 9.5rem;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.6rem .8rem}
     .tiles dt{color:var(--muted);font-size:.82rem}
     .tiles dd{margin:0}
     .value{display:block;white-space:nowrap;font-size:1.25rem;font-weight:600;line-height:1.35;font-variant-numeric:tabular-nums}
     .note{display:block;font-size:.82rem}
-    .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1rem}
-    figure{margin:0;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.75rem .75rem .35rem}
+    .charts{display:flex;flex-wrap:wrap;gap:1rem}
+    figure{flex:1 1 min(100%,18rem);margin:0;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.75rem .75rem .35rem}
     figcaption{font-size:.88rem;font-weight:600;padding:0 .25rem .25rem}
     figcaption .note{font-weight:400}
     svg{display:block;width:100%;height:auto}
@@ -34,7 +36,7 @@ extension ReportPage {
     .axis{stroke:var(--muted);stroke-width:1}
     .area{fill:var(--soft)}
     .line{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linejoin:round}
-    .line2{fill:none;stroke:var(--second);stroke-width:1.5;stroke-linejoin:round}
+    .line2{fill:none;stroke:var(--second);stroke-width:1.5;stroke-dasharray:6 4;stroke-linejoin:round}
     .bar{fill:var(--accent)}.bar2{fill:var(--second)}
     .key{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin:0 .35em 0 .75em}
     .key1{background:var(--accent)}.key2{background:var(--second)}
@@ -51,7 +53,7 @@ extension ReportPage {
     .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;min-width:0}
     .fixed{white-space:nowrap;font-variant-numeric:tabular-nums}
     footer{margin-top:3rem;border-top:1px solid var(--line);color:var(--muted);font-size:.82rem}
-    @media (max-width:40rem){svg text{font-size:14.5px}main{padding:1.25rem .8rem 2rem}.tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:.5rem}\
+    @media (max-width:40rem){svg text{font-size:14.5px}main{padding:1.25rem .8rem 2rem}.tiles{gap:.5rem}.tiles div{flex-basis:40%}\
     .value{font-size:1.05rem}h1{font-size:1.3rem}th,td{padding:.3rem .55rem}}
     @media print{body{background:none}figure,.tiles div,.scroll{break-inside:avoid}}
 

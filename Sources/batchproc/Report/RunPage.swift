@@ -3,11 +3,16 @@ import BatchEngine
 
 /// The report of one run.
 struct RunPage: Sendable {
+  /// Times of a shorter run say nothing.
+  static let shortestMeasured = 0.2
+
   let facts: RunFacts
 
   /// - Throws: `invalid` where libcrypto has no SHA-256.
   func html() throws(BatchError) -> [UInt8] {
     try ReportPage.html(title: "batchproc \(facts.invocation.command)") { page in
+      let host = ShardLock.nodeName
+      if !host.isEmpty { page.text("\(host), ") }
       page.text("\(CalendarTime(facts.began).text), \(DurationText.text(seconds: facts.seconds))")
       for operand in facts.invocation.operands.prefix(3) {
         page.text(" \u{00b7} ")
@@ -92,7 +97,7 @@ struct RunPage: Sendable {
 
   private func appendCharts(to page: inout HTMLWriter) {
     let charts = RunCharts(facts.samples).charts
-    guard !charts.isEmpty else { return }
+    guard !charts.isEmpty, facts.seconds >= Self.shortestMeasured else { return }
     page.section("Over time") { page in
       page.element("div", ["class": "charts"]) { page in
         for chart in charts { chart.append(to: &page) }
@@ -163,7 +168,7 @@ struct RunPage: Sendable {
   // MARK: Where the time went
 
   private func appendSlowest(to page: inout HTMLWriter) {
-    guard !facts.slowestFiles.isEmpty else { return }
+    guard !facts.slowestFiles.isEmpty, facts.seconds >= Self.shortestMeasured else { return }
     page.section("Slowest files and folders") { page in
       page.table(
         "Files, by the time that operations were at them; blocks of one file add up",

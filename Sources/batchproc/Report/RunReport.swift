@@ -6,7 +6,10 @@ import BatchOutputs
 struct RunReport: Sendable {
   let recorder: RunRecorder
   private let file: OutputFile
+  private let path: PathBytes
   private let replaced: FileIdentity?
+  /// Whether only a page of batchproc may give way.
+  private let replacesPageAlone: Bool
 
   /// Opens the file, which appears when the run has ended, and begins to take samples.
   ///
@@ -14,9 +17,11 @@ struct RunReport: Sendable {
   init(_ choice: ReportChoice, _ recorder: RunRecorder, isSynced: Bool, in run: RunContext) throws(BatchError)
   {
     self.recorder = recorder
+    path = choice.path
     replaced = StandardStreams.identity(of: choice.path)
+    replacesPageAlone = !choice.isReplacing
     file = try OutputFile(
-      choice.path, isReplacing: choice.isReplacing, isSynced: isSynced,
+      choice.path, isReplacing: choice.isReplacing || ReportPage.isOne(choice.path), isSynced: isSynced,
       // A page is written of a run that was stopped, too.
       in: RunContext(options: run.options))
     recorder.follow(run)
@@ -28,6 +33,11 @@ struct RunReport: Sendable {
 
   /// - Throws: `unwritable` when there is no report.
   func write(_ ending: Ending, _ run: RunContext, _ times: FileTimes?) throws(BatchError) {
+    // Another file may have got the name since.
+    if replacesPageAlone, StandardStreams.identity(of: path) != replaced, !OutputFile.isDevice(path) {
+      file.discard()
+      throw BatchError(.invalid, "another file got this name during the run", path: path)
+    }
     try file.write(RunPage(facts: recorder.finish(ending, run, times)).html())
     try file.finish()
   }

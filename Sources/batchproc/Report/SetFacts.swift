@@ -75,6 +75,19 @@ struct SetFacts: Sendable {
     self.suspects = suspects
   }
 
+  /// The median of the intervals between the newest snapshots, in seconds; nil for fewer than four of them.
+  var usualInterval: Int64? {
+    let times = rows.suffix(15).map(\.started)
+    let intervals = zip(times, times.dropFirst()).map { $1 - $0 }.sorted()
+    return intervals.count < 3 ? nil : max(1, intervals[intervals.count / 2])
+  }
+
+  /// Whether the next snapshot is overdue: by the usual interval and half of it, but not by less than an hour.
+  func isLate(at now: Int64) -> Bool {
+    guard let newest = rows.last, let interval = usualInterval else { return false }
+    return now - newest.started > interval + max(3600, interval / 2)
+  }
+
   /// Whether everything that the snapshots need is there as it was written.
   var isWhole: Bool { damaged.isEmpty && rows.allSatisfy(\.faults.isEmpty) }
 }

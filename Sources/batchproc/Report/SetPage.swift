@@ -3,7 +3,10 @@ import BatchEngine
 
 /// The report of the backup sets in one directory.
 struct SetPage: Sendable {
+  /// From the root.
   let directory: PathBytes
+  /// The name of the machine; empty where it is not known.
+  var host = ""
   let sets: [SetFacts]
   /// When the report is made, in seconds since 1970.
   let now: Int64
@@ -11,12 +14,14 @@ struct SetPage: Sendable {
   /// - Throws: `invalid` where libcrypto has no SHA-256.
   func html() throws(BatchError) -> [UInt8] {
     try ReportPage.html(title: sets.count == 1 ? "Backup set" : "Backup sets") { page in
+      if !host.isEmpty { page.text("\(host): ") }
       page.name(directory)
       page.text(", \(CalendarTime(now).text)")
     } body: { page in
+      appendOverview(to: &page)
       for (number, set) in sets.enumerated() {
-        page.section { heading in
-          if sets.count == 1 { heading.text("Set ") }
+        page.section(id: "s\(number)") { heading in
+          heading.text("Set ")
           heading.name(set.name)
         } _: {
           append(set, "s\(number)", to: &$0)
@@ -25,9 +30,50 @@ struct SetPage: Sendable {
     }
   }
 
+  /// All sets in one table, with what each has come to.
+  private func appendOverview(to page: inout HTMLWriter) {
+    let columns = [
+      ("Set", false), ("Newest snapshot", false), ("Usual interval", true), ("Snapshots", true),
+      ("Archives", true), ("Last drill", false), ("State", false),
+    ]
+    page.table("The sets at the time above", columns) { page in
+      for (number, set) in sets.enumerated() {
+        page.row { page in
+          page.element("td") { page in
+            page.element("a", ["href": "#s\(number)"]) { $0.name(set.name) }
+          }
+          page.element(
+            "td", ["class": "fixed"], set.rows.last.map { CalendarTime($0.started).text } ?? "none")
+          page.number(set.usualInterval.map { DurationText.text(seconds: Double($0)) } ?? "")
+          page.number(ByteCount.grouped(set.rows.count))
+          page.number(Self.bytes(set.archiveBytes))
+          page.element("td", ["class": "fixed"]) { page in
+            if let drill = set.lastDrill {
+              page.text(CalendarTime(drill).text)
+            } else {
+              page.verdict("none", .warn)
+            }
+          }
+          page.element("td") { page in
+            let (word, verdict) = state(of: set)
+            page.verdict(word, verdict)
+          }
+        }
+      }
+    }
+  }
+
+  private func state(of set: SetFacts) -> (String, HTMLWriter.Verdict) {
+    if !set.isWhole { return ("archives or manifests damaged", .bad) }
+    if set.suspects > 0 { return ("damage found by a drill", .bad) }
+    if set.rows.isEmpty { return ("no snapshot", .warn) }
+    if set.isLate(at: now) { return ("no new snapshot for longer than usual", .warn) }
+    return set.rows.contains { !$0.isVerified } ? ("not all verified", .warn) : ("good", .good)
+  }
+
   private func append(_ set: SetFacts, _ id: String, to page: inout HTMLWriter) {
     appendState(of: set, to: &page)
-    page.tiles(tiles(of: set))
+    page.tiles(tiles(of: set), warned: set.lastDrill == nil ? ["Last drill"] : [])
     if !set.rows.isEmpty {
       page.element("h3", "Sizes over time")
       page.element("div", ["class": "charts"]) { page in
@@ -62,6 +108,12 @@ struct SetPage: Sendable {
         page.verdict("A drill found damage in archives of \(ByteCount.counted(suspect, "snapshot")).", .bad)
       } else if set.rows.isEmpty {
         page.verdict("There is no snapshot.", .warn)
+      } else if set.isLate(at: now), let newest = set.rows.last, let interval = set.usualInterval {
+        page.verdict(
+          """
+          All archives are there, but the newest snapshot is of \(CalendarTime(newest.started).text): usually one is made every \
+          \(DurationText.text(seconds: Double(interval))).
+          """, .warn)
       } else if unverified > 0 {
         page.verdict(
           "All archives are there; \(ByteCount.counted(unverified, "snapshot")) not verified.", .warn)
@@ -80,7 +132,7 @@ struct SetPage: Sendable {
       )
     ]
     if let newest = set.rows.last {
-      tiles.append(Self.moment("Newest", newest.started, Self.age(now - newest.started)))
+      tiles.append(Self.moment("Newest", newest.started, newest.id))
       tiles.append(
         ("Newest has", Self.bytes(newest.bytes), ByteCount.files(Int(clamping: newest.files))))
     }
@@ -105,7 +157,12 @@ struct SetPage: Sendable {
   private func charts(of set: SetFacts, _ id: String) -> [Chart] {
     let times = set.rows.map { CalendarTime($0.started).text }
     let isOneDay = Set(times.map { $0.prefix(10) }).count == 1
-    let days = times.map { String(isOneDay ? $0.suffix(5) : $0.prefix(10)) }
+    // Snapshots of one minute are told apart by the seconds.
+    let isFine = Set(times).count < times.count
+    let days = set.rows.map { row in
+      let time = CalendarTime(row.started, hasSeconds: isFine).text
+      return String(isOneDay ? time.dropFirst(11) : time.prefix(10))
+    }
     let span = "from \(times.first ?? "") to \(times.last ?? "")"
     func values(_ value: (SetFacts.Row) -> UInt64?) -> [Double?] {
       set.rows.map { value($0).map { Double($0) } }
@@ -173,10 +230,5 @@ struct SetPage: Sendable {
   private static func moment(_ label: String, _ seconds: Int64, _ note: String) -> (String, String, String) {
     let text = CalendarTime(seconds).text
     return (label, String(text.prefix(10)), "\(text.suffix(5)), \(note)")
-  }
-
-  private static func age(_ seconds: Int64) -> String {
-    if seconds < 0 { return "in the future" }
-    return seconds < 60 ? "just now" : DurationText.text(seconds: Double(seconds)) + " ago"
   }
 }

@@ -23,10 +23,10 @@ import Testing
     let rows = (0..<100).map { Self.row($0) }
     let page = try page([SetFacts(name: "home", rows: rows, archives: 100, archiveBytes: 30 << 30)])
     #expect(page.utf8.count < 1_000_000)
-    #expect(page.matches(of: /<tr>/).count == 101)
+    #expect(page.matches(of: /<tr>/).count == 103)
     #expect(
       page.contains("<span class=\"value\">100</span><span class=\"note\">15 full, 85 incremental</span>"))
-    #expect(page.contains("all were read back when they were made"))
+    #expect(page.contains("usually one is made every 1d00h."))
     #expect(page.contains("no snapshot was restored to test it"))
   }
 
@@ -38,7 +38,48 @@ import Testing
     let page = try page(sets)
     #expect(page.contains(">a&lt;b</bdi></h2>") && page.contains(">café</bdi></h2>"))
     let ids = page.matches(of: /id="([^"]*)"/).map { String($0.output.1) }
-    #expect(Set(ids).count == ids.count && ids.count == 8)
+    #expect(Set(ids).count == ids.count && ids.count == 10)
+  }
+
+  /// Snapshots at these hours before the page.
+  private static func set(hoursAgo: [Int], drill: Int64? = nil) -> SetFacts {
+    let rows = hoursAgo.enumerated().map { index, hours in
+      let row = Self.row(index)
+      return SetFacts.Row(
+        id: row.id, started: 1_780_000_000 - Int64(hours) * 3600, increment: row.increment, files: 1,
+        bytes: 1,
+        newFiles: 1, newBytes: 1, archiveBytes: 1, isVerified: true, faults: [], suspects: [])
+    }
+    return SetFacts(name: "s", rows: rows, archives: 1, archiveBytes: 1, lastDrill: drill)
+  }
+
+  @Test(
+    "the age of the newest snapshot is judged against the usual interval",
+    arguments: [
+      ([96, 72, 48, 24], false), ([120, 96, 72, 48], true), ([4, 3, 2], false), ([7, 6, 5, 4], true),
+      ([3, 2, 1, 0], false), ([2000], false), ([720, 719, 718, 717], true),
+    ] as [([Int], Bool)])
+  func age(hoursAgo: [Int], isLate: Bool) throws {
+    let set = Self.set(hoursAgo: hoursAgo)
+    #expect(set.isLate(at: 1_780_000_000) == isLate)
+    let page = try page([set])
+    #expect(page.contains("no new snapshot for longer than usual") == isLate)
+    #expect(page.contains("but the newest snapshot is of") == isLate)
+    #expect(!page.contains(" ago"))
+  }
+
+  @Test func theOverviewNamesTheMachineTheFolderAndEachSet() throws {
+    let sets = [Self.set(hoursAgo: [50, 26, 2], drill: 1_779_990_000), Self.set(hoursAgo: [1, 1])]
+    let page = String(
+      decoding: try SetPage(directory: "/mnt/b", host: "web<1>", sets: sets, now: 1_780_000_000).html(),
+      as: UTF8.self)
+    #expect(page.contains("web&lt;1&gt;: <bdi class=\"name\">/mnt/b</bdi>"))
+    #expect(page.contains("<a href=\"#s0\">") && page.contains("<section id=\"s1\">"))
+    #expect(
+      page.contains("<span class=\"warn\">none</span>")
+        && page.contains("<span class=\"value warn\">none</span>"))
+    // Two snapshots of one minute have different marks.
+    #expect(page.matches(of: /text-anchor="(start|end)">[0-9]{2}:[0-9]{2}:[0-9]{2}</).count == 4)
   }
 
   @Test func whatIsWrongIsSaid() throws {

@@ -25,7 +25,7 @@ extension TreeFixture {
     SHAPES = {'path', 'line', 'circle'}
     ALLOWED = {
       'html': {'lang'}, 'head': set(), 'meta': {'charset', 'http-equiv', 'content', 'name'}, 'title': {'id'}, 'style': set(),
-      'body': set(), 'main': set(), 'header': set(), 'section': set(), 'footer': set(), 'h1': set(), 'h2': set(), 'h3': set(),
+      'body': set(), 'main': set(), 'header': set(), 'section': {'id'}, 'a': {'href'}, 'footer': set(), 'h1': set(), 'h2': set(), 'h3': set(),
       'p': {'class'}, 'span': {'class'}, 'bdi': {'class'}, 'dl': {'class'}, 'dt': set(), 'dd': set(),
       'div': {'class', 'role', 'tabindex', 'aria-label'}, 'table': set(), 'caption': set(), 'thead': set(), 'tbody': set(),
       'tr': set(), 'th': {'scope', 'class'}, 'td': {'class'}, 'figure': set(), 'figcaption': set(),
@@ -51,6 +51,7 @@ extension TreeFixture {
                 if name == 'id':
                     if value in self.ids: self.fault('id twice: ' + value)
                     self.ids.add(value)
+                if name == 'href' and not re.fullmatch(r'#s\d+', value): self.fault('link: ' + value)
                 if name == 'aria-labelledby': self.refs.update(value.split())
                 if name in {'x', 'y', 'x1', 'x2', 'y1', 'y2', 'cx', 'cy', 'r'} and not re.fullmatch(r'-?\d+(\.\d)?', value):
                     self.fault('no number: ' + value)

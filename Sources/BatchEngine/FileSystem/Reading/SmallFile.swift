@@ -32,9 +32,17 @@ package enum SmallFile {
   }
 
   /// The first bytes of a file.
-  package static func start(of path: PathBytes, count: Int) throws(BatchError) -> [UInt8] {
-    let file = try open(path, flags: O_NONBLOCK)
+  ///
+  /// - Parameter isRegular: refuses a link, a pipe or a device that has the name.
+  package static func start(
+    of path: PathBytes, count: Int, isRegular: Bool = false
+  ) throws(BatchError) -> [UInt8] {
+    let file = try open(path, flags: isRegular ? O_NONBLOCK | O_NOFOLLOW : O_NONBLOCK)
     let raw = file.raw
+    var status = stat()
+    if isRegular, fstat(raw, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
+      throw BatchError(.malformed, "is no regular file", path: path)
+    }
     var failed: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { room, filled in
       let count = retrying { pread(raw, room.baseAddress, count, 0) }
