@@ -156,11 +156,7 @@ package final class OutputCollector<Report: OutputReport> {
     if let source = SharedSource.of(record) { links.note(nil, of: source) }
     // A file that changed has no output: whatever the policy, it is not done.
     let severity = problem.event == .changed ? .failure : context.options.policy.severity(of: problem.event)
-    if severity == .failure {
-      context.counters.addFailed()
-    } else {
-      context.counters.addSkipped(problem.skipReason)
-    }
+    context.counters.count(problem, severity)
     return .problem(problem, severity)
   }
 

@@ -30,15 +30,42 @@ enum CLI {
     let diagnostics = Diagnostics(
       descriptor: STDERR_FILENO, usesColor: false,
       usesPriorities: StandardStreams.isJournal(environment("JOURNAL_STREAM")))
+    return ending(arguments, diagnostics) {
+      let request = try CommandLineParser(
+        hasInput: { StandardStreams.hasInput },
+        configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
+        environment: environment
+      ).parse(arguments)
+      return try obey(request, arguments, environment, diagnostics)
+    }
+  }
+
+  /// Runs profiles one after the other; a failure does not stop the next one, and a signal does.
+  private static func obey(
+    _ runs: [(profile: String, command: ParsedCommand)], _ arguments: [PathBytes],
+    _ environment: @escaping (String) -> PathBytes?, _ diagnostics: Diagnostics
+  ) -> Ending {
+    var worst = ExitStatus.success
+    for (profile, command) in runs {
+      let ending = ending(arguments, diagnostics) {
+        try obey(.run(command), arguments, environment, diagnostics)
+      }
+      guard case .exit(let status) = ending else { return ending }
+      guard status != .success else { continue }
+      diagnostics.report("the profile \(quote(PathBytes(profile))) ended with \(status.rawValue)")
+      if worst == .success || ending.isWorse(than: worst) { worst = status }
+    }
+    return .exit(worst)
+  }
+
+  /// How a command ends, with its errors.
+  private static func ending(
+    _ arguments: [PathBytes], _ diagnostics: Diagnostics, of body: () throws -> Ending
+  ) -> Ending {
     do {
-      return try obey(
-        CommandLineParser(
-          hasInput: { StandardStreams.hasInput },
-          configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
-          environment: environment
-        ).parse(arguments), environment)
+      return try body()
     } catch let error as UsageError {
-      diagnostics.print(error.text)
+      diagnostics.print(error.text(arguments))
       return .exit(.usage)
     } catch let error as BatchError {
       if error.code == .closedOutput { return .signal(SIGPIPE) }
@@ -51,7 +78,8 @@ enum CLI {
   }
 
   private static func obey(
-    _ request: Request, _ environment: @escaping (String) -> PathBytes?
+    _ request: Request, _ arguments: [PathBytes], _ environment: @escaping (String) -> PathBytes?,
+    _ diagnostics: Diagnostics
   ) throws -> Ending {
     let help = HelpText(table: .standard)
     switch request {
@@ -68,6 +96,7 @@ enum CLI {
       return try show(command.map(manual.roff(of:)) ?? manual.roff)
     case .completions(let shell): return try show(shell.completionScript(for: .standard))
     case .dumpHelp: return try show(String(decoding: ToolInfo(table: .standard).json, as: UTF8.self))
+    case .sequence(let runs): return obey(runs, arguments, environment, diagnostics)
     }
   }
 
@@ -105,7 +134,7 @@ enum CLI {
       return try DuplicatesCommand(parsed, common: common, environment: environment).obey()
     case .drill: return try DrillCommand(parsed, common: common, environment: environment).obey()
     case .report: return try ReportCommand(parsed, common: common, environment: environment).obey()
-    case .schedule: return try ScheduleCommand(parsed, common: common, environment: environment).obey()
+    case .schedule: return try ScheduleCommand(parsed, environment: environment).obey()
     case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
     case .plan: return try PlanCommand(parsed, environment: environment).obey()
     case .merge: return try MergeCommand(parsed, environment: environment).obey()

@@ -17,8 +17,11 @@ import Testing
       """
       installed() { sed "s#$(readlink -f "$BP") #/usr/local/bin/batchproc #"; }
       $BP schedule --cron --to /mnt/backups --name home /home | installed | cmp - '\(Self.folder)/backup.cron'
-      $BP schedule --systemd --to /mnt/backups --name home /home | installed >units
-      { cat '\(Self.folder)/backup.service'; echo; cat '\(Self.folder)/backup.timer'; } | cmp - units
+      $BP schedule --systemd --to /mnt/backups --name home --write u /home >names; [ $(wc -l <names) = 7 ] || cat names
+      for f in .service .timer -drill.service -drill.timer -age.service -age.timer; do
+        installed <u/batchproc-home$f | cmp - '\(Self.folder)/backup'$f; done
+      installed <u/batchproc-failed@.service | cmp - '\(Self.folder)/batchproc-failed@.service'
+      for f in $(cat names); do cat $f; echo; done | grep -v '^$' >all; $BP schedule --systemd --to /mnt/backups --name home /home | grep -v '^$' | cmp - all
       """)
     #expect(run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
@@ -27,8 +30,9 @@ import Testing
   func restrictions() throws {
     let run = try t.shell(
       """
-      service() { sed -n '/^\\[Service\\]/,/^\\[/ { /^[A-Z]/ { /^ExecStart=/d; /^ReadWritePaths=/d; p } }'; }
-      $BP schedule --systemd --to /mnt/backups --name home /home | service >printed
+      service() { sed -n '/^\\[Service\\]/,/^\\[/ { /^[A-Z]/ { /^ExecStart=/d; /^ReadWritePaths=/d; /^SuccessExitStatus=/d; p } }'; }
+      $BP schedule --systemd --to /mnt/backups --name home --write u /home >names; service <u/batchproc-home.service >printed
+      service <u/batchproc-home-drill.service | cmp - printed; service <u/batchproc-home-age.service | grep -v StandardOutput | diff printed -
       service <'\(Self.folder)/batchproc@.service' | diff printed -; grep -c = printed
       """)
     #expect((Int(run.text.dropLast()) ?? 0) > 10, "\(run.text)\(run.errorText)")
@@ -43,7 +47,7 @@ import Testing
       sh -c "$(cat line)"; echo $?; $BP snapshots 'to $x' | wc -l
       "./it's 5%/program" schedule --systemd --to to --name n "it's 5%/f" 2>/dev/null; echo $?
       mkdir 'its 5%'; mv "it's 5%/program" 'its 5%'
-      './its 5%/program' schedule --systemd --to to --name n "it's 5%/f" | sed -n '/^ExecStart=/{ s///; s/%%/%/g; p }' >line
+      './its 5%/program' schedule --systemd --to to --name n "it's 5%/f" | sed -n '/^ExecStart=.* backup /{ s/^ExecStart=//; s/%%/%/g; p }' >line
       sh -c "$(cat line)" 2>/dev/null; echo $?; $BP snapshots to | wc -l; $BP schedule --to a b 2>/dev/null; echo $?
       """)
     #expect(run.text == "0\n1\n64\n0\n1\n64\n", "\(run.text)\(run.errorText)")

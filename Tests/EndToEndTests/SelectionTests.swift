@@ -108,6 +108,54 @@ import Testing
     #expect(run.status == 0)
   }
 
+  @Test("--older-than 7d and --newer-than 7d choose by the time of modification, in every command that walks")
+  func ages() throws {
+    let run = try t.shell(
+      """
+      mkdir l; echo old >l/old; echo new >l/new; touch -d '8 days ago' l/old; touch -d '6 days ago' l/new
+      for o in '--older-than 7d' '--newer-than 7d' '--older-than 7d --newer-than 9d' '--newer-than 1h'; do
+        $BP hash -q $o l | cut -c67- | tr '\\n' ' '; done; echo
+      $BP hash -q l >m; $BP check --older-than 7d m 2>/dev/null | tr '\\n' ' '; $BP archive -q --newer-than 7d -o a.tar l; tar -tf a.tar | tr '\\n' ' '
+      $BP duplicates -n -q --older-than 7d l; $BP compress -n -q --older-than 604800 l; $BP backup -n -q --older-than 7d --to set l
+      export TZ=Europe/Berlin; touch -d '2026-03-29 00:00:00' l/new; touch -d '2026-03-28 23:59:59' l/old
+      $BP hash -q --older-than 2026-03-29 l | cut -c67-; $BP hash -q --newer-than '2026-03-28 23:59:59' l | cut -c67-
+      $BP hash -q --older-than @1774738800 l | cut -c67-
+      for o in '--older-than x' '--older-than 1.5h' '--newer-than 2026-02-30' '--older-than 7d --newer-than 7d' '--older-than 2w'; do
+        $BP hash -q $o l 2>/dev/null; echo $?; done
+      """)
+    #expect(
+      run.text == """
+        l/old l/new l/old\u{20}
+        l/old: OK l/ l/new l/old
+        l/old.gz
+        \(t.root.description.dropFirst())/l
+        \(t.root.description.dropFirst())/l/old
+        l/old
+        l/new
+        l/old
+        64
+        64
+        64
+        64
+        64
+
+        """, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a plan stores the moment, so that all shards agree")
+  func plannedAge() throws {
+    let run = try t.shell(
+      """
+      mkdir l; for i in 1 2 3 4; do echo $i >l/$i; touch -d "$i days ago" l/$i; done
+      $BP plan -q --shards 2 --out p -- hash --older-than 36h l; touch -d 'now' l/4
+      for i in 0 1; do $BP hash -q --plan p --shard $i >/dev/null 2>&1; done
+      grep -o 'older-than=@[0-9]*' p/plan.json | wc -l; $BP hash --older-than 36h --plan p --shard 0 2>&1 | head -1
+      """)
+    #expect(
+      run.text.hasPrefix("1\nbatchproc: the plan fixes --older-than: it has '@"),
+      "\(run.text)\(run.errorText)")
+  }
+
   @Test("paths come from lists, lines or NUL-ended, in their order")
   func lists() throws {
     try t.file("lines", "t/text\nt/d\n\nt/big")

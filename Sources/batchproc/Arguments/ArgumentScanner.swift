@@ -109,10 +109,14 @@ struct ArgumentScanner {
 
   private func unknown(_ name: some Collection<UInt8>, suggestion: String?) -> UsageError {
     if let answer = Habit.answer(to: name, in: command?.id), !answer.isEmpty {
-      return failure("\(quote(PathBytes(name))): \(answer).")
+      return UsageError(
+        "\(quote(PathBytes(name))): \(answer).", in: command,
+        correction: Habit.replacement(in: answer).map { .replace(name, by: $0) })
     }
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
-    return failure("Unknown option \(quote(PathBytes(name)))\(hint)")
+    return UsageError(
+      "Unknown option \(quote(PathBytes(name)))\(hint)", in: command,
+      correction: suggestion.map { .replace(name, by: $0) })
   }
 
   private func failure(_ message: String) -> UsageError { UsageError(message, in: command) }

@@ -65,6 +65,45 @@ struct CommandLineParser {
         operands.append(path)
       }
     }
+    var profiles: [ConfigurationFile.Profile?] = profile.map { [$0] } ?? []
+    if command.id == .backup {
+      profiles += try self.profiles(among: given, of: command, readsFiles: readsFiles)
+      given.removeAll { $0.id == .profile }
+    }
+    guard profiles.count > 1 else {
+      return .run(
+        try complete(command, given, operands, profiles.first ?? nil, readsFiles: readsFiles))
+    }
+    return .sequence(
+      try profiles.map { profile throws(UsageError) in
+        (profile?.name ?? "", try complete(command, given, operands, profile, readsFiles: readsFiles))
+      })
+  }
+
+  /// The profiles that the options of a command name.
+  private func profiles(
+    among given: [ParsedCommand.GivenOption], of command: CommandSpec, readsFiles: Bool
+  ) throws(UsageError) -> [ConfigurationFile.Profile?] {
+    var profiles: [ConfigurationFile.Profile?] = []
+    for option in given {
+      guard option.id == .profile, case .bytes(let name) = option.value else { continue }
+      let profile = try (readsFiles ? configuration() : .empty).profile(named: name)
+      guard profile.command.id == command.id else {
+        throw UsageError(
+          "The profile \(quote(name)) is one of '\(profile.command.name)', not of '\(command.name)'.",
+          in: command)
+      }
+      profiles.append(profile)
+    }
+    return profiles
+  }
+
+  /// Adds what configuration and environment say, and checks the whole.
+  private func complete(
+    _ command: CommandSpec, _ given: [ParsedCommand.GivenOption], _ operands: [PathBytes],
+    _ profile: ConfigurationFile.Profile?, readsFiles: Bool
+  ) throws(UsageError) -> ParsedCommand {
+    var (given, operands) = (given, operands)
     let isPlanned = given.contains { $0.id == .plan }
     // What a plan fixes is not looked for elsewhere.
     let named = Set(given.map(\.id)).union(
@@ -83,13 +122,16 @@ struct CommandLineParser {
     }
     let parsed = ParsedCommand(command: command, given: given, operands: operands)
     try checkOperands(of: parsed)
-    return .run(parsed)
+    return parsed
   }
 
   private func checkOperands(of parsed: ParsedCommand) throws(UsageError) {
     let declared = parsed.command.operands
     let readsLists = parsed.given.contains { $0.id == .filesFrom || $0.id == .files0From }
-    let required = declared.count { !$0.isOptional }
+    // A profile has its own paths.
+    let isScheduledProfile =
+      parsed.command.id == .schedule && parsed.given.contains { $0.id == .profile }
+    let required = isScheduledProfile ? 0 : declared.count { !$0.isOptional }
     if parsed.given.contains(where: { $0.id == .plan }) {
       guard let surplus = parsed.operands.first else { return }
       throw UsageError(
@@ -97,7 +139,10 @@ struct CommandLineParser {
     }
     if parsed.operands.count < required, !readsLists {
       let missing = declared[parsed.operands.count].label
-      throw UsageError("Missing expected argument '\(missing)'", in: parsed.command)
+      throw UsageError(
+        "Missing expected argument '\(missing)'", in: parsed.command,
+        correction: parsed.given.isEmpty && parsed.operands.isEmpty
+          ? parsed.command.examples.first.map { .example($0.command) } : nil)
     }
     if declared.last?.repeats != true, parsed.operands.count > declared.count {
       let surplus = quote(parsed.operands[declared.count])
@@ -123,6 +168,8 @@ struct CommandLineParser {
     }
     let suggestion = Suggestion.nearest(to: name.bytes, among: table.commands.map(\.name))
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
-    throw UsageError("Unknown command \(quote(name))\(hint)", in: nil)
+    throw UsageError(
+      "Unknown command \(quote(name))\(hint)", in: nil,
+      correction: suggestion.map { .replace(name.bytes, by: $0) })
   }
 }

@@ -43,6 +43,17 @@ struct ParsedCommand: Sendable {
     if case .duration(let seconds) = last(id) { seconds } else { nil }
   }
 
+  /// The moment of an age.
+  ///
+  /// - Parameter now: in seconds since 1970.
+  func moment(_ id: OptionID, now: Int64) -> FileStatus.Time? {
+    switch last(id) {
+    case .duration(let seconds): FileStatus.Time(seconds: now - seconds, nanoseconds: 0)
+    case .time(let seconds): FileStatus.Time(seconds: seconds, nanoseconds: 0)
+    default: nil
+    }
+  }
+
   func span(_ id: OptionID) -> Retention.Span? {
     if case .span(let span) = last(id) { span } else { nil }
   }

@@ -88,13 +88,7 @@ struct PlannedCommand {
   ) -> [PathBytes] {
     let replaced = Set(added.map(\.id)).union(removed)
     let options = parsed.given.filter { !replaced.contains($0.id) } + added
-    return options.map { option in
-      let name = Self.name(option.id, parsed.command)
-      if case .flag(let state) = option.value {
-        return PathBytes(state ? "--\(name)" : "--no-\(name)")
-      }
-      return PathBytes(Array("--\(name)=".utf8) + option.value.argument.bytes)
-    } + ["--"] + parsed.operands
+    return options.map { $0.word(named: Self.name($0.id, parsed.command)) } + ["--"] + parsed.operands
   }
 
   /// The command of a shard: the planned one, with what its own command line may say.
@@ -128,24 +122,5 @@ struct PlannedCommand {
 
   private static func spelling(_ id: OptionID, _ command: CommandSpec) -> String {
     "--\(name(id, command))"
-  }
-}
-
-extension OptionValue {
-  /// As it is written on a command line.
-  fileprivate var argument: PathBytes {
-    switch self {
-    case .flag(let state): PathBytes(String(state))
-    case .count(let count): PathBytes(count.map(String.init) ?? "auto")
-    case .size(let size): PathBytes(String(size))
-    case .decimal(let number), .load(.average(let number)): PathBytes("\(number)")
-    case .load(.pressure(let number)): PathBytes("pressure:\(number)")
-    case .time(let seconds): PathBytes("@\(seconds)")
-    case .duration(let seconds): PathBytes(String(seconds))
-    case .span(let span): PathBytes("\(span.years)y\(span.months)m\(span.days)d\(span.hours)h")
-    case .choice(let word): PathBytes(word)
-    case .bytes(let bytes): bytes
-    case .policy(let event, let action): PathBytes("\(event.rawValue)=\(action.word)")
-    }
   }
 }

@@ -1,6 +1,8 @@
 /// What the command line asks for.
 enum Request: Sendable {
   case run(ParsedCommand)
+  /// Several profiles of `backup`, one after the other.
+  case sequence([(profile: String, command: ParsedCommand)])
   /// Help about a command, or about all when nil.
   case help(CommandSpec?)
   case version

@@ -1,13 +1,18 @@
+import BatchEngine
+
 /// A command line that cannot be obeyed; the process ends with ``ExitStatus/usage``.
 struct UsageError: Error {
   /// A sentence without control bytes.
   let message: String
   /// The command whose usage helps; nil before a command is known.
   let command: CommandSpec?
+  /// How the line is made right, where that is known.
+  let correction: Correction?
 
-  init(_ message: String, in command: CommandSpec?) {
+  init(_ message: String, in command: CommandSpec?, correction: Correction? = nil) {
     self.message = message
     self.command = command
+    self.correction = correction
   }
 
   /// The message as what follows a colon.
@@ -17,13 +22,16 @@ struct UsageError: Error {
     return first.lowercased() + message.dropFirst()
   }
 
-  /// Message, usage and pointer to the help, for standard error; ends in a newline.
-  var text: String {
-    """
-    batchproc: \(sentence)
-    Usage: \(command?.usage ?? CommandTable.standard.usage)
-      See 'batchproc \(command.map { "\($0.name) " } ?? "")--help' for more information.
+  /// Message, the corrected line, usage and pointer to the help, for standard error; ends in a newline.
+  ///
+  /// - Parameter arguments: of the process.
+  func text(_ arguments: [PathBytes]) -> String {
+    let line = correction?.line(of: arguments).map { "\nTry: \($0)" } ?? ""
+    return """
+      batchproc: \(sentence)\(line)
+      Usage: \(command?.usage ?? CommandTable.standard.usage)
+        See 'batchproc \(command.map { "\($0.name) " } ?? "")--help' for more information.
 
-    """
+      """
   }
 }

@@ -97,6 +97,7 @@ extension CommonOptions {
     options.staysOnFileSystem = oneFileSystem
     options.minimumSize = minSize
     options.maximumSize = maxSize
+    options.age = age
     options.limits = pathLimits
     options.readsIgnoreFiles = gitignore
     options.skipsCaches = excludeCaches

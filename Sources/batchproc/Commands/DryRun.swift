@@ -7,11 +7,9 @@ struct DryRun {
   let verb: String
   var isNULEnded = false
 
-  /// - Parameters:
-  ///   - operandCount: how many paths were given; when each of them is missing, nothing usable came out.
-  ///   - name: what is shown for a file; nil for one that would be skipped.
+  /// - Parameter name: what is shown for a file; nil for one that would be skipped.
   func run<Source: BatchSource<WalkItem>>(
-    over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil, operandCount: Int,
+    over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path }
   ) -> Ending {
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
@@ -29,7 +27,6 @@ struct DryRun {
       text: SummaryText(
         verb: verb, files: counts.done, bytes: counts.byteCount,
         others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
-    if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+    return .exit(ExitStatus(counts))
   }
 }

@@ -143,6 +143,12 @@ final class Session: Sendable {
     }
     if let file = common.control {
       if common.concurrency != nil { context.concurrency.fix(context.concurrency.current) }
+      if common.verbose, StandardStreams.identity(of: file) == nil {
+        diagnostics.report(
+          BatchError(
+            .missing, "the file of --control is not there yet; it is looked for during the run", path: file),
+          as: .note)
+      }
       let (context, diagnostics) = (context, diagnostics)
       control.withLock {
         $0 = RunControl(file, of: context) { diagnostics.report($0, as: .warning) }

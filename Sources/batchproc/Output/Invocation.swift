@@ -35,7 +35,7 @@ struct Invocation: Sendable, Equatable {
     }
   }
 
-  private static let secret: Set<OptionID> = [.before, .after, .onFailure]
+  private static let secret: Set<OptionID> = [.before, .after, .onFailure, .notify]
 }
 
 extension OptionValue {

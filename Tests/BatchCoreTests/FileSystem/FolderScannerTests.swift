@@ -99,6 +99,35 @@ import Testing
     #expect(Set(Self.texts(folder.items)) == Set(sizes.map { "f\($0) \($0)" }))
   }
 
+  private static func time(_ seconds: Int64, _ nanoseconds: Int32 = 0) -> FileStatus.Time {
+    FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
+  }
+
+  @Test(
+    arguments: [
+      (AgeRange(), [1, 2, 3]), (AgeRange(before: time(2000)), [1]),
+      (AgeRange(before: time(2000, 1)), [1, 2]),
+      (AgeRange(after: time(2000)), [3]), (AgeRange(after: time(1999, 999_999_999)), [2, 3]),
+      (AgeRange(before: time(2500), after: time(1500)), [2]), (AgeRange(before: time(-1)), []),
+    ] as [(AgeRange, [Int])])
+  func leavesOutFilesByTheirTime(age: AgeRange, taken: [Int]) throws {
+    for number in 1...3 {
+      let name = PathBytes("f\(number)")
+      try fixture.file(name, size: 1)
+      let times = [timespec](repeating: timespec(tv_sec: number * 1000, tv_nsec: 0), count: 2)
+      let path = "\(fixture.root)/f\(number)"
+      #expect(utimensat(AT_FDCWD, path, times, 0) == 0)
+    }
+    #expect(Set(Self.texts(scan { $0.age = age }.items)) == Set(taken.map { "f\($0) 1" }))
+  }
+
+  @Test func aRangeOfTimesMayBeEmpty() {
+    #expect(AgeRange(before: Self.time(5), after: Self.time(5)).isEmpty)
+    #expect(AgeRange(before: Self.time(5), after: Self.time(5, 1)).isEmpty)
+    #expect(!AgeRange(before: Self.time(5, 1), after: Self.time(5)).isEmpty)
+    #expect(!AgeRange(before: Self.time(5)).isEmpty && !AgeRange().isEmpty)
+  }
+
   // MARK: Faults
 
   @Test func namesAFileThatVanishedBeforeItsStatusWasRead() throws {

@@ -65,7 +65,7 @@ import Testing
     (["gunzip", "x"], "'gunzip' is not a command: use 'batchproc decompress'."),
     (["sha256sum"], "'sha256sum' is not a command: use 'batchproc hash', with -a for the algorithm."),
     (
-      ["backup", "--profile", "x"], "'--profile': a profile has its command, use 'batchproc --profile NAME'."
+      ["hash", "--profile", "x"], "'--profile': a profile has its command, use 'batchproc --profile NAME'."
     ),
     (
       ["list", "--no-config", "x"],

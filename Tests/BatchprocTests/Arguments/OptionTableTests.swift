@@ -59,6 +59,8 @@ import Testing
     case .number(let range): (PathBytes("\(range.upperBound)"), "-1", .count(range.upperBound))
     case .size: ("2K", "2X", .size(2048))
     case .time: ("@12", "noon", .time(12))
+    case .age: ("7d", "7 days ago", .duration(604_800))
+    case .clock: ("02:30", "24:00", .count(150))
     case .duration: ("10m", "10 minutes", .duration(600))
     case .span: ("1y2d", "1d2y", .span(Retention.Span(years: 1, days: 2)))
     case .share: ("5%", "5", .decimal(0.05))
@@ -71,10 +73,16 @@ import Testing
     }
   }
 
+  /// A profile is taken from the configuration, and is no option of the command then.
+  private func isProfile(_ option: OptionSpec, _ command: CommandSpec) -> Bool {
+    option.id == .profile && command.id == .backup
+  }
+
   @Test(arguments: commands.filter { !$0.operands.isEmpty })
   func parsesEverySpellingOfEveryOption(command: CommandSpec) throws {
     // A plan has the operands of its command.
-    for option in command.options where ![.help, .version, .plan].contains(option.id) {
+    for option in command.options
+    where ![.help, .version, .plan].contains(option.id) && !isProfile(option, command) {
       for spelling in option.spellings {
         let isLong = spelling.hasPrefix("--")
         guard let syntax = option.syntax else {
@@ -97,7 +105,7 @@ import Testing
 
   @Test(arguments: commands.filter { !$0.operands.isEmpty })
   func keepsAllValuesOfRepeatableOptionsAlone(command: CommandSpec) throws {
-    for option in command.options where option.id != .plan {
+    for option in command.options where option.id != .plan && !isProfile(option, command) {
       guard let syntax = option.syntax else { continue }
       let sample = try #require(OptionTableTests.samples(syntax))
       let name = PathBytes("--" + option.long[0])

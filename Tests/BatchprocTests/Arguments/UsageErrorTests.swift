@@ -5,7 +5,7 @@ import Testing
 @Suite struct UsageErrorTests {
   @Test func pointsToTheHelpOfTheCommand() {
     #expect(
-      UsageError("Unknown option '--foo'", in: .hash).text == """
+      UsageError("Unknown option '--foo'", in: .hash).text([]) == """
         batchproc: unknown option '--foo'
         Usage: batchproc hash [<options>] <path> ...
           See 'batchproc hash --help' for more information.
@@ -15,7 +15,7 @@ import Testing
 
   @Test func pointsToTheOverviewWithoutACommand() {
     #expect(
-      UsageError("Unknown command 'x'", in: nil).text == """
+      UsageError("Unknown command 'x'", in: nil).text([]) == """
         batchproc: unknown command 'x'
         Usage: batchproc <subcommand>
           See 'batchproc --help' for more information.

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// A moment in the past as people write it.
 ///
 /// A time means its last second: `2026-11-23 05:02` what was there at 05:02:59, a day what was there at its end.
@@ -39,6 +41,18 @@ package enum WrittenTime: Sendable, Hashable {
       guard span != Retention.Span() else { return [now - seconds] }
       let wall = LocalClock.wall(before: span, now + LocalClock.offset(at: now))
       return [(LocalClock.moments(of: wall).last ?? LocalClock.lastMoment(through: wall)) - seconds]
+    }
+  }
+
+  /// The first moment that a date, a time or `@1795140000` names: of a day its midnight on the local clock.
+  ///
+  /// - Returns: nil for any other text.
+  package static func beginning(of text: PathBytes) -> Int64? {
+    switch WrittenTime(text.bytes) {
+    case .wall(let wall, let precision):
+      WrittenTime.wall(wall - (precision - 1), precision: 1).moments(now: 0).first
+    case .moment(let moment, let precision): moment - (precision - 1)
+    case .day, .ago, nil: nil
     }
   }
 

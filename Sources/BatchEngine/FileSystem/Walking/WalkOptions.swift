@@ -8,6 +8,8 @@ public struct WalkOptions: Sendable {
   public var minimumSize: Int64?
   /// Leaves out regular files larger than this many bytes.
   public var maximumSize: Int64?
+  /// Leaves out regular files by their time of modification.
+  public var age = AgeRange()
   /// Folders that exceed these are reported and not gone into, and so is what a list names in such folders.
   public var limits = PathLimits()
   /// Which names to take; nil for all.
@@ -48,6 +50,7 @@ public struct WalkOptions: Sendable {
 
   /// Whether a file is within the bounds and no output of the run.
   package func takes(_ file: FileStatus) -> Bool {
-    file.size >= minimumSize ?? .min && file.size <= maximumSize ?? .max && !excluded.contains(file.identity)
+    file.size >= minimumSize ?? .min && file.size <= maximumSize ?? .max && age.contains(file.modified)
+      && !excluded.contains(file.identity)
   }
 }

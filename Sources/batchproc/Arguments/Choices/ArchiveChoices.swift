@@ -17,6 +17,18 @@ struct ArchiveChoices: Sendable {
     return aliases
   }()
 
+  /// The first operand is the archive where its name is that of one; else the archive is named after the operand.
+  private static func correction(_ parsed: ParsedCommand) -> Correction? {
+    guard let first = parsed.operands.first else { return nil }
+    if parsed.operands.count > 1, ArchiveFormat(suffixOf: first) != nil {
+      return .insert(["-o", first], taking: first, in: parsed.command)
+    }
+    let suffix = "." + (formatName(parsed) ?? "tar.zst")
+    let name = first.lastComponent
+    guard !name.isEmpty, !name.allSatisfy({ $0 == UInt8(ascii: ".") }) else { return nil }
+    return .insert(["-o", PathBytes(Array(name) + Array(suffix.utf8))], taking: nil, in: parsed.command)
+  }
+
   let format: ArchiveFormat
   /// nil for standard output.
   let output: PathBytes?
@@ -38,7 +50,8 @@ struct ArchiveChoices: Sendable {
   init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
     guard let target = parsed.bytes(.output) else {
       throw UsageError(
-        "Missing expected option '-o <file>'; '-o -' writes to standard output.", in: parsed.command)
+        "Missing expected option '-o <file>'; '-o -' writes to standard output.", in: parsed.command,
+        correction: Self.correction(parsed))
     }
     output = target == "-" ? nil : target
     lock = try EncryptionChoices.lock(parsed)

@@ -40,6 +40,8 @@ struct CommonOptions: Sendable {
   let maxHole: Int64?
   /// In bytes.
   let maxSize: Int64?
+  /// Seconds alone, so that all shards of a plan use the same moment.
+  let age: AgeRange
   let pathLimits: PathLimits
   /// Only events that were named; the defaults are the engine's.
   let policies: [Problem.Event: EventPolicy.Action]
@@ -54,7 +56,8 @@ struct CommonOptions: Sendable {
   /// Nil where no report is asked for, and where nothing is to be done.
   let report: ReportChoice?
 
-  init(_ parsed: ParsedCommand) throws(UsageError) {
+  /// - Parameter now: when the run begins, in seconds since 1970.
+  init(_ parsed: ParsedCommand, now: Int64 = FileStatus.Time.now.seconds) throws(UsageError) {
     let asked = parsed.given.last { $0.id == .maxConcurrency || $0.id == .threads }
     concurrency = if case .count(let count) = asked?.value { count } else { nil }
     stride = parsed.count(.stride)
@@ -91,6 +94,8 @@ struct CommonOptions: Sendable {
     minSize = parsed.size(.minSize)
     maxHole = parsed.size(.maxHole)
     maxSize = parsed.size(.maxSize)
+    age = AgeRange(
+      before: parsed.moment(.olderThan, now: now), after: parsed.moment(.newerThan, now: now))
     pathLimits = parsed.count(.maxLevels).map { PathLimits(levels: $0) } ?? PathLimits()
     policies = parsed.given.reduce(into: [:]) { policies, option in
       if case .policy(let event, let action) = option.value { policies[event] = action }
@@ -119,6 +124,10 @@ struct CommonOptions: Sendable {
   private func refuseContradictions(_ parsed: ParsedCommand) throws(UsageError) {
     if let minSize, let maxSize, minSize > maxSize {
       throw UsageError("No file is as large as --min-size and as small as --max-size.", in: parsed.command)
+    }
+    if age.isEmpty {
+      throw UsageError(
+        "No file is as old as --older-than and as new as --newer-than.", in: parsed.command)
     }
     let lists = fileLists.filter { $0.path == "-" }.count
     let rules = filterRules.filter { $0 == .excludeFrom("-") }.count

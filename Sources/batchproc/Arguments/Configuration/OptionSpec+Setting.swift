@@ -3,7 +3,8 @@ import BatchEngine
 extension CommandSpec {
   /// The options that a configuration can give.
   var settableOptions: [OptionSpec] {
-    options.filter { ![.help, .version, .profile].contains($0.id) }
+    // What is scheduled is the command line alone.
+    id == .schedule ? [] : options.filter { ![.help, .version, .profile].contains($0.id) }
   }
 
   /// Their long names.

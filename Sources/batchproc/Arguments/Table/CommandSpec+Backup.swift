@@ -9,9 +9,9 @@ extension CommandSpec {
       """
       A snapshot of the set NAME is two files in a directory: NAME-20261120T020000Z.tar.zst, an archive with an index \
       of what is new or changed since the snapshot before, and NAME-20261120T020000Z.manifest, one line of JSON for \
-      everything that the sources had at that moment, with its SHA-256 and the archive that holds it. Both are \
-      complete and read back before they get their names, and nobody but their owner may read them. What is deleted \
-      has no line.
+      everything that the sources had at that moment, with its SHA-256 and the archive that holds it. The archive \
+      is read back and compared before it gets its name, and only their owner may read both. Deleted files are simply not \
+      in the new manifest.
       """,
       """
       A file is unchanged when its size, times of modification and status, inode, owner and mode are those of the \
@@ -37,6 +37,12 @@ extension CommandSpec {
     ],
     operands: [Operand(name: "source", repeats: true, help: "Files and directories.")],
     own: [
+      OptionSpec(
+        .profile, "profile", kind: .repeatable(.glob), value: "name",
+        help: """
+          Take options and sources from this profile of the configuration; of several profiles each is backed up in its \
+          turn, also after one that failed.
+          """),
       OptionSpec(
         .target, "to", kind: .single(.directory), value: "dir",
         help: "The local directory of the snapshots."),
@@ -74,13 +80,19 @@ extension CommandSpec {
         help: "Run this at the end, with the outcome in its environment and as JSON on its standard input."),
       OptionSpec(
         .onFailure, "on-failure", kind: .single(.glob), value: "command",
-        help: "Run this before that when the status is not 0."),
+        help: "Run this before --after if the backup failed."),
       OptionSpec(
         .hookTimeout, "hook-timeout", kind: .single(.duration), value: "time", default: "1h",
         help: "Kill these commands, and what they started, after so long."),
       OptionSpec(
         .metrics, "metrics", kind: .single(.file), value: "file",
         help: "Write the outcome for the text file collector of Prometheus."),
+      OptionSpec(
+        .notify, "notify", kind: .single(.glob), value: "url",
+        help: """
+          Tell a service such as healthchecks: get URL/start first, at the end URL, or URL/fail when the status is not 0. \
+          Done by 'curl' within 10 s each; a failure is a warning.
+          """),
     ] + OptionSpec.sealing + [
       OptionSpec(
         .copyTo, "copy-to", kind: .single(.file), value: "remote",
@@ -274,21 +286,51 @@ extension CommandSpec {
 
   static let schedule = CommandSpec(
     id: .schedule,
-    abstract: "Print a nightly backup for cron or systemd.",
-    discussion: ["What is printed is to be looked at, and put where its first lines say."],
+    abstract: "Print or install a nightly backup for cron or systemd.",
+    discussion: [
+      """
+      Takes the options of 'backup', or a profile, and prints a file for cron, or units for systemd: a backup every night, a \
+      drill every Sunday two and a half hours later, and six hours after each backup 'snapshots --max-age 26h', which fails \
+      when there is no new snapshot. Without a --keep option 14 daily, 8 weekly and 12 monthly snapshots stay. Nothing is \
+      written without --write or --enable. Configuration and environment are left to the backup that runs.
+      """,
+      """
+      A unit that fails starts batchproc-failed@.service, which mails the last lines of its journal to root by \
+      sendmail; change it to what reaches you. A set that is encrypted for a recipient has no drill, which would need the \
+      identity.
+      """,
+    ],
     operands: [Operand(name: "source", repeats: true, help: "Files and directories to back up.")],
     own: [
-      OptionSpec(.cron, "cron", help: "Print a file for /etc/cron.d."),
-      OptionSpec(.systemd, "systemd", help: "Print a service and a timer."),
+      OptionSpec(.cron, "cron", help: "Make a file for /etc/cron.d."),
+      OptionSpec(.systemd, "systemd", help: "Make services and timers."),
       OptionSpec(
-        .target, "to", kind: .single(.directory), value: "dir", help: "Where the snapshots are to be."),
-      .setName(default: "backup", help: "The name of the set."),
-    ],
-    shared: [Group.general],
+        .startAt, "at", kind: .single(.clock), value: "time", default: "02:15",
+        help: "When the backup begins, every day by the local clock."),
+      OptionSpec(
+        .profile, "profile", kind: .single(.glob), value: "name",
+        help: "Back up by this profile of the configuration, and name it in the command."),
+      OptionSpec(
+        .writeTo, "write", kind: .single(.directory), value: "dir",
+        help:
+          "Write the files into this directory; one that exists with other content is kept without --force."),
+      OptionSpec(
+        .enable, "enable",
+        help: """
+          Write the files (without --write into /etc/systemd/system or /etc/cron.d) and let systemd begin; cron does by \
+          itself.
+          """),
+    ] + CommandSpec.backup.own.filter { $0.id != .profile },
+    shared: CommandSpec.backup.shared.map { group in
+      CommandSpec.Group(title: group.title, options: group.options.filter { $0.id != .dryRun })
+    },
     examples: [
       Example(
-        command: "batchproc schedule --cron --to /mnt/backups --name home /home",
-        meaning: "Print a crontab line for /home.")
+        command: "batchproc schedule --systemd --at 02:30 --to /mnt/backups --name home /home",
+        meaning: "Print the units of a nightly backup of /home."),
+      Example(
+        command: "batchproc schedule --cron --profile nightly --enable",
+        meaning: "Have cron run the backup of a profile."),
     ])
 
   static let audit = CommandSpec(

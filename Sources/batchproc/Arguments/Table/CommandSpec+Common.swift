@@ -36,7 +36,7 @@ extension CommandSpec.Group {
       OptionSpec(
         .maxLoad, "max-load", kind: .single(.load), value: "load",
         help: """
-          While the load average is above this, halve the operations at once, then start none; 'pressure:20' compares the \
+          While the load average is above this, run half as many operations; if it stays, pause. 'pressure:20' compares the \
           percentage of the last 10 s in which processes waited for a processor.
           """),
       OptionSpec(
@@ -94,6 +94,15 @@ extension CommandSpec.Group {
         .maxSize, "max-size", kind: .single(.size(minimum: 0)), value: "size",
         help: "Leave out files that are larger."),
       OptionSpec(
+        .olderThan, "older-than", kind: .single(.age), value: "age",
+        help: """
+          Leave out files that were modified since: 12h or 7d before the start of the run, or since a date, such as \
+          2026-01-31 or '2026-01-31 12:30' by the local clock.
+          """),
+      OptionSpec(
+        .newerThan, "newer-than", kind: .single(.age), value: "age",
+        help: "Leave out files that were not modified since; written as for --older-than."),
+      OptionSpec(
         .maxHole, "max-hole", kind: .single(.size(minimum: 0)), value: "size", default: "1T",
         help: """
           A file with more bytes of holes is named and left out (3), where its zeros would have to be hashed or \
@@ -139,10 +148,11 @@ extension CommandSpec.Group {
     options: reporting.options + [
       OptionSpec(
         .report, "report", kind: .single(.file), value: "file",
-        help:
-          "Write an HTML page about the run to a file that appears at its end; --force replaces one that exists."
-      ),
-      OptionSpec(.force, "force", help: "Replace the report if it exists."),
+        help: """
+          Write an HTML page about the run to a file that appears at its end. A page that batchproc made is replaced; any other \
+          file is kept without --force.
+          """),
+      OptionSpec(.force, "force", help: "Replace the file of --report, whatever it is."),
     ])
 
   static let general = CommandSpec.Group(

@@ -22,7 +22,7 @@ extension CommandSpec {
         .most, "max", kind: .single(.count(allowsAuto: false)), value: "n",
         help: "Operations at once at most; by default as many as auto would use."),
       OptionSpec(
-        .seconds, "seconds", kind: .single(.count(allowsAuto: false)), value: "n", default: "30",
+        .seconds, "seconds", kind: .single(.duration), value: "time", default: "30s",
         help: "How long all measurements together take, about."),
       OptionSpec(
         .plot, "plot", kind: .single(.file), value: "file",

@@ -6,7 +6,7 @@ struct CommandTable: Sendable {
   let rootOptions: [OptionSpec]
 
   static let standard = CommandTable(
-    abstract: "Walk directory trees and process the files in them, in chunked parallel operations.",
+    abstract: "Hash, compress, archive and back up directory trees, on all cores.",
     commands: [
       .hash, .check, .compress, .decompress, .cat, .test, .archive, .list, .extract, .verify, .audit,
       .duplicates, .backup,

@@ -33,6 +33,15 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     }
   }
 
+  /// Of a run that came to its end: fatal when paths were given and each of them is missing or could not be read.
+  init(_ counts: Counters.Snapshot) {
+    let processed: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
+    let isNothing = counts.done == 0 && processed.allSatisfy { counts.reasons[$0] == nil }
+    self =
+      counts.failed == 0
+      ? .success : isNothing && counts.unavailable == counts.failed ? .fatal : .someFailed
+  }
+
   /// Of a run that an error ends.
   init(_ error: BatchError) {
     self =

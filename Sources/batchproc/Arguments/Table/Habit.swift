@@ -51,6 +51,16 @@ struct Habit {
     return habit.isNeedless && !cluster.contains { habit.unless.utf8.contains($0) }
   }
 
+  /// The option that an answer names, with its value: `-j N` of `use -j N`.
+  static func replacement(in answer: String) -> String? {
+    guard answer.hasPrefix("use -"), let phrase = answer.dropFirst(4).split(separator: ",").first else {
+      return nil
+    }
+    let words = phrase.split(separator: " ")
+    // What redirects or explains is no option.
+    return words.count <= 2 && !phrase.contains(">") ? String(phrase) : nil
+  }
+
   private static func habit(of spelling: some Collection<UInt8>, in command: CommandID?) -> Habit? {
     table.first { habit in
       habit.commands.contains(command)
@@ -78,7 +88,7 @@ struct Habit {
 
   static let table: [Habit] = [
     Habit(
-      ["--profile"], in: CommandID.allCases.filter { $0 != .config },
+      ["--profile"], in: CommandID.allCases.filter { ![.config, .backup, .schedule].contains($0) },
       answer: "a profile has its command, use 'batchproc --profile NAME'"),
     Habit(
       ["--no-config"], in: CommandID.allCases,

@@ -8,7 +8,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
     qos
   // Selection
   case filesFrom, files0From, exclude, include, excludeFrom, excludeCaches, gitignore, oneFileSystem
-  case minSize, maxSize, maxHole, maxLevels, followSymlinks
+  case minSize, maxSize, olderThan, newerThan, maxHole, maxLevels, followSymlinks
   // Policy
   case on, dryRun, fsync
   // Reporting
@@ -30,8 +30,9 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
   case at, sample, all, timeBudget, againstLive
   case find, listFiles, compareSnapshots, maxAge, share
-  case before, after, onFailure, hookTimeout, metrics, rate
-  case cache, cacheVerify, cron, systemd
+  case before, after, onFailure, hookTimeout, metrics, notify, rate
+  case cache, cacheVerify, link
+  case cron, systemd, startAt, writeTo, enable
   case copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly, appendOnly
   case identity, passphraseFile, encryptTo, encryptToFile
   // Clusters

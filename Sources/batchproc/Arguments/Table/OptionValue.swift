@@ -20,3 +20,42 @@ enum OptionValue: Sendable, Hashable {
   case bytes(PathBytes)
   case policy(Problem.Event, EventPolicy.Action)
 }
+
+extension OptionValue {
+  /// As it is written on a command line.
+  var argument: PathBytes {
+    switch self {
+    case .flag(let state): PathBytes(String(state))
+    case .count(let count): PathBytes(count.map(String.init) ?? "auto")
+    case .size(let size): PathBytes(String(size))
+    case .decimal(let number), .load(.average(let number)): PathBytes("\(number)")
+    case .load(.pressure(let number)): PathBytes("pressure:\(number)")
+    case .time(let seconds): PathBytes("@\(seconds)")
+    case .duration(let seconds): PathBytes(Self.text(ofDuration: seconds))
+    case .span(let span):
+      PathBytes(
+        [(span.years, "y"), (span.months, "m"), (span.days, "d"), (span.hours, "h")]
+          .filter { $0.0 > 0 }.map { "\($0.0)\($0.1)" }.joined())
+    case .choice(let word): PathBytes(word)
+    case .bytes(let bytes): bytes
+    case .policy(let event, let action): PathBytes("\(event.rawValue)=\(action.word)")
+    }
+  }
+
+  /// In the largest unit that it is a whole number of.
+  private static func text(ofDuration seconds: Int64) -> String {
+    let units: [(Int64, String)] = [(86_400, "d"), (3600, "h"), (60, "m")]
+    guard seconds > 0, let unit = units.first(where: { seconds % $0.0 == 0 }) else { return "\(seconds)s" }
+    return "\(seconds / unit.0)\(unit.1)"
+  }
+}
+
+extension ParsedCommand.GivenOption {
+  /// One word of a command line.
+  ///
+  /// - Parameter name: the long name of the option.
+  func word(named name: String) -> PathBytes {
+    if case .flag(let state) = value { return PathBytes(state ? "--\(name)" : "--no-\(name)") }
+    return PathBytes(Array("--\(name)=".utf8) + value.argument.bytes)
+  }
+}

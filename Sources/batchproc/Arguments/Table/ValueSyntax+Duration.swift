@@ -18,6 +18,27 @@ extension ValueSyntax {
     return seconds.partialValue
   }
 
+  /// A duration, or a date or time of the local clock.
+  static func age(_ value: PathBytes) throws(Mismatch) -> OptionValue {
+    if let moment = WrittenTime.beginning(of: value) { return .time(moment) }
+    do throws(Mismatch) {
+      return .duration(try duration(value))
+    } catch {
+      throw Mismatch(
+        sentence: "Please provide a duration such as '12h' or '7d', or a date such as '2026-01-31'.")
+    }
+  }
+
+  /// Minutes since midnight from `02:30`.
+  static func clock(_ value: PathBytes) throws(Mismatch) -> Int {
+    let parts = value.bytes.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+    let numbers = parts.compactMap { $0.count <= 2 ? wholeNumber($0).flatMap(Int.init(exactly:)) : nil }
+    guard parts.count == 2, parts[1].count == 2, numbers.count == 2, numbers[0] < 24, numbers[1] < 60 else {
+      throw Mismatch(sentence: "Please provide a time of the day such as '02:30'.")
+    }
+    return numbers[0] * 60 + numbers[1]
+  }
+
   /// Years, months, days and hours from `1y5m7d2h`, in this order and each at most once.
   static func span(_ value: PathBytes) throws(Mismatch) -> Retention.Span {
     let expected = Mismatch(sentence: "Please provide a span such as '30d', '1y6m' or '2y5m7d3h'.")

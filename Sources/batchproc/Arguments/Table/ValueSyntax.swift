@@ -19,6 +19,10 @@ enum ValueSyntax: Sendable, Hashable {
   case time
   /// A number of seconds with an optional unit.
   case duration
+  /// A number of seconds with an optional unit, or a moment.
+  case age
+  /// A time of the day, as minutes since midnight.
+  case clock
   /// A span of the calendar.
   case span
   /// A number of percent.
@@ -52,7 +56,9 @@ enum ValueSyntax: Sendable, Hashable {
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
-    case .whole, .number, .size, .load, .time, .duration, .span, .share, .file, .directory, .glob: []
+    case .whole, .number, .size, .load, .time, .duration, .age, .clock, .span, .share, .file, .directory,
+      .glob:
+      []
     }
   }
 
@@ -66,6 +72,8 @@ enum ValueSyntax: Sendable, Hashable {
     case .load: .load(try ValueSyntax.load(value))
     case .time: .time(try ValueSyntax.time(value))
     case .duration: .duration(try ValueSyntax.duration(value))
+    case .age: try ValueSyntax.age(value)
+    case .clock: .count(try ValueSyntax.clock(value))
     case .span: .span(try ValueSyntax.span(value))
     case .share: .decimal(try ValueSyntax.share(value))
     case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))

@@ -10,7 +10,7 @@ struct ManPage {
   var roff: String {
     var lines = [
       title("batchproc"),
-      ".SH NAME", #"batchproc \- process directory trees in chunked parallel operations"#,
+      ".SH NAME", #"batchproc \- hash, compress, archive and back up directory trees"#,
       ".SH SYNOPSIS",
     ]
     for command in table.commands {

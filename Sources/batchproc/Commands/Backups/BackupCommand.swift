@@ -22,7 +22,10 @@ struct BackupCommand: Command {
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
     guard let target = parsed.bytes(.target) else {
-      throw UsageError("Missing expected option '--to <dir>'.", in: parsed.command)
+      throw UsageError(
+        "Missing expected option '--to <dir>'.", in: parsed.command,
+        correction: parsed.operands.count > 1
+          ? parsed.operands.last.map { .insert(["--to", $0], taking: $0, in: parsed.command) } : nil)
     }
     name = try BackupChoices.newName(parsed)
     choices = try BackupChoices(parsed, directory: target)
@@ -46,7 +49,7 @@ struct BackupCommand: Command {
     self.common = common
     operands = parsed.operands
     copying = parsed.bytes(.copyTo).map { CopyChoices(parsed, remote: $0) }
-    hooks = BackupHooks(parsed, set: name, directory: target)
+    hooks = try BackupHooks(parsed, set: name, directory: target)
     manager = environment("NOTIFY_SOCKET")
     let format = options.archive.format
     session = try Session(

@@ -8,19 +8,24 @@ struct BackupHooks: Sendable {
   let after: Hook?
   let onFailure: Hook?
   let metrics: PathBytes?
+  let notification: BackupNotification?
   let set: PathBytes
   let directory: PathBytes
   /// Seconds that all that follows a run may take.
   let longest: Double
 
-  init(_ parsed: ParsedCommand, set: PathBytes, directory: PathBytes) {
+  /// - Throws: `UsageError` for a URL of another kind.
+  init(_ parsed: ParsedCommand, set: PathBytes, directory: PathBytes) throws(UsageError) {
     let limit = Double(parsed.duration(.hookTimeout) ?? 3600)
     func hook(_ id: OptionID) -> Hook? { parsed.bytes(id).map { Hook($0, limit: limit) } }
     before = hook(.before)
     after = hook(.after)
     onFailure = hook(.onFailure)
     metrics = parsed.bytes(.metrics)
-    longest = 2 * (limit + Hook.grace) + 10
+    notification = try parsed.bytes(.notify).map { (url) throws(UsageError) in
+      try BackupNotification(url, in: parsed.command)
+    }
+    longest = 2 * (limit + Hook.grace) + BackupNotification.limit + Hook.grace + 10
     self.set = set
     self.directory = directory
   }
@@ -35,6 +40,7 @@ struct BackupHooks: Sendable {
 
   /// - Throws: `invalid` when the command fails: there is no backup then.
   func runBefore(_ session: Session) throws(BatchError) {
+    notify(.start, session)
     guard let before else { return }
     if let failure = run(before, "before", status: nil, Report(), session) {
       throw BatchError(
@@ -49,6 +55,7 @@ struct BackupHooks: Sendable {
       session.diagnostics.report(
         BatchError(.invalid, "the command of --\(name) \(failure)", path: hook.command), as: .warning)
     }
+    notify(status == 0 ? .success : .failure, session)
     guard let metrics else { return }
     do throws(BatchError) {
       try self.metrics(status, report, session).write(
@@ -85,7 +92,23 @@ struct BackupHooks: Sendable {
     line.add("archived", report.counts.done)
     line.add("failed", report.counts.failed)
     line.add("seconds", report.stopwatch.seconds)
-    let operation = hook.operation(environment: environment, input: line.finished())
+    return execute(hook.operation(environment: environment, input: line.finished()), session)
+  }
+
+  /// A message that does not arrive is a warning.
+  private func notify(_ event: BackupNotification.Event, _ session: Session) {
+    guard let notification else { return }
+    let operation = notification.hook.operation(
+      environment: [], input: notification.configuration(of: event))
+    guard let failure = execute(operation, session) else { return }
+    session.diagnostics.report(
+      BatchError(
+        .invalid, "the message '\(event.rawValue)' of --notify was not delivered: curl \(failure)",
+        remedy: failure == "ended with 127" ? "install curl" : nil), as: .warning)
+  }
+
+  /// - Returns: how the command failed; nil when it did not.
+  private func execute(_ operation: ResultOperation<Hook.Ending>, _ session: Session) -> String? {
     let stop = session.cancellation.isCancelled ? nil : session.cancellation.onCancel { operation.cancel() }
     let queue = OperationQueue()
     session.cancellation.activity.whileWaiting {

@@ -62,6 +62,9 @@ struct PlanCommand: Command {
       fixed.append(.init(id: .output, value: .bytes(WorkingFolder.absolute(output))))
     }
     if let latest = archive?.latestTime { fixed.append(.init(id: .mtime, value: .time(latest))) }
+    for (id, moment) in [(OptionID.olderThan, common.age.before), (.newerThan, common.age.after)] {
+      if let moment { fixed.append(.init(id: id, value: .time(moment.seconds))) }
+    }
     let lists = common.fileLists.map {
       CommonOptions.FileList(path: WorkingFolder.absolute($0.path), isNULEnded: $0.isNULEnded)
     }

@@ -84,9 +84,9 @@ struct SlurmScript {
   let waits: Bool
 
   var text: String {
-    let more = options.map { " " + Self.quoted($0) }.joined()
-    let words = plan.map(Self.quoted).joined(separator: " ")
-    let logs = Self.quoted(PathBytes(folder.bytes + Array(".logs".utf8)))
+    let more = options.map { " " + ShellWord.quoted($0) }.joined()
+    let words = plan.map(ShellWord.quoted).joined(separator: " ")
+    let logs = ShellWord.quoted(PathBytes(folder.bytes + Array(".logs".utf8)))
     return """
       #!/bin/sh
       # One job plans, an array of \(shards) tasks processes a shard each, and the last job merges, however the tasks ended.
@@ -96,8 +96,8 @@ struct SlurmScript {
         echo "\(shards) shards are more than this Slurm allows in an array (MaxArraySize is $most)" >&2
         exit 64
       fi
-      program=\(Self.quoted(program))
-      plan=\(Self.quoted(folder))
+      program=\(ShellWord.quoted(program))
+      plan=\(ShellWord.quoted(folder))
       logs=\(logs)
       export program plan
       if [ -e "$plan/plan.json" ]; then
@@ -105,7 +105,7 @@ struct SlurmScript {
         exit 1
       fi
       mkdir -p "$logs"
-      cd \(Self.quoted(workingFolder))
+      cd \(ShellWord.quoted(workingFolder))
 
       first=$(sbatch --parsable --job-name=batchproc-plan --output="$logs/plan.log" --requeue\(more) <<'JOB'
       #!/bin/sh
@@ -120,7 +120,7 @@ struct SlurmScript {
         --array=0-\(shards - 1) --dependency="afterok:${first%%;*}" --kill-on-invalid-dep=yes\(more) <<'JOB'
       #!/bin/sh
       status=0
-      "$program" \(Self.quoted(command)) --plan "$plan" --shard auto || status=$?
+      "$program" \(ShellWord.quoted(command)) --plan "$plan" --shard auto || status=$?
       case $status in 3|4|20) exit 0 ;; esac
       exit $status
       JOB
@@ -134,16 +134,5 @@ struct SlurmScript {
       JOB
 
       """
-  }
-
-  /// A word of a shell that stands for itself.
-  private static func quoted(_ word: PathBytes) -> String {
-    let plain = word.bytes.allSatisfy {
-      isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercased($0))
-        || Array("-_./=:,+@%".utf8).contains($0)
-    }
-    let text = word.description
-    if plain, !word.isEmpty { return text }
-    return "'" + text.replacing("'", with: "'\\''") + "'"
   }
 }

@@ -27,7 +27,7 @@ struct TestCommand: Command {
       ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     if common.dryRun {
       return DryRun(session: session, verb: "would test").run(
-        over: tree, total: total, operandCount: operands.count)
+        over: tree, total: total)
     }
     let damaged = Mutex(0)
     let size = Mutex<Int64>(0)
@@ -58,8 +58,7 @@ struct TestCommand: Command {
           (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
         ],
         tallies: [(bad, "damaged")] + unchecked.tallies))
-    if counts.missing > 0, counts.missing == operands.count, counts.done == 0 { return .exit(.fatal) }
-    return .exit(bad > 0 ? .differences : counts.failed > 0 ? .someFailed : .success)
+    return .exit(bad > 0 ? .differences : ExitStatus(counts))
   }
 
   private func tell(_ finding: TestJob.Finding) throws(BatchError) {

@@ -84,7 +84,7 @@ struct TransformCommand: Command {
     if !compresses, choices.writesToStdout {
       guard common.dryRun else { return writeContents(of: tree, total: total, operands) }
       return DryRun(session: session, verb: "would decompress").run(
-        over: tree, total: total, operandCount: operands.count
+        over: tree, total: total
       ) { [naming] record in
         naming.target(of: record.path) == nil && !record.isOperand ? nil : record.path
       }
@@ -113,7 +113,7 @@ struct TransformCommand: Command {
       }
       outcome = session.run(job, over: source, total: total)
     }
-    return finish(outcome, operandCount: operands.count)
+    return finish(outcome)
   }
 
   private func compress(
@@ -133,7 +133,7 @@ struct TransformCommand: Command {
     }
     let outcome = session.run(
       job, over: source, total: CountingWalk.known(task.total.entries, bytes: task.total.bytes))
-    return (outcome.summary, finish(outcome, operandCount: 1))
+    return (outcome.summary, finish(outcome))
   }
 
   /// - Throws: `invalid` when compressed data would go to a terminal.
@@ -167,7 +167,7 @@ struct TransformCommand: Command {
     if counts.missing > 0, counts.missing == operands.count, counts.done == 0 {
       return .exit(.fatal)
     }
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+    return .exit(ExitStatus(counts))
   }
 
   private func tell(_ report: TransformReport) throws(BatchError) {
@@ -205,7 +205,7 @@ struct TransformCommand: Command {
     try results.write(row)
   }
 
-  private func finish(_ outcome: RunOutcome<TransformCounts>, operandCount: Int) -> Ending {
+  private func finish(_ outcome: RunOutcome<TransformCounts>) -> Ending {
     let summary = outcome.summary
     let refusal = tally.refusal(
       of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
@@ -241,8 +241,7 @@ struct TransformCommand: Command {
           ] + (compresses ? [] : gaps.tallies)))
     if refusal == nil, !common.dryRun { advise(outputs) }
     if tally.current.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
-    if counts.missing > 0, counts.missing == operandCount, counts.done == 0 { return .exit(.fatal) }
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+    return .exit(ExitStatus(counts))
   }
 }
 

@@ -29,7 +29,7 @@ struct CheckCommand: Command {
       context: SourceContext(session.context))
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would check")
-      return listing.run(over: CheckedFilesSource(source), operandCount: operands.count)
+      return listing.run(over: CheckedFilesSource(source))
     }
     let render = CheckRows(
       form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,

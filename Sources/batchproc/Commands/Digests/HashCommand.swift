@@ -45,7 +45,7 @@ struct HashCommand: Command {
       operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would hash", isNULEnded: options.endsRowsInNUL)
-      return listing.run(over: source, total: total, operandCount: operands.count)
+      return listing.run(over: source, total: total)
     }
     let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
     let cache = openCache()
@@ -56,7 +56,7 @@ struct HashCommand: Command {
     }
     let summary = session.run(job, over: source, total: total).summary
     if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
-    return finish(summary, file, cache, operandCount: operands.count)
+    return finish(summary, file, cache)
   }
 
   /// Nil where there is none; a run goes on without it.
@@ -77,15 +77,14 @@ struct HashCommand: Command {
       terminalFilter: TerminalText.defuse)
   }
 
-  private func finish(_ summary: RunSummary, _ file: OutputFile?, _ cache: DigestCache?, operandCount: Int)
-    -> Ending
-  {
+  private func finish(_ summary: RunSummary, _ file: OutputFile?, _ cache: DigestCache?) -> Ending {
     if let ending = session.endingOfStopped(summary) {
       file?.discard()
       return ending
     }
     let counts = summary.counts
-    let isFatal = counts.missing > 0 && counts.missing == operandCount && counts.done == 0
+    let status = ExitStatus(counts)
+    let isFatal = status == .fatal
     do throws(BatchError) {
       if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
     } catch {
@@ -103,7 +102,7 @@ struct HashCommand: Command {
       return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
     }
     if let cache, cache.rottenCount > 0, !isFatal { return .exit(.differences) }
-    return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
+    return .exit(status)
   }
 }
 

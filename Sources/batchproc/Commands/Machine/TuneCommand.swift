@@ -4,7 +4,7 @@ import BatchOutputs
 
 /// `batchproc tune`.
 struct TuneCommand: Command {
-  private static let defaultSeconds = 30
+  private static let defaultSeconds: Int64 = 30
 
   private let common: CommonOptions
   private let folder: PathBytes
@@ -23,7 +23,7 @@ struct TuneCommand: Command {
     folder = parsed.operands.first ?? "."
     job = parsed.choice(.job) ?? .hash
     most = parsed.count(.most)
-    seconds = Double(parsed.count(.seconds) ?? Self.defaultSeconds)
+    seconds = Double(parsed.duration(.seconds) ?? Self.defaultSeconds)
     plot = parsed.bytes(.plot)
     isSaved = parsed.flag(.save)
     devices = SavedDevices.path(environment: environment)

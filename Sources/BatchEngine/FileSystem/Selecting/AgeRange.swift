@@ -1,0 +1,26 @@
+/// Which files are taken by their time of modification.
+public struct AgeRange: Sendable, Hashable {
+  /// Takes files that were modified before this moment.
+  public var before: FileStatus.Time?
+  /// Takes files that were modified after this moment.
+  public var after: FileStatus.Time?
+
+  public init(before: FileStatus.Time? = nil, after: FileStatus.Time? = nil) {
+    self.before = before
+    self.after = after
+  }
+
+  /// Whether no time is within both bounds.
+  public var isEmpty: Bool {
+    guard let before, let after else { return false }
+    return !Self.precedes(after, before)
+  }
+
+  package func contains(_ time: FileStatus.Time) -> Bool {
+    (before.map { Self.precedes(time, $0) } ?? true) && (after.map { Self.precedes($0, time) } ?? true)
+  }
+
+  private static func precedes(_ first: FileStatus.Time, _ second: FileStatus.Time) -> Bool {
+    (first.seconds, first.nanoseconds) < (second.seconds, second.nanoseconds)
+  }
+}

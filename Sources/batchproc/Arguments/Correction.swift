@@ -1,0 +1,66 @@
+import BatchEngine
+
+/// What has to change in a command line that cannot be obeyed.
+struct Correction: Sendable, Hashable {
+  private enum Change: Sendable, Hashable {
+    /// Of a word, or of what stands before its `=`.
+    case replace(PathBytes, by: [PathBytes])
+    /// Behind the name of the command; the operand is moved there.
+    case insert([PathBytes], taking: PathBytes?, command: String)
+    case line(String)
+  }
+
+  private let change: Change
+
+  /// Another word, or other ones, for a wrong one.
+  static func replace(_ wrong: some Collection<UInt8>, by right: String) -> Correction {
+    Correction(
+      change: .replace(PathBytes(Array(wrong)), by: right.split(separator: " ").map { PathBytes("\($0)") }))
+  }
+
+  /// An option that is missing.
+  ///
+  /// - Parameter operand: of the line, which was meant for the value of the option.
+  static func insert(_ words: [PathBytes], taking operand: PathBytes?, in command: CommandSpec) -> Correction
+  {
+    Correction(change: .insert(words, taking: operand, command: command.name))
+  }
+
+  /// A line of its own.
+  static func example(_ line: String) -> Correction { Correction(change: .line(line)) }
+
+  /// The whole line as it has to be typed; nil where that is not known, or cannot be printed.
+  func line(of arguments: [PathBytes]) -> String? {
+    var words = arguments
+    switch change {
+    case .line(let line): return line
+    case .replace(let wrong, let right):
+      let equals = UInt8(ascii: "=")
+      guard
+        let index = words.firstIndex(where: {
+          $0 == wrong || $0.bytes.starts(with: wrong.bytes + [equals])
+        })
+      else { return nil }
+      var new = right
+      let attached = words[index].bytes.dropFirst(wrong.bytes.count)
+      if let last = new.last, Self.isPlaceholder(last) {
+        new.removeLast()
+        if !attached.isEmpty { new.append(PathBytes(Array(attached.dropFirst()))) }
+      } else if !attached.isEmpty, let last = new.popLast() {
+        new.append(PathBytes(last.bytes + attached))
+      }
+      words.replaceSubrange(index...index, with: new)
+    case .insert(let new, let operand, let command):
+      guard let place = words.firstIndex(of: PathBytes(command)) else { return nil }
+      if let operand, let index = words[(place + 1)...].lastIndex(of: operand) { words.remove(at: index) }
+      words.insert(contentsOf: new, at: place + 1)
+    }
+    guard words.allSatisfy({ TerminalText.string($0.bytes).utf8.elementsEqual($0.bytes) }) else { return nil }
+    return (["batchproc"] + words.map(ShellWord.quoted)).joined(separator: " ")
+  }
+
+  /// `N` or `FILE`: what is typed next stands for it.
+  private static func isPlaceholder(_ word: PathBytes) -> Bool {
+    !word.isEmpty && word.bytes.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+  }
+}

@@ -1,0 +1,52 @@
+import BatchCore
+import BatchEngine
+
+/// Tells a monitoring service about a backup, as healthchecks.io asks for it: `URL/start`, then `URL` or `URL/fail`.
+struct BackupNotification: Sendable {
+  enum Event: String {
+    case start, success, failure
+  }
+
+  /// Seconds that one message may take.
+  static let limit = 10.0
+
+  private let url: [UInt8]
+
+  /// - Throws: `UsageError` for what is no URL of HTTP. Its text is not repeated, since whoever has it can send.
+  init(_ url: PathBytes, in command: CommandSpec) throws(UsageError) {
+    let isPlain = url.bytes.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") }
+    guard isPlain, ["http://", "https://"].contains(where: { url.bytes.starts(with: $0.utf8) }) else {
+      throw UsageError(
+        "The value of '--notify' is not a URL that begins with http:// or https://.", in: command)
+    }
+    self.url = url.bytes
+  }
+
+  /// What `curl` reads: the URL stands in no list of processes.
+  func configuration(of event: Event) -> [UInt8] {
+    // A query stays behind the path.
+    let path = url.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    var target = Array(path)
+    while target.last == UInt8(ascii: "/") { target.removeLast() }
+    switch event {
+    case .start: target += "/start".utf8
+    case .failure: target += "/fail".utf8
+    case .success: target = Array(path)
+    }
+    let quoted = (target + url[path.endIndex...]).flatMap { byte in
+      byte == UInt8(ascii: "\"") ? Array("\\\"".utf8) : [byte]
+    }
+    let options = """
+      silent
+      show-error
+      fail
+      max-time = \(Int(Self.limit))
+      output = "/dev/null"
+      proto = "=http,https"
+      url = "
+      """
+    return Array(options.utf8) + quoted + Array("\"\n".utf8)
+  }
+
+  var hook: Hook { Hook("exec curl -q -K -", limit: Self.limit + 1) }
+}

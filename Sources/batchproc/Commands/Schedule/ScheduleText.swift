@@ -1,0 +1,77 @@
+import BatchEngine
+
+/// A nightly backup, a weekly drill and a daily look at the age of the newest snapshot, for cron or for systemd.
+struct ScheduleText: Sendable {
+  /// A file of a schedule.
+  struct File: Sendable {
+    let name: String
+    let text: String
+  }
+
+  /// The absolute path of the program.
+  let program: PathBytes
+  /// What stands behind `batchproc backup`.
+  let arguments: [PathBytes]
+  /// What opens the set again: for the drill.
+  let keyArguments: [PathBytes]
+  let sources: [PathBytes]
+  let target: PathBytes
+  let name: PathBytes
+  /// Minutes since midnight.
+  let start: Int
+  /// Folders that a run writes to beside the target.
+  let written: [PathBytes]
+  let hasHooks: Bool
+  let usesNetwork: Bool
+  /// Whether this machine can read what it writes.
+  let isReadable: Bool
+  /// Where the profile of a user is; nil where it is in the file for all users.
+  let configuration: PathBytes?
+
+  static let keep = ["--keep-daily", "14", "--keep-weekly", "8", "--keep-monthly", "12"]
+    .map { PathBytes($0) }
+  static let longestAge = "26h"
+  private static let minutesOfDay = 24 * 60
+
+  /// When the drill begins.
+  var drillStart: Int { (start + 150) % Self.minutesOfDay }
+  /// When the age of the newest snapshot is looked at.
+  var ageStart: Int { (start + 360) % Self.minutesOfDay }
+
+  var drillArguments: [PathBytes] {
+    ["--sample", "5%", "--time-budget", "2h"] + keyArguments + ["--name", name, target]
+  }
+
+  var ageArguments: [PathBytes] { ["--max-age", PathBytes(Self.longestAge), "--name", name, target] }
+
+  /// A file for `/etc/cron.d`, in whose names cron takes no dots.
+  var cron: File {
+    let file =
+      "batchproc-\(String(decoding: name.bytes, as: UTF8.self).map { Self.isForCron($0) ? $0 : "_" }.reduce(into: "") { $0.append($1) })"
+    var lines = [
+      "# /etc/cron.d/\(file): a snapshot every night\(isReadable ? ", a drill every Sunday" : ""), and a look at the age of the newest",
+      "# snapshot. cron mails what is printed: nothing after a good night, else the errors and one line. Status 11 means that the",
+      "# run before is still at work.",
+      "SHELL=/bin/sh", "PATH=/usr/local/bin:/usr/bin:/bin", "MAILTO=root",
+    ]
+    if let configuration { lines.append("XDG_CONFIG_HOME=\(configuration.description)") }
+    lines.append(line(start, "*", "backup -q --qos background", arguments))
+    if isReadable {
+      lines.append(line(drillStart, "0", "drill -q", drillArguments))
+    } else {
+      lines.append("# No drill: it would need the identity that opens the set.")
+    }
+    lines.append(line(ageStart, "*", "snapshots", ageArguments) + " >/dev/null")
+    return File(name: file, text: lines.joined(separator: "\n") + "\n")
+  }
+
+  private static func isForCron(_ character: Character) -> Bool {
+    character.isASCII && (character.isLetter || character.isNumber || "-_".contains(character))
+  }
+
+  private func line(_ minutes: Int, _ day: String, _ command: String, _ words: [PathBytes]) -> String {
+    let command = ([ShellWord.quoted(program), command] + words.map(ShellWord.quoted)).joined(separator: " ")
+    // A percent sign begins a new line in a crontab.
+    return "\(minutes % 60) \(minutes / 60) * * \(day) root \(command.replacing("%", with: "\\%"))"
+  }
+}
