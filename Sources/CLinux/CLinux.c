@@ -66,6 +66,26 @@ int clinux_is_cached(int fd) {
 
 int clinux_clone(int target, int source) { return ioctl(target, FICLONE, source); }
 
+long clinux_share_range(int source, int target, uint64_t offset, uint64_t length) {
+  union {
+    struct file_dedupe_range range;
+    char room[sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info)];
+  } request;
+  memset(&request, 0, sizeof request);
+  request.range.src_offset = offset;
+  request.range.src_length = length;
+  request.range.dest_count = 1;
+  request.range.info[0].dest_fd = target;
+  request.range.info[0].dest_offset = offset;
+  if (ioctl(source, FIDEDUPERANGE, &request) < 0) return -1;
+  if (request.range.info[0].status == FILE_DEDUPE_RANGE_DIFFERS) return 0;
+  if (request.range.info[0].status < 0) {
+    errno = -request.range.info[0].status;
+    return -1;
+  }
+  return (long)request.range.info[0].bytes_deduped;
+}
+
 int clinux_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
   return renameat2(from_dir, from, to_dir, to, flags);
 }

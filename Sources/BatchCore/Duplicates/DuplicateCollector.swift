@@ -13,6 +13,8 @@ package final class DuplicateCollector: BatchCollector {
   private let asked: AskedItems<DuplicateItem>?
   /// Whether one name of a file may come twice.
   private let mayRepeat: Bool
+  /// Whether further names of a file are kept.
+  private let keepsNames: Bool
   /// Whether a cache may know the digest of a file, so that its ends say too little about the others.
   private let knowsDigests: Bool
   private let report: ([DuplicateGroup]) throws(BatchError) -> Void
@@ -20,18 +22,21 @@ package final class DuplicateCollector: BatchCollector {
   private var sizes: [Int64: [Candidate]] = [:]
   /// Files with several names that came by.
   private var names: Set<FileIdentity> = []
+  private var furtherNames: [FileIdentity: [FileRecord]] = [:]
   private var count = 0
   private var ends: [EndKey: [Candidate]] = [:]
   private var awaitedEnds = 0
   private var contents: [EndKey: [Candidate]] = [:]
 
   init(
-    _ asked: AskedItems<DuplicateItem>?, mayRepeat: Bool, knowsDigests: Bool, _ context: CollectorContext,
+    _ asked: AskedItems<DuplicateItem>?, mayRepeat: Bool, knowsDigests: Bool, keepsNames: Bool,
+    _ context: CollectorContext,
     _ report: @escaping ([DuplicateGroup]) throws(BatchError) -> Void
   ) {
     self.asked = asked
     self.mayRepeat = mayRepeat
     self.knowsDigests = knowsDigests
+    self.keepsNames = keepsNames
     self.context = context
     self.report = report
   }
@@ -62,7 +67,12 @@ package final class DuplicateCollector: BatchCollector {
       groups.append(
         (
           first.position,
-          DuplicateGroup(size: key.size, digest: key.key, paths: files.map(\.record.path))
+          DuplicateGroup(
+            size: key.size, digest: key.key,
+            files: files.map { file in
+              DuplicateFile(
+                record: file.record, furtherNames: furtherNames[file.record.status.identity] ?? [])
+            })
         ))
     }
     groups.sort { ($1.group.surplus, $0.position) < ($0.group.surplus, $1.position) }
@@ -72,6 +82,9 @@ package final class DuplicateCollector: BatchCollector {
   private func add(_ record: FileRecord) {
     let isFirst =
       !(mayRepeat || record.status.linkCount > 1) || names.insert(record.status.identity).inserted
+    if !isFirst, keepsNames, record.status.linkCount > 1 {
+      furtherNames[record.status.identity, default: []].append(record)
+    }
     guard isFirst, record.status.size > 0 else {
       return isFirst ? context.counters.addDone() : context.counters.addSkipped(.repeated)
     }

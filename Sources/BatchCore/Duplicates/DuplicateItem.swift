@@ -46,14 +46,26 @@ package struct DuplicateGroup: Sendable {
   package let size: Int64
   /// SHA-256.
   package let digest: Digest
-  /// Two or more, in the order of the walk; of a file with several names the first one.
-  package let paths: [PathBytes]
+  /// Two or more, in the order of the walk.
+  package let files: [DuplicateFile]
+
+  /// Of a file with several names the first one.
+  package var paths: [PathBytes] { files.map(\.record.path) }
 
   /// Bytes that all files but one take.
   package var surplus: Int64 {
-    let (product, isHuge) = size.multipliedReportingOverflow(by: Int64(paths.count - 1))
+    let (product, isHuge) = size.multipliedReportingOverflow(by: Int64(files.count - 1))
     return isHuge ? .max : product
   }
+}
+
+/// A file that others have the content of.
+package struct DuplicateFile: Sendable {
+  package let record: FileRecord
+  /// Further names that the walk met; empty unless they were asked for.
+  package let furtherNames: [FileRecord]
+
+  package var path: PathBytes { record.path }
 }
 
 /// The files of a tree, then what the collector asks for.

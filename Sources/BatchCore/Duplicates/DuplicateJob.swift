@@ -14,18 +14,21 @@ package struct DuplicateJob: BatchJob {
   private let cache: DigestCache?
   private let asked: AskedItems<DuplicateItem>?
   private let mayRepeat: Bool
+  private let keepsNames: Bool
   private let report: @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - source: that it will run over.
   ///   - cache: of digests that are known.
+  ///   - keepsNames: whether groups have all names of a file that the walk meets.
   ///   - report: receives all groups once, at the end; the one that takes the most room first.
   package init(
-    of source: DuplicateSource, cache: DigestCache? = nil,
+    of source: DuplicateSource, cache: DigestCache? = nil, keepsNames: Bool = false,
     report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
   ) {
     asked = source.asked
     mayRepeat = source.operandCount > 1
+    self.keepsNames = keepsNames
     self.cache = cache
     self.report = report
   }
@@ -35,7 +38,8 @@ package struct DuplicateJob: BatchJob {
   }
 
   package func makeCollector(in context: CollectorContext) -> sending DuplicateCollector {
-    DuplicateCollector(asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, context, report)
+    DuplicateCollector(
+      asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, keepsNames: keepsNames, context, report)
   }
 
   /// Reads files.

@@ -34,6 +34,9 @@ unsigned clinux_minor(uint64_t device);
 int clinux_is_cached(int fd);
 /// Lets a file share the blocks of another one (FICLONE); 0 or -1.
 int clinux_clone(int target, int source);
+/// Lets a part of a file share the blocks of the same part of another one, where they are equal (FIDEDUPERANGE): the number of
+/// bytes, 0 where they differ; -1 with errno.
+long clinux_share_range(int source, int target, uint64_t offset, uint64_t length);
 /// The magic number of the file system of a file (fstatfs(2)), -1 when it is not known.
 long clinux_file_system_type(int fd);
 extern const long clinux_overlay_file_system;

@@ -6,7 +6,7 @@ import Glibc
 package enum FileChange: Hashable, Sendable {
   case create, makeFolder, makeNode, makeSymbolicLink
   case link, rename, remove
-  case write, resize
+  case write, resize, share
   case setOwner, setMode, setTimes, setAttribute
   case sync, syncFileSystem, lock
 }
@@ -169,6 +169,17 @@ extension FileSystemCalls {
 
   package func resize(_ file: Int32, to size: off_t) -> Int32 {
     changed(.resize, .descriptor(file)) { Int(ftruncate(file, size)) }
+  }
+
+  /// Lets a part of a file share the blocks of the same part of another one, if the kernel finds both equal (FIDEDUPERANGE).
+  ///
+  /// - Returns: how many bytes are shared now, 0 where they differ, or the negative error number.
+  package func share(_ range: Range<UInt64>, of source: Int32, with target: Int32) -> Int {
+    change(.share, .descriptor(target)) {
+      retrying {
+        clinux_share_range(source, target, range.lowerBound, range.upperBound - range.lowerBound)
+      }
+    }
   }
 
   // MARK: Metadata

@@ -7,6 +7,8 @@ struct DuplicatesCommand: Command {
   private let form: DuplicateForm
   private let endsNamesInNUL: Bool
   private let usesCache: Bool
+  /// Nil where groups are printed and nothing is changed.
+  private let linking: DuplicateLinking?
   private let common: CommonOptions
   private let operands: [PathBytes]
   private let cacheFolder: PathBytes?
@@ -18,6 +20,8 @@ struct DuplicatesCommand: Command {
     form = parsed.choice(.format) ?? .text
     endsNamesInNUL = parsed.flag(.zero)
     usesCache = parsed.flag(.cache)
+    let mode: LinkMode? = parsed.choice(.link).map { (word: LinkWord) in word == .hard ? .hard : .reflink }
+    linking = mode.map { DuplicateLinking(mode: $0, common: common, endsNamesInNUL: parsed.flag(.zero)) }
     self.common = common
     operands = parsed.operands
     cacheFolder = DigestCache.folder(environment: environment)
@@ -32,16 +36,18 @@ struct DuplicatesCommand: Command {
     let tree = session.context.tree(operands.counted, options: walk)
     let total =
       operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
-    if common.dryRun {
+    if common.dryRun, linking == nil {
       return DryRun(session: session, verb: "would compare", isNULEnded: endsNamesInNUL)
-        .run(over: tree, total: total, operandCount: operands.count)
+        .run(over: tree, total: total)
     }
     let cache = usesCache ? openCache() : nil
     let source = DuplicateSource(tree, operandCount: operands.isRepeatable ? operands.count : .max)
     let surplus = Surplus()
-    let job = DuplicateJob(of: source, cache: cache) { (groups) throws(BatchError) in
-      try write(groups)
-      surplus.set(groups)
+    let job = DuplicateJob(
+      of: source, cache: cache, keepsNames: linking != nil
+    ) { (groups) throws(BatchError) in
+      if linking == nil { try write(groups) }
+      surplus.set(groups, keeping: linking != nil)
     }
     let summary = session.run(job, over: source, total: total).summary
     if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
@@ -96,12 +102,11 @@ struct DuplicatesCommand: Command {
   }
 
   private func finish(_ summary: RunSummary, _ cache: DigestCache?, _ surplus: Surplus) -> Ending {
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    do throws(BatchError) {
-      try session.output.finish()
-    } catch {
-      return session.ending(after: error)
+    if let linking {
+      if let ending = session.endingOfStopped(summary) { return ending }
+      return linking.run(surplus.groups, after: summary, in: session)
     }
+    if let ending = session.endingBeforeSummary(summary) { return ending }
     let counts = summary.counts
     let found = surplus.value
     session.reporter.summary(
@@ -113,19 +118,22 @@ struct DuplicatesCommand: Command {
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"), (cache?.knownCount ?? 0, "known"),
         ], tallies: [(found.groups, "groups"), (found.files, "surplus")]))
-    let isFatal = counts.done == 0 && counts.failed > 0
-    return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
+    return .exit(ExitStatus(counts))
   }
 }
 
 /// How many groups there are, and how many of their files are copies of the first one.
 private final class Surplus: Sendable {
   private let state = Mutex((groups: 0, files: 0))
+  private let kept = Mutex<[DuplicateGroup]>([])
 
   var value: (groups: Int, files: Int) { state.withLock { $0 } }
+  /// Those that were to be kept.
+  var groups: [DuplicateGroup] { kept.withLock { $0 } }
 
-  func set(_ groups: [DuplicateGroup]) {
-    let files = groups.reduce(0) { $0 + $1.paths.count - 1 }
+  func set(_ groups: [DuplicateGroup], keeping isKept: Bool) {
+    let files = groups.reduce(0) { $0 + $1.files.count - 1 }
     state.withLock { $0 = (groups.count, files) }
+    if isKept { kept.withLock { $0 = groups } }
   }
 }

@@ -1,0 +1,68 @@
+import BatchEngine
+import BatchOutputs
+import var Glibc.EINVAL
+import var Glibc.ENOTTY
+import var Glibc.EOPNOTSUPP
+
+/// Lets copies share the blocks of one file. The kernel compares each part and shares it in one step, so that no content ever
+/// changes, nor any time.
+final class BlockSharing: CopyLinking {
+  private static let descriptors = 4
+  /// File systems take no more in one call.
+  private static let partSize: UInt64 = 16 << 20
+
+  private let context: CollectorContext
+  private let folders: OutputFolders
+  private var last: OutputPlace?
+  private var lastKept: OutputPlace?
+  /// File systems that have no such call; of each the first copy is reported.
+  private var unable: Set<UInt64> = []
+
+  init(_ context: CollectorContext) {
+    self.context = context
+    folders = OutputFolders(mirroredInto: nil, isSynced: false, kept: 0, opener: context.folders)
+  }
+
+  func link(_ copy: DuplicateFile, to kept: DuplicateFile) throws(BatchError) -> LinkOutcome.Reason? {
+    let device = copy.record.status.identity.device
+    if unable.contains(device) { return .sharesNoBlocks }
+    return try context.withDescriptors(Self.descriptors) { () throws(BatchError) in
+      let source = try open(kept.record, after: &lastKept)
+      let target = try open(copy.record, after: &last)
+      let size = UInt64(clamping: copy.record.status.size)
+      var offset: UInt64 = 0
+      while offset < size {
+        try context.checkCancellation()
+        let shared = context.calls.share(
+          offset..<min(size, offset + Self.partSize), of: source.raw, with: target.raw)
+        guard shared != 0 else {
+          throw BatchError(.changed, "has not the same bytes any more as its copy", path: copy.path)
+        }
+        guard shared > 0 else {
+          let number = Int32(truncatingIfNeeded: -shared)
+          guard [EOPNOTSUPP, ENOTTY, EINVAL].contains(number) else {
+            throw .output("share blocks", errno: number, path: copy.path)
+          }
+          unable.insert(device)
+          throw BatchError(
+            .invalid, "its file system shares no blocks between files; btrfs and xfs do", path: copy.path)
+        }
+        offset += UInt64(shared)
+      }
+      return nil
+    }
+  }
+
+  private func open(
+    _ record: FileRecord, after place: inout OutputPlace?
+  ) throws(BatchError) -> Descriptor {
+    let found = try folders.place(of: record, after: &place)
+    do throws(BatchError) {
+      let file = try found.source.openFile(PathBytes(record.path.lastComponent))
+      try context.calls.status(of: file).requireContent(of: record)
+      return file
+    } catch {
+      throw error.at(record.path)
+    }
+  }
+}

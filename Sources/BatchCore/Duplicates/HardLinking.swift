@@ -1,0 +1,86 @@
+import BatchEngine
+import BatchOutputs
+import var Glibc.EAGAIN
+import var Glibc.EMLINK
+import var Glibc.EXDEV
+
+/// Makes copies further names of one file: a link under a temporary name, and a rename, in the folder of the copy, which is opened
+/// below its operand and through no link.
+final class HardLinking: CopyLinking {
+  /// Folders and files that are open at once.
+  private static let descriptors = 4
+
+  private let context: CollectorContext
+  private let folders: OutputFolders
+  private let isSynced: Bool
+  private var last: OutputPlace?
+  private var lastKept: OutputPlace?
+  private var synced: Set<UInt64> = []
+
+  init(_ context: CollectorContext, isSynced: Bool) {
+    self.context = context
+    self.isSynced = isSynced
+    folders = OutputFolders(mirroredInto: nil, isSynced: false, kept: 0, opener: context.folders)
+  }
+
+  func link(_ copy: DuplicateFile, to kept: DuplicateFile) throws(BatchError) -> LinkOutcome.Reason? {
+    guard let names = Self.names(of: copy) else { return .furtherNames }
+    return try context.withDescriptors(Self.descriptors) { () throws(BatchError) in
+      let place = try folders.place(of: kept.record, after: &lastKept)
+      let file: Descriptor
+      do throws(BatchError) {
+        file = try place.source.openPlace(PathBytes(kept.path.lastComponent))
+      } catch {
+        throw error.at(kept.path)
+      }
+      // Of the file that is kept the time of the status moves with each new name.
+      try context.calls.status(of: file).requireContent(of: kept.record)
+      // The copy may be on the disk, and what is kept in memory alone.
+      if isSynced, synced.insert(place.source.identity.device).inserted {
+        try folders.commits.syncFileSystem(through: place.source)
+      }
+      for (index, name) in names.enumerated() {
+        if let reason = try replace(name, isFirst: index == 0, with: file) { return reason }
+      }
+      return nil
+    }
+  }
+
+  /// All names of a file; nil where it has others than those that were met.
+  private static func names(of file: DuplicateFile) -> [FileRecord]? {
+    if file.record.status.linkCount == 1 { return [file.record] }
+    var paths: Set<PathBytes> = []
+    let names = ([file.record] + file.furtherNames).filter { paths.insert($0.path).inserted }
+    return UInt64(names.count) == file.record.status.linkCount ? names : nil
+  }
+
+  private func replace(
+    _ name: FileRecord, isFirst: Bool, with file: borrowing Descriptor
+  ) throws(BatchError) -> LinkOutcome.Reason? {
+    let place = try folders.prepare(try folders.place(of: name, after: &last))
+    last = place
+    let (folder, leaf) = (place.source, PathBytes(name.path.lastComponent))
+    do throws(BatchError) {
+      let copy = try folder.openFile(leaf)
+      // Whoever writes to it has it open: neither the bytes nor the time tell of a write that is still to come.
+      if context.calls.tryReadLease(on: copy.raw) == -EAGAIN { return .isOpen }
+      let now = try context.calls.status(of: copy)
+      let status = name.status
+      guard now.hasSameContent(as: status), !isFirst || now.statusChanged == status.statusChanged else {
+        throw BatchError(.changed, "changed since it was compared, and stays as it is")
+      }
+      let source = file.raw
+      let failed = folder.replace(leaf, by: context.commits) {
+        context.calls.link(source, as: $0, in: folder.raw)
+      }
+      switch failed {
+      case 0: return nil
+      case EMLINK: return .tooManyNames
+      case EXDEV: return .otherFileSystem
+      default: throw .output("link", errno: failed)
+      }
+    } catch {
+      throw error.at(name.path)
+    }
+  }
+}

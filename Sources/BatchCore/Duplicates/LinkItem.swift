@@ -1,0 +1,63 @@
+import BatchEngine
+
+/// How copies come to take the room of one file.
+package enum LinkMode: Sendable, Hashable {
+  /// As names of one file.
+  case hard
+  /// As files of their own that share blocks.
+  case reflink
+}
+
+/// What became of a copy.
+package struct LinkOutcome: Sendable {
+  package enum Result: Sendable, Hashable {
+    case linked
+    /// A dry run would link it.
+    case planned
+    /// It stays as it is.
+    case left(Reason)
+  }
+
+  package enum Reason: Sendable, Hashable {
+    case otherFileSystem
+    case otherMetadata
+    case furtherNames
+    case isOpen
+    case tooManyNames
+    case sharesNoBlocks
+  }
+
+  package let copy: PathBytes
+  /// The file that it is, or would be, linked to.
+  package let kept: PathBytes
+  package let size: Int64
+  package let result: Result
+}
+
+/// The groups whose copies are to be linked.
+package struct LinkSource: BatchSource {
+  private var groups: ArraySlice<DuplicateGroup>
+
+  package init(_ groups: [DuplicateGroup]) { self.groups = groups[...] }
+
+  package mutating func next() -> DuplicateGroup? { groups.popFirst() }
+
+  package func weight(of group: DuplicateGroup) -> Int64 {
+    let (product, isHuge) = group.size.multipliedReportingOverflow(by: Int64(group.files.count))
+    return isHuge ? .max : product
+  }
+
+  package func count(of group: DuplicateGroup) -> Int { group.files.count }
+}
+
+extension DuplicateGroup: FileItem {
+  package var path: PathBytes? { files.first?.path }
+}
+
+/// What a lane found out about one file of a group.
+package enum LinkRow: Sendable {
+  case kept
+  /// Both have the same bytes, and what else has to be equal is.
+  case equal(DuplicateFile, to: DuplicateFile)
+  case left(DuplicateFile, beside: DuplicateFile, LinkOutcome.Reason)
+}

@@ -1,0 +1,135 @@
+import BatchEngine
+import BatchOutputs
+
+/// Links the copies of groups: a lane compares the bytes of two files, and the collector links them soon after.
+package struct LinkJob: BatchJob {
+  package typealias Item = DuplicateGroup
+
+  private let mode: LinkMode
+  private let isDryRun: Bool
+  private let isSynced: Bool
+  private let report: @Sendable (LinkOutcome) throws(BatchError) -> Void
+
+  /// - Parameters:
+  ///   - isSynced: whether what is kept is on the disk before a copy goes.
+  ///   - report: receives each copy that was linked or left.
+  package init(
+    _ mode: LinkMode, isDryRun: Bool, isSynced: Bool,
+    report: @escaping @Sendable (LinkOutcome) throws(BatchError) -> Void
+  ) {
+    self.mode = mode
+    self.isDryRun = isDryRun
+    self.isSynced = isSynced
+    self.report = report
+  }
+
+  package func makeWorker(in context: WorkerContext) -> Worker { Worker(mode) }
+
+  package func makeCollector(in context: CollectorContext) -> sending LinkCollector {
+    LinkCollector(
+      mode == .hard
+        ? HardLinking(context, isSynced: isSynced) : BlockSharing(context), isDryRun: isDryRun, context,
+      report)
+  }
+
+  /// Compares files.
+  package final class Worker: BatchWorker {
+    /// What has to be equal beside the bytes.
+    private struct Traits: Hashable {
+      let device: UInt64
+      let owner: UInt32
+      let group: UInt32
+      let mode: UInt32
+      let attributes: [ExtendedAttribute]
+    }
+
+    private static let blockSize = 256 << 10
+
+    private let mode: LinkMode
+    private var first = [UInt8](repeating: 0, count: blockSize)
+    private var second = [UInt8](repeating: 0, count: blockSize)
+
+    init(_ mode: LinkMode) { self.mode = mode }
+
+    package func process(
+      _ group: DuplicateGroup, in context: WorkerContext, into rows: inout [LinkRow]
+    ) throws(BatchError) {
+      var kept: [(file: DuplicateFile, traits: Traits)] = []
+      for file in group.files {
+        do throws(BatchError) {
+          let traits = try traits(of: file.record, in: context)
+          if let match = kept.first(where: { fits(traits, $0.traits) }) {
+            if mode == .hard { try compare(file.record, with: match.file.record, in: context) }
+            rows.append(.equal(file, to: match.file))
+          } else {
+            // Later copies may be linked to this one.
+            rows.append(
+              kept.first.map { first in
+                .left(
+                  file, beside: first.file,
+                  traits.device == first.traits.device ? .otherMetadata : .otherFileSystem)
+              } ?? .kept)
+            kept.append((file, traits))
+          }
+        } catch {
+          try context.checkCancellation()
+          context.report(Problem(error.path == nil ? error.at(file.path) : error))
+        }
+      }
+    }
+
+    /// Copies that share blocks keep their own owner, mode and attributes.
+    private func fits(_ traits: Traits, _ other: Traits) -> Bool {
+      mode == .hard ? traits == other : traits.device == other.device
+    }
+
+    private func traits(
+      of record: FileRecord, in context: WorkerContext
+    ) throws(BatchError) -> Traits {
+      let mode = mode
+      do throws(BatchError) {
+        return try context.withFile(record) { (file, status) throws(BatchError) in
+          try status.requireContent(of: record)
+          return Traits(
+            device: status.identity.device, owner: status.owner, group: status.group, mode: status.mode,
+            attributes: mode == .hard ? AttributeReader.attributes(of: file) : [])
+        }
+      } catch {
+        throw error.at(record.path)
+      }
+    }
+
+    /// - Throws: `changed` when the bytes differ now.
+    private func compare(
+      _ record: FileRecord, with other: FileRecord, in context: WorkerContext
+    ) throws(BatchError) {
+      let size = UInt64(clamping: record.status.size)
+      var offset: UInt64 = 0
+      while offset < size {
+        let end = min(size, offset + UInt64(Self.blockSize))
+        let count = Int(end - offset)
+        try read(record, offset..<end, into: &first, in: context)
+        try read(other, offset..<end, into: &second, in: context)
+        guard first[..<count] == second[..<count] else {
+          throw BatchError(.changed, "has not the same bytes any more as its copy", path: record.path)
+        }
+        offset = end
+      }
+    }
+
+    private func read(
+      _ record: FileRecord, _ range: Range<UInt64>, into buffer: inout [UInt8], in context: WorkerContext
+    ) throws(BatchError) {
+      var failure: BatchError?
+      buffer.withUnsafeMutableBytes { bytes in
+        let room = UnsafeMutableRawBufferPointer(rebasing: bytes[..<Int(range.upperBound - range.lowerBound)])
+        do throws(BatchError) {
+          try context.read(record, range: range, into: room)
+        } catch {
+          failure = error.at(record.path)
+        }
+      }
+      if let failure { throw failure }
+    }
+  }
+}

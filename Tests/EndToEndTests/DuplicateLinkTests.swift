@@ -1,0 +1,132 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+/// `duplicates --link`: what is linked, what is left alone and why, and what a fault leaves behind.
+@Suite(.timeLimit(.minutes(2))) struct DuplicateLinkTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell(
+      """
+      mkdir -p src/d; seq 1000 >src/a; cp -p src/a src/b; cp -p src/a src/d/c; echo other >src/o
+      touch -d '2020-01-01' src/a; touch -d '2021-01-01' src/b src/d/c
+      """)
+  }
+
+  @Test(
+    "a dry run names what would be linked, and changes nothing; then the copies are names of the first file")
+  func hard() throws {
+    let run = try t.shell(
+      """
+      before=$(find src -printf '%p %i %n %T@ %C@\\n' | sort); $BP duplicates --link hard -n src; echo $?
+      [ "$before" = "$(find src -printf '%p %i %n %T@ %C@\\n' | sort)" ] || echo changed
+      $BP duplicates --link hard src; echo $?; find src -type f -printf '%p %n %TY\\n' | sort; seq 1000 | cmp - src/d/c
+      [ $(stat -c %i src/a) = $(stat -c %i src/d/c) ] || echo no; $BP duplicates --link hard src; echo $?
+      """)
+    #expect(
+      run.text == """
+        src/b => src/a
+        src/d/c => src/a
+        0
+        0
+        src/a 3 2020
+        src/b 3 2020
+        src/d/c 3 2020
+        src/o 1 \(try t.shell("date +%Y").text)0
+
+        """, "\(run.text)")
+    let lines = run.errorText.split(separator: "\n")
+    #expect(lines.first?.hasPrefix("would link 2 files, 7.6 KiB in ") == true, "\(run.errorText)")
+    #expect(lines.dropFirst().first?.hasSuffix("; 1 group") == true, "\(run.errorText)")
+    #expect(t.temporaries().isEmpty)
+  }
+
+  @Test(
+    "other owners, modes, attributes and file systems are left alone, and named with the reason",
+    .enabled(if: Host.isRoot))
+  func left() throws {
+    let run = try t.shell(
+      """
+      cp -p src/a src/m1; cp -p src/a src/m2; chmod 600 src/m1 src/m2; cp -p src/a src/u; chown 65534 src/u
+      cp -p src/a src/x; setfattr -n user.k -v v src/x 2>/dev/null || chmod 604 src/x; cp -p src/a src/l; setfacl -m u:65534:r src/l 2>/dev/null || chmod 606 src/l
+      cp -p src/a twin; ln twin src/t; cp -p src/a src/w; exec 3<>src/w
+      $BP duplicates --link hard -v src 2>errors; echo $?; grep 'left alone:' errors | sed 's/^batchproc: //' | sort
+      """)
+    #expect(
+      run.text == """
+        src/b => src/a
+        src/m2 => src/m1
+        src/d/c => src/a
+        0
+        src/l: left alone: another owner, mode, access control list or attribute (the same bytes as src/a)
+        src/m1: left alone: another owner, mode, access control list or attribute (the same bytes as src/a)
+        src/t: left alone: it has names outside of the paths given (the same bytes as src/a)
+        src/u: left alone: another owner, mode, access control list or attribute (the same bytes as src/a)
+        src/w: left alone: it is open for writing (the same bytes as src/a)
+        src/x: left alone: another owner, mode, access control list or attribute (the same bytes as src/a)
+
+        """, "\(run.text)\(run.errorText)")
+    #expect(try t.shell("stat -c '%h %a %u' src/u twin src/w").text == "1 644 65534\n2 644 0\n1 644 0\n")
+  }
+
+  @Test("all names of a copy are linked when all of them are below the paths")
+  func names() throws {
+    let run = try t.shell(
+      "ln src/b src/b2; ln src/b src/d/b3; $BP duplicates -q --link hard src src/d; echo $?; stat -c %h src/a src/b2 src/d/b3"
+    )
+    #expect(run.text == "0\n5\n5\n5\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("no link is followed: neither one on the way nor one that takes the place of a copy")
+  func links() throws {
+    let run = try t.shell(
+      """
+      mkdir out; cp -p src/a out/a; ln -s ../out src/way; ln -s a src/z; $BP duplicates -q --link hard src; echo $?
+      stat -c %h out/a src/a; readlink src/z
+      """)
+    #expect(run.text == "0\n1\n3\na\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("JSON has a line for each copy", .enabled(if: Host.hasPython))
+  func json() throws {
+    let run = try t.shell(
+      """
+      chmod 600 src/d/c; $BP duplicates --json --link hard src | python3 -c '
+      import json, sys
+      for row in map(json.loads, sys.stdin):
+          if row["type"] == "link": print(row["path"], row["kept"], row["outcome"], row.get("reason", "-"), row["size"])
+          if row["type"] == "summary": print(row["linked"], row["left"], row["groups"])'
+      """)
+    #expect(
+      run.text == """
+        src/b src/a linked - 3893
+        src/d/c src/a left another owner, mode, access control list or attribute 3893
+        1 1 1
+
+        """, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("where no blocks can be shared that is said once, and nothing changes")
+  func reflink() throws {
+    let run = try t.shell(
+      """
+      before=$(find src -type f -printf '%p %i %T@\\n' | sort); $BP duplicates --link reflink src 2>errors; echo $?
+      [ "$before" = "$(find src -type f -printf '%p %i %T@\\n' | sort)" ] || echo changed; seq 1000 | cmp - src/b; grep -c 'shares no blocks' errors
+      """)
+    // A file system that shares blocks says nothing.
+    #expect(run.text == "3\n1\n" || run.text == "0\n0\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a folder that may not be written to is named, and the rest is linked", .enabled(if: Host.isRoot))
+  func refused() throws {
+    let run = try t.shell(
+      """
+      chmod -R a+rX .; chown -R 65534 src; chown 0 src/d; chmod 755 src/d
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP duplicates --link hard src 2>errors; echo $?; stat -c %h src/a src/d/c; grep -c '^batchproc: src/d/c: cannot link' errors
+      """)
+    #expect(run.text == "3\n2\n1\n1\n", "\(run.text)\(run.errorText)")
+    #expect(t.temporaries().isEmpty)
+  }
+}
