@@ -103,15 +103,19 @@ $(RELEASE):
 	$(MAKE) release
 
 MAN := $(DESTDIR)$(PREFIX)/share/man/man1
+MAN5 := $(DESTDIR)$(PREFIX)/share/man/man5
 DOC := $(DESTDIR)$(PREFIX)/share/doc/batchproc
 BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
 install: $(RELEASE)
-	install -d $(DESTDIR)$(PREFIX)/bin $(MAN) $(DOC) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
+	install -d $(DESTDIR)$(PREFIX)/bin $(MAN) $(MAN5) $(DOC)/docs $(DOC)/samples/cron $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
 	install -s -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/batchproc
 	install -m 644 LICENSE README.md CHANGELOG.md $(DOC)/
+	install -m 644 docs/*.md docs/json.schema.json $(DOC)/docs/
+	install -m 644 samples/cron/* $(DOC)/samples/cron/
+	install -m 644 docs/batchproc.conf.5 $(MAN5)/
 	$(RELEASE) --experimental-generate-man | install -m 644 /dev/stdin $(MAN)/batchproc.1
 	for command in $$($(RELEASE) --help | sed -n '/^SUBCOMMANDS/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
 	  $(RELEASE) --experimental-generate-man $$command | install -m 644 /dev/stdin $(MAN)/batchproc-$$command.1; \
@@ -121,8 +125,9 @@ install: $(RELEASE)
 	$(RELEASE) --generate-completion-script fish | install -m 644 /dev/stdin $(FISH_COMPLETIONS)/batchproc.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/batchproc $(MAN)/batchproc.1 $(MAN)/batchproc-*.1 $(BASH_COMPLETIONS)/batchproc \
+	rm -f $(DESTDIR)$(PREFIX)/bin/batchproc $(MAN)/batchproc.1 $(MAN)/batchproc-*.1 $(MAN5)/batchproc.conf.5 $(BASH_COMPLETIONS)/batchproc \
 	  $(ZSH_COMPLETIONS)/_batchproc $(FISH_COMPLETIONS)/batchproc.fish $(DOC)/{LICENSE,README.md,CHANGELOG.md}
+	rm -rf $(DOC)/docs $(DOC)/samples
 	[ ! -d $(DOC) ] || rmdir --ignore-fail-on-non-empty $(DOC)
 
 deb dist: $(RELEASE)

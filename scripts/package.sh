@@ -37,7 +37,7 @@ make_deb() {
   mkdir -p "$root/usr/share/zsh/vendor-completions"
   mv "$root/usr/share/zsh/site-functions/_batchproc" "$root/usr/share/zsh/vendor-completions/"
   rmdir "$root/usr/share/zsh/site-functions"
-  gzip -9n "$root"/usr/share/man/man1/*.1 "$doc/CHANGELOG.md"
+  gzip -9n "$root"/usr/share/man/man[15]/* "$doc/CHANGELOG.md"
   printf 'batchproc (%s) stable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n -- %s  %s\n' \
     "$version" "$maintainer" "$(date -uRd "$date")" | gzip -9n >"$doc/changelog.gz"
   {
@@ -75,8 +75,8 @@ Depends: $depends$recommends
 Section: utils
 Priority: optional
 Description: hash, compress, archive and back up directory trees in parallel
- Walks directory trees and hashes, compresses, archives and backs up what it
- finds, in chunked parallel operations. Everything that it writes is in the
+ Hashes, compresses, archives and backs up directory trees, on all cores.
+ Everything that it writes is in the
  standard formats of sha256sum, gzip, zstd, xz and tar.
 CONTROL
   (cd "$root" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"

@@ -48,6 +48,7 @@ import Testing
     let t = try TreeFixture()
     let run = try t.shell(
       Self.state + "\n" + #"""
+        command -v "${THEIRS%% *}" >/dev/null || { echo same; exit; }
         mkdir start; cd start
         mkdir -p d/sub d/.git out; seq 3000 >a; seq 200 >b; seq 99 >d/one; seq 5 >d/x.log; seq 1000 >d/sub/two; seq 3 >d/.git/HEAD
         ln -s one d/link; chmod 600 b; touch -d @1000000000 a d/one

@@ -71,6 +71,13 @@ import Testing
     #expect(commands.count > 10)
     for command in commands { #expect(files.contains("usr/share/man/man1/batchproc-\(command).1")) }
     #expect(files.contains("usr/bin/batchproc") && files.contains("usr/share/man/man1/batchproc.1"))
+    // Links of the README lead somewhere.
+    for name in [
+      "docs/commands.md", "docs/json.schema.json", "samples/cron/offsite.sh", "samples/cron/backup.service",
+    ] {
+      #expect(files.contains("usr/share/doc/batchproc/\(name)"), "\(name)")
+    }
+    #expect(files.contains("usr/share/man/man5/batchproc.conf.5"))
     let removal = try t.shell("\(make) uninstall; find root -type f")
     #expect(removal.status == 0 && removal.text == "", "\(removal.errorText)")
   }
