@@ -193,7 +193,7 @@ extension CommandSpec {
     own: [
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
-        help: "Restore below this directory; its last name is made if it is missing."),
+        help: "Restore below this directory; the last folder of the path is created."),
       OptionSpec(
         .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
         help: "Drop this many leading names of each path."),
@@ -341,7 +341,7 @@ extension CommandSpec {
       The first one is the reference. Every file is read, and what differs in the other one is named on standard \
       output as one of: MISSING; NEW; MOVED, the bytes of a missing file under a new name; COPIED, those of a file that \
       is still there; TYPE, of another kind; MODIFIED, other bytes; ROT, other bytes while size and time of \
-      modification are the same, which no program that writes files brings about; METADATA, another mode, owner, group \
+      modification are the same: probably the disk corrupted the file; METADATA, another mode, owner, group \
       or link target; TOUCHED, another time and the same bytes.
       """,
       """

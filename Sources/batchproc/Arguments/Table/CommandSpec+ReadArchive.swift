@@ -81,7 +81,7 @@ extension CommandSpec {
       .archiveFile,
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir", default: ".",
-        help: "Unpack below this directory; its last name is made when it is missing."),
+        help: "Unpack below this directory; the last folder of the path is created."),
       OptionSpec(
         .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
         help: "Drop this many leading names of each path."),
