@@ -118,6 +118,8 @@ import Testing
       .replacing(/\b\d{8}T\d{6}Z\b/, with: "<id>")
       .replacing(/@\d+\.\d{9}/, with: "@time")
       .replacing(#/ \([0-9.]+ [KMG]?i?B/s\)/#, with: "")
+      // What a file system tells of changes a moment ago.
+      .replacing(#/\d+ archived again: [a-z ]+, /#, with: "")
       .replacing(/[0-9.]+ ([KMG]iB|B|s|%)\b/, with: { "# \($0.output.1)" })
       .split(separator: " ").joined(separator: " ")
   }

@@ -5,16 +5,20 @@ import BatchOutputs
 final class LiveComparison {
   private let live: LiveTree
   private let reportsRot: Bool
+  private let countsBytes: Bool
   private let owners = OwnerNames()
   /// One for each algorithm that was met.
   private var streams: [DigestAlgorithm: DigestStream] = [:]
   /// The folder of the last file: one object for neighbours lets the reader keep it open.
   private var home: DirectoryPath?
 
-  /// - Parameter reportsRot: whether other bytes under the recorded size and time are `rot`, and not `modified`.
-  init(_ live: LiveTree, reportsRot: Bool = false) {
+  /// - Parameters:
+  ///   - reportsRot: whether other bytes under the recorded size and time are `rot`, and not `modified`.
+  ///   - countsBytes: whether what is read of the folder counts, beside what is read of the record.
+  init(_ live: LiveTree, reportsRot: Bool = false, countsBytes: Bool = true) {
     self.live = live
     self.reportsRot = reportsRot
+    self.countsBytes = countsBytes
   }
 
   /// What came of a comparison.
@@ -109,6 +113,7 @@ final class LiveComparison {
       try digests.update(piece)
     }
     guard let outcome else { return nil }
+    if !countsBytes { context.count(bytes: -Int(clamping: outcome.status.size)) }
     return (try digests.finish(), outcome.status)
   }
 

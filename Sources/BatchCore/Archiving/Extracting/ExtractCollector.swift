@@ -74,7 +74,8 @@ package final class ExtractCollector: BatchCollector {
       context.counters.addDone()
       try report(
         ExtractionReport(
-          path: file.path, size: file.size, outcome: .extracted, existed: existed(file.place, .file)))
+          path: file.path, size: file.size, outcome: .extracted, existed: existed(file.place, .file),
+          place: file.place))
     case .file(let order, let file):
       let verdict = attempt(order) { () throws(BatchError) in
         try lane.publish(file, as: order, by: context.commits)

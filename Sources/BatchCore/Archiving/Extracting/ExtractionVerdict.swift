@@ -28,22 +28,24 @@ package struct ExtractionReport: Sendable {
   /// Whether a dry run finds the member there already. A file would be replaced, a folder would be used.
   package let existed: Bool
   /// Where it goes; nil where that is what the selection says of its path.
-  package private(set) var place: RelativePath?
+  package let place: RelativePath?
 
   init(_ order: ExtractionOrder, _ outcome: Outcome, existed: Bool = false) {
     let entry = order.entry
-    self.init(path: entry.path, kind: entry.kind, size: entry.size, outcome: outcome, existed: existed)
-    place = order.place
+    self.init(
+      path: entry.path, kind: entry.kind, size: entry.size, outcome: outcome, existed: existed,
+      place: order.place)
   }
 
   init(
     path: PathBytes, kind: ArchiveEntry.Kind = .file, size: UInt64 = 0, outcome: Outcome,
-    existed: Bool = false
+    existed: Bool = false, place: RelativePath? = nil
   ) {
     self.path = path
     self.kind = kind
     self.size = size
     self.outcome = outcome
     self.existed = existed
+    self.place = place
   }
 }

@@ -54,7 +54,7 @@ package struct VerifyJob: BatchJob {
   }
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> VerifyWorker {
-    VerifyWorker(live.map { LiveComparison($0) })
+    VerifyWorker(live.map { LiveComparison($0, countsBytes: false) })
   }
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }

@@ -240,6 +240,7 @@ package struct VerifyReader: BatchReader {
       try reader.readContent { (piece, offset) throws(BatchError) in
         try context.checkCancellation()
         try content.add(piece, at: offset)
+        context.count(bytes: piece.count)
         end = offset + UInt64(piece.count)
       }
       // Streams of zip tell the size behind the content.

@@ -76,9 +76,15 @@ struct BackupChoices: Sendable {
   /// - Throws: `missing` when there is none, `ambiguous` when several fit.
   func snapshot(of content: BackupSet.Content, in session: Session) throws(BatchError) -> Snapshot {
     let snapshot = try content.snapshot(at: place)
-    if let place, place != .id(snapshot.name.stamp), !session.common.quiet, !session.common.json {
-      session.diagnostics.report("--at means the snapshot \(snapshot.label)", as: .note)
-    }
+    Self.tell(snapshot, place, "--at", in: session)
     return snapshot
+  }
+
+  /// Says which snapshot a time or the beginning of an id means.
+  static func tell(_ snapshot: Snapshot, _ place: SnapshotPlace?, _ option: String, in session: Session) {
+    guard let place, place != .id(snapshot.name.stamp), !session.common.quiet, !session.common.json else {
+      return
+    }
+    session.diagnostics.report("\(option) means the snapshot \(snapshot.label)", as: .note)
   }
 }

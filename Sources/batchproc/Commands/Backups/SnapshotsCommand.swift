@@ -79,15 +79,20 @@ struct SnapshotsCommand: Command {
         .list(sources, at: choices.place)
     case .digests(let place):
       let (source, snapshots) = try chosen(sources, [place])
+      BackupChoices.tell(snapshots[0], place, "--at", in: session)
       return try showDigests(of: snapshots[0], in: source.set)
     case .find(let glob):
       return try SnapshotFinder(session: session, names: sources.map(\.set.name))
         .find(glob, in: sources, at: choices.place)
     case .list(let place, let globs):
       let (source, snapshots) = try chosen(sources, [place])
+      BackupChoices.tell(snapshots[0], place, "--list", in: session)
       return try list(snapshots[0], of: source.set, globs)
     case .compare(let first, let second):
       let (source, snapshots) = try chosen(sources, [first, second])
+      for (snapshot, place) in zip(snapshots, [first, second]) {
+        BackupChoices.tell(snapshot, place, "--diff", in: session)
+      }
       return try compare(snapshots, of: source.set)
     }
   }
