@@ -38,7 +38,7 @@ import Testing
     #expect(run.status == 0)
     let lines = run.text.split(separator: "\n")
     let changes = lines.filter { $0.contains("\"type\":\"concurrency\"") }
-    #expect(changes.contains { $0.contains("\"reason\":\"faster\"") }, "\(changes)")
+    #expect(changes.contains { $0.contains("\"reason\":\"waiting\"") }, "\(changes)")
     #expect(lines.last?.contains("\"concurrency\":") ?? false)
     #expect(try mostRequests() > 16)
     let rows = lines.filter { $0.contains("\"type\":\"file\"") }.map { $0.drop { $0 != "p" } }

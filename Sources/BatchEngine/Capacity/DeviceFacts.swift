@@ -60,6 +60,16 @@ package struct DeviceFacts: Sendable, Hashable {
     return identity(of: descriptor.raw)
   }
 
+  /// Whether something lies on a disk whose head moves; false where that is not certain.
+  package static func isRotational(_ path: PathBytes, sys: PathBytes = "/sys") -> Bool {
+    let opened = path.withCString {
+      Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, clinux_o_path | O_CLOEXEC, 0))
+    }
+    guard opened >= 0 else { return false }
+    let descriptor = Descriptor(owning: opened)
+    return blockKind(of: descriptor.raw, sys: sys) == .rotational
+  }
+
   // Those of linux/magic.h that a run may meet.
   private static let names: [UInt64: (name: String, kind: Kind?)] = [
     0x0102_1994: ("tmpfs", .memory), 0x8584_58f6: ("ramfs", .memory), 0x794c_7630: ("overlay", .overlay),
@@ -88,11 +98,20 @@ package struct DeviceFacts: Sendable, Hashable {
     let (major, minor) = (clinux_major(UInt64(status.st_dev)), clinux_minor(UInt64(status.st_dev)))
     let device = sys.appending("dev/block/\(major):\(minor)".utf8)
     // Of a partition the queue is that of the disk.
-    for queue in ["queue/rotational", "../queue/rotational"] {
-      guard let content = try? SmallFile.read(device.appending(queue.utf8)) else { continue }
-      return content.first == UInt8(ascii: "0") ? .solidState : .rotational
+    for disk in [device, device.appending("..".utf8)] {
+      guard let content = try? SmallFile.read(disk.appending("queue/rotational".utf8)) else { continue }
+      guard content.first != UInt8(ascii: "0") else { return .solidState }
+      return isPhysical(disk) ? .rotational : .block
     }
     return major == 0 ? .unknown : .block
+  }
+
+  /// Whether a disk names a maker of disks: virtual ones say that their head moves without knowing.
+  private static func isPhysical(_ disk: PathBytes) -> Bool {
+    let names = ["device/vendor", "device/model"].compactMap { try? SmallFile.read(disk.appending($0.utf8)) }
+    let text = names.map { String(decoding: $0, as: UTF8.self).uppercased() }.joined(separator: " ")
+    return names.count == 2
+      && !["QEMU", "VBOX", "VMWARE", "VIRTUAL", "MSFT", "XEN"].contains { text.contains($0) }
   }
 }
 

@@ -1,7 +1,11 @@
+import CLinux
 import Glibc
 
-/// What the process has asked of the processors.
+/// What the process has asked of the processors, and how many of its threads wait for devices instead.
 package enum ProcessorTime {
+  /// Of more threads only so many are looked at, and the others count in proportion.
+  private static let mostLooks = 16
+
   /// Time that its threads computed.
   package static func computed() -> Duration {
     var used = timespec()
@@ -9,13 +13,22 @@ package enum ProcessorTime {
     return .seconds(Int64(used.tv_sec)) + .nanoseconds(Int64(used.tv_nsec))
   }
 
-  /// Time that the threads which exist now waited for a processor; 0 where the kernel does not tell.
-  static func waited() -> Duration {
-    let sum = ThreadFiles.contents(of: "schedstat").reduce(into: Int64(0)) { sum, content in
-      // Computed, waited, turns.
-      let fields = content.split(separator: UInt8(ascii: " "))
-      if fields.count > 1, let waited = UInt64(decimalIn: fields[1]) { sum &+= Int64(clamping: waited) }
+  /// How many threads sleep in a call on a file at this moment, so that they wait for its device.
+  static func blockedThreads() -> Int {
+    var threads = [Int32](repeating: 0, count: mostLooks)
+    let count = Int(clinux_threads_in_calls(&threads, Int32(mostLooks)))
+    let looks = min(count, mostLooks)
+    let asleep = threads.prefix(looks).count { isRunnable(thread: $0) == false }
+    return looks == 0 ? 0 : (asleep * count + looks / 2) / looks
+  }
+
+  /// Whether a thread computes or waits for a processor at this moment; nil where the kernel does not tell.
+  static func isRunnable(thread: Int32) -> Bool? {
+    let file = PathBytes("/proc/self/task").appending("\(thread)/stat".utf8)
+    guard let content = try? SmallFile.read(file) else { return nil }
+    // The number, the name in parentheses, which may hold any byte, and the state.
+    return content.lastIndex(of: UInt8(ascii: ")")).map {
+      content[$0...].dropFirst(2).first == UInt8(ascii: "R")
     }
-    return .nanoseconds(sum)
   }
 }

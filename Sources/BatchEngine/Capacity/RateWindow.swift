@@ -1,64 +1,79 @@
-/// A stretch of a run with the same number of operations, and the rate in it.
+/// A stretch of a run with the same number of operations: what was done in it, and what its operations waited for.
 struct RateWindow {
   typealias Reading = AdaptiveConcurrency.Reading
 
-  /// A file costs as much as so many bytes, and in counts so many bytes are as good as a file.
-  static let bytesOfFile = 64.0 * 1024
+  /// In counts so many bytes are as good as a file: a device reads them at once.
   private static let bytesOfItem = 256.0 * 1024
-  /// A rate that leaves these bounds around the one before is that of another device.
-  static let fallen = 0.67
-  static let risen = 1.5
   /// In standard deviations.
   private static let clearDeviation = 2.0
-  /// Seconds that a window takes: while the number grows, when it is kept, and at most.
-  static let short = 0.04
-  static let steady = 0.1
-  private static let longest = 1.0
+  /// The least seconds in which a rate clearly is another one than expected.
+  private static let least = 0.02
+  /// The part of the processors from which on they are busy, whatever operations wait for.
+  private static let busyProcessors = 0.85
 
   let start: Reading
+  private(set) var last: Reading
   /// The last reading at which something had been done since the one before it.
-  var end: Reading
+  private(set) var end: Reading
+  /// Seconds in which threads waited for a device, of all together.
+  private var blockedTime = 0.0
+  /// Readings after the first one.
+  private(set) var looks = 0
 
-  /// Files and bytes that were done, as bytes.
-  var work: Double {
-    Double(end.files - start.files) * Self.bytesOfFile + Double(end.bytes - start.bytes)
+  /// Operations that may be in progress.
+  let level: Int
+
+  init(_ start: Reading, level: Int) {
+    self.start = start
+    self.level = level
+    last = start
+    end = start
+  }
+
+  mutating func add(_ reading: Reading) {
+    if Self.items(last, reading) > 0 { end = reading }
+    looks += 1
+    blockedTime += Double(reading.blocked) * ((reading.time - last.time) / .seconds(1))
+    last = reading
   }
 
   /// Files and bytes that were done, as files.
-  var items: Double {
-    Double(end.files - start.files) + Double(end.bytes - start.bytes) / Self.bytesOfItem
-  }
-
-  /// Seconds from the first reading to the last one at which something had been done.
+  var items: Double { Self.items(start, end) }
+  /// Seconds from the first reading to the last one, and to the last one at which something had been done.
+  var elapsed: Double { (last.time - start.time) / .seconds(1) }
   var span: Double { (end.time - start.time) / .seconds(1) }
 
-  /// Bytes a second, when the window is long enough to tell.
+  /// So many operations keep the processors busy, if each waits for devices as long as in this window.
+  ///
+  /// Waiting for a processor, for other operations or for the collector does not count: more operations would wait as well.
+  ///
+  /// - Parameter margin: how many more operations wait than would if they took turns: of those that wait sometimes all do.
+  func enough(for processors: Double, margin: Double) -> Double {
+    let seconds = max(elapsed, 1e-9)
+    let computing = (last.processorTime - start.processorTime) / .seconds(1) / seconds
+    let enough = processors * (1 + margin * (blockedTime / seconds) / max(computing, 1e-3))
+    return computing < Self.busyProcessors * processors ? enough : min(enough, Double(level))
+  }
+
+  private static func items(_ start: Reading, _ end: Reading) -> Double {
+    Double(end.files - start.files) + Double(end.bytes - start.bytes) / bytesOfItem
+  }
+
+  /// Items a second, when the window is long enough to tell.
   ///
   /// - Parameters:
-  ///   - now: the newest reading.
   ///   - needed: items that tell.
-  ///   - reference: the rate that is expected, 0 where there is none.
-  ///   - mayBeShort: whether a short window tells, too.
-  ///   - mayDeviate: whether a rate that is clearly another one than expected tells before the window is long enough.
-  func rate(
-    at now: Reading, needed: Int, reference: Double, mayBeShort: Bool, mayDeviate: Bool
-  ) -> Double? {
-    let elapsed = (now.time - start.time) / .seconds(1)
-    if span >= (mayBeShort ? Self.short : Self.steady), items >= Double(needed) { return work / span }
-    // Where much more was to be expected by now, there is no need to wait for it.
-    let expected = reference * elapsed
-    if elapsed >= Self.steady, items < Double(needed) / 2, expected > 20 * Self.bytesOfFile,
-      work < expected / 3
-    {
-      return work / elapsed
+  ///   - seconds: that the window takes at least and at most.
+  ///   - expected: the rate that is expected, 0 where there is none. One that clearly is another tells sooner.
+  func rate(needed: Double, seconds: ClosedRange<Double>, expected: Double) -> Double? {
+    if span >= seconds.lowerBound, items >= needed { return items / span }
+    if expected > 0, elapsed >= max(Self.least, needed / expected) {
+      // By the deviation of counts that follow Poisson's law.
+      let usual = expected * elapsed
+      let (few, many) = (usual * AdaptiveConcurrency.fallen, usual * AdaptiveConcurrency.risen)
+      if items < few - Self.clearDeviation * few.squareRoot() { return items / elapsed }
+      if items > many + Self.clearDeviation * many.squareRoot() { return items / span }
     }
-    if mayDeviate, elapsed >= Self.steady, reference > 0 {
-      // Nor where the rate is clearly another one, by the deviation of counts that follow Poisson's law.
-      let usual = expected / (items > 0 ? work / items : Self.bytesOfItem)
-      let (few, many) = (usual * Self.fallen, usual * Self.risen)
-      if items < few - Self.clearDeviation * few.squareRoot() { return work / elapsed }
-      if items > many + Self.clearDeviation * many.squareRoot() { return work / span }
-    }
-    return elapsed >= Self.longest ? work / elapsed : nil
+    return elapsed >= seconds.upperBound ? items / elapsed : nil
   }
 }

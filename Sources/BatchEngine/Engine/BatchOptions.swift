@@ -5,8 +5,8 @@ public struct BatchOptions: Sendable {
   /// The most operations at once to which a run may raise the number by itself, from ``concurrency`` on, when it finds that
   /// more are faster; nil keeps the number.
   public var mostConcurrency: Int?
-  /// Whether ``concurrency`` was found best before, so that a run only looks around from there.
-  package var isConcurrencyKnown = false
+  /// Whether the number is moved in short steps: it was found best before, or many operations may make the disk slow.
+  package var isConcurrencyCareful = false
   /// The processors that the process may use, as a fraction where a quota says so: a run that uses them is not made
   /// faster by more operations.
   public var processors = 1.0

@@ -103,7 +103,7 @@ final class BatchQueue: Sendable {
     }
     cancellation.onCancel { [weak self] in self?.stop() }
     state.withLock { $0.isExhausted = false }
-    concurrency.note(hasMore: true)
+    concurrency.note(isExhausted: false)
     followConcurrency()
     requestAdmission()
     group.wait()
@@ -190,11 +190,10 @@ final class BatchQueue: Sendable {
     state.withLock { state in
       guard let operation else {
         state.isExhausted = true
-        concurrency.note(hasMore: false)
+        concurrency.note(isExhausted: true)
         return
       }
       state.operations += 1
-      concurrency.note(unfinished: state.operations)
       state.items += operation.itemCount
       state.sinceCheckpoint += 1
     }
@@ -211,7 +210,6 @@ final class BatchQueue: Sendable {
     let concurrency = concurrency.current
     let isLow = state.withLock { state in
       state.operations -= 1
-      self.concurrency.note(unfinished: state.operations)
       state.items -= itemCount
       return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }

@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Synchronization
 
@@ -302,7 +303,12 @@ public struct BatchRunner: Sendable {
     }
 
     private func deliver(_ report: ChunkReport<Job.Worker.Output>) {
-      defer { retained.subtract(report.retained, ordering: .relaxed) }
+      // More operations do not help where the collector waits for a device.
+      clinux_note_calls(0)
+      defer {
+        clinux_note_calls(1)
+        retained.subtract(report.retained, ordering: .relaxed)
+      }
       do throws(BatchError) {
         try collector.withLock { (collector) throws(BatchError) in
           let collectsAfterStop = collector.collectsAfterStop

@@ -35,12 +35,12 @@ package protocol FileSystemCalls: Sendable {
 
 extension FileSystemCalls {
   package func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
-    Int32(truncatingIfNeeded: retrying { Int(clinux_open_beneath(directory, path, flags)) })
+    Int32(truncatingIfNeeded: noted { retrying { Int(clinux_open_beneath(directory, path, flags)) } })
   }
 
   package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
   {
-    retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) }
+    noted { retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) } }
   }
 
   package func fileSystemType(of descriptor: Int32) -> Int? {
@@ -51,7 +51,7 @@ extension FileSystemCalls {
   package func tryReadLease(on descriptor: Int32) -> Int32 { -clinux_try_read_lease(descriptor) }
 
   package func syncContent(of descriptor: Int32) -> Int32 {
-    Int32(truncatingIfNeeded: retrying { Int(fdatasync(descriptor)) })
+    Int32(truncatingIfNeeded: noted { retrying { Int(fdatasync(descriptor)) } })
   }
 
   package func syncFileSystem(of descriptor: Int32) -> Int32 {
@@ -67,7 +67,8 @@ package struct LinuxCalls: FileSystemCalls {
   package init() {}
 
   package func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
-    Int32(truncatingIfNeeded: retrying { Int(clinux_openat(directory, path, flags | O_CLOEXEC, 0)) })
+    Int32(
+      truncatingIfNeeded: noted { retrying { Int(clinux_openat(directory, path, flags | O_CLOEXEC, 0)) } })
   }
 
   package func status(of descriptor: Int32, into status: inout stat) -> Int32 {
@@ -77,16 +78,24 @@ package struct LinuxCalls: FileSystemCalls {
   package func status(
     of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
   ) -> Int32 {
-    fstatat(directory, path, &status, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno
+    noted { fstatat(directory, path, &status, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno }
   }
 
   package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
-    retrying { Glibc.read(descriptor, buffer.baseAddress, buffer.count) }
+    noted { retrying { Glibc.read(descriptor, buffer.baseAddress, buffer.count) } }
   }
 
   package func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
-    retrying { clinux_getdents64(descriptor, buffer.baseAddress, buffer.count) }
+    noted { retrying { clinux_getdents64(descriptor, buffer.baseAddress, buffer.count) } }
   }
+}
+
+/// Makes a call that may wait for a device, so that its thread is known while it does.
+@inline(__always)
+package func noted<Result>(_ call: () -> Result) -> Result {
+  clinux_enter_call()
+  defer { clinux_leave_call() }
+  return call()
 }
 
 /// Repeats a system call that a signal interrupted; failures come back as the negative error number.

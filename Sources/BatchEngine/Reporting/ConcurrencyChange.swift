@@ -2,19 +2,18 @@
 public struct ConcurrencyChange: Sendable, Hashable {
   /// Why the number was changed.
   public enum Reason: String, Sendable, Hashable, CaseIterable {
-    /// To see whether another number is better.
+    /// Operations wait for a device, and the processors have time left.
+    case waiting
+    /// The processors are busy with fewer operations.
+    case busy
+    /// To see whether fewer are better, since more were not.
     case probe
-    /// The last step made the run faster, so that a further one follows.
-    case faster
     /// More operations made the run slower.
     case slower
-    /// More operations did not make the run faster.
-    case noGain = "no_gain"
     /// Fewer operations made the run slower.
     case fewerSlower = "fewer_slower"
     case deviceSlower = "device_slower"
-    case deviceFaster = "device_faster"
-    /// The last operations begin together, since more were no slower.
+    /// Fewer operations are left.
     case ending
     /// The control file asks for it.
     case control

@@ -84,6 +84,15 @@ void clinux_ignore_signal(int number);
 /// The number of processors this process may run on, 0 when the kernel does not say.
 int clinux_affinity_count(void);
 
+/// Notes that the calling thread is within a call on a file, until it leaves the call.
+void clinux_enter_call(void);
+void clinux_leave_call(void);
+/// Whether calls of this thread are noted from now on.
+void clinux_note_calls(int is_noted);
+/// The numbers of threads, below `/proc/self/task`, that are within such calls; of many only so many, spread over all.
+/// \return how many there are of them.
+int clinux_threads_in_calls(int *threads, int most);
+
 /// Whether this process ignored the signal when it was started (nohup, cron).
 int clinux_is_ignored(int number);
 

@@ -41,7 +41,8 @@ extension CommonOptions {
         min(concurrency ?? saved.map { min($0, bounds.most) } ?? bounds.start, max(lanes, 1), Self.mostLanes))
     )
     options.processors = capacity.processors
-    options.isConcurrencyKnown = concurrency == nil && saved != nil
+    options.isConcurrencyCareful =
+      concurrency == nil && (saved != nil || firstOperand.map { DeviceFacts.isRotational($0) } ?? false)
     if concurrency == nil || control != nil {
       options.mostConcurrency =
         AddressSpace.isLimited ? try fitting(laneMemory, bounds.most) : bounds.most

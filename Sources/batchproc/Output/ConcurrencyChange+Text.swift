@@ -17,14 +17,13 @@ extension ConcurrencyChange {
 extension ConcurrencyChange.Reason {
   var text: String {
     switch self {
-    case .probe: "measuring another number"
-    case .faster: "more operations were faster"
+    case .waiting: "operations wait for the device"
+    case .busy: "the processors are busy"
+    case .probe: "measuring whether fewer are better"
     case .slower: "more operations were slower"
-    case .noGain: "more operations were not faster"
     case .fewerSlower: "fewer operations were slower"
     case .deviceSlower: "the device became slower"
-    case .deviceFaster: "the device became faster"
-    case .ending: "the last operations begin together"
+    case .ending: "fewer operations are left"
     case .control: "the control file says so"
     case .load: "because of the load of the machine"
     case .processors: "the number of processors has changed"

@@ -40,7 +40,7 @@ import Testing
       let machine = machine
       meters.time = { machine.time.withLock { $0 } }
       meters.computed = { .zero }
-      meters.waited = { .zero }
+      meters.blocked = { [concurrency = run.concurrency] in concurrency.runningCount }
       meters.processors = { machine.processors.withLock { $0 } }
       adapter = try #require(ConcurrencyAdapter(run, meters: meters))
     }

@@ -90,12 +90,12 @@ import Testing
     for number in 0..<150 {
       recorder.changed(
         ConcurrencyChange(
-          from: number, to: number + 1, number == 0 ? .control : .faster, bytesPerSecond: 3_145_728))
+          from: number, to: number + 1, number == 0 ? .control : .waiting, bytesPerSecond: 3_145_728))
     }
     let page = try page(recorder, RunContext())
     #expect(page.contains("The first 100 of 150 changes"))
     #expect(page.contains("paused</td><td class=\"number\">1</td><td>the control file says so"))
-    #expect(page.contains("more operations were faster</td><td class=\"number\">3.0 MiB/s"))
+    #expect(page.contains("operations wait for the device</td><td class=\"number\">3.0 MiB/s"))
   }
 
   @Test func whatEndedTheRunStandsFirst() throws {

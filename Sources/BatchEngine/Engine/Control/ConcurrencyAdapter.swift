@@ -11,9 +11,10 @@ final class ConcurrencyAdapter: Sendable {
   struct Meters: Sendable {
     /// Since any fixed moment.
     var time: @Sendable () -> Duration
-    /// What the threads of the process have computed, and what they have waited for a processor.
+    /// What the threads of the process have computed.
     var computed: @Sendable () -> Duration = { ProcessorTime.computed() }
-    var waited: @Sendable () -> Duration = { ProcessorTime.waited() }
+    /// Threads that wait for a device.
+    var blocked: @Sendable () -> Int = { ProcessorTime.blockedThreads() }
     /// How many processors the process may use now, as a fraction where a quota says so. Reads some small files.
     var processors: @Sendable () -> Double = { Capacity.current().processors }
 
@@ -32,17 +33,18 @@ final class ConcurrencyAdapter: Sendable {
     /// Whether the number of processors is another one, and the run has not followed.
     var hasOtherProcessors = false
     var wasHeld = false
+    /// That of the timer, in milliseconds.
+    var interval = 0
   }
 
-  private static let interval = DispatchTimeInterval.milliseconds(10)
-  /// Of so many turns of the timer one is used while there is nothing to be found out.
-  private static let turnsOfRest = 3
+  /// From one reading to the next, and while there is nothing to be found out, in milliseconds.
+  private static let interval = 10
+  private static let restInterval = 50
   /// From one look at the processors to the next.
   private static let lookInterval = Duration.seconds(10)
   private let context: RunContext
   private let meters: Meters
   private let state: Mutex<State>
-  private let turns = Atomic<Int>(0)
   private let queue = DispatchQueue(label: "batchproc.adapt")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
@@ -56,7 +58,7 @@ final class ConcurrencyAdapter: Sendable {
       State(
         controller: AdaptiveConcurrency(
           start: context.concurrency.wanted, ceiling: most, processors: context.options.processors,
-          isKnown: context.options.isConcurrencyKnown)))
+          isCareful: context.options.isConcurrencyCareful)))
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.tick() }
     // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
@@ -69,7 +71,7 @@ final class ConcurrencyAdapter: Sendable {
   }
 
   func start() {
-    timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(1))
+    queue.async { self.tick() }
   }
 
   /// When this returns nothing is moved any more.
@@ -79,9 +81,15 @@ final class ConcurrencyAdapter: Sendable {
   }
 
   private func tick() {
-    let turn = turns.add(1, ordering: .relaxed).newValue
-    guard turn % Self.turnsOfRest == 0 || !state.withLock({ $0.controller.isSettled }) else { return }
     look()
+    let (old, new) = state.withLock { state in
+      let old = state.interval
+      state.interval = state.controller.isSettled ? Self.restInterval : Self.interval
+      return (old, state.interval)
+    }
+    guard new != old else { return }
+    timer.schedule(
+      deadline: .now() + .milliseconds(new), repeating: .milliseconds(new), leeway: .milliseconds(1))
   }
 
   /// Reads the counts and moves the number where that is due.
@@ -103,13 +111,13 @@ final class ConcurrencyAdapter: Sendable {
     if let change = followProcessors(from: old, &state) { return change }
     let isMoved = state.controller.level != old
     if isMoved || state.wasHeld {
-      state.controller = adapting(from: old, isKnown: isMoved || state.controller.isSettled, state)
+      state.controller = adapting(from: old, isCareful: isMoved || state.controller.isSettled, state)
     }
     state.wasHeld = false
     guard let reason = state.controller.take(reading) else { return nil }
     let wanted = state.controller.level
     let new = context.affordable(wanted)
-    if new != wanted { state.controller = adapting(from: new, ceiling: new, isKnown: true, state) }
+    if new != wanted { state.controller = adapting(from: new, ceiling: new, isCareful: true, state) }
     guard new != old else { return nil }
     let speed = state.controller.measured
     return ConcurrencyChange(
@@ -131,25 +139,25 @@ final class ConcurrencyAdapter: Sendable {
     state.wasHeld = false
     let most = context.options.mostConcurrency ?? old
     let new = context.affordable(max(1, min(most, Int(processors.rounded(.up)))))
-    state.controller = adapting(from: new, ceiling: most, isKnown: false, state)
+    state.controller = adapting(
+      from: new, ceiling: most, isCareful: context.options.isConcurrencyCareful, state)
     return new == old ? nil : ConcurrencyChange(from: old, to: new, .processors)
   }
 
   private func adapting(
-    from level: Int, ceiling: Int? = nil, isKnown: Bool, _ state: State
+    from level: Int, ceiling: Int? = nil, isCareful: Bool, _ state: State
   ) -> AdaptiveConcurrency {
     AdaptiveConcurrency(
       start: level, ceiling: ceiling ?? state.controller.ceiling,
-      processors: state.processors ?? context.options.processors, isKnown: isKnown)
+      processors: state.processors ?? context.options.processors, isCareful: isCareful)
   }
 
   private func read() -> AdaptiveConcurrency.Reading {
     let progress = context.counters.progress
     let concurrency = context.concurrency
     return AdaptiveConcurrency.Reading(
-      time: meters.time(), files: progress.files, bytes: progress.bytes,
-      processorTime: meters.computed(), waitingTime: meters.waited(),
-      running: concurrency.isSuspended ? 0 : concurrency.runningCount, hasMore: concurrency.hasMore,
-      waiting: max(0, concurrency.unfinishedCount - concurrency.runningCount))
+      time: meters.time(), files: progress.files, bytes: progress.bytes, processorTime: meters.computed(),
+      blocked: meters.blocked(), running: concurrency.isSuspended ? 0 : concurrency.runningCount,
+      hasMore: concurrency.hasMore, isExhausted: concurrency.isExhausted)
   }
 }

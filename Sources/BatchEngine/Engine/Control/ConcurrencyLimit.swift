@@ -28,7 +28,7 @@ public final class ConcurrencyLimit: Sendable {
   private let fixed = Atomic<Bool>(false)
   private let running = Atomic<Int>(0)
   private let more = Atomic<Bool>(true)
-  private let unfinished = Atomic<Int>(0)
+  private let exhausted = Atomic<Bool>(false)
   private let helpers = Atomic<Int>(0)
   private let state: Mutex<State>
 
@@ -62,12 +62,15 @@ public final class ConcurrencyLimit: Sendable {
   /// while results wait for others.
   var hasMore: Bool { more.load(ordering: .relaxed) }
 
-  /// Operations that exist and have not ended.
-  var unfinishedCount: Int { unfinished.load(ordering: .relaxed) }
-
-  func note(unfinished count: Int) { unfinished.store(count, ordering: .relaxed) }
-
   func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
+
+  /// Whether the source has ended.
+  var isExhausted: Bool { exhausted.load(ordering: .relaxed) }
+
+  func note(isExhausted: Bool) {
+    exhausted.store(isExhausted, ordering: .relaxed)
+    note(hasMore: !isExhausted)
+  }
 
   /// Runs `body` with the number of threads that may work on the item of one operation: the thread that calls, and others
   /// as far as no operation and no other item uses them.

@@ -13,9 +13,11 @@ package enum LinkTarget {
     while capacity <= 1 << 20 {
       var number = 0
       let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-        number = retrying {
-          buffer.withMemoryRebound(to: CChar.self) { room in
-            room.baseAddress.map { readlinkat(folder, name, $0, capacity) } ?? 0
+        number = noted {
+          retrying {
+            buffer.withMemoryRebound(to: CChar.self) { room in
+              room.baseAddress.map { readlinkat(folder, name, $0, capacity) } ?? 0
+            }
           }
         }
         count = max(0, number)

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Scans folders that a walk will need soon, on a few serial queues.
 ///
-/// It is help and never a condition: a folder that nobody has begun is scanned by the walk itself.
+/// It is help and never a condition: a folder that has not been begun is scanned by the walk itself.
 final class FolderReadAhead: Sendable {
   /// Folders that may wait or lie ready; more are not taken.
   private static let limit = 256

@@ -3,7 +3,7 @@ import Glibc
 /// Opens one folder, makes sure that it is the one that was listed, and reads what is in it.
 struct FolderScanner: Sendable {
   /// How many files have their status read with the listing, and in each later block.
-  package static let blockSize = 4096
+  package static let blockSize = 512
   private static let itemsOfFolder = 256
 
   package let calls: any FileSystemCalls

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// One folder that is to be scanned once, by whoever comes first: a reader ahead, or the walk itself.
+/// One folder, or a block of the files of one, that is scanned once: by a reader ahead, or by the walk itself when it comes first.
 final class FolderTask: Sendable {
   private enum State {
     case waiting, running
@@ -11,16 +11,32 @@ final class FolderTask: Sendable {
   /// Folders that take less are scanned several at once; those that take longer one by one, on all threads.
   private static let turn = Duration.microseconds(1500)
 
-  private let directory: DirectoryPath
-  private let scanner: FolderScanner
+  /// A block of so many files takes about as long as an ordinary folder.
+  private static let filesOfFolder = 16
+
+  /// Scans a folder, and some below it while the count is more than 0; a block lowers it likewise.
+  private let scan: @Sendable (inout Int) -> ScannedFolder
   private let pace: ScanPace
   private let state = Mutex(State.waiting)
   private let completion = DispatchGroup()
 
   /// - Parameter pace: told how long the scan took.
   init(_ directory: DirectoryPath, scanner: FolderScanner, pace: ScanPace) {
-    self.directory = directory
-    self.scanner = scanner
+    scan = { scanner.scan(directory, andBelow: &$0) }
+    self.pace = pace
+  }
+
+  /// The status of files of a folder that has many.
+  init(
+    _ entries: ArraySlice<DirectoryEntry>, of folder: ScannedFolder, scanner: FolderScanner, pace: ScanPace
+  ) {
+    scan = { folders in
+      folders -= 1 + entries.count / Self.filesOfFolder
+      let items = scanner.block(entries, of: folder)
+      return ScannedFolder(
+        directory: folder.directory, status: nil, names: folder.names, items: items, rest: [],
+        subdirectories: [], filteredCount: max(0, entries.count - items.count))
+    }
     self.pace = pace
   }
 
@@ -37,7 +53,7 @@ final class FolderTask: Sendable {
     guard isMine else { return }
     let start = ContinuousClock.now
     var left = folders
-    let folder = scanner.scan(directory, andBelow: &left)
+    let folder = scan(&left)
     pace.note((ContinuousClock.now - start) / (folders - left))
     state.withLock { $0 = .done(folder) }
     completion.leave()
@@ -48,7 +64,7 @@ final class FolderTask: Sendable {
     runIfWaiting(folders: pace.folders(in: Self.turn))
   }
 
-  /// The folder, scanned here if nobody has begun.
+  /// The folder, scanned here unless that has begun.
   package func value() -> ScannedFolder {
     while true {
       runIfWaiting()

@@ -15,7 +15,8 @@ package struct TreeWalker {
     var unoffered: ArraySlice<DirectoryEntry>
     /// The next folders that were scanned along with this one, and those behind them.
     var scanned: ArraySlice<ScannedFolder>
-    var ahead: [(task: FolderTask, isReadAhead: Bool)] = []
+    /// What comes next: blocks of the files of this folder, then folders in it.
+    var ahead: [(task: FolderTask, isBlock: Bool, isReadAhead: Bool)] = []
 
     init(_ folder: ScannedFolder) {
       var own = folder
@@ -182,19 +183,16 @@ package struct TreeWalker {
         defer { levels[top].position += 1 }
         return levels[top].block[levels[top].position]
       }
-      if !levels[top].rest.isEmpty {
-        let entries = levels[top].rest.prefix(FolderScanner.blockSize)
-        levels[top].rest = levels[top].rest.dropFirst(entries.count)
-        levels[top].block = scanner.block(entries, of: levels[top].folder)
-        filteredCount += max(0, entries.count - levels[top].block.count)
-        levels[top].position = 0
-        continue
-      }
       levels[top].block = []
       levels[top].position = 0
-      guard let folder = nextFolder(of: top) else {
+      guard let (folder, isBlock) = nextFolder(of: top) else {
         if let identity = levels[top].folder.directory.identity { ancestors.remove(identity) }
         levels.removeLast()
+        continue
+      }
+      if isBlock {
+        levels[top].block = folder.items
+        filteredCount += folder.filteredCount
         continue
       }
       if let problem = refusal(of: folder) { return .problem(problem) }
@@ -228,28 +226,37 @@ package struct TreeWalker {
     offerAhead(levels.count - 1)
   }
 
-  /// The next folder of a level; the ones behind it are offered to be read ahead.
-  private mutating func nextFolder(of level: Int) -> ScannedFolder? {
-    if let folder = levels[level].scanned.popFirst() { return folder }
+  /// The next files or the next folder of a level; the ones behind it are offered to be read ahead.
+  private mutating func nextFolder(of level: Int) -> (ScannedFolder, isBlock: Bool)? {
+    if let folder = levels[level].scanned.popFirst() { return (folder, false) }
     offerAhead(level)
     guard !levels[level].ahead.isEmpty else { return nil }
     let next = levels[level].ahead.removeFirst()
     if next.isReadAhead { readAhead.retire() }
     offerAhead(level)
-    return next.task.value()
+    return (next.task.value(), next.isBlock)
   }
 
   private mutating func offerAhead(_ level: Int) {
     let operations = concurrency.current
     let width = max(1, (scanner.options.readAhead ?? WalkOptions.readAhead(concurrency: operations)) * 2)
     let threshold = scanner.options.readAheadThreshold / operations
-    while levels[level].ahead.count < width, let entry = levels[level].unoffered.popFirst() {
-      let folder = levels[level].folder
-      let directory = folder.directory.subdirectory(
-        of: entry, names: folder.names, device: folder.directory.identity?.device ?? 0)
-      let task = FolderTask(directory, scanner: scanner, pace: pace)
+    while levels[level].ahead.count < width, let (task, isBlock) = nextTask(of: level) {
       let isWorthIt = pace.recent >= threshold
-      levels[level].ahead.append((task, isWorthIt && readAhead.offer(task)))
+      levels[level].ahead.append((task, isBlock, isWorthIt && readAhead.offer(task)))
     }
+  }
+
+  private mutating func nextTask(of level: Int) -> (FolderTask, isBlock: Bool)? {
+    let folder = levels[level].folder
+    let files = levels[level].rest.prefix(FolderScanner.blockSize)
+    levels[level].rest = levels[level].rest.dropFirst(files.count)
+    guard files.isEmpty else {
+      return (FolderTask(files, of: folder, scanner: scanner, pace: pace), true)
+    }
+    guard let entry = levels[level].unoffered.popFirst() else { return nil }
+    let directory = folder.directory.subdirectory(
+      of: entry, names: folder.names, device: folder.directory.identity?.device ?? 0)
+    return (FolderTask(directory, scanner: scanner, pace: pace), false)
   }
 }

@@ -22,7 +22,9 @@ package enum FileChangePlace {
 /// A name is one of the folder that the descriptor belongs to, and is not followed where it is a symbolic link.
 extension FileSystemCalls {
   @inline(__always)
-  package func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int { call() }
+  package func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int {
+    noted(call)
+  }
 
   // MARK: Names
 

@@ -1,0 +1,34 @@
+import CLinux
+import Glibc
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+
+@Suite struct DeviceFactsTests {
+  private let fixture: TreeFixture
+
+  init() throws { fixture = try TreeFixture() }
+
+  @Test(
+    "A disk that says that its head moves is believed when it is not a virtual one",
+    arguments: [
+      ("1", "ATA     ", "ST4000DM004-2CV1", true), ("0", "ATA     ", "ST4000DM004-2CV1", false),
+      ("1", "ATA     ", "QEMU HARDDISK   ", false), ("1", "ATA     ", "VBOX HARDDISK   ", false),
+      ("1", "VMware  ", "Virtual disk    ", false), ("1", "Msft    ", "Virtual Disk    ", false),
+      // virtio, loop, device mapper.
+      ("1", "0x1af4", nil, false), ("1", nil, nil, false),
+    ] as [(String, String?, String?, Bool)])
+  func isRotational(rotational: String, vendor: String?, model: String?, isExpected: Bool) throws {
+    var raw = stat()
+    #expect(fixture.root.withCString { stat($0, &raw) } == 0)
+    let number = UInt64(raw.st_dev)
+    let disk = "sys/dev/block/\(clinux_major(number)):\(clinux_minor(number))"
+    try fixture.file(PathBytes(disk + "/queue/rotational"), rotational + "\n")
+    if let vendor { try fixture.file(PathBytes(disk + "/device/vendor"), vendor + "\n") }
+    if let model { try fixture.file(PathBytes(disk + "/device/model"), model + "\n") }
+    let sys = fixture.root.appending("sys".utf8)
+    #expect(DeviceFacts.isRotational(fixture.root, sys: sys) == isExpected)
+    #expect(!DeviceFacts.isRotational("nowhere", sys: sys))
+  }
+}
