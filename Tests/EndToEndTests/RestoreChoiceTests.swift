@@ -34,7 +34,7 @@ import Testing
         batchproc: deep/note.md/: no member of the archive matches (did you mean 'p/docs/deep/note.md'?)
         batchproc: nosuch: no member of the archive matches
         batchproc: deep/note.md: no member of the archive matches (did you mean 'p/docs/deep/note.md'?)
-        3
+        1
 
         """,
       "\(run.text)\(run.errorText)")

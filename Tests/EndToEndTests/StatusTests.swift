@@ -18,6 +18,9 @@ import Testing
       as() { setpriv --reuid=65534 --regid=65534 --clear-groups $BP "$@" >/dev/null 2>&1; printf '%s ' $?; }
       for c in hash compress test duplicates 'archive -o a.tar' decompress cat; do
         as $c closed; as $c none; as $c closed none; as $c closed open; rm -f a.tar; echo $c; done
+      $BP archive -q -o a.tar open; for c in list 'extract -C out' 'extract -O'; do for g in none 'none open/f'; do
+        $BP $c -q a.tar $g >/dev/null 2>&1; printf '%s ' $?; done; done; echo
+      $BP backup -q --to set open; for g in none 'none f'; do $BP restore -q set -C back $g 2>/dev/null; printf '%s ' $?; done; echo
       echo damaged >open/d.gz; $BP decompress -q open/d.gz 2>/dev/null; echo $?
       """)
     #expect(
@@ -29,6 +32,8 @@ import Testing
         1 1 1 3 archive -o a.tar
         1 1 1 3 decompress
         1 1 1 3 cat
+        1 3 1 3 1 3\u{20}
+        1 3\u{20}
         3
 
         """, "\(run.text)\(run.errorText)")

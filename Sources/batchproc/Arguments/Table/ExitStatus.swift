@@ -35,11 +35,9 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
 
   /// Of a run that came to its end: fatal when paths were given and each of them is missing or could not be read.
   init(_ counts: Counters.Snapshot) {
-    let processed: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
-    let isNothing = counts.done == 0 && processed.allSatisfy { counts.reasons[$0] == nil }
     self =
       counts.failed == 0
-      ? .success : isNothing && counts.unavailable == counts.failed ? .fatal : .someFailed
+      ? .success : counts.isNothing && counts.unavailable == counts.failed ? .fatal : .someFailed
   }
 
   /// Of a run that an error ends.
@@ -51,5 +49,13 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
       case .ambiguous: .usage
       default: .fatal
       }
+  }
+}
+
+extension Counters.Snapshot {
+  /// Whether no path was processed, nor was found to need nothing.
+  var isNothing: Bool {
+    let processed: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
+    return done == 0 && processed.allSatisfy { reasons[$0] == nil }
   }
 }

@@ -106,6 +106,7 @@ struct ExtractCommand: Command {
     let hasBadOutput = refusal != nil || tally.current.spoilt > 0
     if extraction.failure != nil || hasBadOutput || extraction.isDamaged { return .exit(.outputIncomplete) }
     if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
+    if counts.isNothing, !extraction.unmatched.isEmpty { return .exit(.fatal) }
     if extraction.isCutShort { return .exit(.outputIncomplete) }
     let isIncomplete = counts.failed > 0 || extraction.madeSafe > 0 || extraction.misdescribed > 0
     return .exit(isIncomplete || !extraction.unmatched.isEmpty ? .someFailed : .success)
@@ -124,6 +125,7 @@ struct ExtractCommand: Command {
     if end.isCutShort {
       return .exit(summary.counts.done == 0 && !end.isDamaged ? .fatal : .outputIncomplete)
     }
+    if summary.counts.isNothing, !end.unmatched.isEmpty { return .exit(.fatal) }
     return .exit(summary.counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
   }
 }

@@ -50,6 +50,7 @@ struct ListCommand: Command {
         verb: "listed", files: counts.done, noun: "member", bytes: nil,
         others: [(counts.failed, "failed")]))
     if end.isCutShort { return .exit(counts.done == 0 ? .fatal : .outputIncomplete) }
+    if counts.isNothing, !end.unmatched.isEmpty { return .exit(.fatal) }
     return .exit(counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
   }
 }

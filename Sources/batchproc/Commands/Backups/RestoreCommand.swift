@@ -145,6 +145,7 @@ struct RestoreCommand: Command {
       return .exit(.outputIncomplete)
     }
     if counts.done + counts.skipped == 0, counts.failed > 0 { return .exit(.fatal) }
+    if counts.isNothing, !unmatched.isEmpty { return .exit(.fatal) }
     return .exit(
       counts.failed > 0 || extraction.misdescribed > 0 || !unmatched.isEmpty ? .someFailed : .success)
   }
