@@ -66,8 +66,9 @@ import Testing
       """
       mkdir -p "t/$(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200))"; cd t
       touch "$(printf 'x%.0s' $(seq 255))" $'k\\xfe' $'k\\xff' $'new\\nline' $'\\xed\\xa0\\xbd\\xed\\xb8\\x80' fé é
-      touch "$(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200))/leaf"; cd ..
-      $BP archive -q -o a.tar.gz t; mkdir one two
+      touch "$(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200))/leaf"
+      sparse=$'\\xff'$(printf 's%.0s' $(seq 150)); truncate -s 1M "$sparse"; echo end >>"$sparse"; cd ..
+      $BP archive -q -o a.tar.gz t; $BP verify -q a.tar.gz; mkdir one two
       env -i LC_ALL=C $BP archive -q -o c.tar.gz t; cmp a.tar.gz c.tar.gz
       bsdtar -xf a.tar.gz -C one 2>/dev/null; tar --warning=no-unknown-keyword -xzf a.tar.gz -C two
       find t -print0 | sort -z >names; for d in one two; do (cd $d; find t -print0 | sort -z | cmp - ../names); done

@@ -53,12 +53,24 @@ package final class EncryptedOutput: ResultStream {
 
   package func write(_ bytes: [UInt8]) throws(BatchError) {
     try state.withLock { (state) throws(BatchError) in
-      state.waiting += bytes
       // At least a byte stays: which chunk is the last one is known at the end.
-      let batch = max(1, width()) * Self.run * PayloadLayout.chunkSize
-      guard state.waiting.count > batch else { return }
-      let count = (state.waiting.count - 1) / PayloadLayout.chunkSize
-      try seal(count, endsFile: false, &state)
+      let count = (state.waiting.count + bytes.count - 1) / PayloadLayout.chunkSize
+      guard count >= max(1, width()) * Self.run else {
+        state.waiting += bytes
+        return
+      }
+      // What waits is filled up to whole chunks. The chunks behind it are sealed where they stand.
+      let rest = state.waiting.count % PayloadLayout.chunkSize
+      let taken = min(bytes.count, rest == 0 ? 0 : PayloadLayout.chunkSize - rest)
+      state.waiting += bytes[..<taken]
+      let behind = count * PayloadLayout.chunkSize - state.waiting.count
+      guard behind >= 0, taken + behind <= bytes.count else {
+        state.waiting += bytes[taken...]
+        return
+      }
+      let sealed = taken + behind
+      try seal(bytes[taken..<sealed], endsFile: false, &state)
+      state.waiting += bytes[sealed...]
     }
   }
 
@@ -67,8 +79,7 @@ package final class EncryptedOutput: ResultStream {
     try state.withLock { (state) throws(BatchError) in
       guard !state.isSealed else { return }
       state.isSealed = true
-      let count = max(1, (state.waiting.count + PayloadLayout.chunkSize - 1) / PayloadLayout.chunkSize)
-      try seal(count, endsFile: true, &state)
+      try seal([], endsFile: true, &state)
       state.result = try state.digest?.finish()
     }
   }
@@ -102,54 +113,70 @@ package final class EncryptedOutput: ResultStream {
       layout: PayloadLayout(start: UInt64(start.count), end: size), key: key, reading: reading)
   }
 
-  /// Seals chunks and writes them.
-  private func seal(_ count: Int, endsFile: Bool, _ state: inout sending State) throws(BatchError) {
-    let plainSize = min(state.waiting.count, count * PayloadLayout.chunkSize)
+  /// Seals what waits and what follows it, and writes both. What waits consists of whole chunks, but at the end of the file.
+  private func seal(_ following: ArraySlice<UInt8>, endsFile: Bool, _ state: inout sending State)
+    throws(BatchError)
+  {
+    let plainSize = state.waiting.count + following.count
+    let count = max(1, (plainSize + PayloadLayout.chunkSize - 1) / PayloadLayout.chunkSize)
     let begin = state.start.count
     var sealed = state.sealed
     state.sealed = []
-    sealed.removeAll(keepingCapacity: true)
-    sealed += state.start
+    Self.resize(&sealed, to: begin + plainSize + count * Primitives.tagSize)
+    sealed.replaceSubrange(..<begin, with: state.start)
     state.start = []
-    sealed.append(contentsOf: repeatElement(0, count: plainSize + count * Primitives.tagSize))
     let first = state.number
     let failure = Mutex<BatchError?>(nil)
-    state.waiting.withUnsafeBytes { plain in
-      sealed.withUnsafeMutableBytes { room in
-        nonisolated(unsafe) let (plain, room) = (plain, room)
-        let lanes = min(max(1, width()), (count + Self.run - 1) / Self.run)
-        @Sendable func seal(lane: Int) {
-          do throws(BatchError) {
-            let cipher = try ChunkCipher(key.secret)
-            for index in (count * lane / lanes)..<(count * (lane + 1) / lanes) {
-              let from = index * PayloadLayout.chunkSize
-              let to = begin + index * PayloadLayout.sealedSize
-              let end = min(plainSize, from + PayloadLayout.chunkSize)
-              try cipher.seal(
-                UnsafeRawBufferPointer(rebasing: plain[from..<end]),
-                into: UnsafeMutableRawBufferPointer(
-                  rebasing: room[to..<(to + end - from + Primitives.tagSize)]),
-                nonce: ChunkNonce(number: first + UInt64(index), isLast: endsFile && index == count - 1))
+    state.waiting.withUnsafeBytes { waiting in
+      following.withUnsafeBytes { following in
+        sealed.withUnsafeMutableBytes { room in
+          nonisolated(unsafe) let (waiting, following, room) = (waiting, following, room)
+          let lanes = min(max(1, width()), (count + Self.run - 1) / Self.run)
+          @Sendable func seal(lane: Int) {
+            do throws(BatchError) {
+              let cipher = try ChunkCipher(key.secret)
+              for index in (count * lane / lanes)..<(count * (lane + 1) / lanes) {
+                let from = index * PayloadLayout.chunkSize
+                let size = min(plainSize - from, PayloadLayout.chunkSize)
+                let plain =
+                  from < waiting.count || waiting.isEmpty && size == 0
+                  ? waiting[from..<(from + size)]
+                  : following[(from - waiting.count)..<(from - waiting.count + size)]
+                let to = begin + index * PayloadLayout.sealedSize
+                try cipher.seal(
+                  UnsafeRawBufferPointer(rebasing: plain),
+                  into: UnsafeMutableRawBufferPointer(rebasing: room[to..<(to + size + Primitives.tagSize)]),
+                  nonce: ChunkNonce(number: first + UInt64(index), isLast: endsFile && index == count - 1))
+              }
+            } catch {
+              failure.withLock { $0 = error }
             }
-          } catch {
-            failure.withLock { $0 = error }
           }
-        }
-        if lanes == 1 {
-          seal(lane: 0)
-        } else {
-          DispatchQueue.concurrentPerform(iterations: lanes) { seal(lane: $0) }
+          if lanes == 1 {
+            seal(lane: 0)
+          } else {
+            DispatchQueue.concurrentPerform(iterations: lanes) { seal(lane: $0) }
+          }
         }
       }
     }
     if let error = failure.withLock({ $0 }) { throw error }
     state.number += UInt64(count)
-    state.waiting.removeFirst(plainSize)
+    state.waiting.removeAll(keepingCapacity: true)
     state.size += UInt64(sealed.count)
     if let digest = state.digest {
       try withBytes(of: sealed) { (raw) throws(BatchError) in try digest.update(raw) }
     }
     try stream.write(sealed)
     state.sealed = sealed
+  }
+
+  /// Most pieces have the size of the one before, so that no memory is cleared only to be written again.
+  private static func resize(_ bytes: inout [UInt8], to size: Int) {
+    if bytes.count > size {
+      bytes.removeLast(bytes.count - size)
+    } else {
+      bytes.append(contentsOf: repeatElement(0, count: size - bytes.count))
+    }
   }
 }

@@ -75,6 +75,19 @@ import Testing
     #expect(!found.contains("xattr"))
   }
 
+  @Test(arguments: [PathBytes([0xff, UInt8(ascii: "/")]), "\u{e9}/"], [10, 100, 101, 150, 255])
+  func writesTheWholeNameOfASparseFile(folder: PathBytes, length: Int) throws {
+    let name = PathBytes(folder.bytes + [UInt8](repeating: UInt8(ascii: "b"), count: length))
+    let member = ArchiveEntry(path: name, kind: .file, size: 1 << 20, dataMap: [4096..<8192])
+    let bytes = try header(member, member)
+    for bytes in bytes {
+      let record = Array(" GNU.sparse.name=".utf8) + name.bytes + [UInt8(ascii: "\n")]
+      #expect(bytes.indices.contains { bytes[$0...].starts(with: record) })
+      #expect(bytes.count % 512 == 0)
+    }
+    #expect(bytes[0] == bytes[1])
+  }
+
   @Test func writesTheMapOfASparseFile() throws {
     let entry = ArchiveEntry(path: "s", kind: .file, size: 1 << 40, dataMap: [4096..<8192])
     let bytes = try header(entry)[0]

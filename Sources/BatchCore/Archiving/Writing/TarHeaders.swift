@@ -62,6 +62,7 @@ final class TarHeaders {
     // Put back when everything went well.
     if isBinary { binaryWriter = nil } else { textWriter = nil }
     entry.fill(member)
+    let start = bytes.count
     swap(&writer.collector.bytes, &bytes)
     // Names that are text are UTF-8 here, whatever the locale of the process is.
     let status = ArchiveLocale.unicode.use { archive_write_header(writer.archive, entry.pointer) }
@@ -74,6 +75,7 @@ final class TarHeaders {
     // The map of a sparse file is written with the first data, were it nothing.
     if status >= ARCHIVE_WARN, member.dataMap != nil { archive_write_data(writer.archive, nil, 0) }
     swap(&writer.collector.bytes, &bytes)
+    if isBinary, member.dataMap != nil { SparseName.complete(member.path, in: &bytes, from: start) }
     guard status >= ARCHIVE_WARN else {
       throw .library(writer.archive, "archive", path: member.path)
     }
@@ -94,16 +96,29 @@ final class TarHeaders {
   /// its mask belong there, as `stat(2)` has them.
   private static func set(mode: UInt32, at start: Int, of bytes: inout [UInt8]) {
     guard start >= 0 else { return }
-    bytes.replaceSubrange((start + 100)..<(start + 108), with: octal(mode) + [UInt8(ascii: " "), 0])
-    let sumField = (start + 148)..<(start + 156)
-    bytes.replaceSubrange(sumField, with: repeatElement(UInt8(ascii: " "), count: 8))
-    let sum = bytes[start..<(start + blockSize)].reduce(UInt32(0)) { $0 + UInt32($1) }
-    bytes.replaceSubrange(sumField, with: octal(sum) + [0, UInt8(ascii: " ")])
+    bytes.replaceSubrange(
+      (start + 100)..<(start + 108), with: octal(UInt64(mode), digits: 6) + [UInt8(ascii: " "), 0])
+    setSum(at: start, of: &bytes)
   }
 
-  /// Six digits.
-  private static func octal(_ number: UInt32) -> [UInt8] {
-    stride(from: 15, through: 0, by: -3).map { UInt8(ascii: "0") + UInt8(number >> UInt32($0) & 7) }
+  /// Writes the size of what follows a header, and the sum of the header.
+  static func set(size: Int, at start: Int, of bytes: inout [UInt8]) {
+    bytes.replaceSubrange(
+      (start + 124)..<(start + 136), with: octal(UInt64(size), digits: 11) + [UInt8(ascii: " ")])
+    setSum(at: start, of: &bytes)
+  }
+
+  private static func setSum(at start: Int, of bytes: inout [UInt8]) {
+    let sumField = (start + 148)..<(start + 156)
+    bytes.replaceSubrange(sumField, with: repeatElement(UInt8(ascii: " "), count: 8))
+    let sum = bytes[start..<(start + blockSize)].reduce(UInt64(0)) { $0 + UInt64($1) }
+    bytes.replaceSubrange(sumField, with: octal(sum, digits: 6) + [0, UInt8(ascii: " ")])
+  }
+
+  private static func octal(_ number: UInt64, digits: Int) -> [UInt8] {
+    stride(from: 3 * (digits - 1), through: 0, by: -3).map {
+      UInt8(ascii: "0") + UInt8(number >> UInt64($0) & 7)
+    }
   }
 
   /// Fills the last block of content that began at an offset.
