@@ -24,6 +24,9 @@ package protocol FileItem {
 /// For each item a lane stores one number. What that stands for is found out when somebody asks.
 package final class FilesInProgress: Sendable {
   private let lanes = Mutex<[LanePosition]>([])
+  /// How many lanes there are, read and written under the lock. The thread sanitizer does not see a lock that was waited for:
+  /// without an atomic that orders the two, it takes the first look at a new lane for a race.
+  private let laneCount = Atomic<Int>(0)
   private let clock: @Sendable () -> UInt64
 
   /// - Parameter clock: milliseconds since any fixed moment.
@@ -34,7 +37,10 @@ package final class FilesInProgress: Sendable {
   /// Makes the position of one more lane.
   func addLane() -> LanePosition {
     let lane = LanePosition(clock: clock)
-    lanes.withLock { $0.append(lane) }
+    lanes.withLock {
+      $0.append(lane)
+      laneCount.store($0.count, ordering: .releasing)
+    }
     return lane
   }
 
@@ -42,7 +48,8 @@ package final class FilesInProgress: Sendable {
   package var files: [FileInProgress] {
     let now = clock()
     var oldest: [PathBytes: Int] = [:]
-    for lane in lanes.withLock({ $0 }) {
+    let lanes = lanes.withLock { lanes in lanes.prefix(laneCount.load(ordering: .acquiring)) }
+    for lane in lanes {
       guard let (path, since) = lane.current else { continue }
       oldest[path] = max(oldest[path] ?? 0, Int(clamping: now) - Int(clamping: since))
     }
@@ -73,14 +80,16 @@ final class LanePosition: Sendable {
   }
 
   func begin(_ chunk: any FileItems) {
-    advance(to: 0)
-    items.withLock { $0 = chunk }
+    items.withLock {
+      $0 = chunk
+      advance(to: 0)
+    }
   }
 
   /// To be called before each item.
   func advance(to index: Int) {
     let index = UInt64(truncatingIfNeeded: index) & (1 << Self.indexBits - 1)
-    position.store(clock() << Self.indexBits | index, ordering: .relaxed)
+    position.store(clock() << Self.indexBits | index, ordering: .releasing)
   }
 
   func end() {
@@ -90,7 +99,7 @@ final class LanePosition: Sendable {
   /// The file that the lane is at, and the moment at which it came there.
   var current: (path: PathBytes, since: UInt64)? {
     items.withLock { items in
-      let position = position.load(ordering: .relaxed)
+      let position = position.load(ordering: .acquiring)
       let index = Int(position & (1 << Self.indexBits - 1))
       return items?.path(at: index).map { ($0, position >> Self.indexBits) }
     }
