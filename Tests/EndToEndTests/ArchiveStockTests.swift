@@ -117,7 +117,8 @@ import Testing
     #expect(try names("s/a") == "0 ./s/a/b/y.txt ./s/a/x.txt ")
     #expect(try names("s/a/") == "0 ./s/a/b/y.txt ./s/a/x.txt ")
     #expect(try names("*.md", "y*") == "0 ./s/a/b/y.txt ./s/c/z.md ")
-    #expect(try names("s/*/*.txt") == "0 ./s/a/x.txt ")
+    // A star of stock tar goes over slashes.
+    #expect(try names("s/*/*.txt") == "0 ./s/a/b/y.txt ./s/a/x.txt ")
     #expect(try names("*.md", "nosuch") == "3 ./s/c/z.md ")
     #expect(try names("--strip-components", "2") == "0 ./b/y.txt ./x.txt ./z.md ")
     #expect(

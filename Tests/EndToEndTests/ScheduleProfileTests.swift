@@ -2,6 +2,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
+@testable import batchproc
+
 /// Schedules with the options of a backup or of a profile, several profiles in one run, and messages to a monitor.
 @Suite(.timeLimit(.minutes(2))) struct ScheduleProfileTests {
   private let t: TreeFixture
@@ -57,6 +59,41 @@ import Testing
 
         """, "\(run.text)\(run.errorText)")
     #expect(run.errorText.contains("'host:/x' is a place on another machine"))
+  }
+
+  @Test("schedule hands each option of backup on, with its value")
+  func eachOption() throws {
+    for option in CommandSpec.backup.options
+    where ![.help, .version, .profile, .dryRun, .target].contains(option.id) {
+      for form in option.longForms.map(\.text) {
+        let value = option.syntax.map(Self.value)
+        let given = value.map { "\(form) \($0)" } ?? form
+        let run = try t.shell(
+          "export XDG_CONFIG_HOME=$PWD/none; $BP schedule --cron --to /bk --name n \(given) src | sed -n 's/^15 .* backup //p'"
+        )
+        let words = [form, value].compactMap { $0 }.joined(separator: " ")
+        #expect(run.text.contains(words) || option.id == .setName, "\(words): \(run.text)\(run.errorText)")
+      }
+    }
+  }
+
+  /// A value that needs neither quotes nor the working directory.
+  private static func value(_ syntax: ValueSyntax) -> String {
+    switch syntax {
+    case .count, .threads, .whole, .index: "3"
+    case .number(let range): "\(range.lowerBound)"
+    case .size: "100"
+    case .load: "2.5"
+    case .time: "2026-01-02"
+    case .duration: "10m"
+    case .age, .span: "7d"
+    case .clock: "01:00"
+    case .share: "0.5"
+    case .choice(let values, _): values[0]
+    case .file, .directory: "/some/path"
+    case .glob: "name"
+    case .policy: "vanished=ok"
+    }
   }
 
   @Test("--write writes all files or none, and --enable hands the timers to systemctl")

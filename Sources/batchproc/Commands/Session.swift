@@ -310,6 +310,7 @@ final class Session: Sendable {
   /// The ending of a run that an error ends, which is told; a reader that has gone ends it quietly.
   func ending(after error: BatchError) -> Ending {
     if error.code == .closedOutput { return .signal(SIGPIPE) }
+    stall.claimMessage()
     reporter.fatal(error)
     return .exit(ExitStatus(error))
   }

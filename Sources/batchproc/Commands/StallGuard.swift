@@ -3,6 +3,7 @@ import BatchEngine
 import Dispatch
 import Synchronization
 import func Glibc._exit
+import func Glibc.pause
 
 /// Tells of a run that makes no progress, and ends it where the options ask for that.
 ///
@@ -24,7 +25,16 @@ final class StallGuard: Sendable {
   private let watch: Mutex<StallWatch>
   private let messages = DispatchQueue(label: "batchproc.stall")
   private let lastStep = Mutex<LastStep?>(nil)
-  private let isEnding = Atomic<Bool>(false)
+  /// Who says how the run ended.
+  private let speaker = Atomic<Int>(Speaker.nobody.rawValue)
+  /// Who does what follows a run.
+  private let closer = Atomic<Int>(Speaker.nobody.rawValue)
+
+  /// The thread that the run belongs to and the guard may come to the end of a run at the same moment, when a read comes
+  /// back late.
+  private enum Speaker: Int {
+    case nobody, run, watch
+  }
 
   init(_ common: CommonOptions, _ context: RunContext, _ reporter: any Reporter) {
     self.context = context
@@ -35,8 +45,22 @@ final class StallGuard: Sendable {
   /// Has something done when the process ends because it cannot go on.
   func setLastStep(_ step: LastStep?) { lastStep.withLock { $0 = step } }
 
-  /// Whether this call, of all, is the one that does what follows a run.
-  func claimEnd() -> Bool { !isEnding.exchange(true, ordering: .relaxed) }
+  /// To be called before the run says why it ends. Does not return where the guard has said it, and ends the process.
+  func claimMessage() { Self.claim(speaker) }
+
+  /// To be called before the run does what follows it. Does not return where the guard does that, and ends the process.
+  func claimEnd() { Self.claim(closer) }
+
+  private static func claim(_ role: borrowing Atomic<Int>) {
+    if !take(role, as: .run) { while true { pause() } }
+  }
+
+  /// - Returns: whether nobody else has the role.
+  private static func take(_ role: borrowing Atomic<Int>, as owner: Speaker) -> Bool {
+    let (isFirst, before) = role.compareExchange(
+      expected: Speaker.nobody.rawValue, desired: owner.rawValue, ordering: .acquiringAndReleasing)
+    return isFirst || before == owner.rawValue
+  }
 
   /// To be called about once a second, on a thread that the run does not need.
   func look() {
@@ -71,11 +95,12 @@ final class StallGuard: Sendable {
   }
 
   private func endProcess() {
-    guard claimEnd() else { return }
+    guard Self.take(closer, as: .watch) else { return }
     let reason =
       context.cancellation.reason ?? BatchError(.unreadable, "nothing was read, and the run does not end")
     let (reporter, counters) = (reporter, context.counters)
-    let isReported = Self.does(within: Self.patience) { reporter.fatal(reason) }
+    let isReported =
+      !Self.take(speaker, as: .watch) || Self.does(within: Self.patience) { reporter.fatal(reason) }
     if !isReported {
       StandardStreams.write(Array("batchproc: nothing was read, and the run does not end\n".utf8))
     }

@@ -72,13 +72,13 @@ struct BackupCommand: Command {
       ending = try backUp(&report)
     } catch {
       report.counts = session.context.counters.snapshot
-      if session.stall.claimEnd() {
-        hooks.runAfter(session.endingBySignal?.status ?? ExitStatus(error).rawValue, report, session)
-      }
+      session.stall.claimEnd()
+      hooks.runAfter(session.endingBySignal?.status ?? ExitStatus(error).rawValue, report, session)
       throw error
     }
     report.counts = session.context.counters.snapshot
-    if session.stall.claimEnd() { hooks.runAfter(ending.status, report, session) }
+    session.stall.claimEnd()
+    hooks.runAfter(ending.status, report, session)
     return ending
   }
 
