@@ -166,6 +166,75 @@ struct ClusterTests {
     #expect(lines.prefix(5) == ["0", "0", "0", "0", "0"] && lines.count == 7, "\(run.text)\(run.errorText)")
   }
 
+  /// A tree of compressed files, some of them damaged, without a checksum or with the output of another one.
+  private static let compressed = #"""
+    packed() {
+      mkdir t; for d in a 'b c' $'new\nline' $'\377'; do mkdir "t/$d" "t/$d/-in"; for n in 1 2 3 4 5 6; do
+        seq $((n * 300)) | gzip -n >"t/$d/$n.gz"; ln "t/$d/$n.gz" "t/$d/-in/$n.gz"; done
+        seq 9 >"t/$d/text"; seq 5 | zstd -q >"t/$d/4.zst"; seq 7 | xz >"t/$d/q.xz"; seq 70 | zstd -q --no-check >"t/$d/bare.zst"; done
+      seq 90000 | gzip -n >t/cut.gz; truncate -s -9 t/cut.gz; seq 3 >t/a/5; mkfifo t/pipe; touch -d @1700000000 t/*/*.*
+    }
+    """#
+
+  @Test(
+    "checks are equal, with their messages and their status",
+    arguments: ["", "-q --warn", "--status", "--ignore-missing -w --strict"])
+  func checks(options: String) throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      tree; "$BP" hash -q t >m; "$BP" hash -q --format mtree -a md5 -a sha1 t/a >m2; "$BP" hash -q t/large >m3
+      echo 'junk line' >>m; echo 'SHA256 (x) = 12' >>m; sed -i 's/^.\\{40\\}/&x/;5q' m3; echo more >>t/a/1; rm t/a/2 t/a/-in/3
+      "$BP" check \(options) m m2 nowhere m3 >one 2>errors; echo $?
+      for n in 1 4 7; do rm -rf p; "$BP" plan -q --no-fsync --shards $n --out p -- check --stride 2 \(options) m m2 nowhere m3
+        for i in $(seq $((n - 1)) -1 0); do "$BP" check -v --no-fsync --plan p --shard $i >>shown 2>/dev/null; done
+        "$BP" merge p >many 2>more; echo $?; cmp one many; diff <(grep -av ' in [0-9.]* s' errors) <(grep -av -e ' merged ' -e '^merged ' -e '^slowest' -e '^shards with' more); shards
+      done; wc -c <shown
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.count == 8 && lines.last == "0", "\(run.text)\(run.errorText)")
+    #expect(Set([0, 1, 3, 5].map { lines[$0] }) == ["4"], "\(run.text)")
+    #expect(lines[2] == "1" && lines[4] == "4" && lines[6] == "7", "\(run.text)")
+  }
+
+  @Test("tests of compressed files are equal, with their messages and their status")
+  func compressedFiles() throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      \(Self.compressed)
+      packed; "$BP" test -q t 2>errors; echo $?
+      for n in 1 4 7; do rm -rf p rows; "$BP" plan -q --no-fsync --shards $n --out p -- test --stride 2 t
+        for i in $(seq $((n - 1)) -1 0); do "$BP" test -q --no-fsync --plan p --shard $i 2>/dev/null; done
+        "$BP" merge -q -o rows p 2>more; echo $?; cmp errors more; shards; wc -l <rows; done
+      grep -c '"outcome":"truncated"' rows; grep -c 'no checksum' rows; "$BP" merge p 2>&1 | grep -c '1 damaged, 4 without checksum'
+      "$BP" test --plan p --shard 0 --force 2>&1 | grep -c 'cut.gz: '
+      """)
+    #expect(
+      run.text.split(separator: "\n").joined(separator: " ")
+        == "4 4 1 61 4 4 61 4 7 61 1 4 1 1", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "decompressing gives the tree of one machine",
+    arguments: ["", "--remove-source", "--output-dir ../out", "--force"])
+  func decompression(options: String) throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      \(Self.compressed)
+      look() { find "$1" -mindepth 1 -printf '%P|%y|%m|%s|%T@|%n|%l\\n' | grep -av '|d|' | sort; find "$1" -type f -exec sha256sum {} + | sed 's,  [^/]*/,,' | sort; }
+      packed; mkdir b c; cp -a t b; mv t c
+      (cd b && "$BP" decompress -q --no-fsync \(options) t 2>../errors; echo $?); mv out outb 2>/dev/null
+      (cd c && "$BP" plan -q --shards 4 --out ../p -- decompress --stride 3 \(options) t)
+      for i in 3 1 0 2; do "$BP" decompress -q --no-fsync --plan p --shard $i 2>/dev/null; done; "$BP" merge -o rows -q p 2>more; echo $?
+      mv out outc 2>/dev/null; look b >lb; look c >lc; cmp lb lc; look outb >lb 2>/dev/null; look outc >lc 2>/dev/null; cmp lb lc
+      diff <(sort errors) <(sort more); grep -c 'neither is written' more; grep -c linked rows; shards
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(lines == ["3", "3", "8", "20", "4"], "\(run.text)\(run.errorText)")
+  }
+
   @Test("what a plan fixes cannot be given, and what cannot be divided is refused")
   func usage() throws {
     let run = try t.shell(
@@ -175,7 +244,7 @@ struct ClusterTests {
       u() { "$BP" "$@" 2>>errors; echo $?; }
       u hash -a sha1 --plan p --shard 0; u hash --plan p --shard 0 t; u hash --plan p; u hash --shard 0; u hash --plan p --shard 2
       u hash --plan p --shard auto; u archive --plan p --shard 0; u plan --shards 2 --out p2 -- archive -o a.zip t
-      u plan --shards 2 --out p2 -- check m; u plan --shards 2 --out p2 -- hash -; u plan --shards 2 --out p2 -- hash --cache t
+      u plan --shards 2 --out p2 -- list m; u plan --shards 2 --out p2 -- hash -; u plan --shards 2 --out p2 -- hash --cache t
       u plan --shards 2 --out p -- hash t; u plan --shards 2 --out p2 -- hash nowhere
       u hash -q -a md5 --plan p --shard 0; PARALLEL_SEQ=2 u hash -q --plan p --shard auto; ls p2
       """)

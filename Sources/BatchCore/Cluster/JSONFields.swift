@@ -63,6 +63,15 @@ struct JSONFields {
     return number
   }
 
+  /// All numbers whose keys begin with these letters, without them.
+  func numbers(after start: String) throws(BatchError) -> [String: Int] {
+    var numbers: [String: Int] = [:]
+    for key in values.keys where key.hasPrefix(start) {
+      numbers[String(key.dropFirst(start.count))] = try number(key)
+    }
+    return numbers
+  }
+
   func digest(_ key: String) throws(BatchError) -> Digest {
     guard case .string(let digits)? = values[key], let digest = Digest(.sha256, hex: digits[...])
     else {

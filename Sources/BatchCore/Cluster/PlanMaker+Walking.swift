@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// What a walk for a plan met.
 package struct PlanTally: Sendable {
@@ -11,9 +12,20 @@ package struct PlanTally: Sendable {
 
   package init() {}
 
-  mutating func count(_ item: WalkItem, bytes size: Int64) {
+  private mutating func count(bytes size: Int64) {
     items += 1
     bytes += min(max(0, size), .max - bytes)
+  }
+
+  mutating func count(_ item: CheckItem, bytes size: Int64) {
+    count(bytes: size)
+    guard case .unreadable(let problem) = item else { return }
+    problems += 1
+    if problem.event == .missing { missing += 1 }
+  }
+
+  mutating func count(_ item: WalkItem, bytes size: Int64) {
+    count(bytes: size)
     guard case .problem(let problem) = item else { return }
     problems += 1
     if problem.event == .missing { missing += 1 }
@@ -23,20 +35,31 @@ package struct PlanTally: Sendable {
 extension PlanMaker {
   /// Takes all files of a tree.
   ///
-  /// - Parameter joinsNames: whether all names of a file go to the shard of the first one.
+  /// - Parameters:
+  ///   - joinsNames: whether all names of a file go to the shard of the first one.
+  ///   - naming: of outputs that several files may have.
   /// - Throws: why the run was stopped, or the error of writing.
   package func walk(
-    _ tree: consuming sending TreeSource, joinsNames: Bool, _ cancellation: Cancellation
+    _ tree: consuming sending TreeSource, joinsNames: Bool, naming: OutputNaming? = nil,
+    _ cancellation: Cancellation
   ) throws(BatchError) -> PlanTally {
     var tally = PlanTally()
     var tree = tree
+    var rivals: OutputRivals?
     while let item = tree.next() {
       try cancellation.check()
       let weight = tree.weight(of: item)
       tally.count(item, bytes: weight)
       let measure = ItemMeasure(weight: weight)
       if joinsNames {
-        try addToFirst(item, listed: tree.folderStatus, measure: measure, bytes: weight)
+        var mayHaveRival = false
+        if case .file(let record) = item, !record.isOperand, let target = naming?.target(of: record.path) {
+          let known = rivals.flatMap { $0.hold(for: record) ? $0 : nil } ?? OutputRivals(beside: record)
+          mayHaveRival = known.mayHold(target)
+          rivals = known
+        }
+        try addToFirst(
+          item, listed: tree.folderStatus, mayHaveRival: mayHaveRival, measure: measure, bytes: weight)
       } else {
         try add(item, listed: tree.folderStatus, measure: measure, bytes: weight)
       }
@@ -45,9 +68,33 @@ extension PlanMaker {
     return tally
   }
 
+  /// Takes all lines of manifests.
+  ///
+  /// - Parameter source: finds the files that they name.
+  /// - Throws: `invalid` for a line that names standard input; as ``walk(_:joinsNames:naming:_:)``.
+  package func walk(
+    _ rows: consuming sending CheckLines, _ source: consuming sending CheckSource,
+    _ cancellation: Cancellation
+  ) throws(BatchError) -> PlanTally {
+    var tally = PlanTally()
+    var (rows, source) = (rows, source)
+    while let row = try rows.next() {
+      try cancellation.check()
+      guard let item = source.item(for: row) else { continue }
+      if case .standardInput(let entry) = item {
+        throw BatchError(
+          .invalid, "line \(entry.line) of a manifest names standard input, which cannot be divided")
+      }
+      let bytes = source.weight(of: item)
+      tally.count(item, bytes: bytes)
+      try add(row, bytes: bytes)
+    }
+    return tally
+  }
+
   /// Takes all that becomes a member of an archive.
   ///
-  /// - Throws: as ``walk(_:_:)-(TreeSource,_)``.
+  /// - Throws: as ``walk(_:joinsNames:naming:_:)``.
   package func walk(
     _ archive: consuming sending ArchiveSource, _ cancellation: Cancellation
   ) throws(BatchError) -> PlanTally {

@@ -76,17 +76,36 @@ package final class PlanMaker {
   /// - Parameters:
   ///   - listed: the folder that it lies in, as it was when it was listed.
   ///   - first: the first path of the file, where the item is a further name of it.
+  ///   - mayHaveRival: whether a file beside it may have the same output.
   ///   - measure: what the planner of chunks knows of it.
   ///   - bytes: of content that are to be processed.
   package func add(
-    _ item: WalkItem, listed: FileStatus?, first: PathBytes? = nil, measure: ItemMeasure,
-    bytes: Int64
+    _ item: WalkItem, listed: FileStatus?, first: PathBytes? = nil, mayHaveRival: Bool = false,
+    measure: ItemMeasure, bytes: Int64
+  ) throws(BatchError) {
+    try add(measure, bytes) { writer, buffer in
+      writer.append(
+        item, listed: listed, first: first, mayHaveRival: mayHaveRival, to: &buffer)
+    }
+  }
+
+  /// Takes the next line of a manifest.
+  ///
+  /// - Parameter bytes: of the file that it names.
+  func add(_ row: CheckLine, bytes: Int64) throws(BatchError) {
+    try add(ItemMeasure(weight: bytes), bytes) { writer, buffer in writer.append(row, to: &buffer) }
+  }
+
+  /// - Parameter append: writes the records of the entry; says where that of its folder or manifest begins, where there is one.
+  private func add(
+    _ measure: ItemMeasure, _ bytes: Int64,
+    _ append: (inout PlanRecordWriter, inout [UInt8]) -> Int?
   ) throws(BatchError) {
     let ends = chunks.add(measure)
     if ends.before { note(position) }
     let start = position.offset
     let count = buffer.count
-    if let record = writer.append(item, listed: listed, first: first, to: &buffer) {
+    if let record = append(&writer, &buffer) {
       position.folder = start + UInt64(record - count)
     }
     position.offset += UInt64(buffer.count - count)
@@ -101,19 +120,22 @@ package final class PlanMaker {
 
   /// Takes the next file of the walk, which goes to the shard of its first name where it is a further one.
   package func addToFirst(
-    _ item: WalkItem, listed: FileStatus?, measure: ItemMeasure, bytes: Int64
+    _ item: WalkItem, listed: FileStatus?, mayHaveRival: Bool, measure: ItemMeasure, bytes: Int64
   ) throws(BatchError) {
     guard case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1
     else {
-      return try add(item, listed: listed, measure: measure, bytes: bytes)
+      return try add(
+        item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
     }
     guard let first = firsts[record.status.identity] else {
       firsts[record.status.identity] = position.offset
-      return try add(item, listed: listed, measure: measure, bytes: bytes)
+      return try add(
+        item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
     }
     let start = asideBuffer.count
     var writer = PlanRecordWriter()
-    _ = writer.append(item, listed: nil, first: nil, to: &asideBuffer)
+    _ = writer.append(
+      item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
     let length = asideBuffer.count - start
     further.append(FurtherName(first: first, offset: asideSize, length: length))
     asideSize += UInt64(length)

@@ -52,6 +52,9 @@ package final class PlanPlayer {
   private var device: UInt64 = 0
   /// The first path of the file that came last, where that is a further name of it.
   package private(set) var firstPath: PathBytes?
+  /// Whether a file beside the one that came last may have the same output.
+  package private(set) var mayHaveRival = false
+  private var manifest: PathBytes?
 
   /// Opens the entries of a shard, and compares them with the digest of the plan.
   ///
@@ -90,10 +93,11 @@ package final class PlanPlayer {
     rest = shard.ranges.dropFirst().map(\.range)[...]
     if !shard.folder.isEmpty {
       do throws(BatchError) {
-        guard case .folder(let first) = try PlanRecord(shard.folder[...]) else {
-          throw PlanRecord.invalid
+        switch try PlanRecord(shard.folder[...]) {
+        case .folder(let first): try enter(first)
+        case .manifest(let path): manifest = path
+        case .firstPath, .rival, .line, .entry, .problem: throw PlanRecord.invalid
         }
-        try enter(first)
       } catch {
         throw error.at(path).recoded(.unwritable)
       }
@@ -112,17 +116,41 @@ package final class PlanPlayer {
 
   private func nextItem() throws(BatchError) -> WalkItem? {
     firstPath = nil
+    mayHaveRival = false
     while let record = try nextRecord() {
       switch try PlanRecord(record) {
       case .folder(let folder):
         try enter(folder)
         if checksFolders, let problem = change(of: folder) { return .problem(problem) }
       case .firstPath(let path): firstPath = path
+      case .rival: mayHaveRival = true
       case .problem(let problem): return .problem(problem)
       case .entry(let entry, let name): return try .file(file(entry, name))
+      case .manifest, .line: throw PlanRecord.invalid
       }
     }
     return nil
+  }
+
+  /// The next line of a manifest, nil at the end.
+  ///
+  /// - Throws: `unwritable` for an entry that is not valid.
+  package func nextRow() throws(BatchError) -> CheckLine? {
+    do throws(BatchError) {
+      while let record = try nextRecord() {
+        switch try PlanRecord(record) {
+        case .manifest(let path): manifest = path
+        case .line(let item):
+          guard let manifest else { throw PlanRecord.invalid }
+          return .line(item, of: manifest, isOfStandardInput: false)
+        case .problem(let problem): return .unreadable(problem)
+        case .folder, .firstPath, .rival, .entry: throw PlanRecord.invalid
+        }
+      }
+      return nil
+    } catch {
+      throw error.at(path).recoded(.unwritable)
+    }
   }
 
   private func file(

@@ -8,11 +8,19 @@ import BatchEngine
 /// | `D` | a folder, whose entries follow: device, inode or `-`, depth, length of the operand, time of modification in seconds and nanoseconds or `- -`; then the path before the names |
 /// | `P` | the first path of the file that follows, which is a further name of it |
 /// | `F` | an entry: mode, inode, links, owner, group, size, allocated bytes, time of modification, time of status, device that it stands for, device that it lies on or `-` for that of the folder, whether links may be followed; then the name, empty for the folder itself |
+/// | `V` | the file that follows may have the output of another one beside it; no fields |
+/// | `M` | a manifest, whose lines follow: its path |
+/// | `R` | a row of it: the number of the line, whether the algorithm was guessed, how many digests, each as algorithm and digits; then the name |
+/// | `X` | a row that is not valid: the number of the line; then the reason |
+/// | `T` | a line that is no row, in the same way |
 /// | `E` | a path that could not be looked at: event, code, error number, kind or `-`, whether it has a path, length of the message; then the message and the path |
 enum PlanRecord {
   case folder(PlannedFolder)
   case firstPath(PathBytes)
   case entry(PlannedEntry, name: ArraySlice<UInt8>)
+  case rival
+  case manifest(PathBytes)
+  case line(ManifestItem)
   case problem(Problem)
 
   struct PlannedFolder: Equatable {
@@ -57,6 +65,16 @@ enum PlanRecord {
       let entry = try Self.entry(&fields)
       guard Self.isName(fields.rest, of: entry) else { throw Self.invalid }
       self = .entry(entry, name: fields.rest)
+    case UInt8(ascii: "V"):
+      guard fields.rest.isEmpty else { throw Self.invalid }
+      self = .rival
+    case UInt8(ascii: "M"):
+      guard !fields.rest.isEmpty else { throw Self.invalid }
+      self = .manifest(PathBytes(fields.rest))
+    case UInt8(ascii: "R"): self = .line(.entry(try Self.row(&fields)))
+    case UInt8(ascii: "X"):
+      self = .line(.malformed(line: try fields.number(), reason: fields.text))
+    case UInt8(ascii: "T"): self = .line(.text(line: try fields.number(), reason: fields.text))
     case UInt8(ascii: "E"): self = .problem(try Self.problem(&fields))
     default: throw Self.invalid
     }
@@ -111,6 +129,24 @@ enum PlanRecord {
       followsLinks: follows == 1)
   }
 
+  private static func row(_ fields: inout PlanFields) throws(BatchError) -> ManifestEntry {
+    let line: Int = try fields.number()
+    let guessed: Int = try fields.number()
+    let count: Int = try fields.number()
+    guard guessed == 0 || guessed == 1, (1...DigestAlgorithm.allCases.count).contains(count) else {
+      throw invalid
+    }
+    var digests: [Digest] = []
+    for _ in 0..<count {
+      guard let algorithm = DigestAlgorithm(rawValue: try fields.word()),
+        let digest = Digest(algorithm, hex: try fields.field())
+      else { throw invalid }
+      digests.append(digest)
+    }
+    return ManifestEntry(
+      path: PathBytes(fields.rest), digests: digests, line: line, isAlgorithmGuessed: guessed == 1)
+  }
+
   /// A name never leads out of its folder; the empty one is the folder itself.
   private static func isName(_ name: ArraySlice<UInt8>, of entry: PlannedEntry) -> Bool {
     if name.isEmpty { return FileStatus.Kind(mode: entry.mode) == .directory }
@@ -145,6 +181,9 @@ struct PlanFields {
     rest = bytes
   }
 
+  /// The rest as text.
+  var text: String { String(decoding: rest, as: UTF8.self) }
+
   mutating func word() throws(BatchError) -> String { String(decoding: try field(), as: UTF8.self) }
 
   mutating func number<Number: FixedWidthInteger>() throws(BatchError) -> Number {
@@ -165,7 +204,7 @@ struct PlanFields {
     return FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
   }
 
-  private mutating func field() throws(BatchError) -> ArraySlice<UInt8> {
+  mutating func field() throws(BatchError) -> ArraySlice<UInt8> {
     guard let end = rest.firstIndex(of: UInt8(ascii: " ")) else { throw PlanRecord.invalid }
     defer { rest = rest[(end + 1)...] }
     return rest[..<end]

@@ -4,15 +4,18 @@ import BatchEngine
 struct PlanRecordWriter {
   private var folder: DirectoryPath?
   private var device: UInt64 = 0
+  private var manifest: PathBytes?
 
   /// Appends an item.
   ///
   /// - Parameters:
   ///   - listed: the folder of the item as it was when it was listed.
   ///   - first: the first path of the file, where the item is a further name of it.
+  ///   - mayHaveRival: whether a file beside it may have the same output.
   /// - Returns: where in the bytes the record of the folder begins, where one was written.
   mutating func append(
-    _ item: WalkItem, listed: FileStatus?, first: PathBytes?, to bytes: inout [UInt8]
+    _ item: WalkItem, listed: FileStatus?, first: PathBytes?, mayHaveRival: Bool = false,
+    to bytes: inout [UInt8]
   ) -> Int? {
     switch item {
     // Plans with standard input are refused before the walk.
@@ -28,9 +31,59 @@ struct PlanRecordWriter {
         bytes += first.bytes
         bytes.append(0)
       }
+      if mayHaveRival { bytes.append(literal: "V\0") }
       append(record, to: &bytes)
       return start
     }
+  }
+
+  /// Appends a line of a manifest.
+  ///
+  /// - Returns: where in the bytes the record of the manifest begins, where one was written.
+  mutating func append(_ row: CheckLine, to bytes: inout [UInt8]) -> Int? {
+    switch row {
+    case .unreadable(let problem):
+      Self.append(problem, to: &bytes)
+      return nil
+    case .line(let item, let path, _):
+      let start = path == manifest ? nil : bytes.count
+      if start != nil {
+        manifest = path
+        bytes.append(UInt8(ascii: "M"))
+        bytes += path.bytes
+        bytes.append(0)
+      }
+      Self.append(item, to: &bytes)
+      return start
+    }
+  }
+
+  private static func append(_ item: ManifestItem, to bytes: inout [UInt8]) {
+    switch item {
+    case .entry(let entry):
+      bytes.append(UInt8(ascii: "R"))
+      append(UInt64(clamping: entry.line), to: &bytes)
+      bytes.append(literal: entry.isAlgorithmGuessed ? "1 " : "0 ")
+      append(UInt64(entry.digests.count), to: &bytes)
+      for digest in entry.digests {
+        bytes += digest.algorithm.rawValue.utf8
+        bytes.append(UInt8(ascii: " "))
+        digest.appendHex(to: &bytes)
+        bytes.append(UInt8(ascii: " "))
+      }
+      bytes += entry.path.bytes
+    case .malformed(let line, let reason): append(UInt8(ascii: "X"), line, reason, to: &bytes)
+    case .text(let line, let reason): append(UInt8(ascii: "T"), line, reason, to: &bytes)
+    }
+    bytes.append(0)
+  }
+
+  private static func append(
+    _ letter: UInt8, _ line: Int, _ reason: String, to bytes: inout [UInt8]
+  ) {
+    bytes.append(letter)
+    append(UInt64(clamping: line), to: &bytes)
+    bytes += reason.utf8.filter { $0 != 0 }
   }
 
   private mutating func append(

@@ -10,7 +10,13 @@ package struct ShardOutcome: Sendable, Hashable {
   package var skipped = 0
   package var changed = 0
   package var missing = 0
+  /// Paths that are missing or that the system refused to give; also counted as failed.
+  package var unavailable = 0
+  /// Paths that need nothing, such as those whose outputs are up to date; also counted as skipped.
+  package var needless = 0
   package var byteCount: Int64 = 0
+  /// What the command counts beside these, by its own names.
+  package var findings: [String: Int] = [:]
   /// Of the run, in milliseconds.
   package var milliseconds: Int64 = 0
   /// That the shard ended with.
@@ -27,12 +33,14 @@ package struct ShardOutcome: Sendable, Hashable {
     skipped = counts.skipped
     changed = counts.changed
     missing = counts.missing
+    unavailable = counts.unavailable
     byteCount = counts.byteCount
   }
 
   /// Whether each path is accounted for, and no number is below zero.
   var isSound: Bool {
-    let numbers = [seen, done, failed, skipped, changed, missing]
+    let numbers =
+      [seen, done, failed, skipped, changed, missing, unavailable, needless] + findings.values
     guard numbers.allSatisfy({ (0...(1 << 48)).contains($0) }), byteCount >= 0, milliseconds >= 0
     else {
       return false
@@ -47,6 +55,9 @@ package struct ShardOutcome: Sendable, Hashable {
     skipped += other.skipped
     changed += other.changed
     missing += other.missing
+    unavailable += other.unavailable
+    needless += other.needless
+    findings.merge(other.findings) { $0 + min($1, .max - $0) }
     byteCount += min(other.byteCount, .max - byteCount)
     milliseconds = max(milliseconds, other.milliseconds)
   }
@@ -81,6 +92,11 @@ package final class ShardResultWriter: Sendable {
   }
 
   private static let bufferSize = 1 << 20
+  /// What a result holds by its name.
+  static let remedies: [Remedy] = [
+    .lowerConcurrency, .lowerConcurrencyOrMemory, .raiseOrLowerDescriptors, .raiseMemory,
+    .raiseOutputLimit, .raiseRatioLimit, .allowHoles, .raiseLevels, .replaceOutput,
+  ]
 
   private let file: AtomicFile
   private let state: Mutex<State>
@@ -124,6 +140,11 @@ package final class ShardResultWriter: Sendable {
     line.add("code", problem.error.code.rawValue)
     line.add("message", problem.error.message)
     line.add("errno", problem.error.errno)
+    switch problem.error.remedy {
+    case .advice(let text): line.add("advice", text)
+    case let remedy? where Self.remedies.contains(remedy): line.add("remedy", "\(remedy)")
+    default: break
+    }
     if let path = problem.error.path { line.add("path", bytes: path.bytes) }
     try write(.problem, line.line)
   }
@@ -143,7 +164,11 @@ package final class ShardResultWriter: Sendable {
     for (key, number) in [
       ("seen", outcome.seen), ("done", outcome.done), ("failed", outcome.failed),
       ("skipped", outcome.skipped), ("changed", outcome.changed), ("missing", outcome.missing),
+      ("unavailable", outcome.unavailable), ("needless", outcome.needless),
     ] { end.add(key, number) }
+    for (key, number) in outcome.findings.sorted(by: { $0.key < $1.key }) {
+      end.add("found_" + key, number)
+    }
     end.add("bytes", outcome.byteCount)
     end.add("milliseconds", outcome.milliseconds)
     end.add("status", outcome.status)

@@ -96,6 +96,9 @@ package final class ShardResultReader {
     outcome.skipped = try fields.number("skipped")
     outcome.changed = try fields.number("changed")
     outcome.missing = try fields.number("missing")
+    outcome.unavailable = try fields.number("unavailable")
+    outcome.needless = try fields.number("needless")
+    outcome.findings = try fields.numbers(after: "found_")
     outcome.byteCount = try fields.number("bytes")
     outcome.milliseconds = try fields.number("milliseconds")
     outcome.status = try fields.number("status")
@@ -160,9 +163,15 @@ package final class ShardResultReader {
       let severity = Severity(rawValue: try fields.text("severity"))
     else { throw BatchError(.malformed, "has a problem that is not valid", path: path) }
     let named = fields.has("path") || fields.has("path_hex")
+    var remedy: Remedy?
+    if fields.has("advice") { remedy = .advice(try fields.text("advice")) }
+    if fields.has("remedy") {
+      let name = try fields.text("remedy")
+      remedy = ShardResultWriter.remedies.first { "\($0)" == name }
+    }
     let error = BatchError(
       code, try fields.text("message"), path: named ? PathBytes(try fields.bytes("path")) : nil,
-      errno: try fields.number("errno"))
+      errno: try fields.number("errno"), remedy: remedy)
     return (Problem(event, error), severity)
   }
 

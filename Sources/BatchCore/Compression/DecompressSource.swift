@@ -12,6 +12,8 @@ package struct DecompressSource: BatchSource {
   private var rivals: OutputRivals?
   /// Where several operands lie beside each other and have one output; nil where not all operands are known.
   private let shared: Set<Place>?
+  /// Whether the file of the tree that came last may have a rival; nil where that is to be found out.
+  private let planned: (() -> Bool)?
 
   private struct Place: Hashable {
     let folder: FileIdentity?
@@ -23,9 +25,14 @@ package struct DecompressSource: BatchSource {
     }
   }
 
-  /// - Parameter operands: nil where they are not known; more than one can lead to one output.
-  package init(_ tree: TreeSource, operands: [PathBytes]?, naming: OutputNaming) {
+  /// - Parameters:
+  ///   - operands: nil where they are not known; more than one can lead to one output.
+  ///   - planned: whether a file beside the one that came last may have the same output; of a tree that comes from a plan.
+  package init(
+    _ tree: TreeSource, operands: [PathBytes]?, naming: OutputNaming, planned: (() -> Bool)? = nil
+  ) {
     self.tree = tree
+    self.planned = planned
     self.naming = naming
     claims = operands?.count == 1 ? nil : OutputClaims()
     shared = operands.map { operands in
@@ -66,6 +73,7 @@ package struct DecompressSource: BatchSource {
       guard let shared else { return true }
       return !shared.isEmpty && shared.contains(Place(of: record.path, target))
     }
+    if let planned { return planned() }
     if rivals?.hold(for: record) != true { rivals = OutputRivals(beside: record) }
     return rivals?.mayHold(target) ?? true
   }

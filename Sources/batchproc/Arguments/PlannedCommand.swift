@@ -10,7 +10,7 @@ struct PlannedCommand {
     .qos,
     .on, .fsync, .progress, .quiet, .verbose, .color, .report, .force, .plan, .shard,
   ]
-  private static let commands: [CommandID] = [.hash, .archive, .compress]
+  private static let commands: [CommandID] = [.hash, .check, .archive, .compress, .decompress, .test]
   /// What has no place in a plan.
   private static let refused: Set<OptionID> = [
     .dryRun, .cache, .cacheVerify, .verify, .json, .report, .control, .toStdout, .plan, .shard,
@@ -42,12 +42,12 @@ struct PlannedCommand {
     guard !full.operands.contains("-") else {
       throw UsageError("Standard input cannot be divided.", in: outer)
     }
-    if full.command.id == .compress {
+    if [.compress, .decompress].contains(full.command.id) {
       // Sources of several operands may have one output, which no shard by itself can see.
       guard full.operands.count == 1,
         !given.contains(where: { [.filesFrom, .files0From].contains($0.id) })
       else {
-        throw UsageError("A plan of 'compress' takes one path.", in: outer)
+        throw UsageError("A plan of '\(full.command.name)' takes one path.", in: outer)
       }
     }
     parsed = ParsedCommand(command: full.command, given: given, operands: full.operands)

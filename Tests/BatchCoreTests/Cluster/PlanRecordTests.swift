@@ -41,13 +41,39 @@ struct PlanRecordTests {
         problems += 1
         #expect(problem.event == .special && problem.kind == .fifo)
         #expect(problem.error.path == t.path("t/sub/pipe"))
-      case .firstPath: Issue.record("no file has a second name")
+      case .firstPath, .rival, .manifest, .line: Issue.record("no file has a second name or a rival")
       }
     }
     #expect(names == walked.map(\.path) && problems == 1)
     #expect(read.map(\.size) == walked.map(\.status.size))
     #expect(read.map(\.inode) == walked.map(\.status.identity.inode))
     #expect(read.map(\.modified) == walked.map(\.status.modified))
+  }
+
+  @Test("the lines of manifests are read back as they were")
+  func lines() throws {
+    let digest = try #require(Digest(.md5, hex: Array("d41d8cd98f00b204e9800998ecf8427e".utf8)[...]))
+    let other = try #require(Digest(.crc32, hex: Array("0000000f".utf8)[...]))
+    let items: [ManifestItem] = [
+      .entry(
+        ManifestEntry(
+          path: PathBytes([0xff, 0x0a, 0x20]), digests: [digest, other], line: 7,
+          isAlgorithmGuessed: true)),
+      .malformed(line: 8, reason: "the digest is cut"), .text(line: 9, reason: "no row"),
+      .entry(ManifestEntry(path: "b", digests: [other], line: 10)),
+    ]
+    var (writer, bytes, manifests) = (PlanRecordWriter(), [UInt8](), 0)
+    for item in items {
+      let line = CheckLine.line(item, of: "a b.md5", isOfStandardInput: false)
+      if writer.append(line, to: &bytes) != nil { manifests += 1 }
+    }
+    let records = try bytes.split(separator: 0).map { try PlanRecord($0) }
+    guard case .manifest("a b.md5")? = records.first else {
+      Issue.record("the manifest comes first")
+      return
+    }
+    let read = records.compactMap { if case .line(let item) = $0 { item } else { nil } }
+    #expect(read == items && manifests == 1)
   }
 
   @Test("a file keeps numbers below zero")
@@ -70,6 +96,8 @@ struct PlanRecordTests {
       "F33188 12 1 0 0 5 4096 1 -5 1 9 0 - 0 x",
       "F33188 12 1 0 0 5 4096 1 5 1 9 0 - 2 x", "F1 12 1 0 0 5 4096 1 5 1 9 0 - 0 x", "F33188 12 x",
       "Enone unreadable 0 - 0 1 m", "Eunreadable none 0 - 0 1 m", "Eunreadable unreadable 0 - 0 9 m",
+      "M", "Vx", "R1 0 0 x", "R1 2 1 md5 00 x", "R1 0 1 md5 00 x", "R1 0 1 none 00 x", "X", "Tx y",
+      "R1 0 99 crc32 00000000 x",
       "Eunreadable unreadable 0 - 0 1 mpath", "Eunreadable unreadable 0 - 0 -1 m", "D1 2 0 -2 - - t/",
     ])
   func refused(text: String) {

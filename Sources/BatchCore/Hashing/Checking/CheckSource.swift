@@ -2,15 +2,11 @@ import BatchEngine
 import var Glibc.ENOTDIR
 
 /// The entries of manifests as items of a run, each with the status of the file that it names.
-///
-/// A manifest is read as it is needed, so memory does not grow with it.
 package struct CheckSource: BatchSource {
   private let directory: PathBytes?
-  private let options: ManifestReader.Options
   private let ignoresMalformed: Bool
   private let context: SourceContext
-  private var manifests: AnyIterator<PathBytes>
-  private var current: OpenManifest?
+  private let nextRow: () throws(BatchError) -> CheckLine?
   private var folder: DirectoryPath?
   private var chooser: ListedNameChooser
 
@@ -20,61 +16,52 @@ package struct CheckSource: BatchSource {
   ///   - ignoresMalformed: rows that are not valid are passed over as other text is.
   ///   - selection: which entries to verify. The patterns are held against the names in the manifest, and the
   ///     file system to stay on is that of the directory.
-  ///   - context: ends the wait for a manifest that comes through a pipe, and has a descriptor for the manifest that is
-  ///     read set apart.
   package init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
     ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), context: SourceContext
   ) {
-    self.manifests = AnyIterator(manifests.makeIterator())
+    var rows = CheckLines(manifests, options: options, context: context)
+    self.init(
+      in: directory, ignoresMalformed: ignoresMalformed, selection: selection, context: context
+    ) { () throws(BatchError) in try rows.next() }
+  }
+
+  /// - Parameter rows: yields the lines of the manifests.
+  package init(
+    in directory: PathBytes?, ignoresMalformed: Bool, selection: WalkOptions = WalkOptions(),
+    context: SourceContext, rows: @escaping () throws(BatchError) -> CheckLine?
+  ) {
     self.directory = directory
-    self.options = options
     self.ignoresMalformed = ignoresMalformed
     self.context = context
+    nextRow = rows
     chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: context.calls)
   }
 
   package mutating func next() throws(BatchError) -> CheckItem? {
-    while true {
-      if let manifest = current {
-        do throws(BatchError) {
-          guard let item = try manifest.next() else {
-            current = nil
-            continue
-          }
-          guard let item = self.item(for: item, of: manifest) else { continue }
-          return item
-        } catch {
-          try context.cancellation.check()
-          current = nil
-          return .unreadable(Problem(.unreadable, error.at(manifest.path)))
-        }
-      }
-      guard let path = manifests.next() else { return nil }
-      do throws(BatchError) {
-        current = try OpenManifest(path, options: options, in: context)
-      } catch {
-        return .unreadable(Problem(error))
-      }
+    while let row = try nextRow() {
+      if let item = item(for: row) { return item }
+    }
+    return nil
+  }
+
+  /// - Returns: nil for an entry that is left out.
+  package mutating func item(for row: CheckLine) -> CheckItem? {
+    switch row {
+    case .unreadable(let problem): return .unreadable(problem)
+    case .line(.malformed(let line, let reason), let path, _):
+      let error = BatchError(.malformed, "line \(line): \(reason)", path: path)
+      return ignoresMalformed ? .text(error) : .malformed(error)
+    case .line(.text(let line, let reason), let path, _):
+      return .text(BatchError(.malformed, "line \(line): \(reason)", path: path))
+    case .line(.entry(let entry), _, let isOfStandardInput):
+      if entry.path == "-", !isOfStandardInput { return .standardInput(entry) }
+      return locate(entry)
     }
   }
 
   package func weight(of item: CheckItem) -> Int64 {
     if case .file(_, let record) = item { record.status.size } else { 0 }
-  }
-
-  /// - Returns: nil for an entry that is left out.
-  private mutating func item(for item: ManifestItem, of manifest: OpenManifest) -> CheckItem? {
-    switch item {
-    case .malformed(let line, let reason):
-      let error = BatchError(.malformed, "line \(line): \(reason)", path: manifest.path)
-      return ignoresMalformed ? .text(error) : .malformed(error)
-    case .text(let line, let reason):
-      return .text(BatchError(.malformed, "line \(line): \(reason)", path: manifest.path))
-    case .entry(let entry):
-      if entry.path == "-", !manifest.isStandardInput { return .standardInput(entry) }
-      return locate(entry)
-    }
   }
 
   private mutating func locate(_ entry: ManifestEntry) -> CheckItem? {

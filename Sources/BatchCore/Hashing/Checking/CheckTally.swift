@@ -20,3 +20,23 @@ package struct CheckTally: Sendable, Hashable {
   /// Entries that named a file, found or not.
   package var entries: Int { matches + differs + missing + unreadable + ignored }
 }
+
+extension CheckTally {
+  /// Each count by its name.
+  private static var names: [(name: String, path: WritableKeyPath<CheckTally, Int>)] {
+    [
+      ("matches", \.matches), ("differs", \.differs), ("missing", \.missing),
+      ("unreadable", \.unreadable), ("ignored", \.ignored), ("malformed", \.malformed),
+      ("text", \.text), ("unreadable_manifests", \.unreadableManifests),
+    ]
+  }
+
+  /// - Parameter findings: as another tally has them in ``findings``.
+  package init(_ findings: [String: Int]) {
+    for (name, path) in Self.names { self[keyPath: path] = findings[name] ?? 0 }
+  }
+
+  package var findings: [String: Int] {
+    Dictionary(uniqueKeysWithValues: Self.names.map { ($0.name, self[keyPath: $0.path]) })
+  }
+}

@@ -47,6 +47,7 @@ extension CommandSpec {
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Look for the files below this directory."),
+      .plan, .shard, .forceShard,
     ],
     shared: Group.withThreads,
     examples: [

@@ -9,7 +9,7 @@ extension CommandSpec {
       The trees are walked once, and the entries are written into a directory that all machines share, with ranges of \
       equal cost: shards. Each shard is then processed by the command itself, with --plan and --shard, on any machine and \
       in any order; 'batchproc merge' joins the results, which are the bytes of a run on one machine. Commands that can \
-      be divided: hash, archive with a format of the tar family, and compress with one path.
+      be divided: hash, check, test, archive with a format of the tar family, and compress and decompress with one path.
       """
     ],
     operands: [
@@ -38,7 +38,8 @@ extension CommandSpec {
       """
       A result that is missing, cut, edited, there twice or of another plan is named, and nothing is written (5). The \
       output is the one that the planned command names with --output, and has the bytes that this command writes on one \
-      machine; of compress, whose outputs are there, a line for each source is written with -o only. Warnings and errors of the shards are repeated in the order of the tree.
+      machine; of compress, decompress and test, which print nothing, a line for each file is written with -o only. Warnings \
+      and errors of the shards are repeated in the order of the tree, and the status is that of a run on one machine.
       """
     ],
     operands: [Operand(name: "dir", repeats: false, help: "The directory of the plan.")],
@@ -129,6 +130,10 @@ extension OptionSpec {
       Process a shard of the plan in this directory; what the plan fixes cannot be given. Its result is a file there. A \
       shard that has a result is done, and is processed again with --force only.
       """)
+
+  /// Of commands that have no other use for it.
+  static let forceShard = OptionSpec(
+    .force, "force", help: "With --plan: process a shard again that has a result.")
 
   static let shard = OptionSpec(
     .shard, "shard", kind: .single(.index), value: "i",

@@ -88,7 +88,7 @@ extension CommandSpec {
         takesInput: true)
     ],
     own: [
-      .outputDirectory, .toStdout, .keep, .removeSource,
+      .outputDirectory, .toStdout, .keep, .removeSource, .plan, .shard,
       OptionSpec(.force, "force", short: "f", help: "Replace files that exist."),
       OptionSpec(.update, "update", help: "Replace files that are older than their sources."),
       .maxOutput,
@@ -143,7 +143,7 @@ extension CommandSpec {
         name: "path", repeats: true, help: "Files and directories; - is standard input.",
         takesInput: true)
     ],
-    own: [.followSymlinks],
+    own: [.followSymlinks, .plan, .shard, .forceShard],
     shared: Group.withThreads,
     examples: [
       Example(command: "batchproc test backups", meaning: "Say which files of a tree are damaged.")

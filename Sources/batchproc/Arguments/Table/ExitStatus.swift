@@ -54,8 +54,11 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
 
 extension Counters.Snapshot {
   /// Whether no path was processed, nor was found to need nothing.
-  var isNothing: Bool {
+  var isNothing: Bool { done == 0 && needless == 0 }
+
+  /// Skipped paths that need nothing.
+  var needless: Int {
     let processed: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
-    return done == 0 && processed.allSatisfy { reasons[$0] == nil }
+    return processed.reduce(0) { $0 + (reasons[$1] ?? 0) }
   }
 }

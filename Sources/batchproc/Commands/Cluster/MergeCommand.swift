@@ -10,7 +10,7 @@ struct MergeCommand: Command {
   private let common: CommonOptions
   /// Nil for standard output.
   private let output: PathBytes?
-  /// Whether there is something to write: the outputs of `compress` are there, and receipts are written where they are asked for.
+  /// Whether there is something to write: of commands that print nothing, rows are written where they are asked for.
   private let writesRows: Bool
   private let replacesOutput: Bool
   private let allowsMissing: Bool
@@ -24,7 +24,7 @@ struct MergeCommand: Command {
     try plan.require(version: Version.number, in: folder)
     planned = try PlannedCommand(plan, in: parsed.command).parsed
     let target = parsed.bytes(.output) ?? planned.bytes(.output)
-    writesRows = planned.command.id != .compress || target != nil
+    writesRows = ![.compress, .decompress, .test].contains(planned.command.id) || target != nil
     output = target == "-" ? nil : target
     replacesOutput = parsed.flag(.force) || planned.flag(.force)
     allowsMissing = parsed.flag(.allowMissing)
@@ -47,8 +47,7 @@ struct MergeCommand: Command {
       return .exit(.outputIncomplete)
     }
     var outcome = results.outcome
-    let isFatal = outcome.done == 0 && outcome.missing > 0 && outcome.missing == plan.operandCount
-    guard !isFatal else {
+    guard status(of: outcome) != .fatal || planned.command.id == .check else {
       try results.forEachRow { _ in
       } problem: { (problem, severity) in
         session.reporter.met(problem, severity: severity)
@@ -75,7 +74,39 @@ struct MergeCommand: Command {
       }
     }
     summarize(results, outcome)
-    return .exit(outcome.failed > 0 || !results.faults.isEmpty ? .someFailed : .success)
+    let status = status(of: outcome)
+    return .exit(status == .success && !results.faults.isEmpty ? .someFailed : status)
+  }
+
+  /// What the command ends with on one machine.
+  private func status(of outcome: ShardOutcome) -> ExitStatus {
+    switch planned.command.id {
+    case .check: return verdict(outcome).status
+    case .test where TestCounts(outcome.findings).damaged > 0: return .differences
+    case .archive:
+      let isFatal = outcome.done == 0 && outcome.missing > 0 && outcome.missing == plan.operandCount
+      return isFatal ? .fatal : outcome.failed > 0 ? .someFailed : .success
+    default: return ExitStatus(counts(of: outcome))
+    }
+  }
+
+  private func verdict(_ outcome: ShardOutcome) -> CheckVerdict {
+    CheckVerdict(
+      CheckTally(outcome.findings), manifestCount: plan.operandCount, options: CheckOptions(planned))
+  }
+
+  private func counts(of outcome: ShardOutcome) -> Counters.Snapshot {
+    var counts = Counters.Snapshot()
+    counts.seen = outcome.seen + plan.filtered
+    counts.done = outcome.done
+    counts.failed = outcome.failed
+    counts.skipped = outcome.skipped + plan.filtered
+    counts.changed = outcome.changed
+    counts.missing = outcome.missing
+    counts.unavailable = outcome.unavailable
+    counts.byteCount = outcome.byteCount
+    if outcome.needless > 0 { counts.reasons[.kept] = outcome.needless }
+    return counts
   }
 
   private func write(
@@ -131,23 +162,28 @@ struct MergeCommand: Command {
   }
 
   private func summarize(_ results: ShardResults, _ outcome: ShardOutcome) {
-    var counts = Counters.Snapshot()
-    counts.seen = outcome.seen + plan.filtered
-    counts.done = outcome.done
-    counts.failed = outcome.failed
-    counts.skipped = outcome.skipped + plan.filtered
-    counts.changed = outcome.changed
-    counts.byteCount = outcome.byteCount
+    let counts = counts(of: outcome)
+    var (files, found) = (outcome.done, [(count: Int, word: String)]())
+    switch planned.command.id {
+    case .archive: files = tally.files
+    case .check:
+      let tally = CheckTally(outcome.findings)
+      (files, found) = (tally.matches + tally.differs, tally.words)
+      if !planned.flag(.status) {
+        verdict(outcome).warnings.forEach { session.diagnostics.report($0, as: .warning) }
+      }
+    case .test: found = TestCounts(outcome.findings).words
+    default: break
+    }
     let outcomes = results.outcomes
     let count = outcomes.count { $0 != nil }
     session.reporter.summary(
       RunSummary(counts: counts, stopped: nil, elapsed: .zero),
       text: SummaryText(
-        verb: "merged", files: planned.command.id == .archive ? tally.files : outcome.done,
-        bytes: outcome.byteCount, kinds: tally.kinds,
-        others: [
-          (count, count == 1 ? "shard" : "shards"), (outcome.changed, "changed meanwhile"),
-          (counts.skipped, "skipped"), (outcome.failed, "failed"),
+        verb: "merged", files: files, bytes: outcome.byteCount, kinds: tally.kinds,
+        others: [(count, count == 1 ? "shard" : "shards")] + found + [
+          (outcome.changed, "changed meanwhile"), (counts.skipped, "skipped"),
+          (outcome.failed, "failed"),
         ], showsRate: false))
     guard !common.quiet else { return }
     let slowest = outcomes.enumerated().compactMap { index, outcome in

@@ -1,5 +1,6 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 /// `batchproc plan`.
 struct PlanCommand: Command {
@@ -30,7 +31,7 @@ struct PlanCommand: Command {
         command: command,
         given: planned.parsed.given + parsed.given.filter { PlannedCommand.free.contains($0.id) },
         operands: planned.parsed.operands))
-    if command.id == .compress { _ = try TransformChoices(planned.parsed) }
+    if [.compress, .decompress].contains(command.id) { _ = try TransformChoices(planned.parsed) }
     archive =
       command.id == .archive ? try ArchiveChoices(planned.parsed, environment: environment) : nil
     if let archive, !archive.format.isJoinable {
@@ -47,8 +48,8 @@ struct PlanCommand: Command {
     var walk = try session.walkOptions()
     walk.takesEverything = archive != nil
     walk.skipsTemporaries = archive != nil
-    let isCompressing = planned.parsed.command.id == .compress
-    if isCompressing { walk.skipsTemporaries = true }
+    let id = planned.parsed.command.id
+    if [.compress, .decompress, .test].contains(id) { walk.skipsTemporaries = true }
     let output = archive?.output ?? HashOptions(planned.parsed).output
     let outputs = [output, planned.parsed.bytes(.outputDirectory)].compactMap { $0 }
     walk.excluded.formUnion(outputs.compactMap(StandardStreams.identity))
@@ -75,8 +76,14 @@ struct PlanCommand: Command {
     if let archive {
       tally = try maker.walk(
         try ArchiveSource(tree, options: archive.options), context.cancellation)
-    } else if isCompressing {
-      tally = try maker.walk(tree, joinsNames: true, context.cancellation)
+    } else if id == .check {
+      tally = try check(operands, walk, into: maker)
+    } else if [.compress, .decompress].contains(id) {
+      let naming = OutputNaming(.removing, directory: nil)
+      tally = try maker.walk(
+        tree, joinsNames: true, naming: id == .decompress ? naming : nil, context.cancellation)
+    } else if id == .test {
+      tally = try maker.walk(tree, joinsNames: false, context.cancellation)
     } else {
       let hash = HashOptions(planned.parsed)
       _ = try ManifestWriter(
@@ -92,11 +99,25 @@ struct PlanCommand: Command {
     }
     let plan = try maker.finish(
       version: Version.number, command: planned.parsed.command.name,
-      arguments: planned.arguments(adding: fixed, removing: [.directory]),
+      arguments: planned.arguments(adding: fixed, removing: archive == nil ? [] : [.directory]),
       operandCount: operands.count,
       filtered: tally.filtered, fewestBytes: fewestBytes, isSynced: common.fsync)
     report(plan, tally)
     return .exit(.success)
+  }
+
+  private func check(
+    _ manifests: Operands, _ walk: WalkOptions, into maker: PlanMaker
+  ) throws(BatchError) -> PlanTally {
+    let (given, context) = (planned.parsed.operands, SourceContext(session.context))
+    if given.count == 1, let error = SetHint.file(given[0], in: session.context) { throw error }
+    let options = CheckOptions(planned.parsed)
+    let lines = CheckLines(manifests.counted, options: options.reading, context: context)
+    let source = CheckSource(
+      in: options.directory, ignoresMalformed: options.ignoresMalformed, selection: walk,
+      context: context
+    ) { nil }
+    return try maker.walk(lines, source, context.cancellation)
   }
 
   private func report(_ plan: ShardPlan, _ tally: PlanTally) {

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// `hash` and `archive` with `--plan` and `--shard`.
+/// Commands with `--plan` and `--shard`.
 struct ShardCommand: Command {
   private let task: ShardTask
   private let parsed: ParsedCommand
@@ -22,7 +22,8 @@ struct ShardCommand: Command {
     let folder = WorkingFolder.absolute(given)
     let plan = try ShardPlan(in: folder)
     try plan.require(version: Version.number, in: folder)
-    let parsed = try PlannedCommand(plan, in: own.command).shard(own)
+    let planned = try PlannedCommand(plan, in: own.command)
+    let parsed = try planned.shard(own)
     guard index < plan.asked else {
       throw UsageError(
         "The plan has \(plan.asked) shards, from 0: there is no shard \(index).", in: own.command)
@@ -38,14 +39,23 @@ struct ShardCommand: Command {
     let task = ShardTask(
       plan, plan.shards[index], in: folder, isForced: own.flag(.force), environment: environment)
     let common = try CommonOptions(parsed)
-    if parsed.command.id != .hash { ProcessHeap.share() }
-    if parsed.command.id == .compress {
+    if ![.hash, .check].contains(parsed.command.id) { ProcessHeap.share() }
+    switch parsed.command.id {
+    case .compress, .decompress:
       return try TransformCommand(
         parsed, choices: try TransformChoices(parsed), common: common, environment: environment,
         task: task
       ).obey()
+    case .test:
+      return try TestCommand(parsed, common: common, environment: environment, task: task).obey()
+    case .check:
+      // Which rows there are is fixed by the plan, and not by how a task is told to report.
+      return try CheckCommand(
+        parsed, common: common, environment: environment, task: task,
+        showsMatches: !planned.parsed.flag(.quiet)
+      ).obey()
+    default: return try ShardCommand(task, parsed, common, environment).obey()
     }
-    return try ShardCommand(task, parsed, common, environment).obey()
   }
 
   /// The number of the task.
@@ -87,7 +97,9 @@ struct ShardCommand: Command {
   func run() throws(BatchError) -> Ending {
     try task.run(session, checksFolders: true) { (work) throws(BatchError) in
       let summary = if let archive { try self.archive(archive, work) } else { try hash(work) }
-      if let ending = session.endingOfStopped(summary) { return (summary, ending) }
+      if let ending = session.endingOfStopped(summary) {
+        return ShardTask.Processed(summary: summary, ending: ending)
+      }
       let counts = summary.counts
       session.reporter.summary(
         summary,
@@ -97,7 +109,8 @@ struct ShardCommand: Command {
             (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
             (counts.failed, "failed"),
           ]))
-      return (summary, .exit(counts.failed > 0 ? .someFailed : .success))
+      return ShardTask.Processed(
+        summary: summary, ending: .exit(counts.failed > 0 ? .someFailed : .success))
     }
   }
 
@@ -115,10 +128,7 @@ struct ShardCommand: Command {
       lock.note(ShardOutcome(counters.snapshot), error: nil)
     }
     let source = session.context.tree { player.next() }
-    return session.run(
-      job, over: source, total: CountingWalk.known(task.total.entries, bytes: task.total.bytes)
-    )
-    .summary
+    return session.run(job, over: source, total: task.count).summary
   }
 
   private func archive(
@@ -137,9 +147,6 @@ struct ShardCommand: Command {
     let source = try ArchiveSource(session.context.tree { player.next() }, options: options) {
       player.firstPath
     }
-    return session.run(
-      job, over: source, total: CountingWalk.known(task.total.entries, bytes: task.total.bytes)
-    )
-    .summary
+    return session.run(job, over: source, total: task.count).summary
   }
 }

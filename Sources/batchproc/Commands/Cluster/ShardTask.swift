@@ -41,6 +41,14 @@ final class ShardTask: Sendable {
     let lock: ShardLock
   }
 
+  /// What processing came to.
+  struct Processed {
+    let summary: RunSummary
+    let ending: Ending
+    /// What the command counts for itself.
+    var findings: [String: Int] = [:]
+  }
+
   let plan: ShardPlan
   let shard: ShardPlan.Shard
   private let folder: PathBytes
@@ -67,7 +75,9 @@ final class ShardTask: Sendable {
   }
 
   /// What the run has to do.
-  var total: (entries: Int, bytes: UInt64) { (shard.entries, UInt64(clamping: shard.bytes)) }
+  var count: ResultOperation<Counters.Snapshot> {
+    CountingWalk.known(shard.entries, bytes: UInt64(clamping: shard.bytes))
+  }
 
   /// Has the shard processed, unless it has a result.
   ///
@@ -77,7 +87,7 @@ final class ShardTask: Sendable {
   /// - Throws: what ends the run before it begins.
   func run(
     _ session: Session, checksFolders: Bool,
-    _ process: (sending Work) throws(BatchError) -> (RunSummary, Ending)
+    _ process: (sending Work) throws(BatchError) -> Processed
   ) throws(BatchError) -> Ending {
     var isReplacing = isForced
     if !isForced {
@@ -106,10 +116,10 @@ final class ShardTask: Sendable {
       recorder.withLock { $0 }?.record(in: result)
       do throws(BatchError) {
         let watch = Stopwatch()
-        let (summary, ending) = try process(
+        let processed = try process(
           Work(player: player, devices: devices, result: result, lock: lock))
         try recorder.withLock { $0 }?.check()
-        return try finish(session, result, lock, summary, ending, seconds: watch.seconds)
+        return try finish(session, result, lock, processed, seconds: watch.seconds)
       } catch {
         result.discard()
         throw error
@@ -122,20 +132,22 @@ final class ShardTask: Sendable {
 
   /// Names the result, where the run came to its end.
   private func finish(
-    _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ summary: RunSummary,
-    _ ending: Ending,
+    _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ processed: Processed,
     seconds: Double
   ) throws(BatchError) -> Ending {
     let counts = session.context.counters.snapshot
     var outcome = ShardOutcome(counts)
+    let (summary, ending) = (processed.summary, processed.ending)
     guard summary.stopped == nil, case .exit(let status) = ending,
-      [.success, .someFailed].contains(status)
+      [.success, .someFailed, .differences].contains(status)
     else {
       result.discard()
       lock.note(
         outcome, error: summary.stopped?.message ?? "an output is incomplete", isForced: true)
       return ending
     }
+    outcome.needless = counts.needless
+    outcome.findings = processed.findings
     outcome.milliseconds = Int64(seconds * 1000)
     outcome.node = node
     outcome.status = status.rawValue

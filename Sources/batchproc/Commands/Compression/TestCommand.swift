@@ -7,17 +7,28 @@ struct TestCommand: Command {
   private let common: CommonOptions
   private let operands: [PathBytes]
   let session: Session
+  /// The shard of a plan that is processed; nil without one.
+  private let task: ShardTask?
 
   init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?,
+    task: ShardTask? = nil
   ) throws(BatchError) {
     self.common = common
+    self.task = task
     operands = parsed.operands
-    session = try Session(common, environment: environment)
+    session = try Session(common, environment: environment, inputs: task == nil ? 0 : 4) {
+      task?.recording($0) ?? $0
+    }
   }
 
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
+    if let task {
+      return try task.run(session, checksFolders: true) { (work) throws(BatchError) in
+        test(work, task)
+      }
+    }
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
@@ -29,36 +40,57 @@ struct TestCommand: Command {
       return DryRun(session: session, verb: "would test").run(
         over: tree, total: total)
     }
-    let damaged = Mutex(0)
-    let size = Mutex<Int64>(0)
-    let gaps = Mutex(CheckGapCounts())
+    let (summary, counts) = test(tree, total: total) { _ in }
+    return finish(summary, counts)
+  }
+
+  private func test(
+    _ work: sending ShardTask.Work, _ task: ShardTask
+  ) -> ShardTask.Processed {
+    let (result, lock, player) = (work.result, work.lock, work.player)
+    let counters = session.context.counters
+    let tree = session.context.tree { player.next() }
+    let (summary, counts) = test(tree, total: task.count) { (finding) throws(BatchError) in
+      try result.write(rows: finding.row)
+      if let error = finding.error {
+        try result.write(Problem(.unreadable, error), severity: .failure)
+      }
+      lock.note(ShardOutcome(counters.snapshot), error: nil)
+    }
+    return ShardTask.Processed(
+      summary: summary, ending: finish(summary, counts), findings: counts.findings)
+  }
+
+  /// - Parameter record: takes each finding, in tree order.
+  private func test(
+    _ tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?,
+    record: @escaping @Sendable (TestJob.Finding) throws(BatchError) -> Void
+  ) -> (RunSummary, TestCounts) {
+    let counts = Mutex(TestCounts())
     let job = TestJob(DecoderOptions(memory: session.context.options.memory)) {
       (findings) throws(BatchError) in
       for finding in findings {
         try tell(finding)
-        if let damage = finding.damage {
-          damaged.withLock { $0 += 1 }
-          session.found(finding.path, damage.message)
-        }
-        size.withLock { $0 += finding.size }
-        gaps.withLock { $0.add(finding.checkGap) }
+        try record(finding)
+        if let damage = finding.damage { session.found(finding.path, damage.message) }
+        counts.withLock { $0.add(finding) }
       }
       session.advanced(findings.count)
     }
     let summary = session.run(job, over: tree, total: total).summary
+    return (summary, counts.withLock { $0 })
+  }
+
+  private func finish(_ summary: RunSummary, _ found: TestCounts) -> Ending {
     if let ending = session.endingOfStopped(summary) { return ending }
     let counts = summary.counts
-    let bad = damaged.withLock { $0 }
-    let unchecked = gaps.withLock { $0 }
     session.reporter.summary(
       summary,
       text: SummaryText(
-        verb: "tested", files: counts.done, bytes: size.withLock { $0 },
-        others: [(bad, "damaged")] + unchecked.words + [
-          (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
-        ],
-        tallies: [(bad, "damaged")] + unchecked.tallies))
-    return .exit(bad > 0 ? .differences : ExitStatus(counts))
+        verb: "tested", files: counts.done, bytes: found.size,
+        others: found.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+        tallies: [(found.damaged, "damaged")] + found.gaps.tallies))
+    return .exit(found.damaged > 0 ? .differences : ExitStatus(counts))
   }
 
   private func tell(_ finding: TestJob.Finding) throws(BatchError) {
@@ -69,11 +101,59 @@ struct TestCommand: Command {
         if let damage = finding.damage { line.add("offset", damage.offset) }
         if let gap = finding.checkGap { line.add(gap) }
       }
-    } else if let damage = finding.damage {
-      session.diagnostics.report(BatchError(.malformed, damage.message, path: finding.path))
+    } else if let error = finding.error {
+      session.diagnostics.report(error)
     } else if common.verbose {
       let gap = finding.checkGap.map { ", \($0.message)" } ?? ""
       session.diagnostics.print("\(TerminalText.string(finding.path.bytes)): OK\(gap)")
     }
+  }
+}
+
+/// What a test found, beside what every run counts.
+struct TestCounts: Sendable {
+  private(set) var damaged = 0
+  /// Of the compressed files, in bytes.
+  private(set) var size: Int64 = 0
+  private(set) var gaps = CheckGapCounts()
+
+  mutating func add(_ finding: TestJob.Finding) {
+    if finding.damage != nil { damaged += 1 }
+    size += finding.size
+    gaps.add(finding.checkGap)
+  }
+
+  /// For the summary line.
+  var words: [(count: Int, word: String)] { [(damaged, "damaged")] + gaps.words }
+}
+
+extension TestCounts {
+  /// - Parameter findings: as others have them in ``findings``.
+  init(_ findings: [String: Int]) {
+    damaged = findings["damaged"] ?? 0
+    size = Int64(findings["size"] ?? 0)
+    gaps = CheckGapCounts(findings)
+  }
+
+  var findings: [String: Int] {
+    var findings = ["damaged": damaged, "size": Int(clamping: size)]
+    for (count, key) in gaps.tallies { findings[key] = count }
+    return findings
+  }
+}
+
+extension TestJob.Finding {
+  fileprivate var error: BatchError? {
+    damage.map { BatchError(.malformed, $0.message, path: path) }
+  }
+
+  /// A line of JSON in the result of a shard.
+  fileprivate var row: [UInt8] {
+    var bytes = Array("{".utf8)
+    JSONText.append(path: path, to: &bytes)
+    bytes += #","outcome":"\#(damage.map(\.kind.rawValue) ?? "whole")""#.utf8
+    if let damage { bytes += #","offset":\#(damage.offset)"#.utf8 }
+    if let checkGap { bytes += #","check":"\#(checkGap.word)""#.utf8 }
+    return bytes + Array("}\n".utf8)
   }
 }

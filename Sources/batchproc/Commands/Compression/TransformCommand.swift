@@ -63,7 +63,7 @@ struct TransformCommand: Command {
     if let task {
       // Outputs that stand beside their sources change the times of folders.
       return try task.run(session, checksFolders: false) { (work) throws(BatchError) in
-        try compress(work, task)
+        try process(work, task)
       }
     }
     try checkStreams()
@@ -103,9 +103,6 @@ struct TransformCommand: Command {
       outcome = session.run(job, over: source, total: total)
     } else {
       let source = DecompressSource(tree, operands: known, naming: naming)
-      let decoding = DecoderOptions(
-        maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) },
-        memory: session.context.options.memory)
       let job = DecompressJob(
         options, decoding: decoding, output: session.output
       ) { (report) throws(BatchError) in
@@ -116,24 +113,39 @@ struct TransformCommand: Command {
     return finish(outcome)
   }
 
-  private func compress(
+  private func process(
     _ work: sending ShardTask.Work, _ task: ShardTask
-  ) throws(BatchError) -> (RunSummary, Ending) {
+  ) throws(BatchError) -> ShardTask.Processed {
     _ = try naming.makeDirectory(by: session.context.calls)
     let (session, counters) = (session, session.context.counters)
     let (result, lock, player) = (work.result, work.lock, work.player)
-    let source = try CompressSource(
-      session.context.tree { player.next() }, operandCount: 1, format: choices.format,
-      level: choices.level,
-      options: options, cancellation: session.cancellation)
-    let job = CompressJob(of: source, output: session.output) { (report) throws(BatchError) in
+    let tree = session.context.tree { player.next() }
+    let record: TransformCollector.Report = { (report) throws(BatchError) in
       try tell(report)
       try result.write(rows: report.receipt)
       lock.note(ShardOutcome(counters.snapshot), error: nil)
     }
-    let outcome = session.run(
-      job, over: source, total: CountingWalk.known(task.total.entries, bytes: task.total.bytes))
-    return (outcome.summary, finish(outcome))
+    let outcome: RunOutcome<TransformCounts>
+    if compresses {
+      let source = try CompressSource(
+        tree, operandCount: 1, format: choices.format, level: choices.level, options: options,
+        cancellation: session.cancellation)
+      outcome = session.run(
+        CompressJob(of: source, output: session.output, report: record), over: source,
+        total: task.count)
+    } else {
+      let source = DecompressSource(tree, operands: operands, naming: naming) { player.mayHaveRival }
+      outcome = session.run(
+        DecompressJob(options, decoding: decoding, output: session.output, report: record),
+        over: source, total: task.count)
+    }
+    return ShardTask.Processed(summary: outcome.summary, ending: finish(outcome))
+  }
+
+  private var decoding: DecoderOptions {
+    DecoderOptions(
+      maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) },
+      memory: session.context.options.memory)
   }
 
   /// - Throws: `invalid` when compressed data would go to a terminal.
@@ -150,9 +162,6 @@ struct TransformCommand: Command {
   private func writeContents(
     of tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?, _ operands: Operands
   ) -> Ending {
-    let decoding = DecoderOptions(
-      maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) },
-      memory: session.context.options.memory)
     let job = ContentJob(decoding, width: session.width, output: session.output)
     let outcome = session.run(job, over: tree, total: total)
     let summary = outcome.summary
@@ -294,6 +303,7 @@ extension TransformReport {
       JSONText.append(bytes: target.bytes, key: "output", to: &bytes)
     case .upToDate, .compressedAlready, .notSmaller: break
     }
+    if let checkGap { bytes += #","check":"\#(checkGap.word)""#.utf8 }
     return bytes + Array("}\n".utf8)
   }
 

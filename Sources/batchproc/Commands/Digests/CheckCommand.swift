@@ -6,24 +6,38 @@ struct CheckCommand: Command {
   private let options: CheckOptions
   private let common: CommonOptions
   private let manifests: [PathBytes]
+  /// Whether files whose digests are right have rows.
+  private let showsMatches: Bool
   let session: Session
+  /// The shard of a plan that is processed; nil without one.
+  private let task: ShardTask?
 
+  /// - Parameter showsMatches: whether files whose digests are right have rows; nil where that is as the options say.
   init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
+    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?,
+    task: ShardTask? = nil, showsMatches: Bool? = nil
   ) throws(BatchError) {
     options = CheckOptions(parsed)
     self.common = common
+    self.task = task
+    self.showsMatches = showsMatches ?? !common.quiet
     manifests = parsed.operands
-    session = try Session(common, environment: environment, inputs: 1)
+    session = try Session(common, environment: environment, inputs: task == nil ? 1 : 4) {
+      task?.recording($0) ?? $0
+    }
   }
 
   func run() throws(BatchError) -> Ending {
+    if let task {
+      return try task.run(session, checksFolders: false) { (work) throws(BatchError) in
+        try check(work, task)
+      }
+    }
     if manifests.count == 1, let error = SetHint.file(manifests[0], in: session.context) { throw error }
     let operands = Operands(manifests, lists: common.fileLists, run: session.context)
     let source = CheckSource(
       manifests: operands.counted, in: options.directory,
-      options: ManifestReader.Options(
-        zero: options.endsRowsInNUL, algorithm: options.algorithm.flatMap(DigestAlgorithm.init(rawValue:))),
+      options: options.reading,
       ignoresMalformed: options.ignoresMalformed,
       selection: try session.walkOptions(),
       context: SourceContext(session.context))
@@ -33,7 +47,7 @@ struct CheckCommand: Command {
     }
     let render = CheckRows(
       form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,
-      showsMatches: !common.quiet, escapesControls: options.escapesControls)
+      showsMatches: showsMatches, escapesControls: options.escapesControls)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let job = CheckJob(ignoresMissing: options.ignoresMissing) { (entry, outcome, bytes) in
       render.append(entry, outcome, to: &bytes)
@@ -48,7 +62,38 @@ struct CheckCommand: Command {
     return finish(outcome.summary, outcome.result ?? CheckTally(), manifestCount: operands.count)
   }
 
-  private func finish(_ summary: RunSummary, _ tally: CheckTally, manifestCount: Int) -> Ending {
+  private func check(
+    _ work: sending ShardTask.Work, _ task: ShardTask
+  ) throws(BatchError) -> ShardTask.Processed {
+    let (session, counters) = (session, session.context.counters)
+    let (result, lock, player) = (work.result, work.lock, work.player)
+    // What is selected has been planned.
+    let source = CheckSource(
+      in: options.directory, ignoresMalformed: options.ignoresMalformed,
+      context: SourceContext(session.context)
+    ) { () throws(BatchError) in try player.nextRow() }
+    let render = CheckRows(
+      form: options.printsNoRows ? .none : .lines, showsMatches: showsMatches,
+      escapesControls: options.escapesControls)
+    let job = CheckJob(ignoresMissing: options.ignoresMissing) { (entry, outcome, bytes) in
+      render.append(entry, outcome, to: &bytes)
+    } output: { [options] (chunk) throws(BatchError) in
+      if options.warnsOfBadLines {
+        for error in chunk.text { try result.write(Problem(.malformed, error), severity: .warning) }
+      }
+      try result.write(rows: chunk.rows.bytes)
+      session.advanced(chunk.count)
+      lock.note(ShardOutcome(counters.snapshot), error: nil)
+    }
+    let outcome = session.run(job, over: source, total: task.count)
+    let tally = outcome.result ?? CheckTally()
+    return ShardTask.Processed(
+      summary: outcome.summary, ending: finish(outcome.summary, tally, manifestCount: nil),
+      findings: tally.findings)
+  }
+
+  /// - Parameter manifestCount: nil where the results are those of a part.
+  private func finish(_ summary: RunSummary, _ tally: CheckTally, manifestCount: Int?) -> Ending {
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let verdict = CheckVerdict(tally, manifestCount: manifestCount, options: options)
     if !options.printsNoRows { verdict.warnings.forEach { session.diagnostics.report($0, as: .warning) } }
@@ -56,16 +101,30 @@ struct CheckCommand: Command {
       summary,
       text: SummaryText(
         verb: "checked", files: tally.matches + tally.differs, bytes: summary.counts.byteCount,
-        others: [
-          (tally.differs, "different"), (tally.missing, "missing"), (tally.unreadable, "unreadable"),
-          (tally.ignored, "ignored"), ByteCount.tally(tally.malformed, "malformed row"),
-          ByteCount.tally(tally.text, "other line"),
-        ],
+        others: tally.words,
         tallies: [
           (tally.matches, "matches"), (tally.differs, "differs"), (tally.missing, "missing"),
           (tally.unreadable, "unreadable"), (tally.ignored, "ignored"), (tally.malformed, "malformed"),
           (tally.text, "text"),
         ]))
     return .exit(verdict.status)
+  }
+}
+
+extension CheckTally {
+  /// For the summary line.
+  var words: [(count: Int, word: String)] {
+    [
+      (differs, "different"), (missing, "missing"), (unreadable, "unreadable"), (ignored, "ignored"),
+      ByteCount.tally(malformed, "malformed row"), ByteCount.tally(text, "other line"),
+    ]
+  }
+}
+
+extension CheckOptions {
+  /// How manifests are read.
+  var reading: ManifestReader.Options {
+    ManifestReader.Options(
+      zero: endsRowsInNUL, algorithm: algorithm.flatMap(DigestAlgorithm.init(rawValue:)))
   }
 }

@@ -6,6 +6,14 @@ struct CheckGapCounts: Sendable {
   private(set) var withoutChecksum = 0
   private(set) var unverified = 0
 
+  init() {}
+
+  /// - Parameter tallies: as others have them in ``tallies``.
+  init(_ tallies: [String: Int]) {
+    withoutChecksum = tallies["no_checksum"] ?? 0
+    unverified = tallies["check_unverified"] ?? 0
+  }
+
   mutating func add(_ gap: CheckGap?) {
     switch gap {
     case .noChecksum: withoutChecksum += 1
@@ -28,11 +36,17 @@ struct CheckGapCounts: Sendable {
 extension JSONLine {
   /// Adds `check`, and `check_type` for the number of an xz check.
   mutating func add(_ gap: CheckGap) {
-    switch gap {
-    case .noChecksum: add("check", "no checksum")
-    case .xzCheck(let type):
-      add("check", "cannot be verified")
-      add("check_type", UInt64(type))
+    add("check", gap.word)
+    if case .xzCheck(let type) = gap { add("check_type", UInt64(type)) }
+  }
+}
+
+extension CheckGap {
+  /// What programs know it by.
+  var word: String {
+    switch self {
+    case .noChecksum: "no checksum"
+    case .xzCheck: "cannot be verified"
     }
   }
 }

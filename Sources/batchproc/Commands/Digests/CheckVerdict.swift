@@ -6,8 +6,8 @@ struct CheckVerdict {
   let status: ExitStatus
   let warnings: [String]
 
-  /// - Parameter manifestCount: how many manifests were named.
-  init(_ tally: CheckTally, manifestCount: Int, options: CheckOptions) {
+  /// - Parameter manifestCount: how many manifests were named; nil where the tally is that of a part of their lines.
+  init(_ tally: CheckTally, manifestCount: Int?, options: CheckOptions) {
     var warnings = [String]()
     func warn(_ count: Int, _ one: String, _ many: String) {
       if count > 0 { warnings.append("\(ByteCount.grouped(count)) \(count == 1 ? one : many)") }
@@ -16,8 +16,9 @@ struct CheckVerdict {
     warn(tally.missing, "listed file is missing", "listed files are missing")
     warn(tally.unreadable, "listed file could not be read", "listed files could not be read")
     warn(tally.differs, "computed checksum did NOT match", "computed checksums did NOT match")
-    let isWithoutEntries = tally.entries == 0
-    let isWithoutProof = tally.matches == 0 && !isWithoutEntries && tally.entries == tally.ignored
+    let isWithoutEntries = tally.entries == 0 && manifestCount != nil
+    let isWithoutProof =
+      tally.matches == 0 && tally.entries > 0 && tally.entries == tally.ignored && manifestCount != nil
     if isWithoutEntries, tally.unreadableManifests == 0 {
       warnings.append("no properly formatted checksum lines found")
     }
