@@ -136,6 +136,15 @@ long clinux_file_system_type(int fd) {
   return fstatfs(fd, &about) == 0 ? (long)about.f_type : -1;
 }
 
+int64_t clinux_free_bytes(int fd) {
+  struct statfs about;
+  int64_t free;
+  // File systems without a size have no blocks.
+  if (fstatfs(fd, &about) != 0 || about.f_blocks == 0) return -1;
+  long unit = about.f_frsize > 0 ? about.f_frsize : about.f_bsize;
+  return __builtin_mul_overflow(about.f_bavail, unit, &free) ? INT64_MAX : free;
+}
+
 int clinux_syncfs(int fd) { return syncfs(fd); }
 
 int clinux_open_beneath(int directory, const char *path, int flags) {

@@ -23,7 +23,7 @@ package final class PlanMaker {
   private static let fewestBorders = 8192
   private static let bufferSize = 1 << 20
 
-  private let folder: PathBytes
+  private let folder: PlanFolder
   private let asked: Int
   private let run: RunContext
   private let file: AtomicFile
@@ -54,19 +54,18 @@ package final class PlanMaker {
   ///
   /// - Throws: `invalid` when it has a plan; the error of making files in it.
   package init(
-    in folder: PathBytes, shards asked: Int, stride: ChunkStride, _ run: RunContext
+    in path: PathBytes, shards asked: Int, stride: ChunkStride, _ run: RunContext
   ) throws(BatchError) {
-    self.folder = folder
+    try FolderMaker(calls: run.calls).make(path)
+    folder = try PlanFolder(path, calls: run.calls)
     self.asked = asked
     self.run = run
-    try FolderMaker(calls: run.calls).make(folder)
-    if (try? run.calls.status(of: folder.appending(ShardPlan.fileName.utf8))) != nil {
+    if try folder.has(ShardPlan.fileName) {
       throw BatchError(
-        .invalid, "the folder has a plan already", path: folder,
+        .invalid, "the folder has a plan already", path: path,
         remedy: "choose another one, or remove it")
     }
-    file = try AtomicFile(
-      at: folder.appending(ShardPlan.entriesName.utf8), replacing: true, calls: run.calls)
+    file = try folder.newFile(ShardPlan.entriesName, replacing: true)
     chunks = ChunkBorders(stride)
     buffer.reserveCapacity(Self.bufferSize + 4096)
   }
@@ -147,8 +146,7 @@ package final class PlanMaker {
     if let aside {
       file = aside
     } else {
-      file = try AtomicFile(
-        at: folder.appending("plan.further".utf8), replacing: true, calls: run.calls)
+      file = try folder.newFile("plan.further", replacing: true)
       aside = file
     }
     try withBytes(of: asideBuffer) { (raw) throws(BatchError) in try file.write(raw) }
@@ -255,8 +253,7 @@ package final class PlanMaker {
     let plan = try ShardPlan(lines)
     try run.cancellation.check()
     try file.commit(syncing: isSynced, by: run.commits)
-    let head = try AtomicFile(
-      at: folder.appending(ShardPlan.fileName.utf8), replacing: false, calls: run.calls)
+    let head = try folder.newFile(ShardPlan.fileName, replacing: false)
     try withBytes(of: lines) { (raw) throws(BatchError) in try head.write(raw) }
     try head.commit(syncing: isSynced, by: run.commits)
     return plan

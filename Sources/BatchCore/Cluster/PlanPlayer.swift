@@ -61,16 +61,16 @@ package final class PlanPlayer {
   /// - Parameter checksFolders: whether folders are looked at that may have got or lost entries.
   /// - Throws: `unwritable` when the entries are not those of the plan.
   package init(
-    _ shard: ShardPlan.Shard, in folder: PathBytes, checksFolders: Bool, _ devices: PlannedDevices,
+    _ shard: ShardPlan.Shard, in folder: PlanFolder, checksFolders: Bool, _ devices: PlannedDevices,
     _ run: RunContext
   ) throws(BatchError) {
-    path = folder.appending(ShardPlan.entriesName.utf8)
+    path = folder.path(of: ShardPlan.entriesName)
     self.run = run
     self.checksFolders = checksFolders
     self.devices = devices
     (position, end) = (shard.offset, shard.offset)
     do throws(BatchError) {
-      file = try run.calls.openFile(path, followingLast: false)
+      file = try folder.openFile(ShardPlan.entriesName)
     } catch {
       throw error.recoded(.unwritable)
     }

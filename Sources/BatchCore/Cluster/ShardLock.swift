@@ -12,8 +12,8 @@ import func Glibc.usleep
 /// It only saves work: a file system whose locks do not work lets both run, and the first result counts.
 package final class ShardLock: Sendable {
   private let file: Descriptor
-  private let path: PathBytes
-  private let calls: any FileSystemCalls
+  private let folder: PlanFolder
+  private let name: String
   private let start = ContinuousClock.now
   private let node: String
   private let written = Mutex<ContinuousClock.Instant?>(nil)
@@ -23,26 +23,25 @@ package final class ShardLock: Sendable {
   private static let interval = Duration.seconds(1)
 
   /// - Throws: `locked` when another task has it.
-  package init(_ shard: Int, in folder: PathBytes, node: String, calls: any FileSystemCalls)
-    throws(BatchError)
-  {
-    path = folder.appending(ShardPlan.name(shard, "lock").utf8)
-    self.calls = calls
+  package init(_ shard: Int, in folder: PlanFolder, node: String) throws(BatchError) {
+    name = ShardPlan.name(shard, "lock")
+    self.folder = folder
     self.node = node
     do throws(BatchError) {
-      file = try calls.openToChange(path)
+      file = try folder.calls.openToChange(PathBytes(name), in: folder.opened.raw)
     } catch {
-      throw error.recoded(.unwritable)
+      throw error.at(folder.path(of: name)).recoded(.unwritable)
     }
     // Who looks at the state of a shard has a shared lock for a moment.
     var failed: Int32 = 0
     for attempt in 0..<Self.attempts {
-      failed = -calls.lock(file.raw)
+      failed = -folder.calls.lock(file.raw)
       guard failed == EAGAIN, attempt < Self.attempts - 1 else { break }
       usleep(50_000)
     }
     guard failed != EAGAIN, failed != EACCES else {
-      throw BatchError(.locked, "another task runs shard \(shard)", path: path)
+      throw BatchError(
+        .locked, "another task runs shard \(shard)", path: folder.path(of: name))
     }
     note(ShardOutcome(), error: nil, isForced: true)
   }
@@ -66,11 +65,11 @@ package final class ShardLock: Sendable {
     var bytes = line.line
     bytes += repeatElement(UInt8(ascii: " "), count: max(0, Self.noteSize - bytes.count))
     let raw = file.raw
-    _ = bytes.withUnsafeBytes { calls.write($0, to: raw, at: 0) }
+    _ = bytes.withUnsafeBytes { folder.calls.write($0, to: raw, at: 0) }
   }
 
   /// Removes the file when its result is there.
-  package func finish(by right: CommitRight) { _ = calls.remove(path) }
+  package func finish(by right: CommitRight) { _ = folder.remove(name, by: right) }
 
   /// What this machine is called; empty where it cannot be told.
   package static var nodeName: String {
@@ -97,9 +96,9 @@ package struct ShardState: Sendable {
   package var error: String?
 
   /// Looks at the files of a shard; never waits.
-  package init(_ shard: Int, of plan: ShardPlan, in folder: PathBytes, calls: any FileSystemCalls) {
+  package init(_ shard: Int, of plan: ShardPlan, in folder: PlanFolder) {
     do throws(BatchError) {
-      if let result = try ShardResultReader.open(shard, of: plan, in: folder, calls: calls) {
+      if let result = try ShardResultReader.open(shard, of: plan, in: folder) {
         phase = .done
         node = result.outcome.node
         files = result.outcome.seen
@@ -114,14 +113,13 @@ package struct ShardState: Sendable {
       self.error = error.message
       return
     }
-    let path = folder.appending(ShardPlan.name(shard, "lock").utf8)
-    guard let file = try? calls.openFile(path, followingLast: false) else {
+    guard let file = try? folder.openFile(ShardPlan.name(shard, "lock")) else {
       phase = .waiting
       node = ""
       return
     }
     var bytes = [UInt8](repeating: 0, count: 4096)
-    let raw = file.raw
+    let (raw, calls) = (file.raw, folder.calls)
     let count = bytes.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }
     let line = bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }
     let isFree = calls.lock(file.raw, isShared: true) == 0

@@ -3,8 +3,7 @@ import BatchEngine
 /// The results of a plan, held against it.
 package struct ShardResults {
   package let plan: ShardPlan
-  private let folder: PathBytes
-  private let calls: any FileSystemCalls
+  private let folder: PlanFolder
   /// Of each shard, in their order, as its result was when it was verified; nil where there is none that counts.
   private let verified: [(outcome: ShardOutcome, status: FileStatus)?]
   /// What is wrong, with the path or the number of each shard.
@@ -15,10 +14,9 @@ package struct ShardResults {
   /// Opens and verifies the results in the folder of a plan.
   ///
   /// - Throws: why the run was stopped.
-  package init(of plan: ShardPlan, in folder: PathBytes, _ run: RunContext) throws(BatchError) {
+  package init(of plan: ShardPlan, in folder: PlanFolder, _ run: RunContext) throws(BatchError) {
     self.plan = plan
     self.folder = folder
-    calls = run.calls
     var verified: [(outcome: ShardOutcome, status: FileStatus)?] = []
     var faults: [BatchError] = []
     var outcome = ShardOutcome()
@@ -26,10 +24,10 @@ package struct ShardResults {
       try run.cancellation.check()
       var found: ShardResultReader?
       do throws(BatchError) {
-        found = try ShardResultReader.open(shard.index, of: plan, in: folder, calls: run.calls)
+        found = try ShardResultReader.open(shard.index, of: plan, in: folder)
         try found?.verify(run.cancellation)
         if found == nil {
-          let path = folder.appending(ShardPlan.name(shard.index, "result").utf8)
+          let path = folder.path(of: ShardPlan.name(shard.index, "result"))
           faults.append(
             BatchError(.unwritable, "the result of shard \(shard.index) is missing", path: path))
         }
@@ -43,21 +41,24 @@ package struct ShardResults {
     }
     self.verified = verified
     self.outcome = outcome
-    self.faults = faults + Self.strangers(plan, folder, run)
+    self.faults = faults + Self.strangers(plan, folder)
   }
 
   /// Results that no shard of the plan has.
-  private static func strangers(_ plan: ShardPlan, _ folder: PathBytes, _ run: RunContext)
-    -> [BatchError]
-  {
+  private static func strangers(_ plan: ShardPlan, _ folder: PlanFolder) -> [BatchError] {
     let known = Set(plan.shards.map { PathBytes(ShardPlan.name($0.index, "result")) })
-    let names = (try? run.calls.names(in: folder)) ?? []
+    let names: [PathBytes]
+    do throws(BatchError) {
+      names = try folder.names()
+    } catch {
+      return [error]
+    }
     return names.filter {
       $0.bytes.starts(with: "shard-".utf8) && $0.bytes.suffix(7).elementsEqual(".result".utf8)
         && !known.contains($0)
     }.sorted().map {
       BatchError(
-        .malformed, "is the result of no shard of the plan", path: folder.appending($0.bytes))
+        .malformed, "is the result of no shard of the plan", path: folder.path.appending($0.bytes))
     }
   }
 
@@ -70,11 +71,11 @@ package struct ShardResults {
   package func forEach(_ body: (ShardResultReader) throws(BatchError) -> Void) throws(BatchError) {
     for (index, known) in verified.enumerated() {
       guard let known else { continue }
-      let reader = try ShardResultReader.open(index, of: plan, in: folder, calls: calls)
+      let reader = try ShardResultReader.open(index, of: plan, in: folder)
       guard let reader, reader.status.hasSameContent(as: known.status) else {
         throw BatchError(
           .malformed, "changed while it was merged",
-          path: folder.appending(ShardPlan.name(index, "result").utf8))
+          path: folder.path(of: ShardPlan.name(index, "result")))
       }
       try body(reader)
     }
@@ -101,19 +102,17 @@ package struct ShardResults {
   /// Removes the results and locks of the plan, then the plan.
   ///
   /// - Returns: the errors of removing.
-  package func removeParts(in folder: PathBytes, _ run: RunContext) -> [BatchError] {
+  package func removeParts(by right: CommitRight) -> [BatchError] {
     var names = [ShardPlan.fileName]
     for shard in plan.shards {
       names += [ShardPlan.name(shard.index, "result"), ShardPlan.name(shard.index, "lock")]
     }
     names.append(ShardPlan.entriesName)
-    var errors: [BatchError] = []
-    for name in names {
-      let path = folder.appending(name.utf8)
-      let failed = -run.calls.remove(path)
-      let error = BatchError.syscall("remove", errno: failed, path: path)
-      if failed != 0, !error.isNotFound { errors.append(error) }
-    }
-    return errors
+    return names.compactMap { folder.remove($0, by: right) }
+  }
+
+  /// Bytes of all results that count.
+  package var size: Int64 {
+    verified.reduce(0) { $0 + min($1?.status.size ?? 0, .max - $0) }
   }
 }

@@ -123,19 +123,19 @@ package struct ShardPlan: Sendable {
   ///
   /// - Throws: `unwritable` for a plan that is not whole, so that the run ends as one whose parts are missing; `missing` where
   ///   there is none.
-  package init(in folder: PathBytes) throws(BatchError) {
-    let path = folder.appending(Self.fileName.utf8)
+  package init(in folder: PlanFolder) throws(BatchError) {
     let content: [UInt8]
     do throws(BatchError) {
-      content = try SmallFile.readRegular(path, limit: Self.largest)
+      content = try folder.content(of: Self.fileName, limit: Self.largest)
     } catch {
       guard error.isNotFound else { throw error }
-      throw BatchError(.missing, "there is no plan in this folder", path: folder)
+      throw BatchError(.missing, "there is no plan in this folder", path: folder.path)
     }
     do throws(BatchError) {
       try self.init(content)
     } catch {
-      throw BatchError(.unwritable, "the plan \(error.message)", path: path)
+      throw BatchError(
+        .unwritable, "the plan \(error.message)", path: folder.path(of: Self.fileName))
     }
   }
 
@@ -222,11 +222,11 @@ package struct ShardPlan: Sendable {
 
 extension ShardPlan {
   /// - Throws: `unwritable` for a plan of another version of the program, which may cut or write otherwise.
-  package func require(version: String, in folder: PathBytes) throws(BatchError) {
+  package func require(version: String, in folder: PlanFolder) throws(BatchError) {
     guard self.version != version else { return }
     throw BatchError(
       .unwritable, "the plan is one of version \(self.version), and this is version \(version)",
-      path: folder.appending(Self.fileName.utf8), remedy: "use that version, or make a new plan")
+      path: folder.path(of: Self.fileName), remedy: "use that version, or make a new plan")
   }
 
   /// The name of a file that belongs to a shard, such as `shard-0007.result`.

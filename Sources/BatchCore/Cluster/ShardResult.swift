@@ -105,11 +105,11 @@ package final class ShardResultWriter: Sendable {
 
   /// - Parameter isReplacing: whether an existing result is replaced.
   package init(
-    _ path: PathBytes, _ plan: ShardPlan, shard: Int, isReplacing: Bool, isSynced: Bool,
-    in run: RunContext
+    _ plan: ShardPlan, shard: Int, in folder: PlanFolder, isReplacing: Bool, isSynced: Bool,
+    _ run: RunContext
   ) throws(BatchError) {
-    _ = StaleTemporaries.remove(in: path.parent, calls: run.calls)
-    file = try AtomicFile(at: path, replacing: isReplacing, calls: run.calls)
+    StaleTemporaries.remove(in: folder.opened)
+    file = try folder.newFile(ShardPlan.name(shard, "result"), replacing: isReplacing)
     right = run.commits
     self.isSynced = isSynced
     state = Mutex(State(digest: try DigestStream(.sha256)))

@@ -28,25 +28,25 @@ package final class ShardResultReader {
   /// - Returns: nil where there is none.
   /// - Throws: `malformed`, with the path, when the file is not a result of the shard.
   package static func open(
-    _ shard: Int, of plan: ShardPlan, in folder: PathBytes, calls: any FileSystemCalls
+    _ shard: Int, of plan: ShardPlan, in folder: PlanFolder
   ) throws(BatchError) -> ShardResultReader? {
-    let path = folder.appending(ShardPlan.name(shard, "result").utf8)
+    let name = ShardPlan.name(shard, "result")
     do throws(BatchError) {
-      return try ShardResultReader(path, plan, shard, calls)
+      return try ShardResultReader(name, plan, shard, folder)
     } catch {
       if error.isNotFound { return nil }
-      throw error.at(path)
+      throw error.at(folder.path(of: name))
     }
   }
 
   private init(
-    _ path: PathBytes, _ plan: ShardPlan, _ shard: Int, _ calls: any FileSystemCalls
+    _ name: String, _ plan: ShardPlan, _ shard: Int, _ folder: PlanFolder
   ) throws(BatchError) {
-    self.path = path
-    self.calls = calls
-    file = try calls.openFile(path, followingLast: false)
+    path = folder.path(of: name)
+    calls = folder.calls
+    file = try folder.openFile(name)
     status = try calls.status(of: file)
-    guard status.kind == .regular, let size = UInt64(exactly: status.size) else {
+    guard let size = UInt64(exactly: status.size) else {
       throw BatchError(.malformed, "is no regular file")
     }
     self.size = size

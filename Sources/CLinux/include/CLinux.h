@@ -39,6 +39,8 @@ int clinux_clone(int target, int source);
 long clinux_share_range(int source, int target, uint64_t offset, uint64_t length);
 /// The magic number of the file system of a file (fstatfs(2)), -1 when it is not known.
 long clinux_file_system_type(int fd);
+/// Bytes that this user may still write to the file system of a file, -1 when that is not known.
+int64_t clinux_free_bytes(int fd);
 extern const long clinux_overlay_file_system;
 /// Whether the content of the files of a file system is made by the kernel as it is read, as in /proc and /sys. Their
 /// sizes and times say nothing of it.

@@ -193,7 +193,7 @@ struct PlanMakerTests {
     #expect(plan.imbalance < 1.05)
     let size = try t.path("p/plan.entries").status().size
     #expect(size < Int64(count) * 200)
-    let read = try ShardPlan(in: t.path("p"))
+    let read = try ShardPlan(in: try PlanFolder(t.path("p"), calls: LinuxCalls()))
     #expect(read.id == plan.id)
     #expect(throws: BatchError.self) { try PlanMaker(in: t.path("p"), shards: 2, stride: .automatic, run) }
   }

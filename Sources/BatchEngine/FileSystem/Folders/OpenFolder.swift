@@ -124,6 +124,12 @@ package final class OpenFolder: Sendable {
     ".".withCString { faccessat(raw, $0, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno }
   }
 
+  /// What this user may still write to the file system, in bytes; nil where that is not known.
+  package var freeBytes: Int64? {
+    let free = clinux_free_bytes(raw)
+    return free < 0 ? nil : free
+  }
+
   /// Whether it is on an overlay, which reports no errors of writing by `syncfs(2)`; nil where that is not known.
   package var isOverlay: Bool? {
     calls.fileSystemType(of: raw).map { $0 == clinux_overlay_file_system }

@@ -45,11 +45,15 @@ extension FileSystemCalls {
 
   /// Opens a file to change it in its place, not through a link. One that is missing is made for its owner alone.
   ///
-  /// - Parameter appending: whether what is written goes to its end.
+  /// - Parameters:
+  ///   - folder: the descriptor of the one that the path begins in.
+  ///   - appending: whether what is written goes to its end.
   /// - Throws: the error of the call.
-  package func openToChange(_ path: PathBytes, appending: Bool = false) throws(BatchError) -> Descriptor {
+  package func openToChange(
+    _ path: PathBytes, in folder: Int32 = AT_FDCWD, appending: Bool = false
+  ) throws(BatchError) -> Descriptor {
     let opened = create(
-      path, flags: O_RDWR | O_CREAT | O_NONBLOCK | (appending ? O_APPEND : 0), permissions: 0o600)
+      path, in: folder, flags: O_RDWR | O_CREAT | O_NONBLOCK | (appending ? O_APPEND : 0), permissions: 0o600)
     guard opened >= 0 else {
       throw .syscall("open", errno: Int32(truncatingIfNeeded: -opened), path: path)
     }

@@ -4,7 +4,7 @@ import BatchOutputs
 
 /// `batchproc merge`.
 struct MergeCommand: Command {
-  private let folder: PathBytes
+  private let folder: PlanFolder
   private let plan: ShardPlan
   private let planned: ParsedCommand
   private let common: CommonOptions
@@ -19,7 +19,8 @@ struct MergeCommand: Command {
   let session: Session
 
   init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
-    folder = WorkingFolder.absolute(parsed.operands.first ?? ".")
+    folder = try PlanFolder(
+      WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
     plan = try ShardPlan(in: folder)
     try plan.require(version: Version.number, in: folder)
     planned = try PlannedCommand(plan, in: parsed.command).parsed
@@ -42,7 +43,7 @@ struct MergeCommand: Command {
       session.reporter.fatal(
         BatchError(
           .unwritable, "nothing is merged: \(results.faults.count) of the results do not count",
-          path: folder,
+          path: folder.path,
           remedy: "run these shards again, or give --allow-missing"))
       return .exit(.outputIncomplete)
     }
@@ -56,6 +57,7 @@ struct MergeCommand: Command {
     }
     let file = try output.map { (path) throws(BatchError) in
       try FolderMaker(calls: session.context.calls).makeLast(path.parent)
+      try requireRoom(for: results.size, at: path)
       return try OutputFile(
         path, isReplacing: replacesOutput, isSynced: common.fsync, in: session.context,
         terminalFilter: TerminalText.defuse)
@@ -69,13 +71,24 @@ struct MergeCommand: Command {
       throw error
     }
     if removesParts, results.faults.isEmpty, file != nil || !writesRows {
-      for error in results.removeParts(in: folder, session.context) {
+      for error in results.removeParts(by: session.context.commits) {
         session.diagnostics.report(error, as: .warning)
       }
     }
     summarize(results, outcome)
     let status = status(of: outcome)
     return .exit(status == .success && !results.faults.isEmpty ? .someFailed : status)
+  }
+
+  /// - Throws: `unwritable` where the results are more than there is room for: the output takes about as much.
+  private func requireRoom(for size: Int64, at path: PathBytes) throws(BatchError) {
+    guard !OutputFile.isDevice(path),
+      let free = try OpenFolder(of: path, calls: session.context.calls).freeBytes, free < size
+    else { return }
+    throw BatchError(
+      .unwritable,
+      "the output needs about \(ByteCount.text(size)), and \(ByteCount.text(free)) are free there",
+      path: path, remedy: "make room, or name another place with --output")
   }
 
   /// What the command ends with on one machine.
@@ -140,7 +153,7 @@ struct MergeCommand: Command {
     do {
       choices = try ArchiveChoices(planned) { _ in nil }
     } catch {
-      throw BatchError(.unwritable, "the plan has a command that is not valid", path: folder)
+      throw BatchError(.unwritable, "the plan has a command that is not valid", path: folder.path)
     }
     let joiner = try ArchiveJoiner(choices.options, output: stream, session.context) {
       [tally] members in

@@ -19,7 +19,7 @@ struct ShardCommand: Command {
       throw UsageError("--plan needs '--shard <i>'.", in: own.command)
     }
     let index = try own.count(.shard) ?? Self.index(environment, own.command)
-    let folder = WorkingFolder.absolute(given)
+    let folder = try PlanFolder(WorkingFolder.absolute(given), calls: LinuxCalls())
     let plan = try ShardPlan(in: folder)
     try plan.require(version: Version.number, in: folder)
     let planned = try PlannedCommand(plan, in: own.command)

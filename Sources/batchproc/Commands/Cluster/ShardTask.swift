@@ -51,13 +51,13 @@ final class ShardTask: Sendable {
 
   let plan: ShardPlan
   let shard: ShardPlan.Shard
-  private let folder: PathBytes
+  private let folder: PlanFolder
   private let node: String
   private let isForced: Bool
   private let recorder = Mutex<Recorder?>(nil)
 
   init(
-    _ plan: ShardPlan, _ shard: ShardPlan.Shard, in folder: PathBytes, isForced: Bool,
+    _ plan: ShardPlan, _ shard: ShardPlan.Shard, in folder: PlanFolder, isForced: Bool,
     environment: (String) -> PathBytes?
   ) {
     self.plan = plan
@@ -100,7 +100,7 @@ final class ShardTask: Sendable {
       }
     }
     let context = session.context
-    let lock = try ShardLock(shard.index, in: folder, node: node, calls: context.calls)
+    let lock = try ShardLock(shard.index, in: folder, node: node)
     do throws(BatchError) {
       // The task that had the lock may have ended meanwhile.
       if !isReplacing, try isDone(session) {
@@ -111,8 +111,8 @@ final class ShardTask: Sendable {
       let devices = PlannedDevices()
       let player = try PlanPlayer(shard, in: folder, checksFolders: checksFolders, devices, context)
       let result = try ShardResultWriter(
-        folder.appending(ShardPlan.name(shard.index, "result").utf8), plan, shard: shard.index,
-        isReplacing: isReplacing, isSynced: session.common.fsync, in: context)
+        plan, shard: shard.index, in: folder, isReplacing: isReplacing,
+        isSynced: session.common.fsync, context)
       recorder.withLock { $0 }?.record(in: result)
       do throws(BatchError) {
         let watch = Stopwatch()
@@ -164,8 +164,7 @@ final class ShardTask: Sendable {
   }
 
   private func isDone(_ session: Session) throws(BatchError) -> Bool {
-    let found = try ShardResultReader.open(
-      shard.index, of: plan, in: folder, calls: session.context.calls)
+    let found = try ShardResultReader.open(shard.index, of: plan, in: folder)
     try found?.verify(session.cancellation)
     return found != nil
   }

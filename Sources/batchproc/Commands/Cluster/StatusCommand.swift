@@ -3,20 +3,20 @@ import BatchEngine
 
 /// `batchproc status`.
 struct StatusCommand {
-  private let folder: PathBytes
+  private let folder: PlanFolder
   private let isJSON: Bool
   private let plan: ShardPlan
 
   init(_ parsed: ParsedCommand) throws(BatchError) {
-    folder = WorkingFolder.absolute(parsed.operands.first ?? ".")
+    folder = try PlanFolder(
+      WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
     isJSON = parsed.flag(.json)
     plan = try ShardPlan(in: folder)
   }
 
   /// - Throws: when standard output cannot be written.
   func obey() throws(BatchError) -> Ending {
-    let calls = LinuxCalls()
-    let states = plan.shards.map { ShardState($0.index, of: plan, in: folder, calls: calls) }
+    let states = plan.shards.map { ShardState($0.index, of: plan, in: folder) }
     let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.defuse)
     if isJSON {
       try write(states)
