@@ -78,6 +78,13 @@ package final class AtomicFile: Sendable {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
+  /// Appends a part of another file inside the kernel, as far as that can be done there.
+  ///
+  /// - Returns: how many bytes were appended; the caller writes the rest.
+  package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
+    try use { file throws(BatchError) in try file.append(range, of: source) }
+  }
+
   /// Writes bytes in the place of others; what is appended later still goes to the end.
   package func overwrite(_ bytes: Span<UInt8>, at offset: UInt64) throws(BatchError) {
     try bytes.bytes.withUnsafeBytes { raw throws(BatchError) in

@@ -116,6 +116,11 @@ public final class OutputFile: ResultStream {
     }
   }
 
+  /// As ``AtomicFile/append(_:of:)``; nothing is appended to a pipe or a device.
+  package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
+    try file?.append(range, of: source) ?? 0
+  }
+
   public func finish() throws(BatchError) {
     switch target {
     case .file(let file):

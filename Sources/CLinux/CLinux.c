@@ -136,6 +136,11 @@ long clinux_file_system_type(int fd) {
   return fstatfs(fd, &about) == 0 ? (long)about.f_type : -1;
 }
 
+long clinux_copy_range(int source, uint64_t offset, int target, uint64_t length) {
+  off64_t place = (off64_t)offset;
+  return copy_file_range(source, &place, target, NULL, length < 1 << 30 ? length : 1 << 30, 0);
+}
+
 int64_t clinux_free_bytes(int fd) {
   struct statfs about;
   int64_t free;

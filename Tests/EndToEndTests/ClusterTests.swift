@@ -54,6 +54,25 @@ struct ClusterTests {
     #expect(run.status == 0 && run.text.split(separator: "\n").count == 3, "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "frames are copied by the kernel, and by the program where it cannot",
+    .enabled(if: Host.canTrace, "needs strace"))
+  func copies() throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      tree; all 3 archive --stride 9 -o many.tar.zst t; mv many.tar.zst one.tar.zst
+      strace -qq -f -o trace -e trace=copy_file_range "$BP" merge -q p; echo $?; cmp one.tar.zst many.tar.zst
+      grep -c copy_file_range trace
+      for error in EXDEV EOPNOTSUPP ENOSPC; do
+        strace -qq -f -o /dev/null -e trace=copy_file_range -e inject=copy_file_range:error=$error:when=3+ "$BP" merge -q --force p; echo $?
+        cmp one.tar.zst many.tar.zst; done
+      """)
+    let lines = run.text.split(separator: "\n")
+    #expect(lines.count == 5 && Int(lines[1]) ?? 0 > 5, "\(run.text)\(run.errorText)")
+    #expect(lines[0] == "0" && lines[2...] == ["0", "0", "5"], "\(run.text)\(run.errorText)")
+  }
+
   @Test("an archive from another directory, with a time of its own, is equal from anywhere")
   func elsewhere() throws {
     let run = try t.shell(

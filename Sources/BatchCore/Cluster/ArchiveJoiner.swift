@@ -13,7 +13,7 @@ package final class ArchiveJoiner {
   /// Files that are not in the archive under their first names, as the plan knows them.
   private var missing: Set<FileIdentity> = []
   /// A frame whose members may follow.
-  private var held: ArchiveFrame?
+  private var held: StoredFrame?
   /// What became of the frames of the shard; nil where nothing is left of one.
   private var numbers: [UInt32?] = []
 
@@ -45,7 +45,7 @@ package final class ArchiveJoiner {
         switch place.kind {
         case .frame:
           try release()
-          held = try frame(try result.read(place.content))
+          held = try frame(place.content, of: result)
         case .members:
           let (number, members) = try ShardMembers.read(try result.read(place.content))
           try append(members, frame: number)
@@ -71,12 +71,20 @@ package final class ArchiveJoiner {
   /// Writes the end of the archive.
   package func finish() throws(BatchError) { _ = try archive.finish() }
 
-  private func frame(_ piece: [UInt8]) throws(BatchError) -> ArchiveFrame {
-    var reader = LittleEndianReader(piece[...])
-    guard let plainSize = reader.number(UInt64.self), let bytes = reader.take(reader.rest) else {
-      throw BatchError(.malformed, "has a frame that is not valid")
+  private func frame(
+    _ piece: Range<UInt64>, of result: ShardResultReader
+  ) throws(BatchError) -> StoredFrame {
+    guard piece.count >= StoredFrame.headSize else { throw Self.invalidFrame }
+    let content = (piece.lowerBound + UInt64(StoredFrame.headSize))..<piece.upperBound
+    var head = LittleEndianReader(try result.read(piece.lowerBound..<content.lowerBound)[...])
+    guard let plainSize = head.number(UInt64.self), let check = head.number(UInt32.self) else {
+      throw Self.invalidFrame
     }
-    return ArchiveFrame(bytes: Array(bytes), plainSize: plainSize)
+    return StoredFrame(file: result, content: content, plainSize: plainSize, check: check)
+  }
+
+  private static var invalidFrame: BatchError {
+    BatchError(.malformed, "has a frame that is not valid")
   }
 
   /// Appends a frame without members of its own.
@@ -86,17 +94,21 @@ package final class ArchiveJoiner {
   }
 
   private func append(_ members: [ArchivedMember], frame number: UInt32) throws(BatchError) {
-    if var frame = held, Int(number) == numbers.count {
+    if let frame = held, Int(number) == numbers.count {
       held = nil
-      var kept = members
+      var (kept, made) = (members, ArchiveFrame?.none)
       let unusable = missing.isEmpty ? [] : members.indices.filter { isDangling(members[$0]) }
       if !unusable.isEmpty {
         for index in unusable { refuse(members[index].path) }
-        let (rest, left) = try SegmentCut(options).removing(unusable, from: frame, members)
+        let whole = ArchiveFrame(
+          bytes: try frame.file.read(frame.content), plainSize: frame.plainSize)
+        guard whole.check == frame.check else { throw Self.invalidFrame }
+        let (rest, left) = try SegmentCut(options).removing(unusable, from: whole, members)
         guard let rest else { return numbers.append(nil) }
-        (frame, kept) = (rest, left)
+        (made, kept) = (rest, left)
       }
-      let place = try archive.adopt(frame)
+      let place =
+        if let made { try archive.adopt(made) } else { try archive.adopt(frame) }
       numbers.append(place)
       for member in kept { try archive.adopt(member, frame: place) }
       return report(kept)
@@ -123,4 +135,15 @@ package final class ArchiveJoiner {
           path: path
         )))
   }
+}
+
+/// A frame as the result of a shard holds it.
+struct StoredFrame {
+  /// Of what stands before the bytes: the size of what they decode to, and their CRC-32.
+  static let headSize = 12
+
+  let file: ShardResultReader
+  let content: Range<UInt64>
+  let plainSize: UInt64
+  let check: UInt32
 }

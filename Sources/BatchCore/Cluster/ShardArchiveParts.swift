@@ -15,6 +15,7 @@ package struct ShardArchiveParts: ArchiveParts {
   ) throws(BatchError) {
     var head: [UInt8] = []
     head.appendLittleEndian(frame.plainSize)
+    head.appendLittleEndian(frame.check)
     try result.write(.frame, head + frame.bytes)
     if !members.isEmpty {
       try result.write(.members, ShardMembers.bytes(of: members, frame: number, devices.planned))

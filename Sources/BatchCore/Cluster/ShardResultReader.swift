@@ -18,7 +18,9 @@ package final class ShardResultReader {
   let status: FileStatus
   /// In bytes.
   private let size: UInt64
-  let file: Descriptor
+  private let file: Descriptor
+  /// Valid as long as this object lives.
+  var raw: Int32 { file.raw }
   private let calls: any FileSystemCalls
   private let first: UInt64
   private let last: UInt64

@@ -39,6 +39,8 @@ int clinux_clone(int target, int source);
 long clinux_share_range(int source, int target, uint64_t offset, uint64_t length);
 /// The magic number of the file system of a file (fstatfs(2)), -1 when it is not known.
 long clinux_file_system_type(int fd);
+/// Appends a part of a file to another one inside the kernel (copy_file_range(2)); how many bytes, or -1 with errno.
+long clinux_copy_range(int source, uint64_t offset, int target, uint64_t length);
 /// Bytes that this user may still write to the file system of a file, -1 when that is not known.
 int64_t clinux_free_bytes(int fd);
 extern const long clinux_overlay_file_system;

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// The archive as it grows: frames one behind the other, and what the index says of them.
 final class ArchiveAssembler {
@@ -18,6 +19,8 @@ final class ArchiveAssembler {
       digest = SparseDigest(try DigestStream(.sha256), map: member.dataMap, size: member.size)
     }
   }
+
+  private static let copySize: UInt64 = 1 << 20
 
   private let options: ArchiveOptions
   private let stream: any ResultStream
@@ -59,6 +62,22 @@ final class ArchiveAssembler {
   ///
   /// - Returns: its number.
   func adopt(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 { try append(frame) }
+
+  /// The same with a frame that is copied from a file.
+  func adopt(_ frame: StoredFrame) throws(BatchError) -> UInt32 {
+    let number = try nextNumber()
+    var rest = frame.content
+    if let file = stream as? OutputFile {
+      rest = (rest.lowerBound + (try file.append(rest, of: frame.file.raw)))..<rest.upperBound
+    }
+    while !rest.isEmpty {
+      let piece = rest.lowerBound..<min(rest.upperBound, rest.lowerBound + Self.copySize)
+      try stream.write(try frame.file.read(piece))
+      rest = piece.upperBound..<rest.upperBound
+    }
+    note(size: UInt64(frame.content.count), plainSize: frame.plainSize, check: frame.check)
+    return number
+  }
 
   /// Takes a member whose frames were adopted.
   func adopt(_ member: ArchivedMember, frame: UInt32) throws(BatchError) {
@@ -143,23 +162,31 @@ final class ArchiveAssembler {
   private func append(
     _ frame: ArchiveFrame, with members: [ArchivedMember] = []
   ) throws(BatchError) -> UInt32 {
-    guard let number = UInt32(exactly: frameCount) else {
-      throw BatchError(.invalid, "the archive would have more frames than its index can count")
-    }
-    frameCount += 1
+    let number = try nextNumber()
     defer { give(frame.bytes) }
     if let parts {
       try parts.add(frame, number: number, members)
       return number
     }
     try stream.write(frame.bytes)
-    let size = UInt64(frame.bytes.count)
     if options.isRemembered { contents.append(frame.content) }
+    note(size: UInt64(frame.bytes.count), plainSize: frame.plainSize, check: frame.check)
+    return number
+  }
+
+  private func nextNumber() throws(BatchError) -> UInt32 {
+    guard let number = UInt32(exactly: frameCount) else {
+      throw BatchError(.invalid, "the archive would have more frames than its index can count")
+    }
+    frameCount += 1
+    return number
+  }
+
+  private func note(size: UInt64, plainSize: UInt64, check: UInt32) {
     frames.append(
       FramePlace(
-        offset: offset, size: size, plainOffset: plainOffset, plainSize: frame.plainSize, check: frame.check))
+        offset: offset, size: size, plainOffset: plainOffset, plainSize: plainSize, check: check))
     offset += size
-    plainOffset += frame.plainSize
-    return number
+    plainOffset += plainSize
   }
 }

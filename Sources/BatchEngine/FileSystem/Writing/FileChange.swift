@@ -173,6 +173,15 @@ extension FileSystemCalls {
     return 0
   }
 
+  /// Appends a part of another file, which does not pass through this process (`copy_file_range(2)`).
+  ///
+  /// - Returns: how many bytes were copied, 0 where the part lies behind the end, or the negative error number.
+  package func append(_ range: Range<UInt64>, of source: Int32, to file: Int32) -> Int {
+    change(.write, .descriptor(file)) {
+      retrying { clinux_copy_range(source, range.lowerBound, file, UInt64(range.count)) }
+    }
+  }
+
   package func resize(_ file: Int32, to size: off_t) -> Int32 {
     changed(.resize, .descriptor(file)) { Int(ftruncate(file, size)) }
   }

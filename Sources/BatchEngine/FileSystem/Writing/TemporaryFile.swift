@@ -128,6 +128,20 @@ package struct TemporaryFile: ~Copyable, Sendable {
     try check(calls.write(bytes, to: raw), "write")
   }
 
+  /// Appends a part of another file inside the kernel, as far as the file systems of both can do that.
+  ///
+  /// - Returns: how many bytes were appended.
+  package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
+    var rest = range
+    while !rest.isEmpty {
+      let count = calls.append(rest, of: source, to: raw)
+      if [-EXDEV, -EINVAL, -EOPNOTSUPP, -ENOSYS, -EBADF, 0].contains(Int32(clamping: count)) { break }
+      guard count > 0 else { throw Self.failure("write", -count) }
+      rest = (rest.lowerBound + UInt64(count))..<rest.upperBound
+    }
+    return rest.lowerBound - range.lowerBound
+  }
+
   /// Writes bytes at a place, all of them.
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
     guard let place = off_t(exactly: offset) else { throw Self.failure("write", Int(EFBIG)) }
