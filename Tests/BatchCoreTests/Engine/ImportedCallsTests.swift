@@ -28,7 +28,7 @@ import Testing
     "Glibc.strlen",
     "Glibc.sysconf", "Glibc.time", "Glibc.timegm", "Glibc.tolower", "Glibc.toupper", "Glibc.uname",
     "Glibc.uselocale",
-    "Glibc.usleep", "Glibc.waitpid",
+    "Glibc.pause", "Glibc.usleep", "Glibc.waitpid",
   ]
   /// What is used of Foundation, which as a whole brings Glibc along, and has calls on files of its own.
   private static let types: Set<String> = [
