@@ -15,9 +15,8 @@ package final class LanePool: Sendable {
 
   private struct State {
     var free: [Lane] = []
-    /// Operations that stand by, in the order in which they came; `first` is the next one.
-    var waiting: [ChunkOperation] = []
-    var first = 0
+    /// Operations that stand by, in the order in which they came.
+    var waiting = WaitingLine<ChunkOperation>()
     /// Those of them that go first.
     var urgent: [ChunkOperation] = []
     var busy = 0
@@ -61,7 +60,7 @@ package final class LanePool: Sendable {
   var busy: Int { state.withLock { $0.busy } }
 
   /// How many operations wait for a lane.
-  var standingBy: Int { state.withLock { $0.urgent.count + $0.waiting.count - $0.first } }
+  var standingBy: Int { state.withLock { $0.urgent.count + $0.waiting.count } }
 
   /// Runs an operation on a lane when one is free.
   func run(_ operation: ChunkOperation) {
@@ -93,24 +92,14 @@ package final class LanePool: Sendable {
       let limit = self.limit
       if lane != nil { state.busy -= 1 }
       defer { concurrency.note(running: state.busy - state.held.count - state.blocked) }
-      guard state.held.isEmpty, state.busy < limit, !state.urgent.isEmpty || state.first < state.waiting.count
+      guard state.held.isEmpty, state.busy < limit,
+        let operation = state.urgent.isEmpty ? state.waiting.removeFirst() : state.urgent.removeFirst()
       else {
         if let lane { state.free.append(lane) }
         return nil
       }
       state.busy += 1
       state.turns += 1
-      let operation: ChunkOperation
-      if state.urgent.isEmpty {
-        operation = state.waiting[state.first]
-        state.first += 1
-        if state.first == state.waiting.count {
-          state.waiting.removeAll(keepingCapacity: true)
-          state.first = 0
-        }
-      } else {
-        operation = state.urgent.removeFirst()
-      }
       operation.turn = state.turns
       if let lane = lane ?? state.free.popLast() { return (lane, operation) }
       state.count += 1

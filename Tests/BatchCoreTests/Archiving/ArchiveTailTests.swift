@@ -13,7 +13,7 @@ import Testing
 
   private func tail(_ name: String) throws -> [UInt8] {
     let format = try #require(ArchiveFormat(named: name))
-    let tail = ArchiveTail(format: format, index: index, offset: 1020, frames: frames)
+    let tail = ArchiveTail(format: format, index: IndexExtent(index), offset: 1020, frames: frames)
     var bytes: [UInt8] = []
     try tail.write(try format.compression?.makeContext()) { bytes += $0 }
     return bytes
@@ -47,9 +47,11 @@ import Testing
     let format = try #require(ArchiveFormat(named: name))
     let codec = try format.compression?.makeContext()
     let builder = try MemberIndexBuilder()
-    let stored = try builder.finish(frames)
+    let extent = try builder.finish(frames)
+    let stored = try extent.bytes(0..<extent.count)
     let whole = stored + index
-    let tail = ArchiveTail(format: format, index: whole, offset: 40, frames: [], partSize: 40_000)
+    let pieces = IndexExtent([stored, Array(index[..<70_000]), Array(index[70_000...])])
+    let tail = ArchiveTail(format: format, index: pieces, offset: 40, frames: [], partSize: 40_000)
     var bytes = [UInt8](repeating: 0, count: 40)
     try tail.write(codec) { bytes += $0 }
     let folder = try TreeFixture()
@@ -69,9 +71,9 @@ import Testing
             return start..<(start + 14 + UInt64(min(40_000, whole.count - $0)))
           })
       }
-    let extent = try #require(place?.index)
-    #expect(extent.count == UInt64(whole.count) && place?.start == 40)
-    #expect(try extent.bytes(0..<extent.count) == whole)
+    let found = try #require(place?.index)
+    #expect(found.count == UInt64(whole.count) && place?.start == 40)
+    #expect(try found.bytes(0..<found.count) == whole)
   }
 
   @Test func ofLZ4EndsInALocator() throws {

@@ -195,8 +195,9 @@ private struct Archive {
         modified: FileStatus.Time(seconds: 1, nanoseconds: 0))
       try builder.add(ArchivedMember(entry, offset: number, digest: digest), frame: 0)
     }
-    index = try builder.finish(places)
-    let written = ArchiveTail(format: format, index: index, offset: UInt64(frames.count), frames: places)
+    let extent = try builder.finish(places)
+    index = try extent.bytes(0..<extent.count)
+    let written = ArchiveTail(format: format, index: extent, offset: UInt64(frames.count), frames: places)
     try written.write(codec) { tail += $0 }
   }
 }

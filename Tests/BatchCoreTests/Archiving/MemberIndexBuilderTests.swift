@@ -56,7 +56,8 @@ import Testing
       FramePlace(offset: 0, size: 7, plainOffset: 0, plainSize: 512, check: 3),
       FramePlace(offset: 7, size: 1 << 40, plainOffset: 512, plainSize: 1 << 41, check: .max),
     ]
-    let stored = try builder.finish(places)
+    let extent = try builder.finish(places)
+    let stored = try extent.bytes(0..<extent.count)
     var end = Cursor(rest: stored.suffix(48))
     let pagesLength = end.number(Int.self)
     let headLength = end.number(Int.self)

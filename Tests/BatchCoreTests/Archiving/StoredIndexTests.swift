@@ -73,7 +73,7 @@ struct StoredIndexTests {
     var lengths = [UInt8]()
     lengths.append(littleEndian: UInt64(page.count))
     lengths.append(littleEndian: UInt64(head.count))
-    let digest = try MemberIndexBuilder.digest(of: page + head, lengths)
+    let digest = try MemberIndexBuilder.digest(of: [page + head, lengths])
     let error = #expect(throws: BatchError.self) { try read(page + head + lengths + digest.bytes) }
     #expect(error?.code == .exhausted)
   }

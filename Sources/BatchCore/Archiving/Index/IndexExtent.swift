@@ -32,6 +32,11 @@ struct IndexExtent: Sendable {
     self.init(bytes[...])
   }
 
+  /// Those that are in memory, one piece behind the other.
+  init(_ pieces: [[UInt8]]) {
+    self.init(pieces: pieces.map { .memory($0[...]) })
+  }
+
   /// - Parameter ranges: of the archive, within its size.
   init(of file: ArchiveFile, _ ranges: [Range<UInt64>]) {
     self.init(pieces: ranges.map { .file(file, $0) })

@@ -15,8 +15,8 @@ final class MemberIndexBuilder {
   private var pages: [UInt8] = []
   private var pageCount: UInt64 = 0
   private var pageDigests: UInt32 = 0
-  private var headerChecks: [UInt8] = []
-  private var digests: [UInt8] = []
+  private var headerChecks = BytePieces()
+  private var digests = BytePieces()
   private let compressor: ZstdContext
 
   /// - Throws: `exhausted` when memory is missing.
@@ -28,32 +28,24 @@ final class MemberIndexBuilder {
     count += 1
     fileBytes &+= member.kind == .file ? member.size : 0
     page.add(member, frame: frame)
-    headerChecks.appendLittleEndian(member.header.check)
+    headerChecks.append { $0.appendLittleEndian(member.header.check) }
     if let digest = member.digest {
-      digests += digest.bytes
+      digests.append { $0 += digest.bytes }
       pageDigests += 1
     }
     if page.isFull { try storePage() }
   }
 
-  /// The index as it is stored.
-  func finish(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
+  /// The index as it is stored, in the pieces in which it is in memory.
+  func finish(_ frames: [FramePlace]) throws(BatchError) -> IndexExtent {
     if page.count > 0 { try storePage() }
     let pagesLength = stored.count
     try store(head(frames))
     var lengths: [UInt8] = []
     lengths.appendLittleEndian(UInt64(pagesLength))
     lengths.appendLittleEndian(UInt64(stored.count - pagesLength))
-    let digest = try Self.digest(of: stored, lengths)
-    // Growing would hold the checks twice for a moment.
-    stored.reserveCapacity(stored.count + headerChecks.count + digests.count + MemberIndex.trailerSize)
-    stored += headerChecks
-    stored += digests
-    headerChecks = []
-    digests = []
-    stored += lengths
-    stored += digest.bytes
-    return stored
+    let digest = try Self.digest(of: [stored, lengths])
+    return IndexExtent([stored] + headerChecks.pieces + digests.pieces + [lengths + digest.bytes])
   }
 
   private func head(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
@@ -65,7 +57,7 @@ final class MemberIndexBuilder {
       }
       head.appendLittleEndian(frame.check)
     }
-    return head + pages + (try Self.digest(of: headerChecks, digests)).bytes
+    return head + pages + (try Self.digest(of: headerChecks.pieces + digests.pieces)).bytes
   }
 
   private func storePage() throws(BatchError) {
@@ -85,12 +77,25 @@ final class MemberIndexBuilder {
     }
   }
 
-  /// Of two pieces, one behind the other.
-  static func digest(of first: [UInt8], _ second: [UInt8]) throws(BatchError) -> Digest {
+  /// Of pieces, one behind the other.
+  static func digest(of pieces: [[UInt8]]) throws(BatchError) -> Digest {
     let digest = try DigestStream(.sha256)
-    for piece in [first, second] {
+    for piece in pieces {
       try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
     }
     return try digest.finish()
+  }
+}
+
+/// Bytes that grow without being copied, as one array would be each time that it is full.
+private struct BytePieces {
+  private static let size = 1 << 20
+
+  private(set) var pieces: [[UInt8]] = []
+
+  /// - Parameter body: appends a few bytes to the last piece.
+  mutating func append(_ body: (inout [UInt8]) -> Void) {
+    if pieces.last.map({ $0.count >= Self.size }) ?? true { pieces.append([]) }
+    body(&pieces[pieces.count - 1])
   }
 }

@@ -4,8 +4,9 @@ import CZstd
 /// A member index as it stands in an archive, where ``MemberIndexBuilder`` has put it, while it is read; see
 /// docs/formats.md.
 ///
-/// Every page is decoded and looked at before anything of the index is used. Those that there is room for are kept;
-/// the others are decoded again when their members are asked for.
+/// Every page is decoded and looked at before anything of the index is used. The pages of an archive with some hundred
+/// thousand members are kept; those of a larger one are decoded again when their members are asked for, which takes less
+/// time than anything that is done with a member.
 struct StoredIndex {
   static let damaged = BatchError(.malformed, "the member index is damaged")
   private static let frameSize = 36
@@ -13,6 +14,8 @@ struct StoredIndex {
   private static let digestSize = 32
   /// Pages that are held at once: one that is looked at, those of members on their way, and their rows.
   private static let pagesAtOnce: UInt64 = 4
+  /// The most bytes of pages, and of each part as it is stored, that are kept in memory.
+  private static let mostKept: UInt64 = 8 << 20
 
   /// In bytes.
   private let memory: UInt64
@@ -46,8 +49,9 @@ struct StoredIndex {
       pagesLength <= end, headLength <= end - pagesLength
     else { throw damaged }
     let memory = UInt64(max(0, memory))
+    let partLimit = min(memory / 4, mostKept)
     let stream = try DigestStream(.sha256)
-    let part = try stored.part(0..<(pagesLength + headLength), stream, inMemoryUpTo: memory / 4)
+    let part = try stored.part(0..<(pagesLength + headLength), stream, inMemoryUpTo: partLimit)
     try withBytes(of: trailer) { (raw) throws(BatchError) in
       try stream.update(UnsafeRawBufferPointer(rebasing: raw[..<16]))
     }
@@ -66,7 +70,7 @@ struct StoredIndex {
     var checksPart: IndexPart?
     if checks {
       stream.reset()
-      checksPart = try stored.part(checksStart..<end, stream, inMemoryUpTo: memory / 4)
+      checksPart = try stored.part(checksStart..<end, stream, inMemoryUpTo: partLimit)
       guard try stream.finish() == head.digestOfChecks else { throw damaged }
     }
     index.closeGroups()
@@ -213,7 +217,7 @@ struct StoredIndex {
     for index in 0..<plain.count { try add(plain.row(index), size) }
     // What a group needs besides is held while it is read.
     guard groupMemory <= (memory - needed) / 2 else { throw Self.tooLarge }
-    let keeps = keptMemory + size <= (memory - needed - most) / 4
+    let keeps = keptMemory + size <= min((memory - needed - most) / 4, Self.mostKept)
     if keeps { keptMemory += size }
     pages.append(
       IndexPages.Entry(

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Which members of an index are meant, and which of these have a name that a later one has too.
 ///
-/// It takes a byte for each member and, while it is made, some 16 for its name.
+/// It takes a byte for each member and, while it is made, 8 for its name.
 struct ChosenMembers {
   private typealias Candidate = (number: Int, kind: ArchiveEntry.Kind, place: [UInt8]?)
 
@@ -17,8 +17,7 @@ struct ChosenMembers {
   ) throws(BatchError) {
     guard findsSuperseded || !planner.takesEverything else { return }
     if !planner.takesEverything { chosen = [Bool](repeating: false, count: archive.index.count) }
-    var seen: Set<Int> = []
-    var repeated: Set<Int> = []
+    var names = RepeatedNames(upTo: findsSuperseded ? archive.index.count : 0)
     var cursor = IndexCursor(archive.index)
     for group in archive.index.groups {
       try archive.file.cancellation.check()
@@ -31,9 +30,10 @@ struct ChosenMembers {
         guard findsSuperseded, isChosen(number), let place = planner.selection.place(of: member.path) else {
           continue
         }
-        if !seen.insert(place.bytes.hashValue).inserted { repeated.insert(place.bytes.hashValue) }
+        names.add(place.bytes)
       }
     }
+    let repeated = names.takeAll()
     guard !repeated.isEmpty else { return }
     var candidates: [Candidate] = []
     cursor = IndexCursor(archive.index)

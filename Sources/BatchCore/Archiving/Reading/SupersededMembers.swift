@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Finds the members of an archive that a later member of the same name supersedes.
 ///
-/// Of each name a hash of 64 bits and a number are kept, some 24 bytes while the archive is gone over.
+/// Of each name a hash of 64 bits is kept while the archive is gone over, and a number too where it can be read only once.
 struct SupersededMembers {
   /// What a list or a verification says of a member.
   enum Mark: Sendable {
@@ -25,18 +25,32 @@ struct SupersededMembers {
 
   /// The members of an index.
   init(_ index: MemberIndex, _ cancellation: Cancellation) throws(BatchError) {
-    var names = SupersededMembers()
+    var names = RepeatedNames(upTo: index.count)
+    try Self.forEachPlace(in: index, cancellation) { names.add($1) }
+    let repeated = names.takeAll()
     var found: Set<Int> = []
-    var cursor = IndexCursor(index)
-    for group in index.groups {
-      try cancellation.check()
-      let members = try cursor.slice(group.members)
-      for number in group.members {
-        if let earlier = names.add(members[number].path) { found.insert(earlier) }
+    if !repeated.isEmpty {
+      var last: [Int: Int] = [:]
+      try Self.forEachPlace(in: index, cancellation) { number, place in
+        guard repeated.contains(place.hashValue),
+          let earlier = last.updateValue(number, forKey: place.hashValue)
+        else { return }
+        found.insert(earlier)
       }
     }
     superseded = found
     count = found.count
+  }
+
+  private static func forEachPlace(
+    in index: MemberIndex, _ cancellation: Cancellation, _ body: (Int, [UInt8]) -> Void
+  ) throws(BatchError) {
+    var cursor = IndexCursor(index)
+    for group in index.groups {
+      try cancellation.check()
+      let members = try cursor.slice(group.members)
+      for number in group.members { body(number, place(of: members[number].path)) }
+    }
   }
 
   /// The members of an archive that is read here for its names, where it can be read again.
@@ -94,8 +108,11 @@ struct SupersededMembers {
 
   /// - Returns: the number of the member before that has the name.
   private mutating func add(_ path: PathBytes) -> Int? {
-    let place = (try? RelativePath(path))?.bytes ?? path.bytes
     defer { number += 1 }
-    return last.updateValue(UInt32(truncatingIfNeeded: number), forKey: place.hashValue).map { Int($0) }
+    return last.updateValue(
+      UInt32(truncatingIfNeeded: number), forKey: Self.place(of: path).hashValue
+    ).map { Int($0) }
   }
+
+  private static func place(of path: PathBytes) -> [UInt8] { (try? RelativePath(path))?.bytes ?? path.bytes }
 }

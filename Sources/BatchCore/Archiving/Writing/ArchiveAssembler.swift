@@ -155,7 +155,7 @@ final class ArchiveAssembler {
     guard let source = behind ?? measured else { return nil }
     return WrittenArchive(
       format: options.format,
-      index: try StoredIndex.read(IndexExtent(tail.index), checks: true, size: offset, memory: .max),
+      index: try StoredIndex.read(tail.index, checks: true, size: offset, memory: .max),
       contents: contents, stretch: try source.stretch(from: behind == nil ? 0 : offset))
   }
 

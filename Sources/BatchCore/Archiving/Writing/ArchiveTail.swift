@@ -26,13 +26,17 @@ struct ArchiveTail {
 
   let format: ArchiveFormat
   /// The index as it is stored.
-  let index: [UInt8]
+  let index: IndexExtent
   /// Where the tail begins in the archive.
   let offset: UInt64
   /// All frames before it.
   let frames: [FramePlace]
   /// The most bytes of an index in one part, where it can be cut.
   var partSize = Self.largestPart
+  /// Bytes of the index that are handed over at once.
+  private static let pieceSize = 1 << 20
+
+  private var indexSize: Int { Int(clamping: index.count) }
 
   /// Hands over the bytes of the tail piece by piece.
   ///
@@ -46,27 +50,26 @@ struct ArchiveTail {
       for frame in skippableFrames { try write(frame, output) }
       try output(Self.skippable(Self.locatorMagic, Self.littleEndian(offset) + Self.locatorText))
     case .gz:
-      for start in stride(from: 0, to: index.count, by: Self.largestGzipSlice) {
-        let slice = index[start..<min(index.count, start + Self.largestGzipSlice)]
+      try forEachPiece(of: 0..<indexSize, upTo: Self.largestGzipSlice) { (slice) throws(BatchError) in
         try output(Self.gzipSlice(slice))
       }
       try output(Self.gzipLocator(offset))
     case .bz2:
       // A stream does not tell where it begins: the last one, which is short, tells it of the one before.
-      var bytes = index
+      var bytes = try index.bytes(0..<index.count)
       TarHeaders.pad(&bytes, from: 0)
       for start in stride(from: 0, to: bytes.count, by: partSize) {
         try write(Array(bytes[start..<min(bytes.count, start + partSize)]), codec, output)
       }
-      var locator = Self.locatorText + Self.littleEndian(UInt64(index.count)) + Self.littleEndian(offset)
+      var locator = Self.locatorText + Self.littleEndian(index.count) + Self.littleEndian(offset)
       TarHeaders.pad(&locator, from: 0)
       try write(locator, codec, output)
     case .xz:
-      try write(index + endOfPlain, codec, output)
+      try write(index.bytes(0..<index.count) + endOfPlain, codec, output)
     // Never written.
     case .lz, .lzma, .lzw: break
     case nil:
-      try output(index)
+      try forEachPiece(of: 0..<indexSize, output)
       try output(endOfPlain)
     }
   }
@@ -74,8 +77,8 @@ struct ArchiveTail {
   /// What fills the last block of a plain index, and the block that tells of it.
   private var endOfPlain: [UInt8] {
     let size = TarHeaders.blockSize
-    let padding = [UInt8](repeating: 0, count: (size - index.count % size) % size)
-    return padding + TailBlock(indexLength: UInt64(index.count)).bytes
+    let padding = [UInt8](repeating: 0, count: (size - indexSize % size) % size)
+    return padding + TailBlock(indexLength: index.count).bytes
   }
 
   /// Hands over bytes as a stream of their own.
@@ -99,8 +102,8 @@ struct ArchiveTail {
   }
 
   private var skippableFrames: [SkippableFrame] {
-    stride(from: 0, to: max(1, index.count), by: partSize).map { start in
-      let content = start..<min(index.count, start + partSize)
+    stride(from: 0, to: max(1, indexSize), by: partSize).map { start in
+      let content = start..<min(indexSize, start + partSize)
       let head = Self.skippableHead(Self.indexMagic, count: Self.indexHead.count + content.count)
       return SkippableFrame(head: head + Self.indexHead, content: content)
     }
@@ -110,7 +113,16 @@ struct ArchiveTail {
     _ frame: SkippableFrame, _ output: ([UInt8]) throws(BatchError) -> Void
   ) throws(BatchError) {
     try output(frame.head)
-    try output(frame.content == index.indices ? index : Array(index[frame.content]))
+    try forEachPiece(of: frame.content, output)
+  }
+
+  /// Hands over a range of the index, which is not in one piece in memory.
+  private func forEachPiece(
+    of range: Range<Int>, upTo size: Int = Self.pieceSize, _ body: ([UInt8]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    for start in stride(from: range.lowerBound, to: range.upperBound, by: size) {
+      try body(try index.bytes(UInt64(start)..<UInt64(min(range.upperBound, start + size))))
+    }
   }
 
   private func writeZstd(_ output: ([UInt8]) throws(BatchError) -> Void) throws(BatchError) {

@@ -129,7 +129,7 @@ final class SerialArchive {
     return WrittenArchive(
       format: format,
       index: try StoredIndex.read(
-        IndexExtent(try index.finish([place])), checks: true, size: 1, memory: .max),
+        try index.finish([place]), checks: true, size: 1, memory: .max),
       contents: [], stretch: stretch)
   }
 

@@ -6,9 +6,7 @@ import Synchronization
 /// They are admitted before what the source still has, also where there is no room for the results of that.
 public final class AskedItems<Item: Sendable>: Sendable {
   private struct State {
-    var items: [Item] = []
-    /// How many of them were taken.
-    var taken = 0
+    var items = WaitingLine<Item>()
     var asked: (@Sendable () -> Void)?
   }
 
@@ -23,7 +21,7 @@ public final class AskedItems<Item: Sendable>: Sendable {
   public func ask(_ items: [Item]) {
     guard !items.isEmpty else { return }
     let asked = state.withLock { state in
-      state.items += items
+      for item in items { state.items.append(item) }
       return state.asked
     }
     asked?()
@@ -32,23 +30,15 @@ public final class AskedItems<Item: Sendable>: Sendable {
   /// Gives up what was asked for and has not begun.
   public func giveUp() -> [Item] {
     state.withLock { state in
-      defer { (state.items, state.taken) = ([], 0) }
-      return Array(state.items[state.taken...])
+      var items = [Item]()
+      while let item = state.items.removeFirst() { items.append(item) }
+      return items
     }
   }
 
-  var isEmpty: Bool { state.withLock { $0.taken == $0.items.count } }
+  var isEmpty: Bool { state.withLock { $0.items.count == 0 } }
 
-  func take() -> Item? {
-    state.withLock { state in
-      guard state.taken < state.items.count else { return nil }
-      defer {
-        state.taken += 1
-        if state.taken == state.items.count { (state.items, state.taken) = ([], 0) }
-      }
-      return state.items[state.taken]
-    }
-  }
+  func take() -> Item? { state.withLock { $0.items.removeFirst() } }
 
   /// Has `asked` called for each item that is asked for from now on.
   func onAsk(_ asked: @escaping @Sendable () -> Void) {
