@@ -17,6 +17,7 @@ let package = Package(
   ],
   targets: [
     .target(name: "CLinux"),
+    .target(name: "CSHA256"),
     // Of the program alone: they take the place of a function of the C library and of tables of Foundation.
     .target(name: "CInheritedPriority"),
     .target(name: "CNoUnicodeTables"),
@@ -40,7 +41,7 @@ let package = Package(
       dependencies: [
         "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate",
         "CIPSecMB", "CIsal", "CLZ4",
-        "CLZMA", "CSQLite", "CXXHash", "CZlib", "CZstd",
+        "CLZMA", "CSHA256", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],
       swiftSettings: settings
     ),

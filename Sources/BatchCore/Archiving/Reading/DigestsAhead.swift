@@ -1,14 +1,11 @@
 import BatchEngine
 
-/// SHA-256 of members in a frame that is in memory, computed for some members before they are asked for: several short
-/// ones get it at once.
+/// SHA-256 of members in a frame that is in memory, computed for some members before they are asked for: several get it at
+/// once.
 ///
 /// Where contents lie is what the index says, and is not believed: a digest is given out for exactly the bytes that it was
 /// computed of.
 final class DigestsAhead {
-  /// As much as stays in the cache of a core.
-  private static let batchSize = 256 << 10
-
   private let batch: DigestBatch
   private var contents: ArraySlice<UnsafeRawBufferPointer> = []
   private var known: ArraySlice<(content: UnsafeRawBufferPointer, digest: Digest)> = []
@@ -34,7 +31,7 @@ final class DigestsAhead {
   /// - Parameter contents: in the order in which they lie in memory.
   func begin(_ contents: [UnsafeRawBufferPointer]) {
     end()
-    self.contents = contents.filter { (1...MultiBufferDigests.longest).contains($0.count) }[...]
+    self.contents = contents.filter { !$0.isEmpty }[...]
   }
 
   /// Forgets everything; to be called before the memory of the frame is used for something else.
@@ -63,7 +60,7 @@ final class DigestsAhead {
     for content in contents {
       batch.add(content)
       count += 1
-      if batch.byteCount >= Self.batchSize { break }
+      if batch.byteCount >= DigestBatch.size { break }
     }
     let next = Array(contents.prefix(count))
     contents = contents.dropFirst(count)

@@ -82,14 +82,14 @@ package final class ArchiveWorker: BatchWorker {
         }
       } else {
         let bare = try maker.bareEntry(for: record)
-        isAdded = try bench.add(of: record.status) { (begin) throws(BatchError) in
-          try context.read(record, keepsShort: true, settling: settling) {
-            (file: borrowing Descriptor, _) throws(BatchError) in
+        isAdded = try bench.add(bare, of: record.status) { (room, begin, consume) throws(BatchError) in
+          try context.read(record, keepsShort: true, into: room, settling: settling) {
+            (file: borrowing Descriptor, _) in
             var entry = bare
             entry.attributes = AttributeReader.attributes(of: file.raw)
-            try begin(entry)
+            begin(entry)
           } consume: { piece in
-            bench.append(piece)
+            consume(piece)
           }
         } describing: { status, entry in
           maker.describe(status, in: &entry)

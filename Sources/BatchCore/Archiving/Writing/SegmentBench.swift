@@ -16,8 +16,9 @@ final class SegmentBench {
   /// Members that have no digest yet, and where their contents lie.
   private var waiting: [(member: Int, content: Range<Int>)] = []
   private var waitingBytes = 0
-  /// So many bytes get their digests together, as long as they are in the cache of the core.
-  private static let batchSize = 256 << 10
+  /// Files up to this size are read to where their content belongs. Larger ones come in pieces, between which a run can be
+  /// stopped, and are reported where they change meanwhile.
+  private static let largestPiece: Int64 = 256 << 10
 
   init(
     _ options: ArchiveOptions, _ buffers: FrameBuffers,
@@ -90,30 +91,29 @@ final class SegmentBench {
   /// archive says what it holds, whatever happens to the file.
   ///
   /// - Parameters:
+  ///   - bare: the entry without what only the open file tells.
   ///   - expected: the status that the entry was made of.
-  ///   - read: puts the content here by ``append(_:)`` and tells what it was; nil when it is not to be used. Each
-  ///     time that it starts, it hands over the entry first.
+  ///   - read: gets room for the content, hands over pieces of it, and tells what it was; nil when it is not to be used. The
+  ///     piece that was read into the room lies at its beginning. Each time that it starts, it hands over the entry first.
   ///   - describe: gives an entry what another status says.
   /// - Returns: whether it is in the archive.
   func add(
-    of expected: FileStatus,
-    reading read: (_ begin: (ArchiveEntry) throws(BatchError) -> Void) throws(BatchError) -> ReadOutcome?,
+    _ bare: ArchiveEntry, of expected: FileStatus,
+    reading read: (
+      _ room: UnsafeMutableRawBufferPointer?, _ begin: (ArchiveEntry) -> Void,
+      _ consume: (UnsafeRawBufferPointer) -> Void
+    ) throws(BatchError) -> ReadOutcome?,
     describing describe: (FileStatus, inout ArchiveEntry) -> Void
   ) throws(BatchError) -> Bool {
     let start = plain.count
     var isAdded = false
     defer { if !isAdded { plain.removeSubrange(min(start, plain.count)...) } }
-    var begun: ArchiveEntry?
-    let outcome = try read { (entry) throws(BatchError) in
-      plain.removeSubrange(start...)
-      begun = entry
-      try addHeader(entry)
-    }
-    guard let outcome, let entry = begun else { return false }
+    try addHeader(bare)
+    guard let (outcome, entry) = try addContent(of: bare, expected, reading: read) else { return false }
     // Files of /proc say 0, those of /sys a page; and a file may change while it is read.
     let size = UInt64(plain.count - contentStart)
     var final = entry
-    if size != entry.size || !outcome.status.hasSameContent(as: expected) {
+    if size != entry.size || !entry.attributes.isEmpty || !outcome.status.hasSameContent(as: expected) {
       describe(outcome.status, &final)
       final.size = size
       var header: [UInt8] = []
@@ -130,8 +130,46 @@ final class SegmentBench {
     members.append(member)
     TarHeaders.pad(&plain, from: contentStart)
     isAdded = true
-    if waitingBytes >= Self.batchSize { try addDigests() }
+    if waitingBytes >= DigestBatch.size { try addDigests() }
     return true
+  }
+
+  /// Reads the content of a file to the end of the segment.
+  ///
+  /// - Returns: the entry that belongs to it; nil when it is not to be used.
+  private func addContent(
+    of bare: ArchiveEntry, _ expected: FileStatus,
+    reading read: (
+      UnsafeMutableRawBufferPointer?, (ArchiveEntry) -> Void, (UnsafeRawBufferPointer) -> Void
+    ) throws(BatchError) -> ReadOutcome?
+  ) throws(BatchError) -> (ReadOutcome, ArchiveEntry)? {
+    var entry = bare
+    guard (0..<Self.largestPiece).contains(expected.size) else {
+      let outcome = try read(nil) {
+        entry = $0
+        plain.removeSubrange(contentStart...)
+      } _: {
+        plain.append(contentsOf: $0)
+      }
+      return outcome.map { ($0, entry) }
+    }
+    // One byte more, by which the end of the file is noticed.
+    let capacity = Int(expected.size) + 1
+    var outcome: ReadOutcome?
+    var pieces: [UInt8] = []
+    try plain.append(upTo: capacity) { (base) throws(BatchError) in
+      var count = 0
+      outcome = try read(UnsafeMutableRawBufferPointer(start: base, count: capacity)) {
+        entry = $0
+        pieces.removeAll()
+        count = 0
+      } _: { piece in
+        if piece.baseAddress == UnsafeRawPointer(base) { count = piece.count } else { pieces += piece }
+      }
+      return count
+    }
+    plain += pieces
+    return outcome.map { ($0, entry) }
   }
 
   /// Gives the members that wait their digests.
@@ -192,10 +230,6 @@ final class SegmentBench {
   }
 
   // MARK: Content
-
-  func append(_ piece: UnsafeRawBufferPointer) {
-    plain.append(contentsOf: piece)
-  }
 
   /// Appends `count` bytes: those that `fill` puts there and counts, then zeros.
   func append(

@@ -1,7 +1,12 @@
 import BatchEngine
 
-/// Contents that are in memory and wait for their SHA-256, which several short ones get at once.
+/// Contents that are in memory and wait for their SHA-256, which several get at once.
 package final class DigestBatch {
+  /// So many bytes are worth to wait for: among them are mostly some long contents, and they are in the cache of the core.
+  static let size = 1 << 20
+  /// Longer contents need not wait for others.
+  static let longest = PairedDigests.isOffered ? 512 << 10 : MultiBufferDigests.longest
+
   private let library: OptionalLibrary<MultiBufferDigests>
   private let stream: DigestStream
   private var contents: [UnsafeRawBufferPointer] = []
@@ -27,30 +32,51 @@ package final class DigestBatch {
       contents.removeAll(keepingCapacity: true)
       byteCount = 0
     }
-    guard contents.count > 1, let library = library.tool(for: byteCount) else {
-      for index in contents.indices { try take(index, try stream.digest(of: contents[index])) }
-      return
-    }
-    let longest = library.method.longest
-    func isShort(_ content: UnsafeRawBufferPointer) -> Bool {
-      content.count <= longest && content.baseAddress != nil
-    }
-    let short = contents.filter(isShort)
-    let digests = [UInt8](unsafeUninitializedCapacity: short.count * 32) { buffer, count in
-      guard let base = buffer.baseAddress, library.compute(short, into: base) else { return }
-      count = buffer.count
-    }
-    var position = 0
+    let found = contents.count > 1 ? together() : []
     for index in contents.indices {
-      let end = position + 32
-      if isShort(contents[index]), end <= digests.count {
-        let digest = digests.withUnsafeBytes { bytes in
-          Digest(.sha256) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[position..<end])) }
-        }
-        position = end
+      if index < found.count, let digest = found[index] {
         try take(index, digest)
       } else {
         try take(index, try stream.digest(of: contents[index]))
+      }
+    }
+  }
+
+  /// The digests that are computed several at once; nil for the others.
+  private func together() -> [Digest?] {
+    var found = [Digest?](repeating: nil, count: contents.count)
+    var rest = Array(contents.indices)
+    if let library = library.tool(for: byteCount) {
+      let longest = library.method.longest
+      let short = rest.filter { contents[$0].count <= longest && contents[$0].baseAddress != nil }
+      compute(short, into: &found) { library.compute($0, into: $1) }
+      rest.removeAll { found[$0] != nil }
+    }
+    guard PairedDigests.isOffered, rest.count > 1 else { return found }
+    // The longest first, so that little is left over for which there is no second one.
+    rest.sort { contents[$0].count > contents[$1].count }
+    compute(rest, into: &found) { contents, digests in
+      PairedDigests.compute(contents, into: digests)
+      return true
+    }
+    return found
+  }
+
+  /// - Parameter body: writes the digests of contents, and says whether it could.
+  private func compute(
+    _ indices: [Int], into found: inout [Digest?],
+    _ body: ([UnsafeRawBufferPointer], UnsafeMutablePointer<UInt8>) -> Bool
+  ) {
+    let size = DigestAlgorithm.sha256.byteCount
+    let digests = [UInt8](unsafeUninitializedCapacity: indices.count * size) { buffer, count in
+      guard let base = buffer.baseAddress, body(indices.map { contents[$0] }, base) else { return }
+      count = buffer.count
+    }
+    guard digests.count == indices.count * size else { return }
+    digests.withUnsafeBytes { bytes in
+      for (position, index) in indices.enumerated() {
+        let digest = bytes[(position * size)..<((position + 1) * size)]
+        found[index] = Digest(.sha256) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: digest)) }
       }
     }
   }

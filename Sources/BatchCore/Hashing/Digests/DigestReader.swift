@@ -5,9 +5,6 @@ import BatchEngine
 ///
 /// The worker keeps its results in order: it settles what waits before it adds the result of a file that does not.
 final class DigestReader<Waiting> {
-  /// As much as stays in the cache of a core.
-  private static var roomSize: Int { 256 << 10 }
-
   struct Content {
     let outcome: ReadOutcome
     let byteCount: UInt64
@@ -38,7 +35,7 @@ final class DigestReader<Waiting> {
     _ record: FileRecord, for set: DigestSet, settling: ChangeSettling? = nil, in context: WorkerContext,
     settle: () throws(BatchError) -> Void
   ) throws(BatchError) -> Content? {
-    let isShort = set.isSHA256 && (0...Int64(MultiBufferDigests.longest)).contains(record.status.size)
+    let isShort = set.isSHA256 && (0...Int64(DigestBatch.longest)).contains(record.status.size)
     let room = try isShort ? room(for: Int(record.status.size), settle: settle) : nil
     var byteCount: UInt64 = 0
     var waits = true
@@ -63,7 +60,7 @@ final class DigestReader<Waiting> {
   private func room(
     for size: Int, settle: () throws(BatchError) -> Void
   ) throws(BatchError) -> UnsafeMutableRawBufferPointer {
-    let room = room ?? .allocate(byteCount: Self.roomSize, alignment: 4096)
+    let room = room ?? .allocate(byteCount: DigestBatch.size, alignment: 4096)
     self.room = room
     if used + size >= room.count { try settle() }
     return UnsafeMutableRawBufferPointer(rebasing: room[used...])
