@@ -427,7 +427,7 @@ package struct CompressJob: BatchJob {
         content = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
           do throws(BatchError) {
             try context.read(
-              file.record, range: range, into: UnsafeMutableRawBufferPointer(buffer), isCounted: false)
+              file.record, ranges: [range], into: UnsafeMutableRawBufferPointer(buffer), isCounted: false)
             count = range.count
           } catch {
             failure = error

@@ -1,12 +1,50 @@
 import BatchEngine
 
-/// Groups files by size, by their ends, and by their digests, and asks for what has to be read for the next step.
+/// Groups files by size, by their ends, and by their digests, and asks for what has to be read for the next step as soon as two
+/// files agree, while the walk goes on.
 package final class DuplicateCollector: BatchCollector {
   private typealias Candidate = DuplicateItem.Candidate
 
   private struct EndKey: Hashable {
     let size: Int64
     let key: Digest
+  }
+
+  /// The first file of each key, as long as no other has the key.
+  private struct Firsts<Key: Hashable> {
+    enum Met {
+      case first
+      case second(Candidate)
+      case further
+    }
+
+    private var files: [Key: Candidate?] = [:]
+
+    mutating func add(_ file: Candidate, _ key: Key) -> Met { Self.add(file, &files[key]) }
+
+    /// How many files are alone. Forgets all.
+    mutating func removeAll() -> Int {
+      defer { files = [:] }
+      return files.values.count { $0 != nil }
+    }
+
+    private static func add(_ file: Candidate, _ known: inout Candidate??) -> Met {
+      switch known {
+      case nil:
+        known = .some(file)
+        return .first
+      case .some(nil): return .further
+      case .some(let first?):
+        known = .some(nil)
+        return .second(first)
+      }
+    }
+  }
+
+  /// Where the files of one content are.
+  private enum Place {
+    case alone(Candidate)
+    case group(Int)
   }
 
   private let context: CollectorContext
@@ -18,15 +56,20 @@ package final class DuplicateCollector: BatchCollector {
   /// Whether a cache may know the digest of a file, so that its ends say too little about the others.
   private let knowsDigests: Bool
   private let report: ([DuplicateGroup]) throws(BatchError) -> Void
-  /// The first file of a size, or all of them once there are two.
-  private var sizes: [Int64: [Candidate]] = [:]
+  private var sizes = Firsts<Int64>()
+  /// The first files of sizes that others have too: read when the walk is over, so that its order is kept.
+  private var first: [Candidate] = []
   /// Files with several names that came by.
   private var names: Set<FileIdentity> = []
   private var furtherNames: [FileIdentity: [FileRecord]] = [:]
-  private var count = 0
-  private var ends: [EndKey: [Candidate]] = [:]
+  private var isWalked = false
+  /// Of files that were read before the end of the walk: reported after it, so that their order is the same in each run.
+  private var problems: [(problem: Problem, severity: Severity)] = []
+  private var ends = Firsts<EndKey>()
   private var awaitedEnds = 0
-  private var contents: [EndKey: [Candidate]] = [:]
+  private var contents: [Digest: Place] = [:]
+  private var groups: [(digest: Digest, files: [Candidate])] = []
+  private var next: [DuplicateItem] = []
 
   init(
     _ asked: AskedItems<DuplicateItem>?, mayRepeat: Bool, knowsDigests: Bool, keepsNames: Bool,
@@ -44,85 +87,111 @@ package final class DuplicateCollector: BatchCollector {
   package func collect(_ rows: [DuplicateRow]) {
     for row in rows {
       switch row {
-      case .found(let record): add(record)
-      case .walked: askForEnds()
+      case .found(let file): add(file)
+      case .problem(let problem): context.report(problem)
+      case .walked: endWalk()
       case .ends(let file, let key):
-        if let key { ends[EndKey(size: file.record.status.size, key: key), default: []].append(file) }
         awaitedEnds -= 1
-        if awaitedEnds == 0 { askForContents() }
+        if let key { add(file, ends: EndKey(size: file.size, key: key)) }
+        countDifferentEnds()
       case .whole(let file, let digest, let isRead):
         if !isRead { context.counters.addDone() }
-        if let digest {
-          contents[EndKey(size: file.record.status.size, key: digest), default: []].append(file)
-        }
+        if let digest { add(file, content: digest) }
       }
     }
+    asked?.ask(next)
+    next.removeAll(keepingCapacity: true)
+  }
+
+  package func hold(_ problem: Problem, severity: Severity) -> Bool {
+    guard !isWalked else { return false }
+    problems.append((problem, severity))
+    return true
   }
 
   package func finish() throws(BatchError) {
-    var groups: [(position: Int, group: DuplicateGroup)] = []
-    for (key, files) in contents where files.count > 1 {
+    var found = groups.map { digest, files in
       let files = files.sorted { $0.position < $1.position }
-      guard let first = files.first else { continue }
-      groups.append(
-        (
-          first.position,
-          DuplicateGroup(
-            size: key.size, digest: key.key,
-            files: files.map { file in
-              DuplicateFile(
-                record: file.record, furtherNames: furtherNames[file.record.status.identity] ?? [])
-            })
-        ))
+      return (position: files[0].position, group: group(files, digest))
     }
-    groups.sort { ($1.group.surplus, $0.position) < ($0.group.surplus, $1.position) }
-    try report(groups.map(\.group))
+    found.sort { ($1.group.surplus, $0.position) < ($0.group.surplus, $1.position) }
+    try report(found.map(\.group))
   }
 
-  private func add(_ record: FileRecord) {
-    let isFirst =
-      !(mayRepeat || record.status.linkCount > 1) || names.insert(record.status.identity).inserted
-    if !isFirst, keepsNames, record.status.linkCount > 1 {
-      furtherNames[record.status.identity, default: []].append(record)
+  package func discard() { reportProblems() }
+
+  private func group(_ files: [Candidate], _ digest: Digest) -> DuplicateGroup {
+    DuplicateGroup(
+      size: files[0].size, digest: digest,
+      files: files.map { file in
+        DuplicateFile(record: file.record, furtherNames: furtherNames[file.record.status.identity] ?? [])
+      })
+  }
+
+  // MARK: The walk
+
+  private func add(_ file: Candidate) {
+    let status = file.record.status
+    let isFirst = !(mayRepeat || status.linkCount > 1) || names.insert(status.identity).inserted
+    if !isFirst, keepsNames, status.linkCount > 1 {
+      furtherNames[status.identity, default: []].append(file.record)
     }
-    guard isFirst, record.status.size > 0 else {
+    guard isFirst, status.size > 0 else {
       return isFirst ? context.counters.addDone() : context.counters.addSkipped(.repeated)
     }
-    sizes[record.status.size, default: []].append(Candidate(record: record, position: count))
-    count += 1
+    switch sizes.add(file, status.size) {
+    case .first: return
+    case .second(let known): first.append(known)
+    case .further: break
+    }
+    compare(file)
   }
 
-  private func askForEnds() {
+  private func endWalk() {
+    isWalked = true
+    reportProblems()
     names = []
-    var files: [Candidate] = []
-    for group in sizes.values {
-      if group.count > 1 {
-        files += group
-      } else {
-        context.counters.addDone()
-      }
-    }
-    sizes = [:]
-    files.sort { $0.position < $1.position }
-    let isShort = { (file: Candidate) in
-      self.knowsDigests || file.record.status.size <= DuplicateJob.shortSize
-    }
-    let long = files.filter { !isShort($0) }
-    awaitedEnds = long.count
-    asked?.ask(files.filter(isShort).map { .whole($0) } + long.map { .ends($0) })
+    context.counters.addDone(sizes.removeAll())
+    for file in first.sorted(by: { $0.position < $1.position }) { compare(file) }
+    first = []
+    countDifferentEnds()
   }
 
-  private func askForContents() {
-    var files: [Candidate] = []
-    for group in ends.values {
-      if group.count > 1 {
-        files += group
-      } else {
-        context.counters.addDone()
-      }
+  private func reportProblems() {
+    for (problem, severity) in problems { context.report(problem, severity: severity) }
+    problems = []
+  }
+
+  // MARK: Comparing
+
+  private func compare(_ file: Candidate) {
+    if knowsDigests || file.size <= DuplicateJob.shortSize { return next.append(.whole(file)) }
+    awaitedEnds += 1
+    next.append(.ends(file))
+  }
+
+  private func add(_ file: Candidate, ends key: EndKey) {
+    switch ends.add(file, key) {
+    case .first: return
+    case .second(let known): next.append(.whole(known))
+    case .further: break
     }
-    ends = [:]
-    files.sort { $0.position < $1.position }
-    asked?.ask(files.map { .whole($0) })
+    next.append(.whole(file))
+  }
+
+  /// Counts the files whose ends no other has.
+  private func countDifferentEnds() {
+    guard isWalked, awaitedEnds == 0 else { return }
+    context.counters.addDone(ends.removeAll())
+  }
+
+  private func add(_ file: Candidate, content digest: Digest) {
+    switch contents[digest] {
+    case nil: contents[digest] = .alone(file)
+    case .alone(let other):
+      contents[digest] = .group(groups.count)
+      groups.append((digest, [other, file]))
+    case .group(let index): groups[index].files.append(file)
+    }
   }
 }

@@ -1,9 +1,11 @@
 import BatchEngine
 
-/// One step of a search for files with equal content.
+/// One step of a search for files with equal content. Small, since each file passes several queues.
 package enum DuplicateItem: Sendable {
-  /// What the walk found.
-  case found(WalkItem)
+  /// A file that the walk found.
+  case found(Candidate)
+  /// What the walk found beside files of the tree.
+  indirect case other(WalkItem)
   /// The walk has ended.
   case walked
   /// The first and the last block of a file is to be read.
@@ -11,27 +13,35 @@ package enum DuplicateItem: Sendable {
   /// A file is to be read as a whole.
   case whole(Candidate)
 
-  /// A file that others have the size of.
-  package struct Candidate: Sendable {
+  /// A file that others may have the content of.
+  package final class Candidate: Sendable {
     let record: FileRecord
     /// Counted in the order of the walk.
     let position: Int
+
+    init(_ record: FileRecord, at position: Int) {
+      self.record = record
+      self.position = position
+    }
+
+    var size: Int64 { record.status.size }
   }
 }
 
 extension DuplicateItem: FileItem {
   package var path: PathBytes? {
     switch self {
-    case .found(.file(let record)): record.path
-    case .ends(let file), .whole(let file): file.record.path
-    case .found, .walked: nil
+    case .found(let file), .ends(let file), .whole(let file): file.record.path
+    case .other, .walked: nil
     }
   }
 }
 
 /// What a lane found out about one item.
 package enum DuplicateRow: Sendable {
-  case found(FileRecord)
+  case found(DuplicateItem.Candidate)
+  /// The walk met it.
+  indirect case problem(Problem)
   case walked
   /// - `key`: of both blocks; nil where the file could not be read, which was reported.
   case ends(DuplicateItem.Candidate, key: Digest?)
@@ -44,7 +54,7 @@ package enum DuplicateRow: Sendable {
 package struct DuplicateGroup: Sendable {
   /// Of each, in bytes.
   package let size: Int64
-  /// SHA-256.
+  /// SHA-256, or BLAKE3 where nothing asks for SHA-256.
   package let digest: Digest
   /// Two or more, in the order of the walk.
   package let files: [DuplicateFile]
@@ -71,6 +81,7 @@ package struct DuplicateFile: Sendable {
 /// The files of a tree, then what the collector asks for.
 package struct DuplicateSource: BatchSource {
   private var tree: TreeSource
+  private var position = 0
   private var isWalked = false
   let operandCount: Int
   package let asked: AskedItems<DuplicateItem>? = AskedItems()
@@ -82,7 +93,11 @@ package struct DuplicateSource: BatchSource {
   }
 
   package mutating func next() -> DuplicateItem? {
-    if let item = tree.next() { return .found(item) }
+    if let item = tree.next() {
+      guard case .file(let record) = item else { return .other(item) }
+      position += 1
+      return .found(DuplicateItem.Candidate(record, at: position))
+    }
     guard !isWalked else { return nil }
     isWalked = true
     return .walked
@@ -92,17 +107,20 @@ package struct DuplicateSource: BatchSource {
 
   package func weight(of item: DuplicateItem) -> Int64 {
     switch item {
-    case .found, .walked: 0
+    case .found, .other, .walked: 0
     case .ends: Int64(DuplicateJob.blockSize) * 2
-    case .whole(let file): max(0, file.record.status.size)
+    case .whole(let file): max(0, file.size)
     }
   }
 
   package func count(of item: DuplicateItem) -> Int {
-    if case .found = item { 1 } else { 0 }
+    switch item {
+    case .found, .other: 1
+    case .walked, .ends, .whole: 0
+    }
   }
 
   package func retained(by item: DuplicateItem) -> Int64 {
-    if case .found(let item) = item { tree.retained(by: item) } else { 0 }
+    if case .found(let file) = item { file.record.excessPathLength * 2 } else { 0 }
   }
 }

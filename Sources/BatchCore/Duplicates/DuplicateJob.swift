@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Finds files with equal content: by size, then by their first and last blocks, then by the SHA-256 of all of it.
+/// Finds files with equal content: by size, then by their first and last blocks, then by the SHA-256 or BLAKE3 of all of it.
 ///
 /// Files of no bytes are left out. A digest that a cache is sure of takes the place of the reading.
 package struct DuplicateJob: BatchJob {
@@ -15,26 +15,29 @@ package struct DuplicateJob: BatchJob {
   private let asked: AskedItems<DuplicateItem>?
   private let mayRepeat: Bool
   private let keepsNames: Bool
+  private let givesSHA256: Bool
   private let report: @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - source: that it will run over.
   ///   - cache: of digests that are known.
+  ///   - givesSHA256: whether groups have that digest; otherwise the fastest one of those that cannot be forged.
   ///   - keepsNames: whether groups have all names of a file that the walk meets.
   ///   - report: receives all groups once, at the end; the one that takes the most room first.
   package init(
-    of source: DuplicateSource, cache: DigestCache? = nil, keepsNames: Bool = false,
+    of source: DuplicateSource, cache: DigestCache? = nil, givesSHA256: Bool, keepsNames: Bool = false,
     report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
   ) {
     asked = source.asked
     mayRepeat = source.operandCount > 1
     self.keepsNames = keepsNames
+    self.givesSHA256 = givesSHA256 || cache != nil
     self.cache = cache
     self.report = report
   }
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    try Worker(cache.map { CachedDigests($0, [.sha256]) }, context)
+    try Worker(cache.map { CachedDigests($0, [.sha256]) }, givesSHA256: givesSHA256, context)
   }
 
   package func makeCollector(in context: CollectorContext) -> sending DuplicateCollector {
@@ -49,14 +52,17 @@ package struct DuplicateJob: BatchJob {
       let outcome: ReadOutcome
     }
 
-    private let digests: DigestSet
+    /// Of short files, several of which get it together.
+    private let short: DigestSet
+    private let long: DigestSet
     private let ends: DigestStream
     private let reader: DigestReader<Waiting>
     private let cached: CachedDigests?
-    private var block = [UInt8](repeating: 0, count: DuplicateJob.blockSize)
+    private var blocks = [UInt8](repeating: 0, count: DuplicateJob.blockSize * 2)
 
-    init(_ cached: CachedDigests?, _ context: WorkerContext) throws(BatchError) {
-      digests = try DigestSet([.sha256], concurrency: context.concurrencyLimit)
+    init(_ cached: CachedDigests?, givesSHA256: Bool, _ context: WorkerContext) throws(BatchError) {
+      short = try DigestSet([.sha256], concurrency: context.concurrencyLimit)
+      long = givesSHA256 ? short : try DigestSet([.blake3], concurrency: context.concurrencyLimit)
       ends = try DigestStream(.xxh128)
       reader = try DigestReader()
       self.cached = cached
@@ -68,12 +74,12 @@ package struct DuplicateJob: BatchJob {
       if case .whole(let file) = item { return try readWhole(file, in: context, into: &rows) }
       try settle(in: context, into: &rows)
       switch item {
-      case .found(.file(let record)): rows.append(.found(record))
-      case .found(.standardInput):
-        context.report(
-          Problem(
-            .unreadable, BatchError(.invalid, "standard input is no file of a tree", path: "-")))
-      case .found(.problem(let problem)): context.report(problem)
+      case .found(let file): rows.append(.found(file))
+      case .other(.problem(let problem)): rows.append(.problem(problem))
+      case .other:
+        rows.append(
+          .problem(
+            Problem(.unreadable, BatchError(.invalid, "standard input is no file of a tree", path: "-"))))
       case .walked: rows.append(.walked)
       case .ends(let file): rows.append(.ends(file, key: try key(of: file.record, in: context)))
       case .whole: break
@@ -87,27 +93,22 @@ package struct DuplicateJob: BatchJob {
     /// - Returns: nil where a block could not be read, which has been reported.
     private func key(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> Digest? {
       let size = UInt64(clamping: record.status.size)
-      let length = min(size, UInt64(block.count))
-      ends.reset()
-      for range in [0..<length, (size - length)..<size] {
-        let count = Int(range.upperBound - range.lowerBound)
-        var failure: BatchError?
-        block.withUnsafeMutableBytes { bytes in
-          let room = UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
-          do throws(BatchError) {
-            try context.read(record, range: range, into: room)
-            try ends.update(UnsafeRawBufferPointer(room))
-          } catch {
-            failure = error
-          }
-        }
-        if let failure {
-          try context.checkCancellation()
-          context.report(Problem(failure))
-          return nil
+      let length = min(size, UInt64(DuplicateJob.blockSize))
+      var result = Result<Digest, BatchError>.failure(BatchError(.cancelled, ""))
+      blocks.withUnsafeMutableBytes { bytes in
+        let room = UnsafeMutableRawBufferPointer(rebasing: bytes[..<(Int(length) * 2)])
+        result = Result { () throws(BatchError) in
+          try context.read(record, ranges: [0..<length, (size - length)..<size], into: room)
+          return try ends.digest(of: UnsafeRawBufferPointer(room))
         }
       }
-      return try ends.finish()
+      do throws(BatchError) {
+        return try result.get()
+      } catch {
+        try context.checkCancellation()
+        context.report(Problem(error))
+        return nil
+      }
     }
 
     private func readWhole(
@@ -121,8 +122,9 @@ package struct DuplicateJob: BatchJob {
         rows.append(.whole(file, digest: known.digests.first, isRead: false))
         return
       }
+      let isShort = file.size <= Int64(MultiBufferDigests.longest)
       let content = try reader.read(
-        file.record, for: digests, settling: cached?.cache.settling, in: context
+        file.record, for: isShort ? short : long, settling: cached?.cache.settling, in: context
       ) { () throws(BatchError) in try settle(in: context, into: &rows) }
       guard let content else {
         try settle(in: context, into: &rows)

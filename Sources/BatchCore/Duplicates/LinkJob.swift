@@ -124,7 +124,7 @@ package struct LinkJob: BatchJob {
       buffer.withUnsafeMutableBytes { bytes in
         let room = UnsafeMutableRawBufferPointer(rebasing: bytes[..<Int(range.upperBound - range.lowerBound)])
         do throws(BatchError) {
-          try context.read(record, range: range, into: room)
+          try context.read(record, ranges: [range], into: room)
         } catch {
           failure = error.at(record.path)
         }

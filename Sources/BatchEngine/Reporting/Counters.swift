@@ -59,6 +59,12 @@ public final class Counters: Sendable {
     public var changed = 0
 
     public init() {}
+
+    /// Paths that were done, or found to need nothing.
+    package var processed: Int {
+      let idle: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
+      return idle.reduce(done) { $0 + (reasons[$1] ?? 0) }
+    }
   }
 
   private let seen = Atomic<Int>(0)
@@ -95,7 +101,7 @@ public final class Counters: Sendable {
 
   func addSeen(_ count: Int) { seen.add(count, ordering: .relaxed) }
   /// Counts a file that was processed; for a collector that decides when it is.
-  public func addDone() { done.add(1, ordering: .relaxed) }
+  public func addDone(_ count: Int = 1) { done.add(count, ordering: .relaxed) }
   /// Turns a file that was counted as done into a failed one.
   package func withdrawDone() {
     done.subtract(1, ordering: .relaxed)

@@ -71,7 +71,7 @@ import Testing
     for range in [0..<size, (10 << 20)..<(21 << 20), 4000..<6000, (size - 10)..<size] {
       var bytes = [UInt8](repeating: 1, count: range.count)
       try bytes.withUnsafeMutableBytes {
-        try reader.read(record, range: UInt64(range.lowerBound)..<UInt64(range.upperBound), into: $0)
+        try reader.read(record, ranges: [UInt64(range.lowerBound)..<UInt64(range.upperBound)], into: $0)
       }
       #expect(bytes == Array(expected[range]))
     }

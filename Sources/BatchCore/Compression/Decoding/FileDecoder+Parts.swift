@@ -65,7 +65,7 @@ extension FileDecoder {
     let read: PartScanner.Reader = { (offset, buffer) throws(BatchError) in
       let range = offset..<min(size, offset + UInt64(buffer.count))
       try context.read(
-        record, range: range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
+        record, ranges: [range], into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
       return range.count
     }
     let found: FoundParts?

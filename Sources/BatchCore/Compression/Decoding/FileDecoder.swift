@@ -212,7 +212,7 @@ final class FileDecoder {
     let range = offset..<(offset + UInt64(bytes.count))
     bytes.withUnsafeMutableBytes { raw in
       do throws(BatchError) {
-        try context.read(record, range: range, into: raw)
+        try context.read(record, ranges: [range], into: raw)
       } catch {
         failure = error
       }

@@ -187,20 +187,20 @@ public final class WorkerContext {
     }
   }
 
-  /// Reads a part of a file that has not changed since the walk saw it.
+  /// Reads parts of a file that has not changed since the walk saw it.
   ///
   /// - Parameters:
   ///   - record: the file, as the walk found it.
-  ///   - range: within the size that the walk saw.
-  ///   - buffer: as many bytes as the range.
+  ///   - ranges: within the size that the walk saw.
+  ///   - buffer: as many bytes as the ranges, which come one behind the other.
   ///   - isCounted: whether the bytes are counted now; otherwise the collector counts those that are used.
   /// - Throws: `changed` when the file is not what it was, or another error with its path.
   public func read(
-    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer,
+    _ record: FileRecord, ranges: [Range<UInt64>], into buffer: UnsafeMutableRawBufferPointer,
     isCounted: Bool = true
   ) throws(BatchError) {
     try checkCancellation()
-    try bench.reader.read(record, range: range, into: buffer)
+    try bench.reader.read(record, ranges: ranges, into: buffer)
     if isCounted { counters.addBytes(buffer.count) } else { counters.addPending(buffer.count) }
   }
 

@@ -93,25 +93,30 @@ package final class FileReader {
     }
   }
 
-  /// Reads a part of a file that is still the one that the walk saw, before and after.
+  /// Reads parts of a file that is still the one that the walk saw, before and after.
   ///
   /// - Throws: `changed` when it is not, and the errors of ``read(_:restart:consume:)``.
   package func read(
-    _ record: FileRecord, range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
+    _ record: FileRecord, ranges: [Range<UInt64>], into buffer: UnsafeMutableRawBufferPointer
   ) throws(BatchError) {
     do throws(BatchError) {
       let file = try openExactly(record)
-      let count = SparseReading.fill(
-        UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(range.count)), from: file.raw,
-        at: range.lowerBound, mayHaveHoles: record.status.unallocated > 0, calls: calls)
-      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
-      guard count == range.count, try calls.status(of: file).hasSameContent(as: record.status) else {
-        throw BatchError(.changed, "changed while it was read")
+      var room = buffer[...]
+      for range in ranges {
+        let count = SparseReading.fill(
+          UnsafeMutableRawBufferPointer(rebasing: room.prefix(range.count)), from: file.raw,
+          at: range.lowerBound, mayHaveHoles: record.status.unallocated > 0, calls: calls)
+        guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
+        guard count == range.count else { throw Self.changed }
+        room = room.dropFirst(count)
       }
+      guard try calls.status(of: file).hasSameContent(as: record.status) else { throw Self.changed }
     } catch {
       throw error.path == nil ? error.at(record.path) : error
     }
   }
+
+  private static var changed: BatchError { BatchError(.changed, "changed while it was read") }
 
   /// Opens a file and lends its descriptor, with the status that it has now.
   ///
