@@ -153,6 +153,20 @@ struct ClusterTests {
     #expect(merged.contains("t/sub: entries came or went") && merged.contains("1 changed meanwhile"))
   }
 
+  @Test(
+    "where no path can be read the status of the merge is 1, and nothing is written",
+    .enabled(if: Host.canChangeUser), arguments: ["hash", "compress"])
+  func nothing(command: String) throws {
+    let run = try t.shell(
+      """
+      mkdir t; chmod 777 . t; for n in 1 2 3 4; do seq $n >t/$n; chmod 0 t/$n; done; run() { setpriv --reuid=65534 --regid=65534 --clear-groups "$BP" "$@"; }
+      run plan -q --shards 2 --out p -- \(command) --stride 2 t; for i in 0 1; do run \(command) -q --plan p --shard $i 2>/dev/null; done
+      run merge -o many p; echo $?; ls many; chmod a+r t/3; run \(command) -q --force --plan p --shard 1; run merge -q -o many p; echo $?
+      """)
+    #expect(run.text == "1\n3\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("t/4: cannot open: Permission denied"))
+  }
+
   @Test("a hard link to a file that another shard could not archive is refused by the merge")
   func lostLinks() throws {
     let run = try t.shell(

@@ -137,7 +137,10 @@ final class ShardTask: Sendable {
   ) throws(BatchError) -> Ending {
     let counts = session.context.counters.snapshot
     var outcome = ShardOutcome(counts)
-    let (summary, ending) = (processed.summary, processed.ending)
+    let summary = processed.summary
+    var ending = processed.ending
+    // Files that cannot be read are named in the result; whether there was nothing else, the merge knows.
+    if case .exit(.fatal) = ending, ExitStatus(counts) == .fatal { ending = .exit(.someFailed) }
     guard summary.stopped == nil, case .exit(let status) = ending,
       [.success, .someFailed, .differences].contains(status)
     else {
