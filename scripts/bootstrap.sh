@@ -9,8 +9,8 @@ libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
 # Stock tools that the demo shows, and no Debian is sure to have.
 demo=zstd
 # Stock tools that the tests hold our output against, and what they make faults and odd trees with.
-test="acl age attr b3sum bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
-mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema rclone restic rhash shellcheck strace time tmux unzip xxhash xz-utils zip zsh zstd"
+test="acl age attr b3sum btrfs-progs bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
+mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema rclone restic rhash shellcheck strace time tmux unzip xfsprogs xxhash xz-utils zip zsh zstd"
 bench="b3sum borgbackup bzip2 hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl pigz python3 restic rhash time xxhash xz-utils zstd"
 # A scheduler of several nodes on one machine.
 slurm="munge slurm-client slurmctld slurmd"

@@ -15,7 +15,8 @@ final class HardLinking: CopyLinking {
   private let isSynced: Bool
   private var last: OutputPlace?
   private var lastKept: OutputPlace?
-  private var synced: Set<UInt64> = []
+  /// File systems that were synced, each with the error of that.
+  private var synced: [UInt64: BatchError?] = [:]
 
   init(_ context: CollectorContext, isSynced: Bool) {
     self.context = context
@@ -36,13 +37,33 @@ final class HardLinking: CopyLinking {
       // Of the file that is kept the time of the status moves with each new name.
       try context.calls.status(of: file).requireContent(of: kept.record)
       // The copy may be on the disk, and what is kept in memory alone.
-      if isSynced, synced.insert(place.source.identity.device).inserted {
-        try folders.commits.syncFileSystem(through: place.source)
+      if isSynced {
+        do throws(BatchError) {
+          try sync(place.source)
+        } catch {
+          throw error.at(copy.path)
+        }
       }
       for (index, name) in names.enumerated() {
         if let reason = try replace(name, isFirst: index == 0, with: file) { return reason }
       }
       return nil
+    }
+  }
+
+  /// Syncs a file system once. After an error nothing of it is linked, since the kernel tells of it once.
+  private func sync(_ folder: OpenFolder) throws(BatchError) {
+    let device = folder.identity.device
+    if let known = synced[device] {
+      if let known { throw known }
+      return
+    }
+    do throws(BatchError) {
+      try folders.commits.syncFileSystem(through: folder)
+      synced[device] = .some(nil)
+    } catch {
+      synced[device] = error
+      throw error
     }
   }
 

@@ -31,6 +31,28 @@ enum Host {
       unshare -m mount -o loop i m; s=$?; rm -rf "$d"; exit $s
       """)
 
+  /// File systems whose files may share blocks, made in an image and mounted from it.
+  enum SharingFileSystem: String, Sendable {
+    case btrfs, xfs
+
+    /// The command that makes one in an image of 400 MiB.
+    var make: String {
+      switch self {
+      case .btrfs: "mkfs.btrfs -q"
+      case .xfs: "mkfs.xfs -q -m reflink=1"
+      }
+    }
+
+    var canBeMounted: Bool {
+      Host.canMount
+        && Host.succeeds(
+          """
+          d=$(mktemp -d) && cd "$d" && truncate -s 400M i && \(make) i && mkdir m &&
+          unshare -m mount -o loop i m; s=$?; rm -rf "$d"; exit $s
+          """)
+    }
+  }
+
   /// Faults are injected into system calls with strace, which not every container allows.
   static let canTrace = succeeds("strace -qq -f -o /dev/null -e trace=openat true")
 

@@ -82,7 +82,11 @@ package enum StaleTemporaries {
     let calls = folder.calls
     let fileName = PathBytes(name.bytes)
     // O_NONBLOCK for a FIFO that somebody gave the name; for writing because locks need it over NFS.
-    let opened = folder.open(fileName, flags: O_RDWR | O_NONBLOCK | O_NOCTTY)
+    var opened = folder.open(fileName, flags: O_RDWR | O_NONBLOCK | O_NOCTTY)
+    // A further name of a read-only file, or of a program that runs.
+    if [-EACCES, -ETXTBSY].contains(opened) {
+      opened = folder.open(fileName, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    }
     // Gone, or a link: nothing of ours.
     if [-ENOENT, -ELOOP].contains(opened) { return false }
     guard opened >= 0 else { throw .syscall("open a temporary file", errno: -opened, path: path) }

@@ -1,0 +1,131 @@
+import BatchEngine
+import Glibc
+import TestSupport
+import Testing
+
+/// Runs of `duplicates --link hard` that end before they are done: each name keeps its content, and the next run links the rest
+/// and removes what lies about.
+@Suite(.timeLimit(.minutes(3))) struct DuplicateKillTests {
+  private let t: TreeFixture
+  /// Contents of which there are copies.
+  private static let groups = 12
+
+  init() throws {
+    t = try TreeFixture()
+    // Of each second content the files are read-only, as those of a version control are.
+    let made = try t.shell(
+      """
+      mkdir -p src/a/b src/c
+      for i in $(seq \(Self.groups)); do
+        seq $i $((i * 300)) >src/f$i; [ $((i % 2)) = 0 ] || chmod 444 src/f$i
+        for d in src/a src/a/b src/c; do for k in 1 2 3; do cp -p src/f$i $d/f$i-$k; done; done
+      done
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  /// The names that have another content than before, or none.
+  private func lost() throws -> String {
+    try t.shell("diff -rq -x '.batchproc-*' src w").text
+  }
+
+  /// What has to hold after the end of a run, whatever the end was, and after the next one.
+  private func expectSafe(_ moment: String) throws {
+    #expect(try lost() == "", "\(moment)")
+    let next = try t.batchproc("duplicates", "-q", "--link", "hard", "w")
+    #expect(next.status == 0, "\(moment): \(next.errorText)")
+    #expect(try t.allTemporaries() == "", "\(moment)")
+    #expect(try lost() == "", "\(moment)")
+    let files = try t.shell("find w -type f -printf '%i\\n' | sort -u | wc -l; find w -type f | wc -l").text
+    #expect(files == "\(Self.groups)\n\(Self.groups * 10)\n", "\(moment)")
+    try t.shell("rm -rf w")
+  }
+
+  @Test("killed at random moments")
+  func randomMoments() throws {
+    let turns = Campaign.cases(40)
+    for turn in 0..<turns {
+      try t.shell("cp -a src w")
+      let run = try t.start(["duplicates", "-q", "--link", "hard", "w"])
+      usleep(UInt32(turn * turn * 150_000 / (turns * turns)))
+      run.signal(SIGKILL)
+      _ = run.wait()
+      try expectSafe("turn \(turn)")
+    }
+  }
+
+  @Test(
+    "killed at each step of a link", .enabled(if: Host.canTrace, "needs strace"),
+    arguments: [
+      ("syncfs", 1), ("linkat", 1), ("linkat", 40), ("renameat", 1), ("renameat", 2), ("renameat", 70),
+    ])
+  func atCall(call: String, turn: Int) throws {
+    try t.shell("cp -a src w")
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn) \
+        $BP duplicates -q --link hard w; echo $?
+      """)
+    #expect(run.text == "137\n", "\(run.errorText)")
+    try expectSafe("\(call) \(turn)")
+  }
+
+  @Test(
+    "what a killed run left of a read-only file is removed for its owner too",
+    .enabled(if: Host.canTrace && Host.canChangeUser, "needs strace and root"))
+  func readOnly() throws {
+    let run = try t.shell(
+      """
+      chmod 755 .; cp -a src w; chown -R 65534 w src; user="setpriv --reuid=65534 --regid=65534 --clear-groups"
+      $user strace -qq -f -o /dev/null -e trace=renameat -e inject=renameat:signal=KILL:when=1 $BP duplicates -q --link hard w
+      find w -name '.batchproc-*' | wc -l; $user $BP duplicates -q --link hard w; echo $?
+      """)
+    #expect(run.text == "1\n0\n", "\(run.text)\(run.errorText)")
+    #expect(try t.allTemporaries() == "")
+    #expect(try lost() == "")
+  }
+
+  @Test("a signal leaves whole links and no temporary file", .enabled(if: Host.canTrace, "needs strace"))
+  func signal() throws {
+    // Slowed, so that there is something left to link when the signal comes.
+    let run = try t.shell(
+      """
+      cp -a src w; : >trace; strace -qq -f -o trace -e trace=renameat -e inject=renameat:delay_exit=20000 $BP duplicates -q --link hard w & p=$!
+      until [ $(wc -l <trace) -ge 5 ]; do :; done; kill -TERM $(head -n 1 trace | cut -d ' ' -f 1); wait $p; echo $?
+      """)
+    #expect(run.text == "143\n", "\(run.errorText)")
+    #expect(try t.allTemporaries() == "")
+    try expectSafe("TERM")
+  }
+
+  @Test(
+    "a call that fails is named, the rest is linked", .enabled(if: Host.canTrace, "needs strace"),
+    arguments: ["linkat", "renameat"], ["EIO", "ENOSPC", "EDQUOT"])
+  func failingCalls(call: String, error: String) throws {
+    try t.shell("cp -a src w")
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):error=\(error):when=3 $BP duplicates -q --link hard w
+      echo $?; find w -type f -printf '%i\\n' | sort -u | wc -l
+      """)
+    #expect(run.text == "3\n\(Self.groups + 1)\n", "\(run.text)\(run.errorText)")
+    #expect(run.messages.count == 1 && run.errorText.contains(": cannot link: "), "\(run.errorText)")
+    #expect(try t.allTemporaries() == "")
+    try expectSafe("\(call) \(error)")
+  }
+
+  @Test(
+    "what is kept and cannot be brought to the disk takes the place of no copy",
+    .enabled(if: Host.canTrace, "needs strace"))
+  func failingSync() throws {
+    try t.shell("cp -a src w")
+    let run = try t.shell(
+      """
+      strace -qq -f -o /dev/null -e trace=syncfs -e inject=syncfs:error=EIO:when=1 $BP duplicates -q --link hard w
+      echo $?; find w -type f -links +1 | wc -l
+      """)
+    #expect(run.text == "3\n0\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("Input/output error"), "\(run.errorText)")
+    try expectSafe("syncfs")
+  }
+}
