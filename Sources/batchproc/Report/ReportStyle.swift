@@ -21,17 +21,20 @@ extension ReportPage {
     h2 .name{font:inherit}
     a{color:var(--accent)}
     .tiles{display:flex;flex-wrap:wrap;gap:.75rem;margin:0}
-    .tiles div{flex:1 1 9.5rem;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.6rem .8rem}
+    .tiles div{flex:1 1 9rem;min-width:0;overflow-wrap:anywhere;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.6rem .8rem}
     .tiles dt{color:var(--muted);font-size:.82rem}
     .tiles dd{margin:0}
     .value{display:block;white-space:nowrap;font-size:1.25rem;font-weight:600;line-height:1.35;font-variant-numeric:tabular-nums}
     .note{display:block;font-size:.82rem}
     .charts{display:flex;flex-wrap:wrap;gap:1rem}
-    figure{flex:1 1 min(100%,18rem);margin:0;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.75rem .75rem .35rem}
+    figure{container-type:inline-size;flex:1 1 min(100%,18rem);margin:0;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.75rem .75rem .35rem}
     figcaption{font-size:.88rem;font-weight:600;padding:0 .25rem .25rem}
     figcaption .note{font-weight:400}
-    svg{display:block;width:100%;height:auto}
+    svg{display:block;width:100%;height:auto;overflow:visible}
     svg text{fill:var(--muted);font-size:12px;font-variant-numeric:tabular-nums}
+    @container (max-width:26rem){svg text{font-size:15px}}
+    @container (max-width:21rem){svg text{font-size:18px}}
+    .grid,.axis,.line,.line2{vector-effect:non-scaling-stroke}
     .grid{stroke:var(--line);stroke-width:1}
     .axis{stroke:var(--muted);stroke-width:1}
     .area{fill:var(--soft)}
@@ -53,7 +56,7 @@ extension ReportPage {
     .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;min-width:0}
     .fixed{white-space:nowrap;font-variant-numeric:tabular-nums}
     footer{margin-top:3rem;border-top:1px solid var(--line);color:var(--muted);font-size:.82rem}
-    @media (max-width:40rem){svg text{font-size:14.5px}main{padding:1.25rem .8rem 2rem}.tiles{gap:.5rem}.tiles div{flex-basis:40%}\
+    @media (max-width:40rem){main{padding:1.25rem .8rem 2rem}.tiles{gap:.5rem}.tiles div{flex-basis:40%}\
     .value{font-size:1.05rem}h1{font-size:1.3rem}th,td{padding:.3rem .55rem}}
     @media print{body{background:none}figure,.tiles div,.scroll{break-inside:avoid}}
 

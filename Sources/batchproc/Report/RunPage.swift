@@ -230,7 +230,7 @@ struct RunPage: Sendable {
     page.section("Options") { page in
       page.element("div", ["class": "pair"]) { page in
         if !facts.invocation.options.isEmpty {
-          page.table("What was given", [("Option", false), ("Value", false)]) { page in
+          page.table("Options that were given", [("Option", false), ("Value", false)]) { page in
             for option in facts.invocation.options {
               page.row { page in
                 page.element("td") { $0.element("span", ["class": "name"], option.name) }
@@ -239,7 +239,7 @@ struct RunPage: Sendable {
             }
           }
         }
-        page.table("What held", [("Limit", false), ("Value", false)]) { page in
+        page.table("Limits and defaults of the run", [("Limit", false), ("Value", false)]) { page in
           for limit in facts.limits {
             page.row { page in
               page.cell(limit.name)

@@ -33,8 +33,8 @@ struct SetPage: Sendable {
   /// All sets in one table, with what each has come to.
   private func appendOverview(to page: inout HTMLWriter) {
     let columns = [
-      ("Set", false), ("Newest snapshot", false), ("Usual interval", true), ("Snapshots", true),
-      ("Archives", true), ("Last drill", false), ("State", false),
+      ("Set", false), ("State", false), ("Newest snapshot", false), ("Usual interval", true),
+      ("Snapshots", true), ("Archives", true), ("Last drill", false),
     ]
     page.table("The sets at the time above", columns) { page in
       for (number, set) in sets.enumerated() {
@@ -42,9 +42,13 @@ struct SetPage: Sendable {
           page.element("td") { page in
             page.element("a", ["href": "#s\(number)"]) { $0.name(set.name) }
           }
+          page.element("td") { page in
+            let (word, verdict) = state(of: set)
+            page.verdict(word, verdict)
+          }
           page.element(
             "td", ["class": "fixed"], set.rows.last.map { CalendarTime($0.started).text } ?? "none")
-          page.number(set.usualInterval.map { DurationText.text(seconds: Double($0)) } ?? "")
+          page.number(set.usualInterval.map { DurationText.text(seconds: Double($0)) } ?? "unknown")
           page.number(ByteCount.grouped(set.rows.count))
           page.number(Self.bytes(set.archiveBytes))
           page.element("td", ["class": "fixed"]) { page in
@@ -53,10 +57,6 @@ struct SetPage: Sendable {
             } else {
               page.verdict("none", .warn)
             }
-          }
-          page.element("td") { page in
-            let (word, verdict) = state(of: set)
-            page.verdict(word, verdict)
           }
         }
       }
@@ -74,11 +74,13 @@ struct SetPage: Sendable {
   private func append(_ set: SetFacts, _ id: String, to page: inout HTMLWriter) {
     appendState(of: set, to: &page)
     page.tiles(tiles(of: set), warned: set.lastDrill == nil ? ["Last drill"] : [])
-    if !set.rows.isEmpty {
+    if set.rows.count > 1 {
       page.element("h3", "Sizes over time")
       page.element("div", ["class": "charts"]) { page in
         for chart in charts(of: set, id) { chart.append(to: &page) }
       }
+    }
+    if !set.rows.isEmpty {
       page.element("h3", "History")
       appendHistory(of: set, to: &page)
     }
@@ -132,7 +134,9 @@ struct SetPage: Sendable {
       )
     ]
     if let newest = set.rows.last {
-      tiles.append(Self.moment("Newest", newest.started, newest.id))
+      tiles.append(
+        Self.moment(
+          "Newest", newest.started, newest.increment == 0 ? "full" : "increment \(newest.increment)"))
       tiles.append(
         ("Newest has", Self.bytes(newest.bytes), ByteCount.files(Int(clamping: newest.files))))
     }
@@ -193,14 +197,14 @@ struct SetPage: Sendable {
 
   private func appendHistory(of set: SetFacts, to page: inout HTMLWriter) {
     let columns = [
-      ("Snapshot", false), ("Begun", false), ("Kind", false), ("Files", true), ("Size", true),
-      ("New files", true),
-      ("New", true), ("Archive", true), ("State", false),
+      ("Snapshot", false), ("State", false), ("Begun", false), ("Kind", false), ("Files", true),
+      ("Size", true), ("New files", true), ("New", true), ("Archive", true),
     ]
     page.table("The newest first. New is what the archive holds, before compression.", columns) { page in
       for row in set.rows.reversed() {
         page.row { page in
           page.element("td", ["class": "fixed"], row.id)
+          page.element("td") { appendState(of: row, to: &$0) }
           page.element("td", ["class": "fixed"], CalendarTime(row.started).text)
           page.element("td", ["class": "fixed"], row.increment == 0 ? "full" : "+\(row.increment)")
           page.number(ByteCount.grouped(Int(clamping: row.files)))
@@ -208,7 +212,6 @@ struct SetPage: Sendable {
           page.number(ByteCount.grouped(Int(clamping: row.newFiles)))
           page.number(Self.bytes(row.newBytes))
           page.number(Self.bytes(row.archiveBytes))
-          page.element("td") { appendState(of: row, to: &$0) }
         }
       }
     }

@@ -33,12 +33,16 @@ import Testing
   @Test func everySetHasItsSection() throws {
     let sets = ["a<b", "café"].map {
       SetFacts(
-        name: PathBytes($0), rows: [Self.row(1)], archives: 1, archiveBytes: 1, lastDrill: 1_767_300_000)
+        name: PathBytes($0), rows: [Self.row(1), Self.row(2)], archives: 2, archiveBytes: 2,
+        lastDrill: 1_767_300_000)
     }
     let page = try page(sets)
     #expect(page.contains(">a&lt;b</bdi></h2>") && page.contains(">café</bdi></h2>"))
     let ids = page.matches(of: /id="([^"]*)"/).map { String($0.output.1) }
     #expect(Set(ids).count == ids.count && ids.count == 10)
+    // Of one snapshot a chart says nothing.
+    let single = SetFacts(name: "s", rows: [Self.row(1)], archives: 1, archiveBytes: 1)
+    #expect(try !self.page([single]).contains("<svg"))
   }
 
   /// Snapshots at these hours before the page.
