@@ -10,7 +10,9 @@ kind=$1 binary=$(realpath "$2")
 version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
 date=$(sed -n 's/.*static let date = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
 machine=$(uname -m)
-maintainer='The authors of batchproc <batchproc@example.org>'
+# Whoever builds the package for others gives their own; mail to the default address reaches nobody.
+maintainer=${MAINTAINER:-The authors of batchproc <batchproc@example.org>}
+homepage=${HOMEPAGE:+$'\n'Homepage: $HOMEPAGE}
 out=$PWD/.build/packages
 mkdir -p "$out"
 stage=$(mktemp -d)
@@ -73,7 +75,7 @@ Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f1)
 Depends: $depends$recommends
 Section: utils
-Priority: optional
+Priority: optional$homepage
 Description: hash, compress, archive and back up directory trees in parallel
  Hashes, compresses, archives and backs up directory trees, on all cores.
  Everything that it writes is in the
