@@ -125,7 +125,7 @@ import Testing
   func sharedBlocks(system: Host.SharingFileSystem) throws {
     let run = try t.shell(
       """
-      truncate -s 400M i; \(system.make) i; mkdir m; unshare -m sh -c '
+      truncate -s 400M i; \(system.make) i >make.log; mkdir m; unshare -m sh -c '
         mount -o loop i m; mkdir -p m/t/d; head -c 20000000 /dev/urandom >m/t/a; cp --reflink=never -p m/t/a m/t/b
         cp --reflink=never m/t/a m/t/d/c; chmod 600 m/t/d/c; chown 65534 m/t/b; touch -d 2020-01-01 m/t/b
         state() { find m/t -type f -exec stat -c "%n %i %h %a %u %Y" {} + | sort; sha256sum m/t/a m/t/b m/t/d/c; }

@@ -59,12 +59,6 @@ public final class Counters: Sendable {
     public var changed = 0
 
     public init() {}
-
-    /// Paths that were done, or found to need nothing.
-    package var processed: Int {
-      let idle: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
-      return idle.reduce(done) { $0 + (reasons[$1] ?? 0) }
-    }
   }
 
   private let seen = Atomic<Int>(0)

@@ -4,20 +4,20 @@ extension CommandSpec {
     abstract: "Write what is in directory trees into one archive.",
     discussion: [
       """
-      All that a tree is made of is archived: directories, files, symbolic and hard links, FIFOs and devices, \
-      with times, owners, attributes and access control lists; holes of sparse files are not read. Sockets are \
-      passed over. Members stand in the order of the names, and have the paths as given, without slashes at the \
-      start and without what stands before a '..'; a path that is given twice is archived twice. zip, cpio and 7z \
-      keep less of the metadata; zip and 7z store no FIFOs and devices, and a file once for each of its names.
+      All that a tree is made of is archived: directories, files, symbolic and hard links, FIFOs and devices, with \
+      times, owners, attributes and access control lists; holes of sparse files are not read. Sockets are skipped. \
+      Members are in the order of their names. Their paths are the ones given, without leading slashes and without \
+      everything up to a '..'. A path that is given twice is archived twice. zip, cpio and 7z keep less of the \
+      metadata. zip and 7z store no FIFOs and devices, and store a hard-linked file once for each of its names.
       """,
       """
-      Archives of the tar family have an index with the SHA-256 of every file behind their end, where other \
-      tools do not look. A file that becomes shorter while it is read, and is too large to be read at once, is \
-      filled up with zeros and counts as failed.
+      Archives of the tar family have an index with the SHA-256 of every file behind their end, where other tools do \
+      not look. A large file that becomes shorter while it is read is filled up with zeros and counts as failed.
       """,
       """
-      With --encrypt-to the archive is a file of age, by convention with the suffix .age: it can be read with the identity \
-      of one of the recipients, by 'age -d -i FILE' too, and not by who wrote it.
+      With --encrypt-to the archive is a file in the format of age; its name should end in .age. It can only be \
+      decrypted with the identity of one of the recipients, by batchproc or by 'age -d -i FILE'. Its writer cannot \
+      decrypt it.
       """,
     ],
     operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
@@ -29,7 +29,7 @@ extension CommandSpec {
         .format, "format",
         kind: .single(.choice(ArchiveChoices.formats, aliases: ArchiveChoices.formatAliases)),
         value: "format",
-        help: "Form of the archive, where the suffix of the output does not tell."),
+        help: "Format of the archive, when the suffix of the output does not say it."),
       OptionSpec(.gzip, "gzip", short: "z", help: "The same as --format tar.gz."),
       OptionSpec(.zstd, "zstd", help: "The same as --format tar.zst."),
       OptionSpec(.xz, "xz", short: "J", help: "The same as --format tar.xz."),
@@ -50,12 +50,13 @@ extension CommandSpec {
           """),
       OptionSpec(
         .mtime, "mtime", kind: .single(.time), value: "time",
-        help: "Set later times back to this one: seconds behind an @, or a date of UTC."),
+        help: "Replace later times by this one: @ and seconds since 1970, or a date in UTC."),
       OptionSpec(
         .verify, "verify",
         help: """
-          Read the archive back before it gets its name, and compare it with what was archived: every frame and \
-          its checksum, names, sizes, the SHA-256 of each file, counts, the end. Without a match there is no archive.
+          Read the archive back before it gets its name, and compare it with what was archived: every frame and its \
+          checksum, names, sizes, the SHA-256 of each file, counts, the end. When something differs no archive is \
+          written.
           """),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(
@@ -71,7 +72,10 @@ extension CommandSpec {
         .transform, "transform", "xform", kind: .repeatable(.file), value: "rule",
         help: "Change the names of members by a rule of sed: s/old/new/, with the flags of tar."),
       OptionSpec(
-        .followSymlinks, "follow-symlinks", short: "L", help: "Archive what symbolic links lead to."),
+        .followSymlinks, "follow-symlinks", short: "L",
+        help: """
+          Follow symbolic links, and archive what they lead to.
+          """),
       .plan, .shard,
     ] + OptionSpec.sealing,
     shared: Group.common,

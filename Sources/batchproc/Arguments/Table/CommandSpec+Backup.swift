@@ -7,32 +7,32 @@ extension CommandSpec {
     abstract: "Back up directory trees into a dated archive and a manifest.",
     discussion: [
       """
-      A snapshot of the set NAME is two files in a directory: NAME-20261120T020000Z.tar.zst, an archive with an index \
-      of what is new or changed since the snapshot before, and NAME-20261120T020000Z.manifest, one line of JSON for \
-      everything that the sources had at that moment, with its SHA-256 and the archive that holds it. The archive \
-      is read back and compared before it gets its name, and only their owner may read both. Deleted files are simply not \
-      in the new manifest.
+      A snapshot of the set NAME is two files in a directory: NAME-20261120T020000Z.tar.zst, an archive with an \
+      index of what is new or changed since the snapshot before, and NAME-20261120T020000Z.manifest, one line of \
+      JSON for everything that the sources had at that moment, with its SHA-256 and the archive that holds it. The \
+      archive is read back and compared before it gets its name. Only their owner may read the two files. Deleted \
+      files are simply not in the new manifest.
       """,
       """
-      A file is unchanged when its size, times of modification and status, inode, owner and mode are those of the \
-      snapshot before; it is not opened then. What changed its status less than two seconds before a backup is \
-      archived again by the next one.
+      A file counts as unchanged when its size, its times of modification and status, its inode, owner and mode are \
+      those of the snapshot before. Then it is not opened. A file whose status changed less than two seconds before \
+      a backup is archived again by the next one.
       """,
       """
-      Each path of --files-from is a source of its own, and a snapshot is of all that they are: what a list does not name \
-      any more is not in the next snapshot. --dry-run names what would be archived.
+      Each path of --files-from is a source of its own. A path that the list does not name any more is not in the \
+      next snapshot. --dry-run names what would be archived.
       """,
       """
       A source that is missing, that is empty while the snapshot before had files of it, or that is on another file \
-      system, ends the run before anything is written. So does a target that lacks the set that backups of this machine \
-      went to before, which is how a disk that is not mounted looks, and one whose parent is missing: --init says that a \
-      set is to begin there. One run at a time may write to a set; another one ends with 11.
+      system, ends the run before anything is written. So does a target that does not have the set to which this \
+      machine backed up before: probably the disk is not mounted. So does a target whose parent is missing. --init \
+      begins a set there. Only one run at a time may write to a set; another one ends with 11.
       """,
       """
-      With --encrypt-to both files are files of age, with the suffix .age: this machine can write the set and not read it. \
-      What has changed is found out by its own copy of the last manifest, and where that is gone or does not fit \
-      the snapshot is a full one. NAME-20261120T020000Z.companion says in plain text which archives a snapshot needs, and the sizes \
-      and digests of the encrypted files.
+      With --encrypt-to both files are encrypted in the format of age and have the suffix .age: this machine can \
+      write the set, but cannot read it. It finds changes with its own copy of the last manifest. When that copy is \
+      missing or is not the right one, the snapshot is a full one. NAME-20261120T020000Z.companion says in plain \
+      text which archives a snapshot needs, and the sizes and digests of the encrypted files.
       """,
     ],
     operands: [Operand(name: "source", repeats: true, help: "Files and directories.")],
@@ -40,8 +40,8 @@ extension CommandSpec {
       OptionSpec(
         .profile, "profile", kind: .repeatable(.glob), value: "name",
         help: """
-          Take options and sources from this profile of the configuration; of several profiles each is backed up in its \
-          turn, also after one that failed.
+          Take options and sources from this profile of the configuration. Several profiles are backed up one after \
+          the other, also when one fails.
           """),
       OptionSpec(
         .target, "to", kind: .single(.directory), value: "dir",
@@ -49,15 +49,17 @@ extension CommandSpec {
       OptionSpec(
         .initialize, "init",
         help:
-          "Begin a set in a directory that is missing with its parent, or that is another one than before."),
-      .setName(default: "backup", help: "The name of the set, with which the names of its files begin."),
+          """
+          Begin a set here: create missing parents, and accept that the set of earlier backups is not there.
+          """),
+      .setName(default: "backup", help: "The name of the set. The names of its files begin with it."),
       OptionSpec(
         .fullEvery, "full-every", kind: .single(.number(1...1_000_000)), value: "n", default: "7",
         help: "Archive everything in every n-th snapshot."),
       OptionSpec(.full, "full", help: "Archive everything now."),
       OptionSpec(
         .checksum, "checksum",
-        help: "Read unchanged files too, and archive them when their bytes are others."),
+        help: "Also read files that seem unchanged, and archive those whose bytes have changed."),
       OptionSpec(
         .level, "level", short: "l", kind: .single(.number(1...22)), value: "n", default: "3",
         help: "How hard to compress."),
@@ -65,7 +67,10 @@ extension CommandSpec {
         .verify, "verify", kind: .invertible(initially: true), default: "--verify",
         help: "Read the archive back before it gets its name, and compare it with what was archived."),
       OptionSpec(
-        .allowEmpty, "allow-empty", help: "Take sources that are empty or on another file system than before."
+        .allowEmpty, "allow-empty",
+        help: """
+          Accept sources that are empty, or on another file system than before.
+          """
       ),
       .lockWait,
       OptionSpec(
@@ -83,21 +88,24 @@ extension CommandSpec {
         help: "Run this before --after if the backup failed."),
       OptionSpec(
         .hookTimeout, "hook-timeout", kind: .single(.duration), value: "time", default: "1h",
-        help: "Kill these commands, and what they started, after so long."),
+        help: "Kill these commands, and the processes that they started, after this time."),
       OptionSpec(
         .metrics, "metrics", kind: .single(.file), value: "file",
-        help: "Write the outcome for the text file collector of Prometheus."),
+        help: "Write the outcome to a file for the text file collector of Prometheus."),
       OptionSpec(
         .notify, "notify", kind: .single(.glob), value: "url",
         help: """
-          Tell a service such as healthchecks: get URL/start first, at the end URL, or URL/fail when the status is not 0. \
-          Done by 'curl' within 10 s each; a failure is a warning.
+          Tell a monitoring service such as healthchecks: request URL/start at the beginning, and at the end URL, or \
+          URL/fail when the status is not 0. 'curl' makes each request, within 10 s; when it fails there is a \
+          warning.
           """),
     ] + OptionSpec.sealing + [
       OptionSpec(
         .copyTo, "copy-to", kind: .single(.file), value: "remote",
         help:
-          "Then copy the set to this directory or remote of rclone, as 'copy' does; a failure ends with 3.")
+          """
+          Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.
+          """)
     ] + OptionSpec.copying,
     shared: Group.common,
     examples: [
@@ -113,49 +121,53 @@ extension CommandSpec {
     abstract: "List snapshots, find files in them, and compare them.",
     discussion: [
       """
-      A row has the id of the snapshot, the local time, full or the number of the increment, how many files there \
-      are and their bytes, and the size of its archive. An archive that is missing, or that has another size than \
-      when it was written, is named. Of a directory with several sets all are listed, on a terminal each under its \
-      name, elsewhere with the name at the start of each row.
+      A row has the id of the snapshot, the local time, 'full' or the number of the increment, the number of files \
+      and their bytes, and the size of its archive. An archive that is missing, or whose size has changed, is named. \
+      When the directory has several sets, all are listed: on a terminal each below its name, elsewhere with the \
+      name at the start of each row.
       """,
       """
-      --find prints a row for each snapshot that has a path: the id; whether the path is there since the oldest \
-      snapshot (first) or not in the snapshot before (new), has other content than there (changed), another time, mode \
-      or owner (touched), or is the same; its size and time, the start of its SHA-256, and the path. A glob without \
-      a slash is compared with the last name of a path, one with a slash with the end of the path, or with all of it \
-      where it begins with a slash. '*' and '?' match slashes too.
+      --find prints a row for each matching path in each snapshot: the id, a word, size and time, the start of the \
+      SHA-256, and the path. The word is 'first' in the oldest snapshot, 'new' when the path is not in the snapshot \
+      before, 'changed' when its content is not the same as there, 'touched' when only time, mode or owner differ, \
+      or 'same'. A glob without a slash is compared with the last name of a path. A glob with a slash is compared \
+      with the end of the path, or, when it begins with a slash, with the whole path. '*' and '?' match slashes too.
       """,
       """
-      --diff prints what 'audit' prints of two snapshots, and ends with 4 where they differ.
+      --diff compares two snapshots as 'audit' does, and ends with 4 when they differ.
       """,
     ],
     operands: [
       Operand(name: "directory", repeats: false, help: "The directory of the snapshots."),
       Operand(
         name: "glob", repeats: true,
-        help: "The files that --list lists; all without it. With --diff, the second snapshot.",
+        help: "The files that --list lists; the default is all. With --diff, the second snapshot.",
         isOptional: true),
     ],
     own: [
-      .setName(help: "The set; all sets of the directory without it."),
+      .setName(help: "The set. The default is all sets of the directory."),
       .at,
       OptionSpec(
         .find, "find", kind: .single(.glob), value: "glob",
-        help: "Print in which snapshots paths are that fit, and where they changed."),
+        help: "Print the snapshots that have a matching path, and where the path changed."),
       OptionSpec(
         .listFiles, "list", kind: .single(.glob), value: "id",
-        help: "List the files of the snapshot of this id or time, or those that fit globs."),
+        help: "List the files of the snapshot of this id or time, or only those that match the globs."),
       OptionSpec(
         .longRows, "long", short: "l", help: "With --list: show mode, owner, size and time, as tar tv does."),
       OptionSpec(
         .compareSnapshots, "diff", kind: .single(.glob), value: "id",
-        help: "Compare the snapshot of this id or time with the one that follows, the newest without it."),
+        help: """
+          Compare the snapshot of this id or time with that of the next argument, or with the newest one.
+          """),
       OptionSpec(
         .digests, "digests",
-        help: "Print the files of one snapshot, the newest without --at, as sha256sum does."),
+        help: "Print the files of one snapshot as sha256sum does: the newest one, or that of --at."),
       OptionSpec(
         .maxAge, "max-age", kind: .single(.duration), value: "time",
-        help: "End with 4 when the newest snapshot of a set is older, or when there is none: for monitoring."),
+        help: """
+          For monitoring: end with 4 when the newest snapshot of a set is older than this, or when there is none.
+          """),
     ] + OptionSpec.opening,
     shared: Group.reading,
     examples: [
@@ -173,10 +185,10 @@ extension CommandSpec {
     abstract: "Restore a snapshot, or some of its files.",
     discussion: [
       """
-      Everything comes back as it was at the moment of the snapshot, from the archives that hold it: what had been \
-      deleted before does not. The paths are those of the sources without the slash at their start. Globs are those \
-      of gitignore(5), and '*' and '?' match slashes too, as in tar --wildcards; a directory stands for all that is in it. When a name of a file with several names is \
-      restored, the name under which the archive holds its content is restored too.
+      Everything comes back as it was when the snapshot was made. Files that had been deleted by then do not come \
+      back. The paths are those of the sources without the leading slash. Globs are those of gitignore(5), and '*' \
+      and '?' match slashes too, as in tar --wildcards; a directory stands for all that is in it. When one name of a \
+      hard-linked file is restored, the name under which the archive stores its content is restored too.
       """,
       """
       Archives are not removed while they are read. A file that exists in the target directory is up to date when it has \
@@ -188,7 +200,8 @@ extension CommandSpec {
       Operand(
         name: "directory", repeats: false,
         help: "The directory of the snapshots, or a remote that 'copy' filled."),
-      Operand(name: "glob", repeats: true, help: "The files to restore; all without it.", isOptional: true),
+      Operand(
+        name: "glob", repeats: true, help: "The files to restore. The default is all.", isOptional: true),
     ],
     own: [
       OptionSpec(
@@ -197,19 +210,23 @@ extension CommandSpec {
       OptionSpec(
         .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
         help: "Drop this many leading names of each path."),
-      .setName(help: "The set; needed where the directory has several."),
+      .setName(help: "The set. Needed when the directory has several."),
       .at, .lockWait,
       OptionSpec(
         .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
         default: ReadingChoices.overwritings[0],
         help: "Replace files that exist: never, where the member is newer, or always."),
-      OptionSpec(.force, "force", help: "The same as --overwrite always; a report is replaced too."),
+      OptionSpec(.force, "force", help: "The same as --overwrite always. A report is replaced too."),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
-        help: "Give files to their owners."),
-      OptionSpec(.numericOwner, "numeric-owner", help: "Owners go by their numbers alone."),
+        help: "Restore the owners of files."),
       OptionSpec(
-        .keepGoing, "keep-going", help: "Restore what is undamaged behind damage too."),
+        .numericOwner, "numeric-owner",
+        help: """
+          Restore owners by their numbers, and ignore their names.
+          """),
+      OptionSpec(
+        .keepGoing, "keep-going", help: "Go on behind damage, and restore the files that are whole."),
       .maxLevels,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.extracting] + Group.readingRun[1...],
@@ -226,16 +243,19 @@ extension CommandSpec {
     abstract: "Remove snapshots that no rule keeps.",
     discussion: [
       """
-      Rules count as those of 'restic forget' do: --keep-daily 7 keeps the newest snapshot of each of the last 7 days \
-      that have one, in local time. A snapshot stays when any rule keeps it; the newest one that was verified always \
-      stays. Archives go when no snapshot that stays needs them.
+      The rules mean the same as in 'restic forget': --keep-daily 7 keeps the newest snapshot of each of the last 7 \
+      days that have one, in local time. A snapshot stays when any rule keeps it; the newest one that was verified \
+      always stays. An archive is removed when no snapshot that stays needs it.
       """
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
-    own: [.setName(help: "The set; needed where the directory has several.")] + Group.retention.options + [
+    own: [.setName(help: "The set. Needed when the directory has several.")] + Group.retention.options + [
       .lockWait,
       OptionSpec(
-        .dryRun, "dry-run", short: "n", help: "Print what stays and why, and what would go; remove nothing."),
+        .dryRun, "dry-run", short: "n",
+        help: """
+          Print which snapshots would stay and why, and which would be removed. Remove nothing.
+          """),
     ],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
@@ -260,20 +280,20 @@ extension CommandSpec {
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
     own: [
-      .setName(help: "The set; needed where the directory has several."),
+      .setName(help: "The set. Needed when the directory has several."),
       .at, .lockWait,
       OptionSpec(
         .sample, "sample", kind: .single(.share), value: "share", default: "5%",
-        help: "The part of the files, and of the bytes, that is restored."),
+        help: "The share of the files, and of the bytes, to restore."),
       OptionSpec(.all, "all", help: "Restore all files."),
       OptionSpec(
         .timeBudget, "time-budget", kind: .single(.duration), value: "time",
-        help: "Stop when so much time has passed (20); the next drill goes on from there."),
+        help: "Stop after this time (20). The next drill goes on from there."),
       OptionSpec(
         .againstLive, "against-live",
         help: """
-          Also read the live files that still have the size and time of the snapshot, and name those that have other \
-          bytes (4).
+          Also read the live files that still have the recorded size and time, and name those whose bytes differ \
+          (4).
           """),
       .maxLevels,
     ] + OptionSpec.opening,
@@ -289,15 +309,16 @@ extension CommandSpec {
     abstract: "Print or install a nightly backup for cron or systemd.",
     discussion: [
       """
-      Takes the options of 'backup', or a profile, and prints a file for cron, or units for systemd: a backup every night, a \
-      drill every Sunday two and a half hours later, and six hours after each backup 'snapshots --max-age 26h', which fails \
-      when there is no new snapshot. Without a --keep option 14 daily, 8 weekly and 12 monthly snapshots stay. Nothing is \
-      written without --write or --enable. Configuration and environment are left to the backup that runs.
+      Takes the options of 'backup', or a profile, and prints a file for cron, or units for systemd: a backup every \
+      night, a drill every Sunday two and a half hours later, and six hours after each backup 'snapshots --max-age \
+      26h', which fails when there is no new snapshot. Without a --keep option 14 daily, 8 weekly and 12 monthly \
+      snapshots stay. Nothing is written without --write or --enable. Values from the configuration and the \
+      environment are not copied into the files: the backup reads them when it runs.
       """,
       """
       A unit that fails starts batchproc-failed@.service, which mails the last lines of its journal to root by \
-      sendmail; change it to what reaches you. A set that is encrypted for a recipient has no drill, which would need the \
-      identity.
+      sendmail; change it to what reaches you. For a set that is encrypted for a recipient there is no drill, since \
+      a drill needs the identity.
       """,
     ],
     operands: [Operand(name: "source", repeats: true, help: "Files and directories to back up.")],
@@ -309,16 +330,19 @@ extension CommandSpec {
         help: "When the backup begins, every day by the local clock."),
       OptionSpec(
         .profile, "profile", kind: .single(.glob), value: "name",
-        help: "Back up by this profile of the configuration, and name it in the command."),
+        help: "Back up by this profile of the configuration: the command names it."),
       OptionSpec(
         .writeTo, "write", kind: .single(.directory), value: "dir",
         help:
-          "Write the files into this directory; one that exists with other content is kept without --force."),
+          """
+          Write the files into this directory. An existing file with other content is kept, unless --force is \
+          given.
+          """),
       OptionSpec(
         .enable, "enable",
         help: """
-          Write the files (without --write into /etc/systemd/system or /etc/cron.d) and let systemd begin; cron does by \
-          itself.
+          Write the files (without --write into /etc/systemd/system or /etc/cron.d) and start the timers of systemd. \
+          cron needs no start.
           """),
     ] + CommandSpec.backup.own.filter { $0.id != .profile },
     shared: CommandSpec.backup.shared.map { group in
@@ -345,14 +369,15 @@ extension CommandSpec {
       or link target; TOUCHED, another time and the same bytes.
       """,
       """
-      Each of the two is a directory; a manifest of the forms that 'hash' writes (gnu, bsd, hashdeep, mtree and json); a \
-      snapshot, which is named by its manifest in the directory of the set; or an archive. What only one of them \
-      records is not compared: a manifest of digests has no directories and links, and where it has no times, ROT cannot \
-      be told from MODIFIED. What begins all names of one of them, such as the name of the directory that was hashed or \
-      archived, is dropped where the other one is that directory.
+      Each of the two is a directory; a manifest of the forms that 'hash' writes (gnu, bsd, hashdeep, mtree and \
+      json); a snapshot, which is named by its manifest in the directory of the set; or an archive. What only one of \
+      them records is not compared: a manifest of digests has no directories and links, and where it has no times, \
+      ROT cannot be told from MODIFIED. When all names on one side begin with the name of a directory, as after \
+      'hash photos', and the other side is that directory, this name is ignored.
       """,
       """
-      With three or more paths the first is a manifest, and its names below the others are compared with these.
+      With three or more paths the first one is a manifest. Its names below the other paths are compared with these \
+      paths.
       """,
     ],
     operands: [
@@ -361,14 +386,14 @@ extension CommandSpec {
         help: "A manifest, directory or archive; - is a manifest on standard input."),
       Operand(
         name: "other", repeats: true,
-        help: "What it is compared with; the current directory without it.", isOptional: true),
+        help: "What it is compared with. The default is the current directory.", isOptional: true),
     ],
     own: [
       OptionSpec(
         .update, "update",
         help: """
-          Then replace the manifest by one of the directory as it is, in the same form; not when there is ROT, or \
-          something could not be read.
+          Afterwards, replace the manifest by one of the directory as it is now, in the same form. This is not done \
+          when there is ROT, or when something could not be read.
           """)
     ] + OptionSpec.opening,
     shared: [Group.scheduling, Group.choosing, Group.writing, Group.runReporting, Group.general],
@@ -414,12 +439,12 @@ extension OptionSpec {
   fileprivate static let at = OptionSpec(
     .at, "at", kind: .single(.glob), value: "time|id",
     help: """
-      The snapshot of this id, of the only id that begins so, or the newest one that is not later than a time: latest, \
-      '2026-01-31 12:30', 2026-01-31 (its last moment), yesterday, 2h or '3 days' (ago), @1767225600. Times are local, as \
-      'snapshots' prints them, unless they end in Z or a difference such as +01:00.
+      Choose a snapshot by its id, by the beginning of its id, or by a time, which means the newest snapshot up to \
+      then: latest, '2026-01-31 12:30', 2026-01-31 (its last moment), yesterday, 2h or '3 days' (ago), @1767225600. \
+      Times are local, as 'snapshots' prints them, unless they end in Z or a difference such as +01:00.
       """)
 
   static let lockWait = OptionSpec(
     .lockWait, "lock-wait", kind: .single(.duration), value: "time", default: "0s",
-    help: "Wait so long for another run that has the set.")
+    help: "Wait at most this time for another run that has locked the set.")
 }

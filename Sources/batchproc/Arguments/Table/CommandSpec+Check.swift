@@ -8,13 +8,13 @@ extension CommandSpec {
       its tag or from the length of the digest. Results appear in the order of the manifest.
       """,
       """
-      A row that is not valid (a cut digest, an unsupported algorithm, a NUL byte) is named with its line, and \
-      the exit code is 4. Empty lines, comments, headings, the armour of a signed file and text before the \
-      first row are no rows.
+      A row that is not valid (a cut digest, an unsupported algorithm, a NUL byte) is named with its line, and the \
+      exit code is 4. Empty lines, comments, headings, the armour of a signed file and text before the first row are \
+      ignored.
       """,
       """
-      Patterns of --exclude and --include are held against the names in the manifest; relative names begin, \
-      and --one-file-system stays, where -C says.
+      Patterns of --exclude and --include are compared with the names in the manifest. Relative names are looked for \
+      below the directory of -C, and --one-file-system stays on its file system.
       """,
     ],
     operands: [
@@ -26,24 +26,27 @@ extension CommandSpec {
       OptionSpec(
         .algorithm, "algorithm", short: "a",
         kind: .single(.choice(HashOptions.algorithmNames, aliases: HashOptions.algorithmAliases)),
-        value: "algorithm", help: "Algorithm of lines whose digest could be of several."),
+        value: "algorithm", help: "The algorithm to assume where several have digests of that length."),
       OptionSpec(.zero, "zero", short: "z", help: "Rows of the manifest end in NUL."),
       OptionSpec(
         .quiet, "quiet", short: "q",
-        help: "Print no row for files that are OK, no progress and no summary."),
+        help: "Print only rows of files that are not OK, and neither progress nor summary."),
       OptionSpec(
-        .status, "status", help: "Print no rows, no progress and no summary; the exit code tells."),
+        .status, "status",
+        help: """
+          Print nothing but errors; only the exit code says whether the files are OK.
+          """),
       OptionSpec(.checkMode, "check", short: "c", help: "Does nothing: accepted as by sha256sum."),
       OptionSpec(
         .escape, "escape",
         help: "Escape control bytes in rows, as on a terminal: for mails and logs."),
-      OptionSpec(.warn, "warn", short: "w", help: "Name each line that is no row."),
-      OptionSpec(.strict, "strict", help: "Lines that are no rows count as a difference."),
+      OptionSpec(.warn, "warn", short: "w", help: "Name each line that is not a row of a manifest."),
+      OptionSpec(.strict, "strict", help: "Count each line that is not a row as a difference."),
       OptionSpec(
         .ignoreMissing, "ignore-missing", help: "Say nothing about files that do not exist."),
       OptionSpec(
         .ignoreMalformed, "ignore-malformed",
-        help: "Pass over rows that are not valid, as sha256sum does."),
+        help: "Ignore rows that are not valid, as sha256sum does."),
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Look for the files below this directory."),

@@ -6,10 +6,11 @@ extension CommandSpec {
     abstract: "Divide a command among several machines.",
     discussion: [
       """
-      The trees are walked once, and the entries are written into a directory that all machines share, with ranges of \
-      equal cost: shards. Each shard is then processed by the command itself, with --plan and --shard, on any machine and \
-      in any order; 'batchproc merge' joins the results, which are the bytes of a run on one machine. Commands that can \
-      be divided: hash, check, test, archive with a format of the tar family, and compress and decompress with one path.
+      The trees are walked once. Their entries are written into a directory that all machines share, and are divided \
+      into ranges of equal cost, the shards. The command itself then processes each shard, with --plan and --shard, \
+      on any machine and in any order. 'batchproc merge' joins the results. The output has the same bytes as that of \
+      a run on one machine. Commands that can be divided: hash, check, test, archive with a format of the tar family, \
+      and compress and decompress with one path.
       """
     ],
     operands: [
@@ -19,7 +20,7 @@ extension CommandSpec {
       .shards,
       OptionSpec(
         .planFolder, "out", kind: .single(.directory), value: "dir",
-        help: "The directory of the plan, made where it is missing; it must have no plan."),
+        help: "The directory of the plan. It is created if it is missing, and must not have a plan yet."),
       .fewestShardBytes,
     ],
     shared: [Group.syncing, Group.messages, Group.general],
@@ -36,10 +37,11 @@ extension CommandSpec {
     abstract: "Join the results of all shards of a plan.",
     discussion: [
       """
-      A result that is missing, cut, edited, there twice or of another plan is named, and nothing is written (5). The \
-      output is the one that the planned command names with --output, and has the bytes that this command writes on one \
-      machine; of compress, decompress and test, which print nothing, a line for each file is written with -o only. Warnings \
-      and errors of the shards are repeated in the order of the tree, and the status is that of a run on one machine.
+      When a result is missing, cut, edited, there twice or from another plan, it is named, and nothing is written \
+      (5). The output is the file that the planned command names with --output. It has the same bytes as when that \
+      command runs on one machine. compress, decompress and test print nothing: for them a line for each file is \
+      written, and only with -o. Warnings and errors of the shards are repeated in the order of the tree, and the \
+      status is that of a run on one machine.
       """
     ],
     operands: [Operand(name: "dir", repeats: false, help: "The directory of the plan.")],
@@ -47,11 +49,11 @@ extension CommandSpec {
       OptionSpec(
         .output, "output", short: "o", kind: .single(.file), value: "file",
         help:
-          "Write to this file in the place of the one that the plan names; - is standard output."),
+          "Write to this file, not to the one that the plan names; - is standard output."),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(
         .allowMissing, "allow-missing",
-        help: "Write what there is, and end with 3 where a result does not count."),
+        help: "Write the results that are there, and end with 3 when one is missing or not valid."),
       OptionSpec(
         .removeParts, "remove-parts",
         help: "Remove the plan and the results when the output is on the disk."),
@@ -68,7 +70,7 @@ extension CommandSpec {
     discussion: [
       """
       Three jobs are printed as a script of bash: one that plans, an array of tasks with a shard each, and one that \
-      merges when all tasks have ended, however they did. The script can be kept, changed and run by itself.
+      merges when all tasks have ended, with whatever status. The script can be kept, changed and run by itself.
       """
     ],
     operands: [
@@ -86,7 +88,7 @@ extension CommandSpec {
         help: "An option for sbatch, for all three jobs: --sbatch=--partition=long."),
       OptionSpec(
         .submitNow, "run", help: "Run the script; the numbers of the jobs go to standard error."),
-      OptionSpec(.wait, "wait", help: "Wait for the last job, and end as it does."),
+      OptionSpec(.wait, "wait", help: "Wait for the last job, and end with its status."),
     ],
     shared: [Group.messages, Group.general],
     examples: [
@@ -117,18 +119,18 @@ extension CommandSpec {
 extension OptionSpec {
   static let shards = OptionSpec(
     .shards, "shards", kind: .single(.number(1...ShardPlan.mostShards)), value: "n",
-    help: "How many shards there are at most.")
+    help: "The greatest number of shards.")
 
   static let fewestShardBytes = OptionSpec(
     .fewestShardBytes, "min-shard-bytes", kind: .single(.size(minimum: 1)), value: "size",
-    help: "Make fewer shards where they would have less content than this.")
+    help: "Make fewer shards when a shard would have less content than this.")
 
   /// Of commands that can be divided.
   static let plan = OptionSpec(
     .plan, "plan", kind: .single(.directory), value: "dir",
     help: """
-      Process a shard of the plan in this directory; what the plan fixes cannot be given. Its result is a file there. A \
-      shard that has a result is done, and is processed again with --force only.
+      Process one shard of the plan in this directory, and write its result there. Options that the plan fixes are \
+      refused. A shard that has a result is not processed again without --force.
       """)
 
   /// Of commands that have no other use for it.
@@ -138,7 +140,7 @@ extension OptionSpec {
   static let shard = OptionSpec(
     .shard, "shard", kind: .single(.index), value: "i",
     help: """
-      Which one, from 0; auto takes SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX, PARALLEL_SEQ less 1, or \
-      OMPI_COMM_WORLD_RANK.
+      The number of the shard, from 0. auto takes it from SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX, PARALLEL_SEQ \
+      (less 1) or OMPI_COMM_WORLD_RANK.
       """)
 }

@@ -23,16 +23,16 @@ extension CommandSpec.Group {
         .maxConcurrency, "max-concurrency", short: "j", kind: .single(.count(allowsAuto: true)),
         value: "n",
         default: "auto", environment: "BATCHPROC_MAX_CONCURRENCY",
-        help: "Operations at once; numbers above what the machine allows are lowered."),
+        help: "How many operations run at once. A number above what the machine allows is lowered."),
       OptionSpec(
         .stride, "stride", kind: .single(.count(allowsAuto: true)), value: "n", default: "auto",
-        help: "Files per operation; auto strides by count and bytes."),
+        help: "Files per operation. auto cuts by count and bytes."),
       OptionSpec(
         .maxOpenFiles, "max-open-files", kind: .single(.count(allowsAuto: false)), value: "n",
-        default: "half of the limit", help: "File descriptors to use at most."),
+        default: "half of the limit", help: "Limit of the open file descriptors."),
       OptionSpec(
         .maxMemory, "max-memory", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Memory for buffers at most, such as 512M; reading waits when it is used up."),
+        help: "Limit of the memory for buffers, such as 512M. When it is used up, reading waits."),
       OptionSpec(
         .maxLoad, "max-load", kind: .single(.load), value: "load",
         help: """
@@ -41,15 +41,15 @@ extension CommandSpec.Group {
           """),
       OptionSpec(
         .stallWarning, "stall-warning", kind: .single(.duration), value: "time", default: "10m",
-        help: "Name the files in progress when nothing was read for so long; 0 is never."),
+        help: "Name the files in progress when nothing was read for this time; 0 means never."),
       OptionSpec(
         .stallTimeout, "stall-timeout", kind: .single(.duration), value: "time", default: "0",
-        help: "End the run (1) when nothing was read for so long, and unlock its set; 0 is never."),
+        help: "End the run with 1 when nothing was read for this time, and unlock its set; 0 means never."),
       OptionSpec(
         .control, "control", kind: .single(.file), value: "file",
         help: """
-          Obey a file that is read again during the run: lines of 'concurrency N', 'concurrency auto', \
-          'pause' or 'resume'.
+          Read commands from this file during the run, one a line: 'concurrency N', 'concurrency auto', 'pause' or \
+          'resume'.
           """),
       OptionSpec(
         .qos, "qos", kind: .single(.choice(ProcessPriority.allCases.map(\.rawValue))),
@@ -70,43 +70,45 @@ extension CommandSpec.Group {
       OptionSpec(
         .exclude, "exclude", kind: .repeatable(.glob), value: "glob",
         help: """
-          Leave out what matches; of several rules the last that matches decides. A glob without a slash is matched \
-          against names, at every depth; any other against the path below the path given, and as a path from the \
-          working directory or the root.
+          Leave out paths that match this glob. When several rules match, the last one decides. A glob without a \
+          slash is compared with names at every depth. A glob with a slash is compared with the path below the path \
+          given, and with the path from the working directory or from the root.
           """),
       OptionSpec(
         .include, "include", kind: .repeatable(.glob), value: "glob",
-        help: "Take what matches although an earlier rule leaves it out."),
+        help:
+          "Take paths that match this glob, also when an earlier rule leaves them out. Without --exclude, only these are taken."
+      ),
       OptionSpec(
         .excludeFrom, "exclude-from", kind: .repeatable(.file), value: "file",
-        help: "Read rules from a file, in the syntax of gitignore; - is standard input."),
+        help: "Read --exclude rules from a file, in the syntax of gitignore; - is standard input."),
       OptionSpec(
         .excludeCaches, "exclude-caches",
         help: "Leave out directories that hold a valid CACHEDIR.TAG."),
-      OptionSpec(.gitignore, "gitignore", help: "Obey the .gitignore files of the tree."),
+      OptionSpec(.gitignore, "gitignore", help: "Leave out what the .gitignore files of the tree name."),
       OptionSpec(
         .oneFileSystem, "one-file-system", short: "x",
         help: "Stay on the file system of each path given."),
       OptionSpec(
         .minSize, "min-size", kind: .single(.size(minimum: 0)), value: "size",
-        help: "Leave out files that are smaller."),
+        help: "Leave out files that are smaller than this."),
       OptionSpec(
         .maxSize, "max-size", kind: .single(.size(minimum: 0)), value: "size",
-        help: "Leave out files that are larger."),
+        help: "Leave out files that are larger than this."),
       OptionSpec(
         .olderThan, "older-than", kind: .single(.age), value: "age",
         help: """
-          Leave out files that were modified since: 12h or 7d before the start of the run, or since a date, such as \
-          2026-01-31 or '2026-01-31 12:30' by the local clock.
+          Take only files that were last modified before this: an age, such as 12h or 7d, counted from the start of \
+          the run, or a local date, such as 2026-01-31 or '2026-01-31 12:30'.
           """),
       OptionSpec(
         .newerThan, "newer-than", kind: .single(.age), value: "age",
-        help: "Leave out files that were not modified since; written as for --older-than."),
+        help: "Take only files that were modified after this: an age or a date, as for --older-than."),
       OptionSpec(
         .maxHole, "max-hole", kind: .single(.size(minimum: 0)), value: "size", default: "1T",
         help: """
-          A file with more bytes of holes is named and left out (3), where its zeros would have to be hashed or \
-          compressed; tar archives and backups keep holes as holes, and leave out none.
+          Leave out and name (3) files whose holes have more bytes than this, when their zeros would have to be \
+          hashed or compressed. Tar archives and backups store holes as holes, and leave out no file.
           """),
       .maxLevels,
     ])
@@ -120,7 +122,7 @@ extension CommandSpec.Group {
           What to do about vanished, changed, unreadable or special files: ok, warn, fail or retry:N \
           with N from 1 to \(EventPolicy.Action.retryLimit).
           """),
-      OptionSpec(.dryRun, "dry-run", short: "n", help: "Say what would be done, and do nothing."),
+      OptionSpec(.dryRun, "dry-run", short: "n", help: "Print what would be done, and do nothing."),
       OptionSpec(
         .fsync, "fsync", kind: .invertible(initially: true), default: "--fsync",
         help: "Bring outputs to stable storage before they get their final name."),
@@ -133,9 +135,11 @@ extension CommandSpec.Group {
         .progress, "progress", kind: .single(.choice(ProgressMode.allCases.map(\.rawValue))),
         value: "mode",
         default: ProgressMode.auto.rawValue,
-        help: "Progress on standard error; auto draws a bar on a terminal and nothing elsewhere."),
-      OptionSpec(.quiet, "quiet", short: "q", help: "Print no progress and no summary."),
-      OptionSpec(.verbose, "verbose", short: "v", help: "Also name what was left out."),
+        help: """
+          How to show progress on standard error. auto draws a bar on a terminal, and nothing elsewhere.
+          """),
+      OptionSpec(.quiet, "quiet", short: "q", help: "Print neither progress nor summary."),
+      OptionSpec(.verbose, "verbose", short: "v", help: "Also name the files that were left out."),
       OptionSpec(
         .color, "color", kind: .single(.choice(ColorMode.allCases.map(\.rawValue))), value: "when",
         default: ColorMode.auto.rawValue, help: "Colour in messages."),
@@ -169,7 +173,7 @@ extension OptionSpec {
     .maxLevels, "max-levels", kind: .single(.number(1...PathLimits.mostLevels)), value: "n",
     default: "\(PathLimits.defaultLevels)",
     help: """
-      Name and leave out (3) folders that lie deeper in others than this, and those whose paths are longer than 64 KiB \
-      (16 bytes for each level above \(PathLimits.defaultLevels)).
+      Leave out and name (3) folders that are nested more deeply than this, and folders whose paths are longer than \
+      64 KiB. For n above \(PathLimits.defaultLevels) the limit of a path is 16 bytes for each level.
       """)
 }

@@ -4,11 +4,11 @@ extension CommandSpec {
     abstract: "Compress files, one output for each.",
     discussion: [
       """
-      Outputs stand beside their sources and have their mode, time, owner and attributes; sources stay. An \
-      output with the time of its source is up to date and is passed over. Files that are compressed already, \
-      by their content, and those that would not become smaller are passed over too. Large files are \
-      compressed by all cores. - compresses standard input to standard output; so does no path, when standard \
-      input is a pipe or a file.
+      Each output is written beside its source, with the same mode, time, owner and attributes. Sources are kept. An \
+      output that has the time of its source is up to date, and the source is skipped. Files whose content is \
+      compressed already, and files that would not become smaller, are skipped too. All cores share the blocks of a \
+      large file. With -, or without a path when standard input is a pipe or a file, standard input is compressed to \
+      standard output.
       """
     ],
     operands: [
@@ -27,11 +27,11 @@ extension CommandSpec {
         value: "n",
         default: "gz 6, zst 3, xz 6, lz4 1",
         help: """
-          How hard to try: gz 0 to 12 (0 stores), zst 1 to 22, xz 0 to 9, lz4 1 to 12. -9 and -19 are written \
-          for it too.
+          Compression level: gz 0 to 12 (0 stores), zst 1 to 22, xz 0 to 9, lz4 1 to 12. -9 and -19 can be given \
+          too.
           """),
-      OptionSpec(.fastest, "fast", help: "The lowest level of the format; of gz level 1."),
-      OptionSpec(.best, "best", help: "The highest level of the format; of zst level 19."),
+      OptionSpec(.fastest, "fast", help: "Use the lowest level of the format (gz: 1)."),
+      OptionSpec(.best, "best", help: "Use the highest level of the format (zst: 19)."),
       OptionSpec(
         .suffix, "suffix", short: "S", kind: .single(.file), value: "text",
         default: ".gz and so on",
@@ -39,21 +39,25 @@ extension CommandSpec {
       .outputDirectory, .toStdout, .keep, .removeSource, .plan, .shard,
       OptionSpec(
         .force, "force", short: "f",
-        help: "Write outputs also when they are up to date or newer than their sources."),
+        help: "Write every output again, also one that is up to date or newer than its source."),
       OptionSpec(
         .replace, "replace", kind: .invertible(initially: true), default: "--replace",
         help:
-          "Replace an output that is older than its source; without it the output is kept and named."
+          "Replace an output that is older than its source. With --no-replace it is kept and named."
       ),
       OptionSpec(
         .copyOthers, "copy-others",
         help: """
-          With --output-dir: copy the files that get no compressed output, so that the directory is complete.
+          With --output-dir: copy the files for which no compressed output is written, so that the directory is \
+          complete.
           """),
       OptionSpec(
         .compressAll, "compress-all",
         help:
-          "Write outputs also when they are not smaller, and of files that are compressed already."),
+          """
+          Also write outputs that are not smaller than their sources, and outputs for files that are compressed \
+          already.
+          """),
       .followSymlinks,
     ],
     shared: Group.withThreads,
@@ -70,16 +74,16 @@ extension CommandSpec {
     abstract: "Decompress gzip, zstd, xz, lz4, bzip2, compress(1), lzip and lzma files.",
     discussion: [
       """
-      The format is told by the content, the name of the output by the suffix: .gz, .zst, .xz, .lz4, .bz2, .Z, \
-      .lz, .lzma, .z and .gzip go, .tgz, .taz, .taZ, .tzst, .txz, .tlz4, .tbz, .tbz2 and .tlz become .tar. Files in \
-      a tree without such a suffix are passed over. What follows the end of gzip, bzip2 and lzip data is a \
-      warning, and damage where it begins as another member and ends early, as for gzip -d; behind other formats it \
-      is always damage. -v names files whose content has no checksum. - decompresses standard input to standard \
-      output; so does no path, when standard input is a pipe or a file.
+      The content decides the format, and the suffix the name of the output: .gz, .zst, .xz, .lz4, .bz2, .Z, .lz, \
+      .lzma, .z and .gzip are removed; .tgz, .taz, .taZ, .tzst, .txz, .tlz4, .tbz, .tbz2 and .tlz become .tar. Files \
+      in a tree without such a suffix are skipped. Extra bytes after the end of gzip, bzip2 or lzip data cause a \
+      warning, as with gzip -d; they count as damage when they are the beginning of one more member. After other \
+      formats they always count as damage. -v names files whose content has no checksum. With -, or without a path \
+      when standard input is a pipe or a file, standard input is decompressed to standard output.
       """,
       """
-      A file that has the name of an output and the time of the source is up to date. Any other file is kept and \
-      named, and the exit code is 3; --update replaces those that are older, and --force all.
+      An output that exists and has the time of its source is up to date. Any other existing file is kept and named, \
+      and the exit code is 3. --update replaces files that are older than their sources, --force replaces all.
       """,
     ],
     operands: [
@@ -105,12 +109,12 @@ extension CommandSpec {
     abstract: "Decompress files to standard output.",
     discussion: [
       """
-      The same as decompress --stdout: the contents come one after the other, in the order of the paths, and no \
-      file is changed. The format is told by the content.
+      The same as decompress --stdout: the contents come one after the other, in the order of the paths, and no file \
+      is changed. The content decides the format.
       """,
       """
-      With --identity or --passphrase-file each path is a file of age, and what is printed are its plain bytes, compressed \
-      or not.
+      With --identity or --passphrase-file each path is a file that age encrypted. Its decrypted bytes are printed; \
+      they are not decompressed.
       """,
     ],
     operands: [
@@ -131,7 +135,7 @@ extension CommandSpec {
 
   static let test = CommandSpec(
     id: .test,
-    abstract: "Decode compressed files and keep nothing.",
+    abstract: "Test whether compressed files can be decoded.",
     discussion: [
       """
       Each file that is damaged is named with the kind of damage. Files without a checksum, or with one that cannot \
@@ -157,19 +161,19 @@ extension OptionSpec {
 
   fileprivate static let toStdout = OptionSpec(
     .toStdout, "stdout", "to-stdout", short: "c",
-    help: "Write to standard output, one after the other, and change no file.")
+    help: "Write all contents to standard output, one after the other, and change no file.")
 
   fileprivate static let keep = OptionSpec(
-    .keep, "keep", short: "k", help: "Keep the sources, as is done without --remove-source.")
+    .keep, "keep", short: "k", help: "Keep the sources. This is the default.")
 
   fileprivate static let removeSource = OptionSpec(
     .removeSource, "remove-source", "rm",
-    help: "Remove each source after its output was read back, compared and brought to the disk.")
+    help: "Remove each source after its output was read back, compared and synced to the disk.")
 
   fileprivate static let maxOutput = OptionSpec(
     .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
-    help: "Refuse a file whose content is larger.")
+    help: "Refuse a file whose content is larger than this.")
 
   fileprivate static let followSymlinks = OptionSpec(
-    .followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to.")
+    .followSymlinks, "follow-symlinks", short: "L", help: "Follow symbolic links.")
 }

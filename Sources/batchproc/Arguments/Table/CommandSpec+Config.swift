@@ -1,13 +1,13 @@
 extension CommandSpec {
   static let config = CommandSpec(
     id: .config,
-    abstract: "Print the values of options that hold, and where each comes from.",
+    abstract: "Print the values of options that apply, and where each comes from.",
     discussion: [
       """
-      What stands later in this row wins: the defaults, /etc/batchproc.conf, $XDG_CONFIG_HOME/batchproc/config \
-      (without that variable ~/.config/batchproc/config), environment variables, a profile, the command line. All \
-      values that one of these gives to an option take the place of those before, also of options that may be given \
-      several times.
+      Each of these overrides the ones before it: the defaults, /etc/batchproc.conf, \
+      $XDG_CONFIG_HOME/batchproc/config (without that variable ~/.config/batchproc/config), environment variables, a \
+      profile, the command line. The values of an option replace those from before, also when the option may be \
+      given several times.
       """,
       """
       A file has lines of 'key = value', where a key is a long option without its dashes, and the value of an option \
@@ -19,7 +19,7 @@ extension CommandSpec {
       """,
       """
       The variable of an option is BATCHPROC_ and its long name in capitals, with _ for -, such as \
-      BATCHPROC_MAX_CONCURRENCY. --force and --remove-source may stand in a profile, and neither elsewhere in a \
+      BATCHPROC_MAX_CONCURRENCY. --force and --remove-source may be set in a profile, but neither elsewhere in a \
       file nor in the environment. A key or value that is not valid is an error. A file is refused when it, or the \
       directory that it is in, belongs to another user than root or the one who runs the command, or when others may \
       write to it.
@@ -27,7 +27,7 @@ extension CommandSpec {
     ],
     operands: [
       Operand(
-        name: "command", repeats: true, help: "Commands to print; all without it.", isOptional: true
+        name: "command", repeats: true, help: "The commands to print. The default is all.", isOptional: true
       )
     ],
     own: [

@@ -4,13 +4,14 @@ extension CommandSpec {
     abstract: "Copy the snapshots of a set to another place.",
     discussion: [
       """
-      The remote is a directory, or what rclone calls one (NAME:path, by its own configuration). Complete snapshots alone are \
-      copied, archives first and the manifest last: a snapshot is there when its manifest is. What is there with the same size \
-      is left, so that a copy that was interrupted goes on. Nothing is read that is encrypted.
+      The remote is a directory, or a remote of rclone (NAME:path, from the configuration of rclone). Only complete \
+      snapshots are copied, archives first and the manifest last: when its manifest is there, a snapshot is there. A \
+      file that is there with the same size is not copied again, so that an interrupted copy can go on. Encrypted \
+      files are copied without being decrypted.
       """,
       """
-      'snapshots', 'restore' and 'drill' take such a place for the directory of the snapshots; a directory of copies \
-      is a set like any other.
+      'snapshots', 'restore' and 'drill' take a remote in the place of the directory of the snapshots. A directory \
+      of copies is a set like any other.
       """,
     ],
     operands: [
@@ -20,13 +21,16 @@ extension CommandSpec {
     own: [
       OptionSpec(
         .setName, "name", kind: .single(.glob), value: "name",
-        help: "The set; needed where the directory has several."),
+        help: "The set. Needed when the directory has several."),
       OptionSpec(
-        .checksum, "checksum", help: "Read files that are there, and copy those with other bytes again."),
+        .checksum, "checksum",
+        help: """
+          Read files that are there already, and copy those again whose bytes differ.
+          """),
     ] + OptionSpec.copying + [
       OptionSpec(
         .lockWait, "lock-wait", kind: .single(.duration), value: "time", default: "0s",
-        help: "Wait so long for another run that has the set.")
+        help: "Wait at most this time for another run that has locked the set.")
     ],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
@@ -49,7 +53,7 @@ extension OptionSpec {
     keeping(.copyKeepMonthly, "monthly", "Keep the newest copy of this many months."),
     keeping(.copyKeepYearly, "yearly", "Keep the newest copy of this many years."),
     OptionSpec(
-      .appendOnly, "append-only", help: "It is no failure when the remote refuses to remove old copies."),
+      .appendOnly, "append-only", help: "Do not fail when the remote refuses to remove old copies."),
   ]
 
   private static func keeping(_ id: OptionID, _ word: String, _ help: String) -> OptionSpec {

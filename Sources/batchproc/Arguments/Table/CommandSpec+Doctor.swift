@@ -4,9 +4,9 @@ extension CommandSpec {
     abstract: "Show what limits a run here, and the defaults that follow.",
     discussion: [
       """
-      Every limit that was found is listed with its source; the one that binds is marked. Of the directory, the \
-      device behind it and what the file system can do there are shown; for that, files without a name are made in it. A \
-      file system that does not answer within 5 seconds is named so, and the status is 1.
+      Every limit that was found is listed with its source, and the one that binds is marked. For the directory, the \
+      device behind it and the abilities of its file system are shown; to test these, files without a name are made \
+      in it. When the file system does not answer within 5 seconds, a line says so, and the status is 1.
       """
     ],
     operands: [

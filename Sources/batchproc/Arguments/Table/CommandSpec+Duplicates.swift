@@ -6,17 +6,19 @@ extension CommandSpec {
     abstract: "Print groups of files with equal content.",
     discussion: [
       """
-      Files of one size are compared by their first and last 4 KiB, and then by the SHA-256 of all of their content. \
-      Hard links of one file are one file, of which the first name is printed. Empty files are left out. The group whose copies \
-      take the most room comes first, and the files of a group have the order of the tree. Nothing is changed without --link.
+      Files of the same size are compared by their first and last 4 KiB, and then by a digest of their whole \
+      content: SHA-256, or BLAKE3 for large files unless --json or --cache needs SHA-256. The hard links of a file \
+      count as one file, and the first name is printed. Empty files are left out. The group whose copies take the \
+      most room comes first. The files of a group are in the order of the tree. Nothing is changed without --link.
       """,
       """
-      With --link hard each copy becomes a further name of the first file of its group that has the same owner, group, mode, access \
-      control list and attributes, and is on the same file system; it has the times of that file then. With --link reflink a \
-      copy stays a file of its own, and shares its blocks until one of both is written to. Bytes are compared once more just before. \
-      A copy that is left as it is is named with the reason; so is one that has names outside of the paths given, or that \
-      somebody has open for writing. With --dry-run nothing is changed, and the copies that would be linked are printed, each \
-      with the file that is kept; -v prints them too.
+      With --link hard each copy is replaced by a hard link to the first file of its group that is on the same file \
+      system and has the same owner, group, mode, access control list and attributes. It then has the times of that \
+      file. With --link reflink a copy stays a file of its own, and shares its blocks with the first file until one \
+      of the two is written to. The bytes are compared again just before linking. A copy that cannot be linked is \
+      named with the reason, such as names outside of the paths given, or a program that has it open for writing. \
+      With --dry-run nothing is changed, and each copy that would be linked is printed with the file that is kept; \
+      -v prints them too.
       """,
     ],
     operands: [Operand(name: "path", repeats: true, help: "Files and directories.")],
@@ -25,15 +27,17 @@ extension CommandSpec {
         .format, "format", kind: .single(.choice(DuplicateForm.allCases.map(\.rawValue))), value: "format",
         default: DuplicateForm.text.rawValue,
         help: """
-          text has a line with the size of each group above its files; fdupes has files alone and an empty line behind \
-          each group.
+          text prints a line with the size above the files of each group. fdupes prints only the files, and an empty \
+          line after each group.
           """),
       OptionSpec(
         .zero, "zero", short: "z",
-        help: "End names in NUL, do not escape them, and end each group in one more NUL."),
+        help: "End names in NUL and do not escape them; end each group in one more NUL."),
       OptionSpec(
         .link, "link", kind: .single(.choice(LinkWord.allCases.map(\.rawValue))), value: "how",
-        help: "Link copies to the first file of their group: as names of one file, or by shared blocks."),
+        help: """
+          Replace copies by hard links to the first file of their group, or share its blocks with them (reflink).
+          """),
       OptionSpec(
         .cache, "cache",
         help: "Take digests from the cache of 'batchproc hash --cache', and add those of files that are read."

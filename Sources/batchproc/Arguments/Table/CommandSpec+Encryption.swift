@@ -3,15 +3,17 @@ extension OptionSpec {
   static let opening: [OptionSpec] = [
     OptionSpec(
       .identity, "identity", short: "i", kind: .repeatable(.file), value: "file",
-      help: "Open what is encrypted with the identities of this file, as 'keygen' or age-keygen writes it."),
-    passphraseFile("Open what is encrypted with the passphrase in this file; /dev/tty asks for it."),
+      help: "Decrypt with the identities in this file, which 'keygen' or age-keygen wrote."),
+    passphraseFile("Decrypt with the passphrase in this file; /dev/tty asks for it."),
   ]
 
   /// Of commands that write archives.
   static let sealing: [OptionSpec] = [
     OptionSpec(
       .encryptTo, "encrypt-to", kind: .repeatable(.glob), value: "recipient",
-      help: "Encrypt for this recipient, age1..., in the format of age; several can each open it."),
+      help: """
+        Encrypt for this recipient, age1..., in the format of age. With several recipients each of them can decrypt.
+        """),
     OptionSpec(
       .encryptToFile, "encrypt-to-file", kind: .repeatable(.file), value: "file",
       help: "Encrypt for all recipients of this file, one a line."),
@@ -30,9 +32,10 @@ extension CommandSpec {
     abstract: "Write a new identity, and print its recipient.",
     discussion: [
       """
-      An identity is a private key: whoever has it reads what is encrypted for its recipient. The file is one of age, \
-      and nobody but its owner may read it. The recipient is no secret; it is what --encrypt-to takes. What is \
-      encrypted for a lost identity is lost: keep a copy of the file where the backups are not, also on paper.
+      An identity is a private key: it decrypts everything that was encrypted for its recipient. The file has the \
+      format of age, and only its owner may read it. The recipient is the public key, for --encrypt-to; it is not a \
+      secret. When the identity is lost, everything that was encrypted for it is lost: keep a copy of the file away \
+      from the backups, also on paper.
       """
     ],
     operands: [],

@@ -32,15 +32,18 @@ extension CommandSpec {
       OptionSpec(
         .cache, "cache",
         help: """
-          Remember digests in $XDG_CACHE_HOME/batchproc, and open no file whose size, times and inode are those of \
-          before; a file with other bytes under the same size and time is named as ROT (4). A file that changed \
-          within the last minute, and that a program may still write to, is synced first. On tmpfs, writes through a mapping may change no time: see --cache-verify.
+          Remember digests in $XDG_CACHE_HOME/batchproc, and do not open files whose size, times and inode have not \
+          changed. A file whose bytes changed, but not its size and time, is named as ROT (4). A file that changed \
+          within the last minute, and that a program may still write to, is synced first. On tmpfs, writes through a \
+          mapping may change no time: see --cache-verify.
           """),
       OptionSpec(
         .cacheVerify, "cache-verify", kind: .single(.number(1...100)), value: "percent",
-        help: "The same, and read this part of the files that are known all the same."),
+        help: """
+          The same as --cache, but read this percentage of the known files again and compare their digests.
+          """),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
-      OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Read what symbolic links lead to."),
+      OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Follow symbolic links."),
       .plan, .shard,
     ],
     shared: Group.withThreads,

@@ -12,7 +12,7 @@ extension OptionSpec {
   /// As of tar: the archive in the place of the first operand.
   fileprivate static let archiveFile = OptionSpec(
     .archiveFile, "file", short: "f", kind: .single(.file), value: "archive",
-    help: "The archive; all operands are members then.")
+    help: "The archive. All operands are member globs then.")
 }
 
 extension CommandSpec {
@@ -26,14 +26,15 @@ extension CommandSpec {
       damaged. - reads standard input.
       """,
       """
-      Of an archive with an index the list is what the index claims, and only the index is read. --no-index reads \
-      the archive itself, as tar does; verify compares the two.
+      When an archive has an index, only the index is read and listed. --no-index reads the archive itself, as tar \
+      does. 'verify' compares the two.
       """,
     ],
     operands: [
       Operand(name: "archive", repeats: false, help: "The archive; - is standard input."),
       Operand(
-        name: "member-glob", repeats: true, help: "The members to list; all without it.", isOptional: true),
+        name: "member-glob", repeats: true, help: "The members to list. The default is all.", isOptional: true
+      ),
     ],
     own: [
       .archiveFile,
@@ -41,7 +42,7 @@ extension CommandSpec {
       OptionSpec(.digests, "digests", help: "Show the SHA-256 of each file in the form of sha256sum."),
       OptionSpec(
         .index, "index", kind: .invertible(initially: true), default: "--index",
-        help: "Read the index alone where there is one; without it all of the archive."),
+        help: "Read only the index where there is one. With --no-index the whole archive is read."),
       .allFormats,
       OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
     ] + OptionSpec.opening,
@@ -58,24 +59,24 @@ extension CommandSpec {
     abstract: "Unpack an archive.",
     discussion: [
       """
-      Members are made below one directory, whatever the archive says: paths with '..', hard links that lead \
-      outside and devices are refused, each is named, and the others are extracted. Absolute names become \
-      relative. A file has its name only when it is complete. Of several members of one name the last one is \
-      extracted, as tar does it; --overwrite is about what was there before. Symbolic links are made as they \
-      are, last of all, and nothing is written through one; --safe-links refuses those that lead outside.
+      Members are made below one directory, whatever the archive says: paths with '..', hard links that lead outside \
+      and devices are refused, each is named, and the others are extracted. Absolute names become relative. A file \
+      has its name only when it is complete. Of several members of one name the last one is extracted, as tar does \
+      it; --overwrite decides about files that existed before. Symbolic links are made as they are, last of all, and \
+      nothing is written through one; --safe-links refuses those that lead outside.
       """,
       """
-      A member glob is a pattern of gitignore, and '*' and '?' match slashes too, as in tar --wildcards; a directory that \
-      matches stands for all that is in it. What the index \
-      of an archive claims is compared with the archive: the checksum of each frame, and name, kind, size, time, \
-      place and headers of each member, or with a glob those of the members that are decoded, without headers. The \
-      SHA-256 of contents is compared by 'verify'.
+      A member glob is a pattern of gitignore, and '*' and '?' match slashes too, as in tar --wildcards; a directory \
+      that matches stands for all that is in it. The index of an archive is compared with the archive: the checksum \
+      of each frame, and name, kind, size, time, place and headers of each member. With a glob only the members that \
+      are decoded are compared, without their headers. 'verify' also compares the SHA-256 of contents.
       """,
     ],
     operands: [
       Operand(name: "archive", repeats: false, help: "The archive; - is standard input."),
       Operand(
-        name: "member-glob", repeats: true, help: "The members to unpack; all without it.", isOptional: true),
+        name: "member-glob", repeats: true, help: "The members to unpack. The default is all.",
+        isOptional: true),
     ],
     own: [
       .archiveFile,
@@ -96,14 +97,18 @@ extension CommandSpec {
       OptionSpec(.toStdout, "to-stdout", short: "O", help: "Write the contents to standard output."),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
-        help: "Give files to the owners that the archive names."),
-      OptionSpec(.numericOwner, "numeric-owner", help: "Owners go by their numbers alone."),
+        help: "Restore the owners that the archive names."),
+      OptionSpec(
+        .numericOwner, "numeric-owner",
+        help: """
+          Restore owners by their numbers, and ignore their names.
+          """),
       OptionSpec(
         .attributes, "xattrs", kind: .invertible(initially: true), default: "--xattrs",
         help: "Restore extended attributes and access control lists."),
       OptionSpec(
         .samePermissions, "same-permissions", short: "p",
-        help: "Restore setuid and setgid bits, capabilities and attributes of the system too."),
+        help: "Also restore setuid and setgid bits, capabilities and system attributes."),
       OptionSpec(.devices, "devices", help: "Make character and block devices."),
       OptionSpec(
         .safeLinks, "safe-links",
@@ -113,15 +118,20 @@ extension CommandSpec {
         help: "Does nothing: symbolic links are made as they are unless --safe-links is given."),
       OptionSpec(
         .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Stop when the contents are larger than this together; each folder counts as 4 KiB."),
+        help: "Stop when all contents together are larger than this. Each folder counts as 4 KiB."),
       OptionSpec(
         .maxRatio, "max-ratio", kind: .single(.number(1...1_000_000_000)), value: "n",
         help:
-          "Stop when the contents are this many times as large as the archive; each folder counts as 4 KiB."
+          """
+          Stop when all contents together are this many times as large as the archive. Each folder counts as 4 \
+          KiB.
+          """
       ), .maxLevels,
       OptionSpec(
         .keepGoing, "keep-going",
-        help: "Extract what is undamaged behind damage too; with an index no undamaged file is lost."),
+        help: """
+          Go on behind damage, and extract the members that are whole. With an index none of them is lost.
+          """),
       .allFormats,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.members, Group.extracting] + Group.readingRun[1...],
@@ -139,23 +149,24 @@ extension CommandSpec {
     abstract: "Verify an archive.",
     discussion: [
       """
-      An archive with an index is held against it by all cores: the checksum of each frame, the SHA-256 of \
-      each file, the end of the archive, counts and sizes, and that the index names all members that other tools \
-      find, and no others. Members that are hit by damage are named on standard output, and so are files that \
-      changed while they were archived; an incomplete one ends with 3. Of other archives everything is read, and what could not be checked is said.
+      An archive with an index is compared with its index, by all cores: the checksum of each frame, the SHA-256 of \
+      each file, the end of the archive, counts and sizes, and whether the index names exactly the members that \
+      other tools find. Damaged members are named on standard output, and so are files that changed while they were \
+      archived; when one of these is incomplete the status is 3. An archive without an index is read completely, and \
+      a note says what could not be checked.
       """,
       """
-      With --against each member is also held against what has its name in a directory. What differs is named on \
-      standard output, with what the archive has and what is there now, and is one of: MISSING, in the archive \
-      and not there; NEW, there in a directory that the archive has, and not in the archive; TYPE, of another \
-      kind; MODIFIED, a file with other bytes; METADATA, another mode, owner, group, link target or device, or \
-      the time of what is no file; TOUCHED, a file with another time and the same bytes. Extended attributes and \
-      access control lists are not compared. Symbolic links are compared and never followed. Times are as precise \
-      as the archive has them. The options that choose files say what may be NEW.
+      With --against each member is also compared with the file of its name in a directory. Each difference is named \
+      on standard output, with both values. It is one of: MISSING, in the archive and not there; NEW, there in a \
+      directory that the archive has, and not in the archive; TYPE, of another kind; MODIFIED, a file with other \
+      bytes; METADATA, another mode, owner, group, link target or device, or the time of a directory, link or \
+      device; TOUCHED, a file with another time and the same bytes. Extended attributes and access control lists are \
+      not compared. Symbolic links are compared and never followed. Times are compared as precisely as the archive \
+      stores them. The options that select files decide which files can be NEW.
       """,
       """
-      Of a directory of snapshots all manifests and archives of its sets are read, and what is damaged or missing is \
-      named (4). Without a key encrypted ones are compared with the digests in their companions.
+      For a directory of snapshots all manifests and archives of its sets are read, and the damaged or missing ones \
+      are named (4). Without a key, encrypted files are compared with the digests in their companions.
       """,
     ],
     operands: [
@@ -170,10 +181,10 @@ extension CommandSpec {
       OptionSpec(
         .share, "share", kind: .single(.glob), value: "n/count",
         help: """
-          Of a directory of snapshots: read the n-th of so many parts, all of which are everything; 'today/30' is another \
-          one each day.
+          For a directory of snapshots: read only the n-th of this many parts. All parts together are everything. \
+          'today/30' reads another part each day.
           """),
-      .setName(help: "The set of a directory of snapshots; all of them without it."), .lockWait,
+      .setName(help: "The set in a directory of snapshots. The default is all sets."), .lockWait,
       .allFormats,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.choosing, Group.events] + Group.readingRun[1...],

@@ -4,10 +4,10 @@ extension CommandSpec {
     abstract: "Write an HTML report of the backup sets in a directory.",
     discussion: [
       """
-      The page has the history of the snapshots of every set, what is verified, what drills found, and the sizes \
-      over time. It needs no other file and runs no script. An archive that is missing or has another size than when \
-      it was written, and a manifest that is not valid, are named, and the status is 4. For the report of a run \
-      see --report of the other commands.
+      The page shows, for every set, the history of its snapshots, what is verified, what drills found, and the \
+      sizes over time. It needs no other file and runs no script. An archive that is missing or whose size has \
+      changed, and a manifest that is not valid, are named, and the status is 4. For the report of a run see \
+      --report of the other commands.
       """
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
@@ -17,7 +17,7 @@ extension CommandSpec {
         help: "Write the page to a file that appears when it is complete; - is standard output."),
       OptionSpec(.force, "force", help: "Replace the output if it exists."),
       OptionSpec(
-        .setName, "name", kind: .single(.glob), value: "name", help: "The set; all without it."),
+        .setName, "name", kind: .single(.glob), value: "name", help: "The set. The default is all sets."),
     ],
     shared: [Group.syncing, Group.messages, Group.general],
     examples: [

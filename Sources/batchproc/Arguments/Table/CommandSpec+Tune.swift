@@ -4,13 +4,13 @@ extension CommandSpec {
     abstract: "Measure which concurrency is fastest for a tree, and recommend it.",
     discussion: [
       """
-      Runs the real job on a sample of the tree, over and over at other numbers of operations and files per \
-      operation, one run after the other and in turns, until it is known how far the runs are apart. Nothing is \
-      changed in the tree: archives are not kept, and compressed files are made in a temporary directory and removed.
+      Runs the real job on a sample of the tree, in turns with several numbers of operations and of files per \
+      operation, until it is clear how much equal runs differ. Nothing is changed in the tree: archives are not \
+      kept, and compressed files are made in a temporary directory and removed.
       """,
       """
-      Where the kernel can be asked to forget what it has read, the sample is forgotten before each run (cold); \
-      elsewhere it stays in memory (warm). The table says which.
+      Where the kernel allows it, the sample is dropped from the page cache before each run (cold). Elsewhere it \
+      stays in memory (warm). The table says which.
       """,
     ],
     operands: [Operand(name: "dir", repeats: false, help: "The directory to measure with.")],
@@ -20,13 +20,13 @@ extension CommandSpec {
         default: TuneJob.hash.rawValue, help: "What is measured."),
       OptionSpec(
         .most, "max", kind: .single(.count(allowsAuto: false)), value: "n",
-        help: "Operations at once at most; by default as many as auto would use."),
+        help: "The greatest number of operations to try. The default is the most that auto would use."),
       OptionSpec(
         .seconds, "seconds", kind: .single(.duration), value: "time", default: "30s",
-        help: "How long all measurements together take, about."),
+        help: "How long all measurements take together, roughly."),
       OptionSpec(
         .plot, "plot", kind: .single(.file), value: "file",
-        help: "Write the curve to a file, as SVG; replaces it."),
+        help: "Write the curve to a file, as SVG. An existing file is replaced."),
       OptionSpec(
         .save, "save",
         help: "Remember the concurrency for this file system: auto begins with it from now on."),

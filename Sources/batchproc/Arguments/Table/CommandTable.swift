@@ -17,7 +17,7 @@ struct CommandTable: Sendable {
       .profile,
       OptionSpec(
         .config, "config", kind: .invertible(initially: true), default: "--config",
-        help: "Obey the configuration files; see 'batchproc help config'."),
+        help: "Read the configuration files; see 'batchproc help config'."),
       OptionSpec(
         .generateCompletionScript, "generate-completion-script",
         kind: .single(.choice(Shell.allCases.map(\.rawValue))), value: "shell",
