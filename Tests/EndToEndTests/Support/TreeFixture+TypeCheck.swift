@@ -19,8 +19,8 @@ extension TreeFixture {
     return try shell(
       """
       export HOME=$PWD; for f in '\(checkout)'/Sources/C*/; do set -- "$@" -I "$f"; done
-      swiftc -typecheck -wmo -swift-version 6 -package-name '\(isInside ? package : "other")' -module-name Checked -I '\(build)/Modules' "$@" \
-        -Xcc -fmodule-map-file='\(build)/CLinux.build/module.modulemap' \(files)
+      for f in '\(build)'/C*.build/module.modulemap; do set -- "$@" -Xcc -fmodule-map-file="$f"; done
+      swiftc -typecheck -wmo -swift-version 6 -package-name '\(isInside ? package : "other")' -module-name Checked -I '\(build)/Modules' "$@" \(files)
       """)
   }
 }
