@@ -53,6 +53,16 @@ package final class FurtherName: Sendable {
   }
 }
 
+extension FirstName {
+  /// Whether a further name goes with this one.
+  ///
+  /// The first name of a plan may be gone since: another run has removed it, or was killed after it did.
+  package func leads(_ further: FileRecord, _ folders: FolderOpener) -> Bool {
+    guard further.isPlanned else { return true }
+    return (try? folders.status(of: record.path))?.identity.inode == record.status.identity.inode
+  }
+}
+
 /// The first name of a file with several, and the output of it.
 package struct FirstName: Sendable {
   package let record: FileRecord

@@ -302,6 +302,20 @@ struct ClusterTests {
     #expect(lines.last.flatMap { Int($0) } ?? 0 > 0, "no task was killed")
   }
 
+  @Test(
+    "a further name whose first one is gone since the plan is processed",
+    arguments: ["compress", "decompress"])
+  func firstNameGone(command: String) throws {
+    let run = try t.shell(
+      """
+      mkdir t; seq 5000 >t/a; if [ \(command) = decompress ]; then gzip t/a; fi; cd t; f=$(ls); for n in b c; do ln $f $n${f#a}; done; cd ..
+      "$BP" plan -q --shards 1 --out p -- \(command) --remove-source t; rm t/$(ls t | head -1)
+      "$BP" \(command) -q --plan p --shard 0; echo $?; find t -type f -printf '%P %n\n' | sort
+      """)
+    let suffix = command == "compress" ? ".gz" : ""
+    #expect(run.text == "0\nb\(suffix) 2\nc\(suffix) 2\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("links in the folder of a plan are not followed")
   func links() throws {
     let run = try t.shell(

@@ -78,7 +78,7 @@ package struct CompressSource: BatchSource {
     case .refused(let error): return .problem(Problem(.unreadable, error))
     }
     if record.status.linkCount > 1 {
-      if let first = firstNames[record.status.identity] {
+      if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
         return .link(FurtherName(record, target: target, first: first))
       }
       firstNames[record.status.identity] = FirstName(record: record, target: target)

@@ -56,7 +56,7 @@ package struct DecompressSource: BatchSource {
         }
         let mayHaveRival = mayHaveRival(record, target)
         if record.status.linkCount > 1 {
-          if let first = firstNames[record.status.identity] {
+          if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
             return .link(FurtherName(record, target: target, first: first), mayHaveRival: mayHaveRival)
           }
           firstNames[record.status.identity] = FirstName(record: record, target: target)
