@@ -19,6 +19,8 @@ package struct BackupSet: Sendable {
   package let name: PathBytes
   /// What opens its snapshots where they are encrypted.
   package var keys: AgeKeys?
+  /// Opens its archives where they are at a remote.
+  var remoteFile: (@Sendable (PathBytes) throws(BatchError) -> RemoteFile)?
   /// A directory of this machine for files that must not be readable in the set.
   package var privateFolder: PathBytes?
 
@@ -171,6 +173,13 @@ package struct BackupSet: Sendable {
     }
     return Snapshot(
       name: name, header: companion.header(of: name), footer: companion.footer, companion: companion)
+  }
+
+  /// Opens an archive of the set.
+  func archive(_ name: SnapshotName, in context: SourceContext) throws(BatchError) -> ArchiveFile {
+    let (path, keys) = (path(name.archive), name.isEncrypted ? keys : nil)
+    guard let remoteFile else { return try ArchiveFile(path, keys: keys, in: context) }
+    return try ArchiveFile(remoteFile(path), keys: keys, in: context)
   }
 
   /// A snapshot with all that its manifest says, held against the companion where it is encrypted.

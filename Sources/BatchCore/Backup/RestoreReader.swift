@@ -3,13 +3,13 @@ import BatchEngine
 /// The members of a snapshot, archive by archive, for an extraction into one folder.
 package struct RestoreReader: BatchReader {
   private struct Part {
-    let archive: PathBytes
+    let archive: SnapshotName
     let names: MemberNames
   }
 
   private let options: ExtractionOptions
   private let strip: Int
-  private let keys: AgeKeys?
+  private let set: BackupSet
   private let parts: [Part]
   /// Further names of files, which come when all files are there.
   private let links: [Link]
@@ -46,7 +46,7 @@ package struct RestoreReader: BatchReader {
   ) throws(BatchError) {
     self.options = options
     self.strip = strip
-    keys = snapshot.name.isEncrypted ? set.keys : nil
+    self.set = set
     let selection = try MemberSelection(globs: globs)
     var matches = GlobMatches(globs)
     let manifest = set.path(snapshot.name.manifest)
@@ -97,8 +97,7 @@ package struct RestoreReader: BatchReader {
     parts =
       names.sorted { $0.key < $1.key }.map { stamp, names in
         Part(
-          archive: set.path(
-            SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted).archive),
+          archive: SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted),
           names: names)
       }
   }
@@ -109,9 +108,6 @@ package struct RestoreReader: BatchReader {
   /// How many files may have been further names of others, which manifests of version 0.2.0 do not always tell.
   package let doubtfulLinks: Int
 
-  /// The archives that are read.
-  package var archives: [PathBytes] { parts.map(\.archive) }
-
   package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {
     for part in parts { try read(part, in: context) }
     for link in links { try context.yield(link.item) }
@@ -119,9 +115,10 @@ package struct RestoreReader: BatchReader {
 
   private func read(_ part: Part, in context: ReaderContext<ExtractionItem>) throws(BatchError) {
     var missing = part.names.count
+    let path = set.path(part.archive.archive)
     do throws(BatchError) {
       let reader = try ExtractReader(
-        ArchiveFile(part.archive, keys: keys, in: context.source),
+        set.archive(part.archive, in: context.source),
         selection: MemberSelection(names: part.names, strip: strip),
         globs: [],
         options: options, by: context.reading)
@@ -131,12 +128,12 @@ package struct RestoreReader: BatchReader {
       }
     } catch {
       try context.checkCancellation()
-      return try context.yield(ExtractionItem(step: .problem(error.at(part.archive))))
+      return try context.yield(ExtractionItem(step: .problem(error.at(path))))
     }
     guard missing > 0 else { return }
     let text = "\(missing) members that the manifest has are not in the archive"
     try context.yield(
-      ExtractionItem(step: .problem(BatchError(.malformed, text, path: part.archive))))
+      ExtractionItem(step: .problem(BatchError(.malformed, text, path: path))))
   }
 }
 

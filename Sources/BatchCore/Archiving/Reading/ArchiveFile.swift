@@ -22,6 +22,8 @@ package final class ArchiveFile: Sendable {
   private let decrypted: AgeFile?
   /// What may open a stream.
   private let keys: AgeKeys?
+  /// Of a file whose parts are fetched as they are read.
+  private let partial: (any PartialFile)?
 
   /// - Parameters:
   ///   - path: `-` is standard input.
@@ -36,6 +38,7 @@ package final class ArchiveFile: Sendable {
   ) throws(BatchError) {
     self.path = path
     self.keys = keys
+    partial = nil
     decoding = DecoderOptions(memory: context.options.memory)
     cancellation = context.cancellation
     probe = context.laneProbe
@@ -61,10 +64,9 @@ package final class ArchiveFile: Sendable {
     }
     let stored = status.kind == .regular ? UInt64(max(0, status.size)) : nil
     let raw = opened.raw
+    let reading = Self.reading(raw, path, context.calls)
     let encryption = try keys.flatMap { (keys) throws(BatchError) in
-      try stored.flatMap { (size) throws(BatchError) in
-        try Encryption(raw, size: size, keys, path, context.calls)
-      }
+      try stored.flatMap { (size) throws(BatchError) in try Encryption(size: size, keys, path, reading) }
     }
     foreignFormats = encryption == nil ? foreignReader.map { .process($0) } ?? .refused : .refused
     decrypted = encryption?.file
@@ -72,6 +74,28 @@ package final class ArchiveFile: Sendable {
     size = encryption == nil ? stored : encryption?.file?.size
     self.raw = raw
     owner = consume opened
+  }
+
+  /// An archive of which the parts that are read are fetched.
+  ///
+  /// - Throws: why a part cannot be had; those of ``AgeFile``.
+  init(_ partial: any PartialFile, keys: AgeKeys? = nil, in context: SourceContext) throws(BatchError) {
+    path = partial.path
+    self.keys = keys
+    self.partial = partial
+    foreignFormats = .refused
+    decoding = DecoderOptions(memory: context.options.memory)
+    cancellation = context.cancellation
+    probe = context.laneProbe
+    calls = context.calls
+    raw = partial.raw
+    owner = nil
+    let reading = Self.reading(partial.raw, partial.path, context.calls, partial)
+    let encryption = try keys.flatMap { (keys) throws(BatchError) in
+      try Encryption(size: partial.size, keys, partial.path, reading)
+    }
+    decrypted = encryption?.file
+    size = encryption == nil ? partial.size : encryption?.file?.size
   }
 
   /// An output that is being written, from its beginning to where it is now.
@@ -85,6 +109,7 @@ package final class ArchiveFile: Sendable {
   ) throws(BatchError) {
     path = output.path
     keys = nil
+    partial = nil
     foreignFormats = .refused
     decoding = DecoderOptions()
     cancellation = context.cancellation
@@ -122,6 +147,7 @@ package final class ArchiveFile: Sendable {
     owner = nil
     keys = nil
     decrypted = nil
+    partial = nil
     size = isStream ? nil : UInt64(max(0, try calls.status(of: raw).size))
   }
 
@@ -143,7 +169,10 @@ package final class ArchiveFile: Sendable {
   /// Fills the buffer from an offset on; fewer bytes only at the end of the file.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     try probe.check()
-    guard let decrypted else { return try Self.read(raw, at: offset, into: buffer, path, calls) }
+    guard let decrypted else {
+      try partial?.fetch(at: offset, count: buffer.count)
+      return try Self.read(raw, at: offset, into: buffer, path, calls)
+    }
     do throws(BatchError) {
       return try decrypted.read(at: offset, into: buffer)
     } catch {
@@ -171,9 +200,12 @@ package final class ArchiveFile: Sendable {
   }
 
   private static func reading(
-    _ raw: Int32, _ path: PathBytes, _ calls: any FileSystemCalls
+    _ raw: Int32, _ path: PathBytes, _ calls: any FileSystemCalls, _ partial: (any PartialFile)? = nil
   ) -> AgeFile.Reading {
-    { (offset, room) throws(BatchError) in try read(raw, at: offset, into: room, path, calls) }
+    { (offset, room) throws(BatchError) in
+      try partial?.fetch(at: offset, count: room.count)
+      return try read(raw, at: offset, into: room, path, calls)
+    }
   }
 
   /// How a file is encrypted.
@@ -183,9 +215,8 @@ package final class ArchiveFile: Sendable {
 
     /// - Returns: nil for a file that is not encrypted.
     init?(
-      _ raw: Int32, size: UInt64, _ keys: AgeKeys, _ path: PathBytes, _ calls: any FileSystemCalls
+      size: UInt64, _ keys: AgeKeys, _ path: PathBytes, _ reading: @escaping AgeFile.Reading
     ) throws(BatchError) {
-      let reading = ArchiveFile.reading(raw, path, calls)
       let stream = AgeStream(reading: AgeFile.sequence(reading))
       guard try stream.isEncrypted() else { return nil }
       guard !stream.isArmored else {

@@ -98,13 +98,6 @@ package final class Drill {
     return nil
   }
 
-  /// The archives that a batch is restored from.
-  package func archives(of batch: Batch) -> [PathBytes] {
-    Set(batch.entries.map(\.archive)).sorted().map { stamp in
-      set.path(SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted).archive)
-    }
-  }
-
   /// What restores a batch.
   package func reader(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreReader
   {

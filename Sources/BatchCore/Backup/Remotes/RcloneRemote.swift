@@ -47,6 +47,13 @@ struct RcloneRemote: Remote {
     }
   }
 
+  func part(_ range: Range<UInt64>, of name: PathBytes) throws(BatchError) -> [UInt8] {
+    try rclone([
+      "cat", "--offset", Self.word(range.lowerBound), "--count", Self.word(UInt64(range.count)), "--",
+      path(name),
+    ])
+  }
+
   func digest(of name: PathBytes) throws(BatchError) -> Digest? {
     let answer = try rclone(["hashsum", "sha256", "--download", "--", path(name)])
     return Digest(.sha256, hex: answer.prefix(64))
@@ -59,6 +66,8 @@ struct RcloneRemote: Remote {
       throw error.recoded(.unwritable)
     }
   }
+
+  private static func word(_ number: UInt64) -> PathBytes { PathBytes(Array("\(number)".utf8)) }
 
   private func path(_ name: PathBytes) -> PathBytes {
     let needsSlash = ![UInt8(ascii: "/"), UInt8(ascii: ":")].contains(place.bytes.last)

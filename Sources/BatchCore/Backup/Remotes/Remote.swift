@@ -15,6 +15,9 @@ package protocol Remote: Sendable {
   /// Copies files into a directory of this machine.
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError)
 
+  /// A part of a file, of fewer bytes only at its end.
+  func part(_ range: Range<UInt64>, of name: PathBytes) throws(BatchError) -> [UInt8]
+
   /// The SHA-256 of a file, which is read for that.
   func digest(of name: PathBytes) throws(BatchError) -> Digest?
 
@@ -95,6 +98,11 @@ struct FolderRemote: Remote {
       try Remotes.copy(
         place.appending(name.bytes), to: folder.appending(name.bytes), isSynced: false, in: run)
     }
+  }
+
+  func part(_ range: Range<UInt64>, of name: PathBytes) throws(BatchError) -> [UInt8] {
+    let content = try ManifestContent(ManifestFile(place.appending(name.bytes)), in: SourceContext(run))
+    return try content.bytes(Int64(clamping: range.lowerBound)..<Int64(clamping: range.upperBound))
   }
 
   func digest(of name: PathBytes) throws(BatchError) -> Digest? {

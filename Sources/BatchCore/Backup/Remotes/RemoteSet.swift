@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// The snapshots of a set that are at a remote: its manifests are fetched whole, archives as they are asked for.
+/// The snapshots of a set that are at a remote: its manifests are fetched whole, of archives the parts that are read.
 package final class RemoteSet {
   package let remote: any Remote
   package let set: BackupSet
   private let folder: TemporaryFolder
   private let run: RunContext
   /// The names and sizes of all files that are there.
-  private var files: [PathBytes: UInt64]
+  private let files: [PathBytes: UInt64]
 
   /// - Parameters:
   ///   - name: of the set; nil for the only one that is there.
@@ -24,6 +24,13 @@ package final class RemoteSet {
     do throws(BatchError) {
       var set = try BackupSet(in: folder.path, named: name, run)
       set.keys = keys
+      let (files, temporary) = (files, try FolderOpener(calls: run.calls).folder(named: temporary))
+      set.remoteFile = { (path) throws(BatchError) in
+        guard let size = files[PathBytes(path.lastComponent)] else {
+          throw BatchError(.missing, "is missing at \(remote.place)", path: path)
+        }
+        return try RemoteFile(path, size: size, at: remote, temporary: temporary)
+      }
       self.set = set
     } catch {
       throw error.path == folder.path ? error.at(remote.place) : error
@@ -48,14 +55,6 @@ package final class RemoteSet {
       }
     }
     return content
-  }
-
-  /// Fetches archives that are not there yet.
-  ///
-  /// - Parameter archives: where they would be in the directory of the set.
-  package func fetch(_ archives: [PathBytes]) throws(BatchError) {
-    let names = archives.map { PathBytes($0.lastComponent) }
-    try remote.fetch(names.filter { (try? set.path($0).status()) == nil }, into: folder.path)
   }
 
   /// Removes what no rule keeps, manifests first.

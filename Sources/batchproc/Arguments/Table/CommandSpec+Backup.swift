@@ -199,11 +199,15 @@ extension CommandSpec {
     operands: [
       Operand(
         name: "directory", repeats: false,
-        help: "The directory of the snapshots, or a remote that 'copy' filled."),
+        help: "The directory of the snapshots, or a remote that 'copy' filled; not with --from.",
+        isOptional: true),
       Operand(
         name: "glob", repeats: true, help: "The files to restore. The default is all.", isOptional: true),
     ],
     own: [
+      OptionSpec(
+        .copyFrom, "from", kind: .single(.file), value: "remote",
+        help: "The directory of the snapshots, or a remote that 'copy' filled; all operands are globs then."),
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Restore below this directory; the last folder of the path is created."),

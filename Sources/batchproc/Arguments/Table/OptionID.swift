@@ -33,7 +33,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case before, after, onFailure, hookTimeout, metrics, notify, rate
   case cache, cacheVerify, link
   case cron, systemd, startAt, writeTo, enable
-  case copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly, appendOnly
+  case copyFrom, copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly,
+    appendOnly
   case identity, passphraseFile, encryptTo, encryptToFile
   // Clusters
   case plan, shard, shards, planFolder, fewestShardBytes, allowMissing, removeParts

@@ -56,7 +56,7 @@ struct DrillCommand: Command {
       let snapshot = try set.opened(chosen, in: context)
       drill = try Drill(snapshot, of: set, share: share, isSynced: common.fsync, in: context)
       while !tally.isWithoutRoom, let batch = try drill.next() {
-        try restore(batch, of: drill, from: source, &tally)
+        try restore(batch, of: drill, &tally)
         if let budget, ContinuousClock.now - start >= budget, !drill.isComplete {
           tally.isStopped = true
           break
@@ -98,10 +98,10 @@ struct DrillCommand: Command {
 
   /// Restores some files, compares them, and removes them.
   private func restore(
-    _ batch: Drill.Batch, of drill: Drill, from source: SetSource, _ tally: inout Tally
+    _ batch: Drill.Batch, of drill: Drill, _ tally: inout Tally
   ) throws(BatchError) {
     let folder = try TemporaryFolder(in: temporary, for: "drill", calls: session.context.calls)
-    let undrilled = try extract(batch, of: drill, from: source, into: folder.path, &tally)
+    let undrilled = try extract(batch, of: drill, into: folder.path, &tally)
     // Where there was no room the run is stopped.
     let damaged =
       tally.isWithoutRoom
@@ -125,7 +125,7 @@ struct DrillCommand: Command {
 
   /// - Returns: the files that the temporary folder could not take, which are named.
   private func extract(
-    _ batch: Drill.Batch, of drill: Drill, from source: SetSource, into folder: PathBytes,
+    _ batch: Drill.Batch, of drill: Drill, into folder: PathBytes,
     _ tally: inout Tally
   ) throws(BatchError) -> Set<PathBytes> {
     var options = ExtractionOptions()
@@ -144,7 +144,6 @@ struct DrillCommand: Command {
     let job = try ExtractJob(
       into: folder, selection: MemberSelection(), options: options, in: session.context
     ) { _ in }
-    try source.fetch(drill.archives(of: batch))
     let restored = BatchRunner(extraction).run(job, reading: try drill.reader(of: batch, options: options))
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }

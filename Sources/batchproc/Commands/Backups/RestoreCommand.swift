@@ -17,8 +17,13 @@ struct RestoreCommand: Command {
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
-    choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
-    globs = Array(parsed.operands.dropFirst())
+    let from = parsed.bytes(.copyFrom)
+    guard let directory = from ?? parsed.operands.first else {
+      throw UsageError(
+        "Missing expected argument '<directory>': where the snapshots are.", in: parsed.command)
+    }
+    choices = try BackupChoices(parsed, directory: directory)
+    globs = from == nil ? Array(parsed.operands.dropFirst()) : parsed.operands
     guard let target = parsed.bytes(.directory) else {
       throw UsageError("Missing expected option '-C <dir>': where to restore.", in: parsed.command)
     }
@@ -67,7 +72,6 @@ struct RestoreCommand: Command {
     let reader = try RestoreReader(
       snapshot, of: set, globs: globs, strip: strip, options: options, in: SourceContext(context))
     let unmatched = reader.unmatched
-    try source.fetch(reader.archives)
     if reader.doubtfulLinks > 0 {
       session.warn(
         BatchError(

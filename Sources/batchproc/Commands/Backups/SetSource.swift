@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Where snapshots are read from: a directory, or a remote whose files are fetched as they are needed.
+/// Where snapshots are read from: a directory, or a remote of which the parts that are needed are fetched.
 struct SetSource {
   let set: BackupSet
   private let remote: RemoteSet?
@@ -44,7 +44,4 @@ struct SetSource {
   func content() throws(BatchError) -> BackupSet.Content {
     if let remote { try remote.content() } else { try set.content(in: run) }
   }
-
-  /// Makes archives available.
-  func fetch(_ archives: [PathBytes]) throws(BatchError) { try remote?.fetch(archives) }
 }
