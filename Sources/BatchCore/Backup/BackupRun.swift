@@ -71,7 +71,7 @@ package final class BackupRun: Sendable {
     self.run = run
     let target = try BackupTarget(set, state: options.state, isNew: options.initializes, in: run)
     note = target.note
-    try target.make(in: run)
+    try target.make(isSynced: options.isSynced, in: run)
     lock = try set.lockForWriting(options.patience, in: run)
     StaleTemporaries.remove(in: set.directory, calls: run.calls)
     outset = try BackupOutset(paths, to: set, options: options, content: try set.content(in: run), in: run)

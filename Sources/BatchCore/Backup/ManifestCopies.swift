@@ -24,7 +24,7 @@ struct ManifestCopies {
 
   /// Where the copy of a new manifest is written; the directory is made.
   func path(of name: SnapshotName, in run: RunContext) throws(BatchError) -> PathBytes {
-    try FolderMaker(calls: run.calls).make(folder)
+    try FolderMaker(calls: run.calls, isSynced: true).make(folder)
     return path(name, SnapshotName.manifestSuffix)
   }
 

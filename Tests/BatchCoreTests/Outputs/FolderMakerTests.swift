@@ -28,6 +28,25 @@ struct FolderMakerTests {
     #expect(try !FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b/c")))
   }
 
+  @Test(
+    "brings the names of new folders to the disk where it is asked to, and nothing where there is nothing new"
+  )
+  func syncs() throws {
+    let calls = FaultyCalls()
+    func syncs() -> [Int] { ["a", "b", "c"].map { calls.count(of: .change(.sync), $0) } }
+    try FolderMaker(calls: calls).make(fixture.path("a/b"))
+    #expect(syncs() == [0, 0, 0])
+    try FolderMaker(calls: calls, isSynced: true).make(fixture.path("a/b/c/d"))
+    #expect(syncs() == [0, 1, 1])
+    try FolderMaker(calls: calls, isSynced: true).makeLast(fixture.path("a/b/c"))
+    #expect(syncs() == [0, 1, 1])
+    calls.on(.change(.sync), "c", .fail(EIO))
+    let error = #expect(throws: BatchError.self) {
+      try FolderMaker(calls: calls, isSynced: true).makeLast(fixture.path("a/b/c/e"))
+    }
+    #expect(error?.code == .unwritable)
+  }
+
   @Test("goes through links to folders")
   func links() throws {
     try fixture.folder("real")

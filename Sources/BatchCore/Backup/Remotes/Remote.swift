@@ -89,7 +89,7 @@ struct FolderRemote: Remote {
   }
 
   func put(_ file: PathBytes) throws(BatchError) {
-    try FolderMaker(calls: run.calls).make(place)
+    try FolderMaker(calls: run.calls, isSynced: isSynced).make(place)
     try Remotes.copy(file, to: place.appending(file.lastComponent), isSynced: isSynced, in: run)
   }
 

@@ -108,8 +108,8 @@ package struct BackupTarget: Sendable {
   /// Makes the directory where it is missing, with those above it.
   ///
   /// - Throws: `unwritable`.
-  func make(in run: RunContext) throws(BatchError) {
-    try FolderMaker(calls: run.calls).make(set.directory)
+  func make(isSynced: Bool, in run: RunContext) throws(BatchError) {
+    try FolderMaker(calls: run.calls, isSynced: isSynced).make(set.directory)
   }
 
   /// Gives the set an id, and notes that this machine has used it.

@@ -26,7 +26,7 @@ struct KnownTargets {
   static func add(
     _ id: String, in directory: PathBytes, to path: PathBytes, calls: any FileSystemCalls
   ) throws(BatchError) {
-    try FolderMaker(calls: calls).make(path.parent)
+    try FolderMaker(calls: calls, isSynced: true).make(path.parent)
     let file = try open(path, calls)
     let size = (try? calls.status(of: file))?.size ?? 0
     let raw = file.raw
@@ -40,6 +40,7 @@ struct KnownTargets {
     line += "}\n".utf8
     var failed = line.withUnsafeBytes { calls.write($0, to: raw) }
     if failed == 0 { failed = calls.sync(raw) }
+    if failed == 0, size == 0 { failed = -calls.syncFolder(path.parent) }
     guard failed == 0 else { throw failure(-failed, path) }
   }
 

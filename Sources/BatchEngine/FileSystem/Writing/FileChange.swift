@@ -261,6 +261,16 @@ extension FileSystemCalls {
     return result == -EINVAL ? 0 : result
   }
 
+  /// Brings the names in a folder to the disk.
+  ///
+  /// - Returns: 0 or the error number, of opening it too.
+  package func syncFolder(_ path: PathBytes) -> Int32 {
+    let opened = path.withCString { open($0, at: AT_FDCWD, flags: O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    guard opened >= 0 else { return -opened }
+    let folder = Descriptor(owning: opened)
+    return -sync(folder.raw)
+  }
+
   /// Locks an open file against other runs without waiting (`flock(2)`).
   package func lock(_ file: Int32, isShared: Bool = false) -> Int32 {
     changed(.lock, .descriptor(file)) { Int(flock(file, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB)) }

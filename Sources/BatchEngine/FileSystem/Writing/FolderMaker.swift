@@ -3,9 +3,12 @@ import Glibc
 /// Makes the folders that outputs go to.
 package struct FolderMaker {
   private let calls: any FileSystemCalls
+  private let isSynced: Bool
 
-  package init(calls: any FileSystemCalls) {
+  /// - Parameter isSynced: whether the name of a new folder is brought to the disk: what is synced in it is lost without it.
+  package init(calls: any FileSystemCalls, isSynced: Bool = false) {
     self.calls = calls
+    self.isSynced = isSynced
   }
 
   /// Makes a folder and those above it, where they are missing.
@@ -63,6 +66,7 @@ package struct FolderMaker {
   private func make(one folder: PathBytes, _ permissions: UInt32, _ isNew: inout Bool) -> Int32 {
     let failed = -calls.makeFolder(folder, permissions: permissions)
     isNew = failed == 0
+    if isNew, isSynced { return calls.syncFolder(folder.parent) }
     guard failed == EEXIST else { return failed }
     return (try? calls.status(of: folder, followingLinks: true))?.kind == .directory ? 0 : ENOTDIR
   }

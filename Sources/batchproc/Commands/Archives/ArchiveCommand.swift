@@ -103,7 +103,7 @@ struct ArchiveCommand: Command {
       try OutputFile.check(path, isReplacing: choices.replacesOutput, in: session.context)
       return nil
     }
-    try FolderMaker(calls: session.context.calls).makeLast(path.parent)
+    try FolderMaker(calls: session.context.calls, isSynced: common.fsync).makeLast(path.parent)
     let file = try OutputFile(
       path, isReplacing: choices.replacesOutput, isSynced: common.fsync, in: session.context)
     guard choices.replacesOutput || !file.isTerminal else {

@@ -56,7 +56,7 @@ struct MergeCommand: Command {
       return .exit(.fatal)
     }
     let file = try output.map { (path) throws(BatchError) in
-      try FolderMaker(calls: session.context.calls).makeLast(path.parent)
+      try FolderMaker(calls: session.context.calls, isSynced: common.fsync).makeLast(path.parent)
       try requireRoom(for: results.size, at: path)
       return try OutputFile(
         path, isReplacing: replacesOutput, isSynced: common.fsync, in: session.context,
