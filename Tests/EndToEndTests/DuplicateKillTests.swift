@@ -70,6 +70,18 @@ import Testing
     try expectSafe("\(call) \(turn)")
   }
 
+  @Test("several temporary files of a run that ended are removed, and are no copies")
+  func leftFiles() throws {
+    let run = try t.shell(
+      """
+      cp -a src w; boot=$(head -c 8 /proc/sys/kernel/random/boot_id)
+      for i in 1 2 3; do ln w/f1 w/a/.batchproc-$boot-0000000000000000000000000000000$i.tmp; done
+      $BP duplicates w | grep -c batchproc-
+      """)
+    #expect(run.text == "0\n", "\(run.errorText)")
+    try expectSafe("several")
+  }
+
   @Test(
     "what a killed run left of a read-only file is removed for its owner too",
     .enabled(if: Host.canTrace && Host.canChangeUser, "needs strace and root"))

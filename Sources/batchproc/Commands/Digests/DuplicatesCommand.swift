@@ -31,6 +31,7 @@ struct DuplicatesCommand: Command {
   /// - Throws: what ends the run before it begins.
   func run() throws(BatchError) -> Ending {
     var walk = try session.walkOptions()
+    walk.skipsTemporaries = true
     walk.excluded.formUnion([StandardStreams.outputFile].compactMap { $0 })
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let tree = session.context.tree(operands.counted, options: walk)
