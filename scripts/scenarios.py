@@ -1,0 +1,648 @@
+"""Runs of each command that changes files: what was there before, and what has to hold behind them, also behind a part of a run.
+
+Used by crash-states.py and call-faults.py.
+"""
+
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import random
+import re
+import shutil
+import stat
+import subprocess
+import time
+
+TEMPORARY = ".batchproc-"
+
+
+class File:
+    __slots__ = ("kind", "content", "mode", "mtime")
+
+    def __init__(self, kind, content=b"", mode=0, mtime=None):
+        self.kind, self.content, self.mode, self.mtime = kind, content, mode, mtime
+
+
+def read_file(path, status):
+    if stat.S_ISDIR(status.st_mode):
+        return File("dir", mode=stat.S_IMODE(status.st_mode))
+    if stat.S_ISLNK(status.st_mode):
+        return File("link", os.fsencode(os.readlink(path)))
+    with open(path, "rb") as file:
+        return File("file", file.read(), stat.S_IMODE(status.st_mode), status.st_mtime_ns)
+
+
+def rebuild(root, tree, constant):
+    for name in os.listdir(root):
+        if name in constant:
+            continue
+        path = os.path.join(root, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    made = {}
+    for path in sorted(tree, key=lambda path: path.count(b"/")):
+        kind, content, mode, mtime, inode = tree[path]
+        full = os.path.join(os.fsencode(root), path)
+        if kind == "dir":
+            os.mkdir(full)
+            os.chmod(full, mode)
+        elif inode in made:
+            os.link(made[inode], full)
+        elif kind == "link":
+            os.symlink(content, full)
+        else:
+            with open(full, "wb") as file:
+                file.write(content)
+            os.chmod(full, mode)
+            if mtime is not None:
+                os.utime(full, ns=(mtime, mtime))
+            made[inode] = full
+
+
+class Program:
+    def __init__(self, binary, root):
+        self.binary, self.root = binary, root
+        self.environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": root + "/state",
+                            "XDG_CACHE_HOME": root + "/cache", "XDG_CONFIG_HOME": root + "/config", "HOME": root, "TMPDIR": root + "-tmp"}
+
+    def run(self, *arguments, under=()):
+        """`under` is a program that runs it, such as strace."""
+        return subprocess.run([*under, self.binary, *arguments], cwd=self.root, env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, umask=0o22, check=False)
+
+    def must(self, *arguments):
+        done = self.run(*arguments)
+        if done.returncode:
+            raise RuntimeError(f"{arguments} ended with {done.returncode}: {done.stderr.decode()}")
+
+
+def text(number, lines):
+    return b"".join(b"%d %d\n" % (number * line, line * line) for line in range(lines))
+
+
+def read_all(root):
+    """{path: content} of the files below a folder; links and folders by their kind."""
+    result = {}
+    for folder, folders, names in os.walk(root):
+        for name in folders + names:
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            file = read_file(path, status)
+            result[os.path.relpath(path, root)] = (file.kind, file.content)
+    return result
+
+
+def is_part(some, all):
+    return all.items() >= some.items()
+
+
+def write_tree(root, files=8):
+    os.makedirs(root + "/d/e")
+    for number in range(files):
+        place = ("", "d/", "d/e/")[number % 3]
+        write(f"{root}/{place}f{number}", text(number + 1, (40, 300, 1500)[number % 3]))
+    os.link(root + "/f0", root + "/d/name")
+    write(root + "/empty", b"")
+    write(root + "/large", text(3, 6000) + random.Random(1).randbytes(30000))
+
+
+def write(path, content):
+    with open(path, "wb") as file:
+        file.write(content)
+    os.utime(path, (1700000000, 1700000000))
+
+
+def temporary(root):
+    return sorted(os.path.join(folder, name)[len(root) + 1:] for folder, folders, names in os.walk(root)
+                  for name in folders + names if name.startswith(TEMPORARY))
+
+
+class Scenario:
+    """A command, what was there before it, and what must hold."""
+    constant = ()
+    mistakes = ("file-sync", "folder-sync", "names-first")
+    # The same command once more ends with 0.
+    again = None
+    # How the command ends, and what it prints where that counts.
+    status = 0
+    printed = None
+    # Whether the run has named some inputs that it could not process (3): the others are there.
+    is_partial = False
+
+    def __init__(self, program):
+        self.program, self.root = program, program.root
+        self.memo = {}
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def prepare(self):
+        raise NotImplementedError
+
+    def after(self):
+        """Remembers what the whole run made."""
+
+    def look(self, is_end):
+        """Yields (kind, words) for what does not hold in the state that was rebuilt."""
+        raise NotImplementedError
+
+    def look_again(self):
+        """The same after the run that comes next."""
+        return ()
+
+    def next_run(self):
+        done = self.program.run(*(self.again or self.command))
+        if done.returncode:
+            yield "next", f"the next run ends with {done.returncode}: {done.stderr.decode()[:300]}"
+        elif left := temporary(self.root):
+            yield "left", f"the next run leaves {left[0]}"
+        else:
+            yield from self.look_again()
+
+
+class Streams(Scenario):
+    """One output for each source, and sources that go."""
+    mistakes = ("file-sync", "folder-sync", "names-first", "removals-first")
+    suffixes = (".gz",)
+
+    def contents(self):
+        return {path: content for path, (kind, content) in read_all(self.path("t")).items() if kind == "file"}
+
+    def after(self):
+        self.outputs = self.contents()
+
+    def plain(self, path, content):
+        raise NotImplementedError
+
+    def look(self, is_end):
+        there = self.contents()
+        for path, content in there.items():
+            if TEMPORARY not in path and content != self.sources.get(path) and content != self.outputs.get(path):
+                yield "torn", f"{path} is neither the old nor the new file"
+        for path, content in self.sources.items():
+            output = self.output(path)
+            if there.get(path) != content and (output not in there or there[output] != self.outputs[output]):
+                yield "lost", f"{path} is not there, and its output is not whole"
+        for path in self.outputs if is_end else ():
+            if path not in there:
+                yield "lost", f"{path} is not there after the end"
+
+    def look_again(self):
+        there = self.contents()
+        if there != self.outputs:
+            wrong = sorted(path for path in there.keys() | self.outputs.keys() if there.get(path) != self.outputs.get(path))
+            yield "next", f"after the next run {wrong[0]} is not as it should be"
+
+
+class Compress(Streams):
+    command = ("compress", "-q", "--remove-source", "t")
+
+    def prepare(self):
+        write_tree(self.path("t"))
+        # An output that is older than its source is replaced.
+        write(self.path("t/d/f1.gz"), gzip.compress(b"older\n", mtime=0))
+        os.utime(self.path("t/d/f1.gz"), (1600000000, 1600000000))
+        self.sources = {path: content for path, content in self.contents().items() if not path.endswith(".gz")}
+
+    def look(self, is_end):
+        self.sources["d/f1.gz"] = gzip.compress(b"older\n", mtime=0)
+        problems = list(super().look(is_end))
+        del self.sources["d/f1.gz"]
+        return [problem for problem in problems if not problem[1].startswith("d/f1.gz is not there, and")]
+
+    def output(self, path):
+        return path + ".gz"
+
+
+class CompressElsewhere(Streams):
+    """Also the folders of the outputs are new."""
+    command = ("compress", "-q", "--remove-source", "--format", "zst", "--output-dir", "t/out", "t/in")
+
+    def prepare(self):
+        os.mkdir(self.path("t"))
+        write_tree(self.path("t/in"))
+        self.sources = self.contents()
+
+    def output(self, path):
+        return "out/t/" + path + ".zst"
+
+
+class Decompress(Streams):
+    command = ("decompress", "-q", "--remove-source", "t")
+
+    def prepare(self):
+        write_tree(self.path("t"))
+        for number, (path, content) in enumerate(sorted(self.contents().items())):
+            if path == "d/name":
+                os.unlink(self.path("t/d/name"))
+                continue
+            pack, suffix = ((lambda c: gzip.compress(c, mtime=0), ".gz"), (lzma.compress, ".xz"), (bz2.compress, ".bz2"))[number % 3]
+            os.unlink(self.path("t/" + path))
+            write(self.path("t/" + path + suffix), pack(content))
+        self.sources = self.contents()
+
+    def output(self, path):
+        return path.rsplit(".", 1)[0]
+
+
+class OneOutput(Scenario):
+    """A single file: the old or the new one."""
+    constant = ("src",)
+    output = "out"
+
+    def content(self):
+        try:
+            with open(self.path(self.output), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        self.old = None
+
+    def after(self):
+        self.new = self.content()
+
+    def look(self, is_end):
+        content = self.content()
+        if content not in (self.old, self.new) and not self.is_equal():
+            yield "torn", f"{self.output} is neither the old nor the new file"
+        if is_end and content != self.new and not self.is_equal():
+            yield "lost", f"{self.output} is not the new file after the end"
+
+    def is_equal(self):
+        """Whether another output says the same, but for inputs that were named."""
+        return False
+
+    def look_again(self):
+        if self.content() != self.new:
+            yield "next", f"{self.output} is another one after the next run"
+
+
+class Archive(OneOutput):
+    output = "a.tar.zst"
+    command = ("archive", "-q", "-o", "a.tar.zst", "src")
+    again = ("archive", "-q", "--force", "-o", "a.tar.zst", "src")
+
+    def is_equal(self):
+        target = self.root + "-restored"
+        shutil.rmtree(target, ignore_errors=True)
+        done = self.program.run("extract", "-q", "--no-fsync", "-C", target, self.output)
+        if done.returncode:
+            return False
+        there, expected = read_all(target + "/src"), read_all(self.path("src"))
+        return is_part(there, expected) if self.is_partial else there == expected
+
+
+class ArchiveReplaced(Archive):
+    command = Archive.again
+
+    def prepare(self):
+        super().prepare()
+        self.program.must("archive", "-q", "-o", "a.tar.zst", "src/d")
+        self.old = self.content()
+
+
+class Hash(OneOutput):
+    output = "m"
+    command = ("hash", "-q", "-o", "m", "src")
+    again = ("hash", "-q", "--force", "-o", "m", "src")
+
+    def is_equal(self):
+        return self.is_partial and set((self.content() or b"").splitlines()) < set(self.new.splitlines())
+
+    def prepare(self):
+        os.mkdir(self.path("src"))
+        for number in range(300):
+            write(self.path(f"src/file with a long name, number {number}"), b"%d\n" % number)
+        self.old = None
+
+
+class HashReplaced(Hash):
+    command = Hash.again
+
+    def prepare(self):
+        super().prepare()
+        self.program.must("hash", "-q", "-o", "m", "src")
+        self.old = self.content()
+        write(self.path("src/file with a long name, number 7"), b"changed\n")
+
+
+class Merge(OneOutput):
+    output = "a.tar.zst"
+    constant = ("src", "plan")
+    command = ("merge", "-q", "plan")
+    again = ("merge", "-q", "--force", "plan")
+
+    def prepare(self):
+        self.old = None
+        write_tree(self.path("src"))
+        self.program.must("plan", "-q", "--shards", "3", "--out", "plan", "--", "archive", "--stride", "3", "-o", self.path(self.output),
+                          self.path("src"))
+        for shard in range(3):
+            self.program.must("archive", "-q", "--plan", "plan", "--shard", str(shard))
+
+
+class Sets(Scenario):
+    """Snapshots: each that is listed restores."""
+    constant = ("src",)
+    folder = "s"
+    identity = ()
+
+    def backup(self, *options):
+        self.program.must("backup", "-q", "--to", "s", *options, "src")
+        # The id of a snapshot is its second.
+        ids = self.listed("s")
+        trees = getattr(self, "trees", {})
+        self.trees = {**trees, **{id: read_all(self.path("src")) for id in ids if id not in trees}}
+
+    def files(self, folder):
+        return {path: content for path, (kind, content) in read_all(self.path(folder)).items()
+                if not os.path.basename(path).startswith(".")}
+
+    def listed(self, folder):
+        if not os.path.isdir(self.path(folder)):
+            return []
+        done = self.program.run("snapshots", "--json", *self.identity, folder)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return [row["id"] for row in rows if row.get("type") == "snapshot" and row.get("whole")]
+
+    def restores(self, folder, id, expected):
+        """Whether a snapshot gives the tree that it was made of. Remembered by the files of the set."""
+        key = folder, id, hashlib.sha1(repr(sorted(self.files(folder).items())).encode()).digest()
+        if key not in self.memo:
+            target = self.root + "-restored"
+            shutil.rmtree(target, ignore_errors=True)
+            done = self.program.run("restore", "-q", "--no-fsync", "--at", id, *self.identity, "-C", target, folder)
+            self.memo[key] = read_all(target + self.path("src")) if done.returncode == 0 else None
+        restored = self.memo[key]
+        return restored is not None and (is_part(restored, expected) if self.is_partial else restored == expected)
+
+    def restorable(self, folder, needed):
+        """Of the snapshots that were there before."""
+        listed = self.listed(folder)
+        for id in listed:
+            if id in self.trees and not self.restores(folder, id, self.trees[id]):
+                yield "torn", f"the snapshot {id} in {folder} is listed and does not restore"
+        for id in needed:
+            if id not in listed:
+                yield "lost", f"the snapshot {id} is not in {folder}"
+
+
+class Backup(Sets):
+    command = ("backup", "-q", "--to", "s", "src")
+    mistakes = ("file-sync", "folder-sync", "names-first")
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        self.backup("--init")
+        self.before = self.listed("s")
+        write(self.path("src/new"), text(9, 2000))
+        write(self.path("src/f0"), text(8, 50))
+        time.sleep(2.1)
+
+    def look(self, is_end):
+        yield from self.restorable("s", self.before)
+        self.there = self.listed("s")
+        made = [id for id in self.there if id not in self.before]
+        if is_end and not made:
+            yield "lost", "there is no new snapshot after the end"
+        for id in made:
+            if not self.restores("s", id, self.now()):
+                yield "torn", f"the new snapshot {id} is listed and does not restore"
+
+    def now(self):
+        return read_all(self.path("src"))
+
+    def look_again(self):
+        self.is_partial = False
+        made = [id for id in self.listed("s") if id not in self.there]
+        if not made:
+            yield "next", "the next run makes no snapshot that is listed"
+        for id in made:
+            if not self.restores("s", id, self.now()):
+                yield "next", f"the snapshot of the next run does not restore: {id}"
+        names = {path.split(".")[0] for path in self.files("s")}
+        known = {"backup-" + id for id in self.listed("s")}
+        if orphans := sorted(names - known):
+            yield "left", f"files of no snapshot are left after the next run: {orphans[0]}"
+
+
+class FirstBackup(Backup):
+    command = ("backup", "-q", "--init", "--to", "s", "src")
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        self.before, self.trees = [], {}
+
+    def next_run(self):
+        # Where the set has begun, and this machine knows of it, --init would begin another one.
+        has_begun = os.path.exists(self.path("state/batchproc/sets"))
+        self.again = Backup.command if has_begun else self.command
+        return super().next_run()
+
+
+class EncryptedBackup(Backup):
+    constant = ("src", "key")
+    identity = ("--identity", "key")
+
+    def prepare(self):
+        done = self.program.run("keygen", "-o", "key")
+        recipient = re.search(rb"age1\w+", done.stdout + done.stderr)[0].decode()
+        self.command = ("backup", "-q", "--encrypt-to", recipient, "--to", "s", "src")
+        write_tree(self.path("src"))
+        self.backup("--init", "--encrypt-to", recipient)
+        self.before = self.listed("s")
+        write(self.path("src/new"), text(9, 2000))
+        time.sleep(2.1)
+
+
+class Prune(Sets):
+    command = ("prune", "-q", "--keep-last", "2", "s")
+    mistakes = ("folder-sync", "removals-first")
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        for number in range(7):
+            write(self.path("src/new"), text(number, 500))
+            self.backup(*(["--init"] if number == 0 else []), *(["--full"] if number in (0, 3) else []))
+            time.sleep(1.1)
+        self.kept = self.listed("s")[-2:]
+
+    def after(self):
+        self.last = sorted(self.files("s"))
+
+    def look(self, is_end):
+        yield from self.restorable("s", self.kept)
+        if is_end and sorted(self.files("s")) != self.last:
+            yield "lost", "what was pruned is there again after the end"
+
+    def look_again(self):
+        if sorted(self.files("s")) != self.last:
+            yield "left", f"after the next run there is {sorted(set(self.files('s')) ^ set(self.last))[0]}"
+
+
+class Copy(Sets):
+    constant = ("src", "s", "state")
+    command = ("copy", "-q", "s", "c")
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        for number in range(2):
+            write(self.path("src/new"), text(number, 500))
+            self.backup(*([] if number else ["--init"]))
+            time.sleep(1.1)
+        os.mkdir(self.path("c"))
+
+    def look(self, is_end):
+        yield from self.restorable("c", list(self.trees) if is_end else [])
+
+    def look_again(self):
+        if self.files("c") != self.files("s"):
+            yield "next", "the copy is not complete after the next run"
+
+
+class Restore(Sets):
+    """Files get their names before their contents are on the disk, which they are at the end.
+
+    What is promised before it: the next run names each file that is not whole, and with --force it replaces them.
+    """
+    constant = ("src", "s", "state")
+    command = ("restore", "-q", "-C", "r", "s")
+    mistakes = ("file-sync",)
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        os.symlink("f0", self.path("src/link"))
+        self.backup("--init")
+        self.expected = read_all(self.path("src"))
+        os.mkdir(self.path("r"))
+
+    def there(self):
+        folder = self.path("r") + self.path("src")
+        return read_all(folder) if os.path.isdir(folder) else {}
+
+    def look(self, is_end):
+        if is_end and self.there() != self.expected:
+            yield "lost", "what was restored is not whole after the end"
+
+    def next_run(self):
+        done = self.program.run(*self.command)
+        if done.returncode == 0 and self.there() != self.expected:
+            yield "torn", "the next run ends with 0, and not all files are whole"
+        elif done.returncode == 3:
+            done = self.program.run(*self.command, "--force")
+        if done.returncode:
+            yield "next", f"the next run ends with {done.returncode}: {done.stderr.decode()[:300]}"
+        elif self.there() != self.expected:
+            yield "next", "the tree is not whole after the next run"
+        elif left := temporary(self.root):
+            yield "left", f"the next run leaves {left[0]}"
+
+
+class Duplicates(Scenario):
+    command = ("duplicates", "-q", "--link", "hard", "t")
+    # A link has no content of its own to be late, and a source is replaced in one step.
+    mistakes = ("early-removal",)
+
+    def prepare(self):
+        os.makedirs(self.path("t/d"))
+        for number in range(24):
+            write(self.path(f"t/{'d/' if number % 2 else ''}f{number}"), text(number % 5, 300))
+        self.expected = read_all(self.path("t"))
+
+    def look(self, is_end):
+        there = {path: value for path, value in read_all(self.path("t")).items() if TEMPORARY not in path}
+        for path, value in self.expected.items():
+            if path not in there:
+                yield "lost", f"{path} is not there"
+            elif there[path] != value:
+                yield "torn", f"{path} has another content"
+
+    def look_again(self):
+        yield from self.look(False)
+        inodes = {os.stat(self.path("t/" + path)).st_ino for path, (kind, _) in self.expected.items() if kind == "file"}
+        if len(inodes) != 5:
+            yield "next", f"{len(inodes)} files are left of 5"
+
+
+SCENARIOS = {
+    "compress": Compress, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "archive": Archive,
+    "archive --force": ArchiveReplaced, "backup": Backup, "backup --init": FirstBackup, "backup --encrypt-to": EncryptedBackup,
+    "prune": Prune, "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
+}
+
+
+class Reader(Scenario):
+    """A command that changes no file: the same output, or another status."""
+    constant = ("src", "state", "s", "m", "a.tar.zst", "a.zip", "src.gz", "r")
+    mistakes = ()
+    arguments = ()
+    made_by = ()
+
+    def __init__(self, program):
+        super().__init__(program)
+        self.command = self.arguments
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        for command in self.made_by:
+            self.program.must(*command)
+        self.printed = self.program.run(*self.command).stdout
+
+    def look(self, is_end):
+        return ()
+
+
+class Extract(Reader):
+    constant = ("src", "state", "a.tar.zst", "a.zip")
+    folder = "r"
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        for command in self.made_by:
+            self.program.must(*command)
+        self.expected = read_all(self.path("src"))
+        os.mkdir(self.path("r"))
+
+    def look(self, is_end):
+        there = read_all(self.path("r/src")) if os.path.isdir(self.path("r/src")) else {}
+        for path, (kind, content) in there.items():
+            if kind == "file" and TEMPORARY not in path and self.expected.get(path) != (kind, content):
+                yield "torn", f"{path} is not whole"
+        if is_end and there != self.expected:
+            yield "lost", "what was extracted is not whole after the end"
+
+    def next_run(self):
+        done = self.program.run(*self.command, "--force")
+        if done.returncode:
+            yield "next", f"the next run ends with {done.returncode}: {done.stderr.decode()[:300]}"
+        else:
+            yield from self.look(True)
+
+
+def reader(kind, *arguments, made_by=(), status=0):
+    return type("Reading", (kind,), {"arguments": arguments, "made_by": made_by, "status": status})
+
+
+HASHED = (("hash", "-q", "-o", "m", "src"),)
+ARCHIVED = (("archive", "-q", "-o", "a.tar.zst", "src"),)
+ZIPPED = (("archive", "-q", "-o", "a.zip", "src"),)
+SAVED = (("backup", "-q", "--init", "--to", "s", "src"),)
+PACKED = (("compress", "-q", "src/large"),)
+
+READERS = {
+    "hash to a pipe": reader(Reader, "hash", "-q", "src"), "check": reader(Reader, "check", "-q", "m", made_by=HASHED),
+    "audit": reader(Reader, "audit", "-q", "m", "src", made_by=HASHED), "test": reader(Reader, "test", "-q", "src/large.gz", made_by=PACKED),
+    "cat": reader(Reader, "cat", "src/large.gz", made_by=PACKED), "list": reader(Reader, "list", "a.tar.zst", made_by=ARCHIVED),
+    "verify": reader(Reader, "verify", "-q", "a.tar.zst", made_by=ARCHIVED), "verify zip": reader(Reader, "verify", "-q", "a.zip", made_by=ZIPPED),
+    "snapshots": reader(Reader, "snapshots", "s", made_by=SAVED), "drill": reader(Reader, "drill", "-q", "--all", "s", made_by=SAVED),
+    "extract": reader(Extract, "extract", "-q", "-C", "r", "a.tar.zst", made_by=ARCHIVED),
+    "extract zip": reader(Extract, "extract", "-q", "-C", "r", "a.zip", made_by=ZIPPED),
+}
