@@ -16,7 +16,7 @@ RELEASE := .build/release/batchproc
 CAMPAIGNS := ^(EndToEndTests\.(ArchiveConcurrency|ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|Copy|EncryptedSet|Encryption|IndexedArchive|Interrupt|Package|Retention|SampleProgram)|BatchCoreTests\.(AgeFile|BackupDays|BackupLinkDays|GzipBlockTable|GzipWholeFile|SnapshotPlace))Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 
-.PHONY: help demo release test campaign faults crash-states tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
+.PHONY: help demo release test campaign faults crash-states mutate tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
 
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
@@ -24,6 +24,7 @@ help:
 	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some)'
 	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
 	@echo 'make crash-states  what a power cut may leave of ten commands: 25,000 states (ARGS="--only REGEX --states N")'
+	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"), a part of make campaign'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make asan     the library tests under the address sanitizer'
 	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for what reads bytes from outside'
@@ -59,12 +60,17 @@ campaign: release docs
 	@scripts/bootstrap.sh build test
 	swift build --build-tests
 	BATCHPROC_CAMPAIGN=1 BATCHPROC_BIN="$(CURDIR)/$(RELEASE)" scripts/run-tests.py --filter '$(CAMPAIGNS)' $(ARGS)
+	scripts/mutate.py $(RELEASE)
 
 # The mistakes show that the check can fail.
 crash-states: release
 	@scripts/bootstrap.sh test
 	scripts/crash-states.py $(RELEASE) --mistakes --states 400
 	scripts/crash-states.py $(RELEASE) $(ARGS)
+
+mutate: release
+	@scripts/bootstrap.sh test
+	scripts/mutate.py $(RELEASE) $(ARGS)
 
 tsan:
 	@scripts/bootstrap.sh build test
