@@ -1,0 +1,30 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `scripts/call-faults.py` with few of its runs: `make faults` makes 4,000 of them.
+@Suite(.enabled(if: Host.canTrace && Host.hasPython, "needs strace, python3"), .timeLimit(.minutes(3)))
+struct CallFaultTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  private func fail(_ binary: String, _ options: String) throws -> Outcome {
+    try t.shell("'\(DocumentationTests.folder)/scripts/call-faults.py' \(binary) \(options)", seconds: 150)
+  }
+
+  @Test("a call that fails ends in a status of the table, with nothing lost")
+  func holds() throws {
+    let run = try fail("$BP", "--sample \(Campaign.cases(600)) --seed 3")
+    #expect(run.status == 0, "\(run.text)\(run.errorText)")
+    #expect(run.text.hasSuffix(" faults, 0 wrong\n"))
+  }
+
+  @Test("a program that hides what failed is found")
+  func fails() throws {
+    try t.shell("printf '#!/bin/sh\\n%s \"$@\"\\nexit 0\\n' $BP >lenient; chmod 755 lenient")
+    let run = try fail("./lenient", "--only '^hash$' --calls '^(write|renameat2|fsync)$'")
+    #expect(run.status == 1, "\(run.errorText)")
+    #expect(run.text.contains("m is not the new file after the end"), "\(run.text)")
+  }
+}

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Lets each system call of each command fail once, at each of its first occurrences.
+
+usage: scripts/call-faults.py BINARY [--occurrences N] [--sample N] [--seed N] [--only REGEX] [--calls REGEX]
+
+Each command runs once under strace: that tells which calls it makes below its folder, thread by thread. Then it runs again for each
+of them, up to the N-th of a name (50), and for each error that fits, with that one call failing (strace -e inject). --sample
+takes that many of all of these runs, by a seeded generator; without it all are made.
+
+Each has to end by itself, in 60 seconds, with a status of the table, with a message where it is not 0; nothing is lost, nothing
+torn has a final name, and 0 means that all was done. The same command without a fault then completes the work. Ends with 1
+when something does not hold.
+"""
+
+import argparse
+import collections
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+from scenarios import File, Program, READERS, SCENARIOS, TEMPORARY, read_all, read_file, rebuild
+
+STATUSES = {0, 1, 3, 4, 5, 11, 20}
+# What Linux may answer, by the kind of call; EINTR only where a call waits or is slow.
+ERRORS = {
+    "openat": ("EIO", "EINTR", "EMFILE", "ENOMEM", "ESTALE", "ENOSPC"), "openat2": ("EIO", "EINTR", "EMFILE", "ENOMEM", "ESTALE"),
+    "read": ("EIO", "EINTR", "ESTALE"), "pread64": ("EIO", "EINTR", "ESTALE"), "getdents64": ("EIO", "ENOMEM", "ESTALE"),
+    "write": ("EIO", "EINTR", "ENOSPC", "ESTALE"), "pwrite64": ("EIO", "EINTR", "ENOSPC", "ESTALE"),
+    "copy_file_range": ("EIO", "EINTR", "ENOSPC", "ENOMEM", "ESTALE"),
+    "fsync": ("EIO", "EINTR", "ENOSPC", "ESTALE"), "fdatasync": ("EIO", "EINTR", "ENOSPC", "ESTALE"), "syncfs": ("EIO", "EINTR", "ENOSPC"),
+    "ftruncate": ("EIO", "EINTR", "ENOSPC", "ESTALE"),
+    "renameat": ("EIO", "ENOSPC", "ENOMEM", "ESTALE"), "renameat2": ("EIO", "ENOSPC", "ENOMEM", "ESTALE"),
+    "linkat": ("EIO", "ENOSPC", "ENOMEM", "ESTALE"), "symlinkat": ("EIO", "ENOSPC", "ENOMEM", "ESTALE"),
+    "unlinkat": ("EIO", "ENOMEM", "ESTALE"), "mkdirat": ("EIO", "ENOSPC", "ENOMEM", "ESTALE"),
+    "newfstatat": ("EIO", "ENOMEM", "ESTALE"), "fstat": ("EIO", "ENOMEM", "ESTALE"), "statx": ("EIO", "ENOMEM", "ESTALE"),
+    "fchmod": ("EIO", "ENOMEM", "ESTALE"), "fchown": ("EIO", "ENOMEM", "ESTALE"), "utimensat": ("EIO", "ENOMEM", "ESTALE"),
+    "flock": ("EIO", "EINTR", "ENOMEM"), "lseek": ("EIO", "ESTALE"), "flistxattr": ("EIO", "ENOMEM"), "fgetxattr": ("EIO", "ENOMEM"),
+    "fstatfs": ("EIO", "EINTR", "ENOMEM"), "readlinkat": ("EIO", "ENOMEM", "ESTALE"), "fallocate": ("EIO", "EINTR", "ENOSPC"),
+}
+
+
+class Faults:
+    """The runs of one command with a fault."""
+
+    def __init__(self, name, kind, place, binary):
+        self.name = name
+        root = os.path.join(place, "w")
+        os.mkdir(root)
+        os.mkdir(root + "-tmp")
+        self.program = Program(binary, root)
+        self.trace = root + ".trace"
+        self.scenario = kind(self.program)
+        self.scenario.prepare()
+        self.before = self.tree()
+        done = self.run("-y", "-e", "trace=" + ",".join(ERRORS))
+        if done.returncode != self.scenario.status:
+            raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr.decode()}")
+        self.scenario.after()
+        self.sites = self.calls(root)
+
+    def tree(self):
+        result, inodes = {}, {}
+        for folder, folders, names in os.walk(os.fsencode(self.program.root)):
+            for name in folders + names:
+                path = os.path.join(folder, name)
+                relative = os.path.relpath(path, os.fsencode(self.program.root))
+                if os.fsdecode(relative.split(b"/")[0]) in self.scenario.constant:
+                    continue
+                status = os.lstat(path)
+                file = read_file(path, status)
+                inode = inodes.setdefault(status.st_ino, len(inodes))
+                result[relative] = file.kind, file.content, file.mode, file.mtime, inode
+        return result
+
+    def run(self, *options):
+        return self.program.run(*self.scenario.command, under=("strace", "-f", "-qq", "--seccomp-bpf", "-o", self.trace, *options))
+
+    def calls(self, root):
+        """(call, how many of it the thread made before and with it) of calls that are about the folder of the run."""
+        counts, sites = collections.Counter(), []
+        with open(self.trace, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                found = re.match(r"(\d+) +(\w+)\(", line)
+                if not found:
+                    continue
+                counts[found[1], found[2]] += 1
+                if root in line:
+                    sites.append((found[2], counts[found[1], found[2]]))
+        return list(dict.fromkeys(sites))
+
+    def cases(self, occurrences, pattern):
+        made = collections.Counter()
+        for call, turn in self.sites:
+            made[call] += 1
+            if made[call] <= occurrences and re.search(pattern, call):
+                for error in ERRORS[call]:
+                    yield call, turn, error
+
+    def look(self, call, turn, error):
+        """What does not hold, and the status."""
+        rebuild(self.program.root, self.before, self.scenario.constant)
+        try:
+            done = self.run("-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={turn}")
+        except subprocess.TimeoutExpired:
+            return None, ["it does not end"]
+        status, problems = done.returncode, []
+        if status == 127 and b"loading shared libraries" in done.stderr:
+            return "loader", []
+        if status < 0 and self.is_of_dispatch():
+            status = "libdispatch"
+        self.scenario.is_partial = status == 3
+        if status == 64 and b"--no-config" in done.stderr:
+            # A configuration that cannot be read is refused as a wrong one is.
+            pass
+        elif status not in STATUSES | {self.scenario.status, "libdispatch"}:
+            problems.append(f"status {status}: {done.stderr.decode(errors='replace')[:300]}")
+        elif status not in (0, self.scenario.status) and not done.stderr:
+            problems.append(f"status {status} without a message")
+        is_done = status == self.scenario.status
+        problems += [words for _, words in self.scenario.look(is_done)]
+        if is_done and self.scenario.printed is not None and done.stdout != self.scenario.printed:
+            problems.append("0 with another output")
+        if is_done and not problems and (left := self.left()):
+            problems.append(f"0, and {left} is left")
+        if not problems:
+            problems = [words for _, words in self.scenario.next_run()]
+        return status, problems
+
+    def is_of_dispatch(self):
+        """Whether libdispatch could not look at its own threads, which ends a program (SIGILL)."""
+        with open(self.trace, encoding="utf-8", errors="replace") as lines:
+            return any("(INJECTED)" in line and re.search(r'"/proc/\d+/stat"', line) for line in lines)
+
+    def left(self):
+        for folder, folders, names in os.walk(self.program.root):
+            for name in folders + names:
+                if name.startswith(TEMPORARY):
+                    return name
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("--occurrences", type=int, default=50, help="of each call")
+    parser.add_argument("--sample", type=int, help="how many runs; all without it")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="commands whose name fits")
+    parser.add_argument("--calls", default="", help="calls whose name fits")
+    options = parser.parse_args()
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    numbers = random.Random(options.seed)
+    total = failed = 0
+    kinds = {name: kind for name, kind in {**SCENARIOS, **READERS}.items() if re.search(options.only, name)}
+    for name, kind in kinds.items():
+        with tempfile.TemporaryDirectory(prefix="batchproc-faults-", dir=memory) as place:
+            faults = Faults(name, kind, place, os.path.abspath(options.binary))
+            cases = list(faults.cases(options.occurrences, options.calls))
+            if options.sample is not None:
+                share = -(-options.sample // len(kinds))
+                cases = numbers.sample(cases, min(len(cases), share))
+            statuses, wrong = collections.Counter(), []
+            for case in cases:
+                status, problems = faults.look(*case)
+                statuses[status] += 1
+                if problems:
+                    wrong.append((case, problems[0]))
+            total += len(cases)
+            failed += len(wrong)
+            ends = " ".join(f"{status}:{count}" for status, count in sorted(statuses.items(), key=str))
+            print(f"{name}\t{len(cases)} faults\tstatuses {ends}\t{len(wrong)} wrong", flush=True)
+            for (call, turn, error), words in wrong:
+                print(f"  {call} {turn} {error}: {words}", flush=True)
+    print(f"{total} faults, {failed} wrong")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
