@@ -175,4 +175,26 @@ import Testing
       """)
     #expect(run.text == "2\n3\n0\n1\n", "\(run.text)\(run.errorText)")
   }
+
+  @Test(
+    "a remote that refuses removals is told once and is no failure with --append-only; damage there is one",
+    .enabled(if: Self.hasRclone))
+  func refusals() throws {
+    let run = try run(
+      """
+      mkdir bin; cat >bin/rclone <<'E'
+      #!/bin/sh
+      case "$*" in *deletefile*) echo "AccessDenied: the object is locked" >&2; exit 1 ;; esac
+      PATH=${PATH#*:} exec rclone "$@"
+      E
+      chmod +x bin/rclone; PATH=$PWD/bin:$PATH; mkdir far
+      printf '[far]\ntype = alias\nremote = %s\n' "$PWD/far" >rclone.conf; export RCLONE_CONFIG=$PWD/rclone.conf
+      back_up; back_up; back_up
+      "$BP" copy -q set far:; "$BP" copy --copy-keep-last 1 set far: >/dev/null 2>e; echo $?; grep -c AccessDenied e
+      "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>e; echo $?; grep -c AccessDenied e; ls far/*.manifest | wc -l
+      f=$(ls far/*.manifest | head -1); printf x | dd of=$f bs=1 seek=40 conv=notrunc status=none
+      "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>&1; echo $?
+      """)
+    #expect(run.text == "3\n1\n0\n1\n3\n3\n", "\(run.text)\(run.errorText)")
+  }
 }

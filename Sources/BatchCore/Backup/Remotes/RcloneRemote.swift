@@ -102,22 +102,23 @@ struct RcloneRemote: Remote {
 
   private static func failure(_ ending: Hook.Ending, _ errors: PathBytes, _ place: PathBytes) -> BatchError {
     let content = (try? SmallFile.read(errors)) ?? []
-    let last = content.split(separator: UInt8(ascii: "\n")).last.map { String(decoding: $0, as: UTF8.self) }
+    let lines = content.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
     let status: Int32 = if case .exit(let status) = ending { status } else { -1 }
     guard status != 127 else {
       return BatchError(
         .unreadable, "cannot be reached: rclone is not installed", path: place,
         remedy: "install the package rclone")
     }
-    let message = last.map(words) ?? "ended with \(status)"
+    // A message may go on in lines without a time stamp.
+    let message = lines.compactMap(message).last ?? lines.last ?? "ended with \(status)"
     return BatchError(missing.contains(status) ? .missing : .unreadable, "rclone: \(message)", path: place)
   }
 
-  /// What rclone says, without its time stamp.
-  private static func words(_ line: String) -> String {
+  /// What rclone says in a line behind its time stamp; nil without one.
+  private static func message(_ line: String) -> String? {
     let words = line.split(separator: " ")
-    let isStamped = words.count > 2 && words[0].contains("/") && words[1].contains(":")
-    return isStamped ? words.dropFirst(2).joined(separator: " ") : line
+    guard words.count > 2, words[0].contains("/"), words[1].contains(":") else { return nil }
+    return words.dropFirst(2).joined(separator: " ")
   }
 
   /// For a shell.

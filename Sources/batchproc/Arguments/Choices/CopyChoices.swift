@@ -44,8 +44,9 @@ struct CopyChoices: Sendable {
         removed = try copies.prune(retention)
       } catch {
         try session.cancellation.check()
-        session.reporter.met(Problem(.unreadable, error), severity: isAppendOnly ? .warning : .failure)
-        isIncomplete = !isAppendOnly
+        let isAllowed = isAppendOnly && error.code == .unwritable
+        session.reporter.met(Problem(.unreadable, error), severity: isAllowed ? .warning : .failure)
+        isIncomplete = !isAllowed
       }
     }
     let text =
