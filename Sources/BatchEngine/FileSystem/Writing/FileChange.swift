@@ -261,12 +261,12 @@ extension FileSystemCalls {
     return result == -EINVAL ? 0 : result
   }
 
-  /// Brings the names in a folder to the disk.
+  /// Brings the names in a folder to the disk. A folder that this process may write to and not read is left as it is.
   ///
   /// - Returns: 0 or the error number, of opening it too.
   package func syncFolder(_ path: PathBytes) -> Int32 {
     let opened = path.withCString { open($0, at: AT_FDCWD, flags: O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-    guard opened >= 0 else { return -opened }
+    guard opened >= 0 else { return opened == -EACCES ? 0 : -opened }
     let folder = Descriptor(owning: opened)
     return -sync(folder.raw)
   }
