@@ -1,32 +1,20 @@
 import BatchEngine
 import CArchive
-import CBZip2
 import CBlake3
 import CCrypto
-import CDeflate
-import CLZ4
-import CLZMA
 import CXXHash
-import CZlib
-import CZstd
 
 /// The C libraries that this process runs with.
 package enum LibraryVersions {
-  /// Name and version of each, as the library itself tells it at run time; libdeflate cannot, so that its
-  /// version is the one that was compiled against.
+  /// Name and version of each, by name, as the library itself reports it at run time where it can.
   package static var all: [(name: String, version: String)] {
-    [
+    let others = [
       ("libarchive", archive),
       ("libblake3", blake3_version().map { String(cString: $0) } ?? "unknown"),
-      ("libbz2", BZ2_bzlibVersion().map { String(String(cString: $0).prefix { $0 != "," }) } ?? "unknown"),
       ("libcrypto", OpenSSL_version(OPENSSL_VERSION_STRING).map { String(cString: $0) } ?? "unknown"),
-      ("libdeflate", LIBDEFLATE_VERSION_STRING),
-      ("liblz4", LZ4_versionString().map { String(cString: $0) } ?? "unknown"),
-      ("liblzma", lzma_version_string().map { String(cString: $0) } ?? "unknown"),
       ("libxxhash", xxhash),
-      ("libzstd", ZSTD_versionString().map { String(cString: $0) } ?? "unknown"),
-      ("zlib", zlibVersion().map { String(cString: $0) } ?? "unknown"),
     ]
+    return (others + CompressionFormat.allCases.flatMap { $0.codec.libraries }).sorted { $0.name < $1.name }
   }
 
   private static var archive: String {

@@ -6,17 +6,9 @@ package struct OutputNaming: Sendable, Hashable {
   package enum Direction: Sendable, Hashable {
     /// A suffix is added.
     case adding(suffix: PathBytes)
-    /// A suffix that is known is taken off.
-    case removing
+    /// The suffix of a name is replaced, where it is one of these.
+    case removing([KnownSuffix])
   }
-
-  /// What decompressing takes off, and what it puts in place.
-  package static let suffixes: [(suffix: String, replacement: String)] = [
-    (".gz", ""), (".zst", ""), (".xz", ""), (".lz4", ""), (".tgz", ".tar"), (".taz", ".tar"),
-    (".tzst", ".tar"), (".txz", ".tar"), (".tlz4", ".tar"), (".z", ""), (".gzip", ""), (".bz2", ""),
-    (".tbz2", ".tar"), (".tbz", ".tar"), (".lz", ""), (".lzma", ""), (".tlz", ".tar"), (".Z", ""),
-    (".taZ", ".tar"),
-  ]
 
   package let direction: Direction
   /// Mirrors the paths of the sources below this folder; nil puts each output beside its source.
@@ -34,13 +26,18 @@ package struct OutputNaming: Sendable, Hashable {
     switch direction {
     case .adding(let suffix):
       changed = Array(name) + suffix.bytes
-    case .removing:
-      guard let known = Self.knownSuffix(of: source) else { return nil }
+    case .removing(let suffixes):
+      guard let known = suffixes.first(of: source) else { return nil }
       changed = Array(name.dropLast(known.suffix.utf8.count)) + Array(known.replacement.utf8)
     }
     let folder = source.bytes[..<name.startIndex]
     guard let directory else { return PathBytes(Array(folder) + changed) }
     return Self.mirrored(folder, below: directory).appending(changed)
+  }
+
+  /// The suffixes that are replaced; none where one is added.
+  var knownSuffixes: [KnownSuffix] {
+    if case .removing(let suffixes) = direction { suffixes } else { [] }
   }
 
   /// Where a plain copy of a source goes; nil where outputs stand beside their sources.
@@ -74,24 +71,6 @@ package struct OutputNaming: Sendable, Hashable {
     return source.kind == .regular && source.modified == record.status.modified
   }
 
-  /// The suffix that a name would lose; nil when there is none, or nothing before it.
-  package static func knownSuffix(of source: PathBytes) -> (suffix: String, replacement: String)? {
-    source.bytes.withUnsafeBytes { raw in
-      let name = source.lastComponent.indices
-      return knownSuffix(ofName: UnsafeRawBufferPointer(rebasing: raw[name]))
-    }
-  }
-
-  /// The same for a name in a folder.
-  package static func knownSuffix(
-    ofName name: UnsafeRawBufferPointer
-  ) -> (suffix: String, replacement: String)? {
-    suffixes.first {
-      let suffix = $0.suffix.utf8
-      return name.count > suffix.count && name.suffix(suffix.count).elementsEqual(suffix)
-    }
-  }
-
   /// A folder's path below another one.
   private static func mirrored(_ folder: ArraySlice<UInt8>, below directory: PathBytes) -> PathBytes {
     var path = directory.bytes
@@ -108,5 +87,34 @@ package struct OutputNaming: Sendable, Hashable {
   /// folder that they are below.
   package static func mirroredNames(of folder: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     folder.split(separator: UInt8(ascii: "/")).filter { !$0.isDots }
+  }
+}
+
+/// A suffix of the names of sources, and what stands in its place in the names of their outputs.
+package struct KnownSuffix: Sendable, Hashable {
+  /// With its dot.
+  package let suffix: String
+  package let replacement: String
+
+  package init(_ suffix: String, replacement: String) {
+    self.suffix = suffix
+    self.replacement = replacement
+  }
+}
+
+extension [KnownSuffix] {
+  /// The suffix that a name has; nil when it has none of them, or nothing before it.
+  package func first(of source: PathBytes) -> KnownSuffix? {
+    source.bytes.withUnsafeBytes { raw in
+      first(ofName: UnsafeRawBufferPointer(rebasing: raw[source.lastComponent.indices]))
+    }
+  }
+
+  /// The same for a name in a folder.
+  func first(ofName name: UnsafeRawBufferPointer) -> KnownSuffix? {
+    first {
+      let suffix = $0.suffix.utf8
+      return name.count > suffix.count && name.suffix(suffix.count).elementsEqual(suffix)
+    }
   }
 }

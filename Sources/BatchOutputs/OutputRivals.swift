@@ -7,12 +7,12 @@ package struct OutputRivals {
   private let shared: Set<Int>
 
   /// Looks through the names of the folder that a record was found in.
-  package init(beside record: FileRecord) {
+  package init(beside record: FileRecord, _ naming: OutputNaming) {
     directory = record.directory
     var seen = Set<Int>()
     var shared = Set<Int>()
     record.names.forEach { name in
-      guard let known = OutputNaming.knownSuffix(ofName: name) else { return }
+      guard let known = naming.knownSuffixes.first(ofName: name) else { return }
       let output = Array(name.dropLast(known.suffix.utf8.count)) + Array(known.replacement.utf8)
       if !seen.insert(output.hashValue).inserted { shared.insert(output.hashValue) }
     }
@@ -28,15 +28,15 @@ package struct OutputRivals {
   }
 
   /// Another file in the source's folder with the same output; nil when there is none.
-  package static func rival(of record: FileRecord, target: PathBytes, calls: any FileSystemCalls)
-    -> PathBytes?
-  {
+  package static func rival(
+    of record: FileRecord, target: PathBytes, _ naming: OutputNaming, calls: any FileSystemCalls
+  ) -> PathBytes? {
     let source = record.path
     let folder = source.bytes[..<source.lastComponent.startIndex]
     let stem = target.lastComponent
-    for (suffix, replacement) in OutputNaming.suffixes {
-      guard stem.suffix(replacement.utf8.count).elementsEqual(replacement.utf8) else { continue }
-      let name = Array(stem.dropLast(replacement.utf8.count)) + Array(suffix.utf8)
+    for known in naming.knownSuffixes {
+      guard stem.suffix(known.replacement.utf8.count).elementsEqual(known.replacement.utf8) else { continue }
+      let name = Array(stem.dropLast(known.replacement.utf8.count)) + Array(known.suffix.utf8)
       let path = PathBytes(Array(folder) + name)
       guard path != source else { continue }
       // Where links are read they are sources too.

@@ -53,8 +53,11 @@ extension PlanMaker {
       let measure = ItemMeasure(weight: weight)
       if joinsNames {
         var mayHaveRival = false
-        if case .file(let record) = item, !record.isOperand, let target = naming?.target(of: record.path) {
-          let known = rivals.flatMap { $0.hold(for: record) ? $0 : nil } ?? OutputRivals(beside: record)
+        if case .file(let record) = item, !record.isOperand, let naming,
+          let target = naming.target(of: record.path)
+        {
+          let known =
+            rivals.flatMap { $0.hold(for: record) ? $0 : nil } ?? OutputRivals(beside: record, naming)
           mayHaveRival = known.mayHold(target)
           rivals = known
         }

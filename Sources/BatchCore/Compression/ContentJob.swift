@@ -164,6 +164,6 @@ final class ContentWriter {
 
   /// Whether content is whole all the same, as the stock tool has it: the members are, and what follows is named.
   static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
-    format?.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
+    format?.codec.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
   }
 }

@@ -101,15 +101,14 @@ package struct DecompressJob: BatchJob {
     private func passOver(_ record: FileRecord, _ context: WorkerContext) {
       guard record.isOperand else { return context.skip(.unknownFormat) }
       let format = decoder.unsupportedFormat(of: record, in: context)
-      let reason = format?.message ?? "unknown suffix; expected .gz, .zst, .xz, .lz4, .bz2, .Z, .lz or .lzma"
+      let reason = format?.message ?? "unknown suffix; expected \(CompressionFormat.suffixes.list("or"))"
       context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
     }
 
     /// Whether another file beside a source is after the same output, which has been reported.
     private func reportsRival(of record: FileRecord, _ target: PathBytes, _ context: WorkerContext) -> Bool {
-      guard let rival = OutputRivals.rival(of: record, target: target, calls: context.calls) else {
-        return false
-      }
+      let rival = OutputRivals.rival(of: record, target: target, options.naming, calls: context.calls)
+      guard let rival else { return false }
       context.report(
         Problem(
           .unreadable,

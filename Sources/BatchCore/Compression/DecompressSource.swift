@@ -74,7 +74,7 @@ package struct DecompressSource: BatchSource {
       return !shared.isEmpty && shared.contains(Place(of: record.path, target))
     }
     if let planned { return planned() }
-    if rivals?.hold(for: record) != true { rivals = OutputRivals(beside: record) }
+    if rivals?.hold(for: record) != true { rivals = OutputRivals(beside: record, naming) }
     return rivals?.mayHold(target) ?? true
   }
 

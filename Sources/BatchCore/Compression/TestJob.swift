@@ -111,7 +111,9 @@ package struct TestJob: BatchJob {
 
   /// Whether a file that was found in a folder claims to be compressed neither by name nor by content.
   static func isOther(_ record: FileRecord, _ outcome: FileDecoder.Outcome) -> Bool {
-    guard !record.isOperand, OutputNaming.knownSuffix(of: record.path) == nil else { return false }
+    guard !record.isOperand, CompressionFormat.knownSuffixes.first(of: record.path) == nil else {
+      return false
+    }
     return switch outcome {
     case .unsupported: true
     case .damaged(let damage, _): damage.kind == .notCompressed || record.status.size == 0

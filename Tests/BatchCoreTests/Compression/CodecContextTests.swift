@@ -9,7 +9,7 @@ struct CodecContextTests {
   static let sizes = [0, 1, 2, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097, 65_535, 65_536, 65_537, 300_000]
 
   @Test(
-    "gives back every content at every size", arguments: CompressionFormat.allCases, SampleContent.allCases)
+    "gives back every content at every size", arguments: CompressionFormat.writable, SampleContent.allCases)
   func roundTrip(format: CompressionFormat, content: SampleContent) throws {
     let context = try format.makeContext()
     let decoder = try format.makeDecoder()
@@ -25,7 +25,7 @@ struct CodecContextTests {
     }
   }
 
-  @Test("gives back content at every level", arguments: CompressionFormat.allCases)
+  @Test("gives back content at every level", arguments: CompressionFormat.writable)
   func levels(format: CompressionFormat) throws {
     let bytes = SampleContent.mixed.bytes(100_000)
     for level in format.levels {
@@ -34,7 +34,7 @@ struct CodecContextTests {
     }
   }
 
-  @Test("writes what the stock tool reads", arguments: CompressionFormat.allCases, [0, 1, 70_000, 5_000_000])
+  @Test("writes what the stock tool reads", arguments: CompressionFormat.writable, [0, 1, 70_000, 5_000_000])
   func stockReads(format: CompressionFormat, size: Int) throws {
     let bytes = SampleContent.mixed.bytes(size)
     let output = try format.compressed(bytes)
@@ -53,7 +53,7 @@ struct CodecContextTests {
     #expect(python.output.equals(bytes))
   }
 
-  @Test("appends, and depends on nothing it did before", arguments: CompressionFormat.allCases)
+  @Test("appends, and depends on nothing it did before", arguments: CompressionFormat.writable)
   func independence(format: CompressionFormat) throws {
     let bytes = SampleContent.text.bytes(50_000)
     let fresh = try format.compressed(bytes)
@@ -65,7 +65,7 @@ struct CodecContextTests {
     #expect(output == [7, 7] + fresh)
   }
 
-  @Test("is at most 1 % larger than the stock tool", arguments: CompressionFormat.allCases)
+  @Test("is at most 1 % larger than the stock tool", arguments: CompressionFormat.writable)
   func size(format: CompressionFormat) throws {
     let bytes = SampleContent.mixed.bytes(3_000_000)
     // gzip has no level that stores.

@@ -16,7 +16,7 @@ struct DecompressJobTests {
     #expect(fixture.content(name)?.equals(content) == true, "\(name)")
   }
 
-  @Test("writes what each file holds, with its time and mode", arguments: CompressionFormat.allCases)
+  @Test("writes what each file holds, with its time and mode", arguments: CompressionFormat.writable)
   func writes(format: CompressionFormat) throws {
     try fixture.file("a.gz", format.compressed(text))
     try fixture.setModified("a.gz", seconds: 1000)
@@ -46,7 +46,7 @@ struct DecompressJobTests {
   }
 
   @Test(
-    "leaves nothing of a damaged file, and its source", arguments: CompressionFormat.allCases, [false, true])
+    "leaves nothing of a damaged file, and its source", arguments: CompressionFormat.writable, [false, true])
   func damaged(format: CompressionFormat, isLarge: Bool) throws {
     let content = isLarge ? SampleContent.noise.bytes(8_600_000) : text
     let whole = try format.compressedInBlocks(content, level: 1)
@@ -64,7 +64,7 @@ struct DecompressJobTests {
     #expect(run.counts.done == 1 && run.counts.failed == 4)
   }
 
-  @Test("passes garbage behind gzip data over, and keeps the source", arguments: CompressionFormat.allCases)
+  @Test("passes garbage behind gzip data over, and keeps the source", arguments: CompressionFormat.writable)
   func garbage(format: CompressionFormat) throws {
     try fixture.file("x.txz", format.compressed(text) + Array("garbage".utf8))
     let run = try TransformRun.decompress(fixture) { options, _ in options.removesSource = true }
@@ -147,7 +147,7 @@ struct DecompressJobTests {
     let sums = before.map { Checksum(of: fixture.content(PathBytes($0)) ?? []).description }
     var reports: [String]?
     for (place, concurrency) in [1, 2, 7, 32].enumerated() {
-      let format = CompressionFormat.allCases[place]
+      let format = CompressionFormat.writable[place]
       let packed = try TransformRun.compress(fixture, to: format, level: 1, concurrency: concurrency) {
         options, _ in
         (options.compressesAll, options.removesSource) = (true, true)

@@ -72,7 +72,7 @@ import Testing
     return stream.found
   }
 
-  private func parts(_ file: [UInt8]) throws -> GzipBlockTable.Found? {
+  private func parts(_ file: [UInt8]) throws -> CompressedParts? {
     try GzipBlockTable.read(size: UInt64(file.count)) { (offset, buffer) in
       let rest = file.dropFirst(Int(offset)).prefix(buffer.count)
       buffer.copyBytes(from: rest)

@@ -62,7 +62,7 @@ struct OutputDecisionTests {
       #expect(reason(decide()) == "is in the way of the output: it is not compressed")
       #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
       // What comes of decompressing may be anything.
-      #expect(decide(.removing) == .write(isReplacing: true))
+      #expect(decide(.decompressing) == .write(isReplacing: true))
     }
   }
 

@@ -24,13 +24,13 @@ struct OutputProofTests {
     try proof.prove(file, has: expected)
   }
 
-  @Test("holds for what decodes to the source", arguments: CompressionFormat.allCases)
+  @Test("holds for what decodes to the source", arguments: CompressionFormat.writable)
   func holds(format: CompressionFormat) throws {
     try prove(format.compressed(content), format)
     try prove(format.compressedInBlocks(content), format)
   }
 
-  @Test("fails for everything else", arguments: CompressionFormat.allCases)
+  @Test("fails for everything else", arguments: CompressionFormat.writable)
   func fails(format: CompressionFormat) throws {
     let right = try format.compressed(content)
     var flipped = right

@@ -50,7 +50,7 @@ struct PartScannerTests {
     let content = SampleContent.text.bytes(10_000)
     let unsized = try Outcome(shell: "zstd -qc", input: content).output
     #expect(try scan(.zst, unsized + unsized, smallest: 1) == nil)
-    for format in CompressionFormat.allCases {
+    for format in CompressionFormat.writable {
       #expect(try scan(format, format.compressed(content), smallest: 1) == nil)
     }
   }
@@ -94,7 +94,7 @@ struct PartScannerTests {
       let bytes = file[Int(offset)...].prefix(buffer.count)
       buffer.copyBytes(from: bytes)
       return bytes.count
-    }
+    }?.parts
   }
 
   private func joined(

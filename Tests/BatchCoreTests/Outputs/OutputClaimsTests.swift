@@ -71,8 +71,9 @@ struct OutputClaimsTests {
       let found = FileRecord(
         directory: record.directory, names: NameArena(name: record.path.lastComponent), nameOffset: 0,
         status: record.status, followsLinks: followsLinks)
-      let target = OutputNaming(.removing, directory: "o").target(of: record.path)
-      let rival = OutputRivals.rival(of: found, target: try #require(target), calls: LinuxCalls())
+      let naming = OutputNaming(.decompressing, directory: "o")
+      let target = try #require(naming.target(of: record.path))
+      let rival = OutputRivals.rival(of: found, target: target, naming, calls: LinuxCalls())
       return rival.map { fixture.relative($0) }
     }
     #expect(try rival("r/a.gz") == nil)
@@ -92,7 +93,7 @@ struct OutputClaimsTests {
     let found = FileRecord(
       directory: record.directory, names: NameArena(arena), nameOffset: 0, status: record.status,
       followsLinks: false)
-    let rivals = OutputRivals(beside: found)
+    let rivals = OutputRivals(beside: found, OutputNaming(.decompressing, directory: nil))
     #expect(rivals.hold(for: found) && rivals.hold(for: record))
     let other = try fixture.record("a.gz")
     #expect(!rivals.hold(for: other))

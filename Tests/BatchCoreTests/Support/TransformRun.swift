@@ -48,7 +48,7 @@ struct TransformRun {
     commits: any CommitCalls = LinuxCommitCalls(),
     _ change: (inout OutputOptions, inout BatchOptions) -> Void = { _, _ in }
   ) throws -> TransformRun {
-    try run(fixture, operands, .removing, concurrency, directory, calls, change) {
+    try run(fixture, operands, .decompressing, concurrency, directory, calls, change) {
       (runner, paths, walk, options, tell) throws(BatchError) in
       let source = DecompressSource(
         runner.tree(paths, options: walk), operands: paths, naming: options.naming)

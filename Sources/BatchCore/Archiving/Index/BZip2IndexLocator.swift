@@ -35,10 +35,9 @@ struct BZip2IndexLocator: IndexLocator {
 
   /// Where the last stream begins; streams begin on a byte, and end in less than one.
   private static func lastStream(in bytes: [UInt8]) -> Int? {
-    let start = Array("BZh".utf8)
-    return bytes.indices.last { place in
-      bytes[place...].starts(with: start)
-        && bytes[place...].dropFirst(4).starts(with: CompressionFormat.bzip2Magics[0])
+    bytes.indices.last { place in
+      bytes[place...].starts(with: BZip2Codec.magic)
+        && bytes[place...].dropFirst(4).starts(with: BZip2Codec.blockMagics[0])
     }
   }
 

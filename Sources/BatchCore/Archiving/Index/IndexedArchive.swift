@@ -53,7 +53,7 @@ struct IndexedArchive: Sendable {
     case .none: break
     }
     // The first block may be lost. An index that is right and describes the file from its first byte on is proof enough.
-    for format in [.zst, .gz, .xz, .lz4, .bz2] as [CompressionFormat] {
+    for format in ArchiveFormat.all.compactMap(\.compression) {
       let other = try search(file, size: size, as: format, checks: checks, memory: memory, by: right)
       guard case .found(var archive, let remarks) = other else { continue }
       archive.damagedStart = lostStart(of: file)
@@ -74,15 +74,13 @@ struct IndexedArchive: Sendable {
   ) throws(BatchError) -> Finding {
     let room = UInt64(max(0, memory))
     let locator: (any IndexLocator)? =
-      switch format {
-      case .zst: ZstdIndexLocator(file: file, size: size, memory: room)
-      case .lz4: LZ4IndexLocator(file: file, size: size, memory: room)
-      case .gz: GzipIndexLocator(file: file, size: size, memory: room)
-      case .xz: XZIndexLocator(file: file, size: size, memory: room, right: right)
-      case .bz2: BZip2IndexLocator(file: file, size: size, memory: room, right: right)
-      // Never written, so there is none.
-      case .lz, .lzma, .lzw: nil
-      case nil: TarIndexLocator(file: file, size: size)
+      switch format?.codec.index {
+      case .seekTable: ZstdIndexLocator(file: file, size: size, memory: room)
+      case .skippableFrames: LZ4IndexLocator(file: file, size: size, memory: room)
+      case .extraFields: GzipIndexLocator(file: file, size: size, memory: room)
+      case .lastStream: XZIndexLocator(file: file, size: size, memory: room, right: right)
+      case .streams: BZip2IndexLocator(file: file, size: size, memory: room, right: right)
+      case nil: format == nil ? TarIndexLocator(file: file, size: size) : nil
       }
     let place: IndexPlace
     do throws(BatchError) {

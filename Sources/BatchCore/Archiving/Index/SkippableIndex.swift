@@ -55,7 +55,7 @@ struct SkippableIndex {
       return end <= size ? (end, true) : nil
     }
     let end: UInt64?
-    if magic == CompressionFormat.lz4Magic {
+    if magic == LZ4Codec.magic {
       end = try LZ4FrameScanner(file: file, size: size).end(ofFrameAt: offset)
     } else {
       end = try ZstdFrameScanner(size: size).end(ofFrameAt: offset) { (offset, buffer) throws(BatchError) in

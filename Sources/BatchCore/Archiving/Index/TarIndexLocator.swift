@@ -16,7 +16,7 @@ struct TarIndexLocator: IndexLocator {
     // Whoever appends to a tar overwrites the blocks that end it, and may leave all that is behind them.
     let end = try file.bytes(at: start - Self.endBlocks, count: Int(Self.endBlocks))
     var reader = LittleEndianReader(try file.bytes(at: start, count: 4)[...])
-    guard end.allSatisfy({ $0 == 0 }), reader.number(UInt32.self) == CompressionFormat.zstdMagic else {
+    guard end.allSatisfy({ $0 == 0 }), reader.number(UInt32.self) == ZstdCodec.magic else {
       return .damaged()
     }
     let indexEnd = start + block.indexLength

@@ -72,7 +72,7 @@ struct XZIndexLocator: IndexLocator {
       }
     }
     var magic = [UInt8]()
-    magic.appendLittleEndian(CompressionFormat.zstdMagic)
+    magic.appendLittleEndian(ZstdCodec.magic)
     return zip(start, magic).count(where: ==) >= Self.fewestEqual
   }
 }

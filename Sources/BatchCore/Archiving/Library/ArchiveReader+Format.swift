@@ -19,7 +19,7 @@ extension ArchiveReader {
     if let format, isReadOnDemand, content.start.first == 0 || foreign.areReadByProcess {
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
-    let fact = content.format.map { Self.compressionFact($0, start: content.start) }
+    let fact = content.format?.codec.checksFact(start: content.start)
     do throws(BatchError) {
       try self.init(
         content, name: name, isUnicode: isUnicode, requiresMembers: requiresMembers,
@@ -71,22 +71,6 @@ extension ArchiveReader {
       return nil
     }
     return UnsupportedFormat.detect(try file.bytes(at: 0, count: UnsupportedFormat.isoLength))
-  }
-
-  /// - Parameter start: the first bytes of the file.
-  private static func compressionFact(_ format: CompressionFormat, start: UnsafeRawBufferPointer) -> String {
-    switch format {
-    case .zst:
-      start.count > 4 && start[4] >> 2 & 1 == 1
-        ? "compared the checksums of zstd" : "its zstd frames have no checksums"
-    case .gz: "compared the CRC-32 and length of gzip"
-    case .bz2: "compared the CRC-32 of each block of bzip2"
-    case .xz: "compared the checks of xz"
-    case .lz4: "compared the checksums of lz4, where it has them"
-    case .lz: "compared the CRC-32 and sizes of lzip"
-    case .lzma: "lzma data has no checksums"
-    case .lzw: "compress(1) data has no checksums"
-    }
   }
 
   /// What was compared beside the checksums of the compression, and what the format has no checksum for; a sentence.

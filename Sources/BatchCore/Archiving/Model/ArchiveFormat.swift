@@ -21,21 +21,14 @@ package struct ArchiveFormat: Sendable, Hashable {
   package let shortSuffixes: [String]
 
   /// What backups are written in.
-  static let tarZstandard = ArchiveFormat(
-    name: "tar.zst", container: .tar, compression: .zst, shortSuffixes: ["tzst", "tar.zstd"])
+  static let tarZstandard = ArchiveFormat(tarOf: .zst, alsoNamed: ["tar.zstd"])
 
   /// All formats, the one for any name first.
-  package static let all: [ArchiveFormat] = [
-    ArchiveFormat(name: "tar", container: .tar, compression: nil, shortSuffixes: []),
-    tarZstandard,
-    ArchiveFormat(name: "tar.gz", container: .tar, compression: .gz, shortSuffixes: ["tgz", "taz"]),
-    ArchiveFormat(name: "tar.xz", container: .tar, compression: .xz, shortSuffixes: ["txz"]),
-    ArchiveFormat(name: "tar.lz4", container: .tar, compression: .lz4, shortSuffixes: ["tlz4"]),
-    ArchiveFormat(name: "tar.bz2", container: .tar, compression: .bz2, shortSuffixes: ["tbz2", "tbz"]),
-    ArchiveFormat(name: "cpio", container: .cpio, compression: nil, shortSuffixes: []),
-    ArchiveFormat(name: "zip", container: .zip, compression: nil, shortSuffixes: []),
-    ArchiveFormat(name: "7z", container: .sevenZip, compression: nil, shortSuffixes: []),
-  ]
+  package static let all: [ArchiveFormat] =
+    [ArchiveFormat("tar", .tar), tarZstandard]
+    + CompressionFormat.allCases.filter { $0.codec.index != nil && $0 != .zst }
+    .map { ArchiveFormat(tarOf: $0) }
+    + [ArchiveFormat("cpio", .cpio), ArchiveFormat("zip", .zip), ArchiveFormat("7z", .sevenZip)]
 
   /// Whether parts of it, made by themselves, make an archive one behind the other.
   package var isJoinable: Bool { container == .tar }
@@ -59,13 +52,18 @@ package struct ArchiveFormat: Sendable, Hashable {
     self = found
   }
 
-  private init(
-    name: String, container: Container, compression: CompressionFormat?, shortSuffixes: [String]
-  ) {
+  private init(_ name: String, _ container: Container) {
     self.name = name
     self.container = container
+    compression = nil
+    shortSuffixes = []
+  }
+
+  private init(tarOf compression: CompressionFormat, alsoNamed others: [String] = []) {
+    name = "tar" + compression.suffix
+    container = .tar
     self.compression = compression
-    self.shortSuffixes = shortSuffixes
+    shortSuffixes = compression.codec.tarSuffixes + others
   }
 
   /// The levels that can be asked for; nil where there is nothing to choose.
@@ -78,10 +76,7 @@ package struct ArchiveFormat: Sendable, Hashable {
   }
 
   /// Bytes of members that make a segment, one frame of the archive: what a reader decodes for one of them.
-  var segmentSize: Int64 {
-    // xz looks back further than others, and loses more where it has nothing to look at.
-    compression == .xz ? 16 << 20 : 4 << 20
-  }
+  var segmentSize: Int64 { compression?.codec.segmentSize ?? 4 << 20 }
 
   /// How much of a large file goes into one frame.
   ///

@@ -133,7 +133,7 @@ final class FileContent: ArchiveContent {
     }
     guard let damage = found else { return }
     // What gunzip and bunzip2 pass over with a word does not spoil what came before it.
-    if damage.kind == .garbageAfterEnd, format?.mayHaveGarbage == true {
+    if damage.kind == .garbageAfterEnd, format?.codec.mayHaveGarbage == true {
       isAtEnd = true
       hasGarbage = true
       rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])

@@ -74,7 +74,7 @@ final class FrameLoader {
     decoder.reset()
     var count = 0
     // Content that came together with a wrong checksum would be lost with it.
-    let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(Self.trailerSize(of: bytes, decoder.format)))
+    let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(decoder.format.codec.trailerSize(of: bytes)))
     var rest = body
     while !rest.isEmpty {
       let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
@@ -86,25 +86,6 @@ final class FrameLoader {
   }
 
   private static let hasOtherSize = BatchError(.malformed, "a frame has another size than the index says")
-
-  /// What stands behind the content, from its checksum on.
-  private static func trailerSize(of frame: UnsafeRawBufferPointer, _ format: CompressionFormat) -> Int {
-    switch format {
-    case .zst, .lz4: return 4
-    // The CRC-32 and the length.
-    case .gz: return 8
-    // The mark of the end and a CRC, which need not begin on a byte.
-    case .bz2: return 10
-    // No archive of theirs has an index.
-    case .lz, .lzma, .lzw: return 0
-    case .xz:
-      // A CRC-64, the list of blocks, and the footer, which tells the size of that list.
-      let footer = 12
-      guard frame.count >= footer else { return 0 }
-      let words = frame.loadUnaligned(fromByteOffset: frame.count - footer + 4, as: UInt32.self).littleEndian
-      return 8 + (words < 16 ? Int(words) + 1 : 1) * 4 + footer
-    }
-  }
 
   private func read(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
     // Nothing that is compressed gets larger than a little.

@@ -11,8 +11,6 @@ struct NameClaim {
   private let compression: CompressionFormat?
   private let container: ArchiveFormat.Container?
 
-  private static let compressions: [CompressionFormat] = [.gz, .zst, .xz, .lz4, .bz2, .lz, .lzma, .lzw]
-
   /// - Returns: nil for a name without such a suffix; standard input has none.
   init?(of path: PathBytes) {
     if let format = ArchiveFormat(suffixOf: path) {
@@ -20,7 +18,7 @@ struct NameClaim {
       return
     }
     guard
-      let compression = Self.compressions.first(where: {
+      let compression = CompressionFormat.allCases.first(where: {
         path.bytes.suffix($0.suffix.utf8.count).elementsEqual($0.suffix.utf8)
       })
     else { return nil }

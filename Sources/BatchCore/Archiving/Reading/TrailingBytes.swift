@@ -29,6 +29,6 @@ struct TrailingBytes {
 
   private var beginsAsIndex: Bool {
     var reader = LittleEndianReader(first[...])
-    return reader.number(UInt32.self) == CompressionFormat.zstdMagic
+    return reader.number(UInt32.self) == ZstdCodec.magic
   }
 }

@@ -44,17 +44,17 @@ struct ArchiveTail {
   func write(
     _ codec: (any CodecContext)?, to output: ([UInt8]) throws(BatchError) -> Void
   ) throws(BatchError) {
-    switch format.compression {
-    case .zst: try writeZstd(output)
-    case .lz4:
+    switch format.compression?.codec.index {
+    case .seekTable: try writeZstd(output)
+    case .skippableFrames:
       for frame in skippableFrames { try write(frame, output) }
       try output(Self.skippable(Self.locatorMagic, Self.littleEndian(offset) + Self.locatorText))
-    case .gz:
+    case .extraFields:
       try forEachPiece(of: 0..<indexSize, upTo: Self.largestGzipSlice) { (slice) throws(BatchError) in
         try output(Self.gzipSlice(slice))
       }
       try output(Self.gzipLocator(offset))
-    case .bz2:
+    case .streams:
       // A stream does not tell where it begins: the last one, which is short, tells it of the one before.
       var bytes = try index.bytes(0..<index.count)
       TarHeaders.pad(&bytes, from: 0)
@@ -64,10 +64,8 @@ struct ArchiveTail {
       var locator = Self.locatorText + Self.littleEndian(index.count) + Self.littleEndian(offset)
       TarHeaders.pad(&locator, from: 0)
       try write(locator, codec, output)
-    case .xz:
+    case .lastStream:
       try write(index.bytes(0..<index.count) + endOfPlain, codec, output)
-    // Never written.
-    case .lz, .lzma, .lzw: break
     case nil:
       try forEachPiece(of: 0..<indexSize, output)
       try output(endOfPlain)

@@ -24,19 +24,8 @@ package final class BlockJoiner {
   /// - Throws: `.exhausted` when memory is missing.
   package init(_ plan: BlockPlan, canPatch: Bool = false) throws(BatchError) {
     self.plan = plan
-    framing =
-      switch plan.format {
-      case .gz:
-        GzipFraming(
-          level: plan.level,
-          table: canPatch
-            ? plan.fileSize.map { GzipBlockTable(plainSize: $0, blockSize: plan.blockSize) } : nil)
-      case .zst: ZstdFraming(level: plan.level)
-      case .bz2, .lz, .lzma, .lzw:
-        throw BatchError(.invalid, "\(plan.format.toolName) data is not made of blocks of one file")
-      case .xz: try XZFraming()
-      case .lz4: LZ4Framing(contentSize: plan.fileSize)
-      }
+    framing = try plan.format.codec.makeFraming(
+      level: plan.level, contentSize: plan.fileSize, blockSize: plan.blockSize, canPatch: canPatch)
     header = try framing.header()
   }
 

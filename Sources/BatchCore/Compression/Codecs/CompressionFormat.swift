@@ -2,7 +2,8 @@ import BatchEngine
 
 /// A standard container of compressed data that this library reads; most of them it writes too.
 ///
-/// The raw value is the suffix of file names without its dot, and the name on the command line.
+/// The raw value is the suffix of file names without its dot, and the name on the command line. Everything else about a
+/// format is in its row, ``codec``.
 package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// gzip members, RFC 1952.
   case gz
@@ -12,25 +13,40 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   case xz
   /// The LZ4 frame format 1.6.3.
   case lz4
-  /// bzip2 streams; written for archives alone.
+  /// bzip2 streams.
   case bz2
-  /// Members of lzip; never written.
-  case lz
-  /// What xz(1) calls "LZMA alone"; never written.
-  case lzma
-  /// What compress(1) makes; never written.
+  /// Files of compress(1).
   case lzw = "Z"
+  /// Members of lzip.
+  case lz
+  /// Files of what xz(1) calls "LZMA alone".
+  case lzma
+
+  /// The row of the format.
+  var codec: any CodecDescriptor.Type {
+    switch self {
+    case .gz: GzipCodec.self
+    case .zst: ZstdCodec.self
+    case .xz: XZCodec.self
+    case .lz4: LZ4Codec.self
+    case .bz2: BZip2Codec.self
+    case .lzw: LZWCodec.self
+    case .lz: LzipCodec.self
+    case .lzma: LZMACodec.self
+    }
+  }
 
   /// The formats that single files are written in.
-  package static let allCases: [CompressionFormat] = [.gz, .zst, .xz, .lz4]
+  package static let writable = allCases.filter { $0.codec.use == .files }
+
+  static let writableRemedy: Remedy = "use one of \(writable.map(\.rawValue).joined(separator: ", "))"
 
   /// - Parameter name: the suffix without its dot, or the name of the stock tool; ASCII case is ignored.
   /// - Throws: `.invalid` for every other name.
   package init(named name: String) throws(BatchError) {
     let name = name.lowercased()
-    guard let format = Self.allCases.first(where: { name == $0.rawValue || name == $0.toolName }) else {
-      throw BatchError(
-        .invalid, "unknown compression format '\(name)'", remedy: "use one of gz, zst, xz, lz4")
+    guard let format = Self.writable.first(where: { name == $0.rawValue || name == $0.toolName }) else {
+      throw BatchError(.invalid, "unknown compression format '\(name)'", remedy: Self.writableRemedy)
     }
     self = format
   }
@@ -38,51 +54,26 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// What is added to the name of a compressed file, with its dot.
   package var suffix: String { "." + rawValue }
 
-  /// The program that everybody has for the format.
-  package var toolName: String {
-    switch self {
-    case .gz: "gzip"
-    case .zst: "zstd"
-    case .xz: "xz"
-    case .lz4: "lz4"
-    case .bz2: "bzip2"
-    case .lz: "lzip"
-    case .lzma: "lzma"
-    case .lzw: "compress"
-    }
-  }
+  /// The stock program of the format.
+  package var toolName: String { codec.toolName }
 
-  /// Whether something behind the end is not damage: the stock tool passes over it.
-  var mayHaveGarbage: Bool { self == .gz || self == .bz2 || self == .lz }
+  /// How help texts name the format.
+  package var title: String { codec.title }
 
-  /// Why the format is not written.
-  private var readOnlyError: BatchError {
-    BatchError(.invalid, "\(toolName) data is read and not written", remedy: "use one of gz, zst, xz, lz4")
-  }
-
-  /// The levels that can be asked for, fastest first; they mean what they mean to the stock tool. gzip's go
-  /// on to 12, as libdeflate's do, and 0 stores the bytes as they are.
-  package var levels: ClosedRange<Int> {
-    switch self {
-    case .gz: 0...12
-    case .lz4: 1...12
-    case .bz2: 1...9
-    case .zst: 1...22
-    case .xz: 0...9
-    case .lz, .lzma, .lzw: 0...0
-    }
-  }
+  /// The levels that can be asked for, fastest first, in the numbers of the stock tool.
+  package var levels: ClosedRange<Int> { codec.levels }
 
   /// The level when none is asked for, which is the stock tool's.
-  package var defaultLevel: Int {
-    switch self {
-    case .gz, .xz: 6
-    case .zst: 3
-    case .lz4: 1
-    case .bz2: 9
-    case .lz, .lzma, .lzw: 0
-    }
-  }
+  package var defaultLevel: Int { codec.defaultLevel }
+
+  /// The level for those who want speed before size.
+  package var fastestLevel: Int { codec.fastestLevel }
+
+  /// The level for those who want size before speed.
+  package var bestLevel: Int { codec.bestLevel }
+
+  /// What help says about the levels beside their range; nil where the range is enough.
+  package var levelRemark: String? { codec.levelRemark }
 
   /// - Parameter level: the level that was asked for, or nil for the default.
   /// - Throws: `.invalid` for a level that the format does not have.
@@ -100,20 +91,21 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   ///
   /// - Parameters:
   ///   - level: one of ``levels``, or nil for ``defaultLevel``.
-  ///   - check: asked again and again in calls that take long; what it throws ends the call.
+  ///   - check: called again and again in calls that take long; what it throws ends the call.
   /// - Throws: `.invalid` for another level and for a format that is only read, `.exhausted` when memory is missing.
   package func makeContext(
     level: Int? = nil, checking check: @escaping () throws(BatchError) -> Void = {}
   ) throws(BatchError) -> any CodecContext {
+    try codec.makeContext(level: checkedLevel(level), checking: check)
+  }
+
+  /// Bytes that one operation takes at most while it compresses: its codec context, and a block that is read, one that is
+  /// compressed and one that waits.
+  ///
+  /// - Throws: `.invalid` for a level that the format does not have, and for a format that is only read.
+  package func memoryOfLane(level: Int?) throws(BatchError) -> Int {
     let level = try checkedLevel(level)
-    return switch self {
-    case .gz: try GzipContext(level: level)
-    case .zst: try ZstdContext(level: level, checking: check)
-    case .xz: XZContext(level: level, checking: check)
-    case .lz4: try LZ4Context(level: level)
-    case .bz2: BZip2Context(level: level)
-    case .lz, .lzma, .lzw: throw readOnlyError
-    }
+    return try codec.contextMemory(level: level) + 3 * codec.blockSize(level: level)
   }
 
   /// A decoder for one thread.
@@ -122,17 +114,17 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   package func makeDecoder(
     _ options: DecoderOptions = DecoderOptions(), by right: ReadingRight
   ) throws(BatchError) -> StreamDecoder {
-    let decoder: any FrameDecoder =
-      switch self {
-      case .gz: try GzipFrameDecoder()
-      case .zst: try ZstdFrameDecoder(windowLog: options.windowLog)
-      case .xz: XZFrameDecoder(memoryLimit: options.memoryLimit)
-      case .lz4: try LZ4FrameDecoder()
-      case .bz2: BZip2FrameDecoder()
-      case .lz: LzipFrameDecoder(memoryLimit: options.memoryLimit)
-      case .lzma: LZMAFrameDecoder(memoryLimit: options.memoryLimit)
-      case .lzw: LZWFrameDecoder()
-      }
-    return try StreamDecoder(self, decoder, options)
+    try StreamDecoder(self, codec.makeDecoder(options), options)
+  }
+
+  /// A decoder for one part of a file, for one thread: it is fed the part's bytes, and then asked to finish.
+  ///
+  /// What it hands out belongs at the part's place in the content; when that is more or less than
+  /// ``CompressedPart/plain`` says, the part is damaged.
+  /// - Throws: `.exhausted` when memory is missing.
+  package func makeDecoder(
+    of part: CompressedPart, _ options: DecoderOptions = DecoderOptions(), by right: ReadingRight
+  ) throws(BatchError) -> StreamDecoder {
+    try StreamDecoder(self, codec.makeDecoder(of: part, options), options)
   }
 }

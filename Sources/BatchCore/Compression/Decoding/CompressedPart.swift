@@ -1,5 +1,12 @@
 import BatchEngine
 
+/// All parts of a compressed file, in order.
+package struct CompressedParts: Sendable, Hashable {
+  package let parts: [CompressedPart]
+  /// gzip: the CRC-32 of all content, since its parts have none of their own.
+  var check: UInt32?
+}
+
 /// A range of a compressed file that can be decoded without the ranges before it.
 package struct CompressedPart: Sendable, Hashable {
   /// Where it lies in the compressed file.

@@ -20,16 +20,17 @@ extension FileDecoder {
     var count: UInt64 = 0
     defer { delivered = count }
     do throws(BatchError) {
-      guard let found = try parts(of: record, in: context) else { return nil }
+      guard let (format, found) = try parts(of: record, in: context) else { return nil }
       return try context.withFile(record) { (file, now) throws(BatchError) -> Outcome? in
         try now.requireContent(of: record)
         try restart(file, now)
         var (check, checkGap) = (UInt32(0), CheckGap?.none)
-        let isWhole = try decode(found, of: file, record, in: context) { (content) throws(BatchError) in
+        let isWhole = try decode(found, format, of: file, record, in: context) {
+          (content) throws(BatchError) in
           try context.checkCancellation()
           let measure = content.measure
           checkGap = checkGap ?? measure.checkGap
-          if found.format == .gz {
+          if found.check != nil {
             check = GzipBlockTable.join(check, measure.check, count: measure.count)
           }
           try withBytes(of: content.bytes) { (raw) throws(BatchError) in
@@ -39,7 +40,7 @@ extension FileDecoder {
         }
         try context.status(of: file).requireContent(of: record)
         guard isWhole, found.check == nil || found.check == check else { return nil }
-        return .decoded(found.format, isStable: true, checkGap: checkGap)
+        return .decoded(format, isStable: true, checkGap: checkGap)
       }
     } catch {
       // A file that changed is read again by the way that tells of it.
@@ -51,14 +52,9 @@ extension FileDecoder {
     }
   }
 
-  /// The parts of a file and, of gzip, the CRC-32 of its content.
-  private struct FoundParts {
-    let format: CompressionFormat
-    let parts: [CompressedPart]
-    let check: UInt32?
-  }
-
-  private func parts(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> FoundParts? {
+  private func parts(
+    of record: FileRecord, in context: WorkerContext
+  ) throws(BatchError) -> (format: CompressionFormat, found: CompressedParts)? {
     let size = UInt64(clamping: record.status.size)
     var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
     try Self.fill(&start, from: 0, of: record, in: context)
@@ -68,32 +64,21 @@ extension FileDecoder {
         record, ranges: [range], into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
       return range.count
     }
-    let found: FoundParts?
-    switch CompressionFormat.detect(start) {
-    case .gz:
-      found = try GzipBlockTable.read(size: size, read).map {
-        FoundParts(format: .gz, parts: $0.parts, check: $0.check)
-      }
-    case .some(let format) where format == .zst || format == .xz:
-      found = try PartScanner.parts(of: format, size: size, read: read).map {
-        FoundParts(format: format, parts: $0, check: nil)
-      }
-    default: found = nil
-    }
     // Sizes are what the file says of itself: room is made for no more than a window may hold.
-    guard let found, found.parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize })
-    else {
-      return nil
-    }
-    return found
+    guard let format = CompressionFormat.detect(start),
+      let found = try PartScanner.parts(of: format, size: size, read: read),
+      found.parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize })
+    else { return nil }
+    return (format, found)
   }
 
   /// - Returns: whether all parts are what their places say.
   private func decode(
-    _ found: FoundParts, of file: Int32, _ record: FileRecord, in context: WorkerContext,
+    _ found: CompressedParts, _ format: CompressionFormat, of file: Int32, _ record: FileRecord,
+    in context: WorkerContext,
     _ deliver: (PartPipeline.Content) throws(BatchError) -> Void
   ) throws(BatchError) -> Bool {
-    let (options, right, calls, format) = (options, context.reading, context.calls, found.format)
+    let (options, right, calls) = (options, context.reading, context.calls)
     let mayHaveHoles = record.status.unallocated > 0
     let decodePart: PartPipeline.Decode = { (part, input, output) in
       // Compressed sizes are those of a window at most.

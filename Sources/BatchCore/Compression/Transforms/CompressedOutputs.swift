@@ -11,3 +11,31 @@ extension OutputOptions {
       })
   }
 }
+
+extension OutputNaming.Direction {
+  /// From the names of compressed files to those of their contents.
+  package static let decompressing = Self.removing(CompressionFormat.knownSuffixes)
+}
+
+extension CompressionFormat {
+  /// The suffix of each format, with its dot.
+  package static let suffixes = allCases.map(\.suffix)
+  /// The other suffixes that decompressing removes, with their dots.
+  package static let otherSuffixes = allCases.flatMap { $0.codec.otherSuffixes.map { ".\($0)" } }
+  /// The suffixes that decompressing replaces by `.tar`, with their dots.
+  package static let tarSuffixes = allCases.flatMap { $0.codec.tarSuffixes.map { ".\($0)" } }
+
+  static let knownSuffixes =
+    (suffixes + otherSuffixes).map { KnownSuffix($0, replacement: "") }
+    + tarSuffixes.map { KnownSuffix($0, replacement: ".tar") }
+}
+
+extension [String] {
+  /// An enumeration for people: `a, b and c`.
+  ///
+  /// - Parameter conjunction: before the last one.
+  package func list(_ conjunction: String) -> String {
+    guard count > 1, let last else { return joined() }
+    return dropLast().joined(separator: ", ") + " \(conjunction) " + last
+  }
+}

@@ -7,11 +7,12 @@ struct ArchiveChoices: Sendable {
   static let formats = ArchiveFormat.all.map(\.name)
   /// Further names that people know them by, in small letters.
   static let formatAliases: [String: String] = {
-    var aliases = [
-      "gzip": "tar.gz", "gz": "tar.gz", "zstd": "tar.zst", "zst": "tar.zst", "xz": "tar.xz", "lz4": "tar.lz4",
-      "bzip2": "tar.bz2", "bz2": "tar.bz2", "pax": "tar", "7zip": "7z",
-    ]
+    var aliases = ["pax": "tar", "7zip": "7z"]
     for format in ArchiveFormat.all {
+      if let compression = format.compression {
+        aliases[compression.toolName] = format.name
+        aliases[compression.rawValue] = format.name
+      }
       for suffix in format.shortSuffixes { aliases[suffix] = format.name }
     }
     return aliases

@@ -4,10 +4,25 @@ import BatchOutputs
 
 /// What `compress`, `decompress` and `test` are asked for, beside the common options.
 struct TransformChoices: Sendable {
-  static let formats = CompressionFormat.allCases.map(\.rawValue)
+  static let formats = CompressionFormat.writable.map(\.rawValue)
   /// Names of the stock tools.
   static let formatAliases = Dictionary(
-    CompressionFormat.allCases.map { ($0.toolName, $0.rawValue) }, uniquingKeysWith: { first, _ in first })
+    CompressionFormat.writable.map { ($0.toolName, $0.rawValue) }, uniquingKeysWith: { first, _ in first })
+
+  /// `gz 6, zst 3`
+  static let defaultLevels = CompressionFormat.writable.map { "\($0.rawValue) \($0.defaultLevel)" }
+    .joined(separator: ", ")
+  /// `gz 0 to 12 (0 stores), zst 1 to 22`
+  static let levels = CompressionFormat.writable.map { format in
+    "\(format.rawValue) \(format.levels.lowerBound) to \(format.levels.upperBound)"
+      + (format.levelRemark.map { " (\($0))" } ?? "")
+  }.joined(separator: ", ")
+  /// Where the fastest level is not the lowest one: `gz: 1`.
+  static let fastestLevels = CompressionFormat.writable.filter { $0.fastestLevel != $0.levels.lowerBound }
+    .map { "\($0.rawValue): \($0.fastestLevel)" }.joined(separator: ", ")
+  /// Where the best level is not the highest one: `zst: 19`.
+  static let bestLevels = CompressionFormat.writable.filter { $0.bestLevel != $0.levels.upperBound }
+    .map { "\($0.rawValue): \($0.bestLevel)" }.joined(separator: ", ")
 
   let format: CompressionFormat
   /// nil for the format's default.
@@ -59,9 +74,8 @@ struct TransformChoices: Sendable {
   /// The level that was asked for last, in one of its spellings; nil when none was.
   private static func level(_ parsed: ParsedCommand, of format: CompressionFormat) -> Int? {
     switch parsed.given.last(where: { [.level, .fastest, .best].contains($0.id) })?.id {
-    case .fastest: format == .gz ? 1 : format.levels.lowerBound
-    // The levels of zst above 19 take more than ten times the memory.
-    case .best: format == .zst ? 19 : format.levels.upperBound
+    case .fastest: format.fastestLevel
+    case .best: format.bestLevel
     case .level: parsed.count(.level)
     default: nil
     }

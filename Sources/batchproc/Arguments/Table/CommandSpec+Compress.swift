@@ -1,3 +1,5 @@
+import BatchCore
+
 extension CommandSpec {
   static let compress = CommandSpec(
     id: .compress,
@@ -25,13 +27,12 @@ extension CommandSpec {
       OptionSpec(
         .level, "level", short: "l", kind: .single(.whole), takesDigits: true,
         value: "n",
-        default: "gz 6, zst 3, xz 6, lz4 1",
-        help: """
-          Compression level: gz 0 to 12 (0 stores), zst 1 to 22, xz 0 to 9, lz4 1 to 12. -9 and -19 can be given \
-          too.
-          """),
-      OptionSpec(.fastest, "fast", help: "Use the lowest level of the format (gz: 1)."),
-      OptionSpec(.best, "best", help: "Use the highest level of the format (zst: 19)."),
+        default: TransformChoices.defaultLevels,
+        help: "Compression level: \(TransformChoices.levels). -9 and -19 can be given too."),
+      OptionSpec(
+        .fastest, "fast", help: "Use the lowest level of the format (\(TransformChoices.fastestLevels))."),
+      OptionSpec(
+        .best, "best", help: "Use the highest level of the format (\(TransformChoices.bestLevels))."),
       OptionSpec(
         .suffix, "suffix", short: "S", kind: .single(.file), value: "text",
         default: ".gz and so on",
@@ -71,12 +72,12 @@ extension CommandSpec {
 
   static let decompress = CommandSpec(
     id: .decompress,
-    abstract: "Decompress gzip, zstd, xz, lz4, bzip2, compress(1), lzip and lzma files.",
+    abstract: "Decompress \(CompressionFormat.allCases.map(\.title).list("and")) files.",
     discussion: [
       """
-      The content decides the format, and the suffix the name of the output: .gz, .zst, .xz, .lz4, .bz2, .Z, .lz, \
-      .lzma, .z and .gzip are removed; .tgz, .taz, .taZ, .tzst, .txz, .tlz4, .tbz, .tbz2 and .tlz become .tar. Files \
-      in a tree without such a suffix are skipped. Extra bytes after the end of gzip, bzip2 or lzip data cause a \
+      The content decides the format, and the suffix the name of the output: \
+      \((CompressionFormat.suffixes + CompressionFormat.otherSuffixes).list("and")) are removed; \
+      \(CompressionFormat.tarSuffixes.list("and")) become .tar. Files in a tree without such a suffix are skipped. Extra bytes after the end of gzip, bzip2 or lzip data cause a \
       warning, as with gzip -d; they count as damage when they are the beginning of one more member. After other \
       formats they always count as damage. -v names files whose content has no checksum. With -, or without a path \
       when standard input is a pipe or a file, standard input is decompressed to standard output.

@@ -157,9 +157,7 @@ enum ValueSyntax: Sendable, Hashable {
   }
 
   private static func listed(_ words: [String]) -> String {
-    let quoted = words.map { "'\($0)'" }
-    guard let last = quoted.last, quoted.count > 1 else { return quoted.joined() }
-    return quoted.dropLast().joined(separator: ", ") + " or " + last
+    words.map { "'\($0)'" }.list("or")
   }
 }
 

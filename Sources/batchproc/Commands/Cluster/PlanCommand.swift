@@ -79,7 +79,7 @@ struct PlanCommand: Command {
     } else if id == .check {
       tally = try check(operands, walk, into: maker)
     } else if [.compress, .decompress].contains(id) {
-      let naming = OutputNaming(.removing, directory: nil)
+      let naming = OutputNaming(.decompressing, directory: nil)
       tally = try maker.walk(
         tree, joinsNames: true, naming: id == .decompress ? naming : nil, context.cancellation)
     } else if id == .test {

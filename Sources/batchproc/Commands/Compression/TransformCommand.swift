@@ -33,7 +33,7 @@ struct TransformCommand: Command {
     operands = parsed.operands
     var tally: TransformTally?
     naming = OutputNaming(
-      compresses ? .adding(suffix: choices.suffix) : .removing, directory: choices.outputDirectory)
+      compresses ? .adding(suffix: choices.suffix) : .decompressing, directory: choices.outputDirectory)
     var options = OutputOptions(naming: naming)
     options.replacing = choices.replacing
     options.removesSource = choices.removesSource

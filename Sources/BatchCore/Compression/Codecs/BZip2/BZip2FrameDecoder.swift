@@ -12,8 +12,8 @@ final class BZip2FrameDecoder: FrameDecoder {
   deinit { close() }
 
   func canStart(with bytes: [UInt8]) -> Bool {
-    guard Array("BZh".utf8).starts(with: bytes.prefix(3)) else { return false }
-    return bytes.count < 4 || (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(bytes[3])
+    guard BZip2Codec.magic.starts(with: bytes.prefix(3)) else { return false }
+    return bytes.count < 4 || BZip2Codec.isLevel(bytes[3])
   }
 
   func begin() throws(FrameFailure) {

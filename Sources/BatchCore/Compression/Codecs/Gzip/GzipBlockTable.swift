@@ -73,17 +73,10 @@ struct GzipBlockTable {
 
   // MARK: Reading
 
-  /// The parts of a file by its table, and what they must come to.
-  struct Found {
-    let parts: [CompressedPart]
-    /// The CRC-32 of all content.
-    let check: UInt32
-  }
-
   /// - Parameter size: of the file.
   /// - Returns: nil where the file has no table, more than one group is not told of, or the sizes do not fit.
   /// - Throws: what `read` throws.
-  static func read(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> Found? {
+  static func read(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? {
     var start = [UInt8](repeating: 0, count: fixedHeader)
     // An extra field, and nothing else in the header.
     guard size > UInt64(fixedHeader + trailerSize), try fill(&start, at: 0, read),
@@ -136,7 +129,7 @@ struct GzipBlockTable {
 
   private static func parts(
     _ table: ArraySlice<UInt8>, from start: UInt64, to end: UInt64, _ trailer: [UInt8]
-  ) -> Found? {
+  ) -> CompressedParts? {
     guard table.count > fixedFields, table[table.startIndex] == version else { return nil }
     let log = table[table.startIndex + 1]
     let plainSize = number(table.dropFirst(2).prefix(8))
@@ -156,7 +149,8 @@ struct GzipBlockTable {
       (place, plain) = (next, nextPlain)
     }
     guard place == end, parts.count > 1 else { return nil }
-    return Found(parts: parts, check: UInt32(truncatingIfNeeded: number(trailer.dropFirst(2).prefix(4))))
+    let check = UInt32(truncatingIfNeeded: number(trailer.dropFirst(2).prefix(4)))
+    return CompressedParts(parts: parts, check: check)
   }
 
   /// The CRC-32 of a content and what follows it.

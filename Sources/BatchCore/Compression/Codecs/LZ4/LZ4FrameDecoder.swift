@@ -24,7 +24,7 @@ final class LZ4FrameDecoder: FrameDecoder {
   }
 
   var checkGap: CheckGap? {
-    guard let flags = start.flags(of: CompressionFormat.lz4Magic) else { return nil }
+    guard let flags = start.flags(of: LZ4Codec.magic) else { return nil }
     // A check of each block, or one of the whole content.
     return flags & 0x14 == 0 ? .noChecksum : nil
   }

@@ -29,7 +29,7 @@ struct LZ4FrameHeader {
     if let contentSize { descriptor.appendLittleEndian(contentSize) }
     let hash = XXH32(descriptor, descriptor.count, 0)
     var bytes: [UInt8] = []
-    bytes.appendLittleEndian(CompressionFormat.lz4Magic)
+    bytes.appendLittleEndian(LZ4Codec.magic)
     return bytes + descriptor + [UInt8(truncatingIfNeeded: hash >> 8)]
   }
 

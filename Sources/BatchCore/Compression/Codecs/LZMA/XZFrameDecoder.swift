@@ -3,7 +3,7 @@ import CLZMA
 
 /// xz streams.
 final class XZFrameDecoder: FrameDecoder {
-  let startLength = CompressionFormat.xzMagic.count
+  let startLength = XZCodec.magic.count
   let padding = FramePadding.fours
   private let memoryLimit: UInt64
   // Kept, since liblzma reuses the memory of the stream before.
@@ -21,7 +21,7 @@ final class XZFrameDecoder: FrameDecoder {
   }
 
   func canStart(with bytes: [UInt8]) -> Bool {
-    CompressionFormat.xzMagic.starts(with: bytes)
+    XZCodec.magic.starts(with: bytes)
   }
 
   func begin() throws(FrameFailure) {

@@ -30,7 +30,7 @@ final class ZstdFrameDecoder: FrameDecoder {
   }
 
   var checkGap: CheckGap? {
-    guard let flags = start.flags(of: CompressionFormat.zstdMagic) else { return nil }
+    guard let flags = start.flags(of: ZstdCodec.magic) else { return nil }
     return flags & 0x04 == 0 ? .noChecksum : nil
   }
 
@@ -83,13 +83,5 @@ final class ZstdFrameDecoder: FrameDecoder {
     start = FrameStart()
     start.pass(UnsafeRawBufferPointer(rebasing: wholeFrame.prefix(5)))
     return ZSTD_isError(count) == 0 ? count : nil
-  }
-}
-
-extension CompressionFormat {
-  /// Whether a skippable frame may begin with these bytes, four or fewer.
-  static func canSkip(_ bytes: [UInt8]) -> Bool {
-    guard let first = bytes.first, first & 0xF0 == 0x50 else { return false }
-    return ([0x2A, 0x4D, 0x18] as [UInt8]).starts(with: bytes.dropFirst())
   }
 }

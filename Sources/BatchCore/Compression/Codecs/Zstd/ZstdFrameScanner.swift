@@ -42,7 +42,7 @@ struct ZstdFrameScanner {
     if CompressionFormat.isSkippable(UInt32(magic)) {
       return checked(offset + 8 + number(start[4..<8])).map { ($0, 0) }
     }
-    guard magic == UInt64(CompressionFormat.zstdMagic),
+    guard magic == UInt64(ZstdCodec.magic),
       let header = Header(start, needsContentSize: needsContentSize)
     else { return nil }
     var offset = offset + UInt64(header.length)

@@ -1,0 +1,43 @@
+import BatchEngine
+import CBZip2
+
+/// bzip2 streams.
+enum BZip2Codec: CodecDescriptor {
+  static let toolName = "bzip2"
+  static let tarSuffixes = ["tbz2", "tbz"]
+  static var libraries: [(name: String, version: String)] {
+    [("libbz2", BZ2_bzlibVersion().map { String(String(cString: $0).prefix { $0 != "," }) } ?? "unknown")]
+  }
+
+  static let magic = Array("BZh".utf8)
+  /// What follows the magic number and the level: a block, or the end of an empty stream.
+  static let blockMagics: [[UInt8]] = [
+    [0x31, 0x41, 0x59, 0x26, 0x53, 0x59], [0x17, 0x72, 0x45, 0x38, 0x50, 0x90],
+  ]
+  static func isLevel(_ byte: UInt8) -> Bool { (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(byte) }
+
+  static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool {
+    guard start.count >= 4, start.starts(with: magic), isLevel(start[3]) else { return false }
+    let block = start.dropFirst(4).prefix(6)
+    return blockMagics.contains { $0.starts(with: block) }
+  }
+
+  static func makeDecoder(_ options: DecoderOptions) -> any FrameDecoder { BZip2FrameDecoder() }
+  static let mayHaveGarbage = true
+  static func checksFact(start: UnsafeRawBufferPointer) -> String {
+    "compared the CRC-32 of each block of bzip2"
+  }
+
+  static let use = CodecUse.archives
+  static let levels = 1...9
+  static let defaultLevel = 9
+  /// Nine of its own blocks and a part of one.
+  static func blockSize(level: Int) -> Int { 8 << 20 }
+  static func makeContext(
+    level: Int, checking check: @escaping () throws(BatchError) -> Void
+  ) -> any CodecContext { BZip2Context(level: level) }
+
+  static let index: IndexForm? = .streams
+  /// The mark of the end and a CRC, which need not begin on a byte.
+  static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int { 10 }
+}

@@ -1,0 +1,154 @@
+import BatchEngine
+
+/// The row of a codec: everything that the rest of the library asks about one format of compressed data.
+///
+/// A codec is a folder with its decoder, its compressor and its row, and one case of ``CompressionFormat``. Requirements
+/// with a default are those that only some formats need; the defaults describe a format that is only read.
+protocol CodecDescriptor {
+  // MARK: Names
+
+  /// The stock program of the format.
+  static var toolName: String { get }
+  /// How help texts name the format.
+  static var title: String { get }
+  /// Further suffixes of compressed files, without the dot.
+  static var otherSuffixes: [String] { get }
+  /// Suffixes that stand for `.tar` and the format's own suffix, without the dot.
+  static var tarSuffixes: [String] { get }
+  /// Name and version of the C libraries that only this format uses.
+  static var libraries: [(name: String, version: String)] { get }
+
+  // MARK: Recognizing
+
+  /// Whether a file in this format begins with these bytes.
+  ///
+  /// - Parameter start: up to ``CompressionFormat/detectionLength`` bytes; fewer, or none, at the end of a file.
+  static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool
+  /// The same for a format without a magic number, of bytes that belong to no other known format.
+  ///
+  /// - Parameter path: `-` for standard input.
+  static func recognizes(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> Bool
+
+  // MARK: Reading
+
+  /// - Throws: `.exhausted` when memory is missing, `.invalid` for a bound that the library refuses.
+  static func makeDecoder(_ options: DecoderOptions) throws(BatchError) -> any FrameDecoder
+  /// Whether bytes behind the end are only worth a warning, as for the stock tool.
+  static var mayHaveGarbage: Bool { get }
+  /// What decoding has compared, for people; a sentence without its period.
+  ///
+  /// - Parameter start: the first bytes of the file.
+  static func checksFact(start: UnsafeRawBufferPointer) -> String
+  /// Finds the parts of a file that several lanes can decode at the same time.
+  ///
+  /// - Parameter size: of the compressed file in bytes.
+  /// - Returns: nil when the file has no parts, does not record their sizes, or is damaged.
+  /// - Throws: what `read` throws.
+  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts?
+  /// A decoder for the bytes of one part.
+  static func makeDecoder(
+    of part: CompressedPart, _ options: DecoderOptions
+  ) throws(BatchError) -> any FrameDecoder
+
+  // MARK: Writing
+
+  /// What the format is written for.
+  static var use: CodecUse { get }
+  /// The levels that can be asked for, fastest first, in the numbers of the stock tool.
+  static var levels: ClosedRange<Int> { get }
+  /// The stock tool's.
+  static var defaultLevel: Int { get }
+  /// What a wish for the fastest level means.
+  static var fastestLevel: Int { get }
+  /// What a wish for the best level means.
+  static var bestLevel: Int { get }
+  /// What a reader of help should know about the levels.
+  static var levelRemark: String? { get }
+  /// How many bytes of a large file are compressed as one block.
+  static func blockSize(level: Int) throws(BatchError) -> Int
+  /// Bytes that a context takes at most.
+  static func contextMemory(level: Int) -> Int
+  /// - Parameter check: called again and again in calls that take long; what it throws ends the call.
+  static func makeContext(
+    level: Int, checking check: @escaping () throws(BatchError) -> Void
+  ) throws(BatchError) -> any CodecContext
+  /// What stands around the blocks of one file.
+  ///
+  /// - Parameters:
+  ///   - contentSize: of the whole file in bytes; nil for a stream.
+  ///   - canPatch: whether ``BlockFraming/patch`` can be written later.
+  static func makeFraming(
+    level: Int, contentSize: UInt64?, blockSize: Int, canPatch: Bool
+  ) throws(BatchError) -> any BlockFraming
+
+  // MARK: Archives
+
+  /// How a tar in this format stores its member index; nil where no archive is written in the format.
+  static var index: IndexForm? { get }
+  /// Bytes of members that make one frame of an archive.
+  static var segmentSize: Int64 { get }
+  /// How many bytes of a frame stand behind its content: checks, sizes and marks.
+  static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int
+}
+
+/// What a format is written for.
+enum CodecUse {
+  case readingOnly
+  /// Archives, whose frames need no framing around them.
+  case archives
+  /// Single files as well.
+  case files
+}
+
+/// How a compressed tar stores its member index, so that stock tools pass over it.
+enum IndexForm {
+  /// Skippable frames, then the seek table of zstd's seekable format.
+  case seekTable
+  /// Skippable frames, then one with their offset.
+  case skippableFrames
+  /// Empty gzip members with the index in their extra fields, then one with their offset.
+  case extraFields
+  /// Streams of their own, then a short one with their offset.
+  case streams
+  /// One last stream that ends with a block with the length of the index.
+  case lastStream
+}
+
+extension CodecDescriptor {
+  static var title: String { toolName }
+  static var otherSuffixes: [String] { [] }
+  static var tarSuffixes: [String] { [] }
+  static var libraries: [(name: String, version: String)] { [] }
+  static func recognizes(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> Bool { false }
+
+  static var mayHaveGarbage: Bool { false }
+  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? { nil }
+  static func makeDecoder(
+    of part: CompressedPart, _ options: DecoderOptions
+  ) throws(BatchError) -> any FrameDecoder { try makeDecoder(options) }
+
+  static var use: CodecUse { .readingOnly }
+  static var levels: ClosedRange<Int> { 0...0 }
+  static var defaultLevel: Int { 0 }
+  static var fastestLevel: Int { levels.lowerBound }
+  static var bestLevel: Int { levels.upperBound }
+  static var levelRemark: String? { nil }
+  static func blockSize(level: Int) throws(BatchError) -> Int { throw readOnly }
+  static func contextMemory(level: Int) -> Int { 12 << 20 }
+  static func makeContext(
+    level: Int, checking check: @escaping () throws(BatchError) -> Void
+  ) throws(BatchError) -> any CodecContext { throw readOnly }
+  static func makeFraming(
+    level: Int, contentSize: UInt64?, blockSize: Int, canPatch: Bool
+  ) throws(BatchError) -> any BlockFraming {
+    throw BatchError(.invalid, "\(toolName) data is not made of blocks of one file")
+  }
+  private static var readOnly: BatchError {
+    BatchError(
+      .invalid, "\(toolName) data is read and not written", remedy: CompressionFormat.writableRemedy)
+  }
+
+  static var index: IndexForm? { nil }
+  static var segmentSize: Int64 { 4 << 20 }
+  static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int { 0 }
+}

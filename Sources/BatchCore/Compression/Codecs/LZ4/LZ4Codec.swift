@@ -1,0 +1,36 @@
+import BatchEngine
+import CLZ4
+
+/// The LZ4 frame format 1.6.3.
+enum LZ4Codec: CodecDescriptor {
+  static let toolName = "lz4"
+  static let tarSuffixes = ["tlz4"]
+  static var libraries: [(name: String, version: String)] {
+    [("liblz4", LZ4_versionString().map { String(cString: $0) } ?? "unknown")]
+  }
+
+  static let magic: UInt32 = 0x184D_2204
+  static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool { start.begins(with: magic) }
+
+  static func makeDecoder(_ options: DecoderOptions) throws(BatchError) -> any FrameDecoder {
+    try LZ4FrameDecoder()
+  }
+  static func checksFact(start: UnsafeRawBufferPointer) -> String {
+    "compared the checksums of lz4, where it has them"
+  }
+
+  static let use = CodecUse.files
+  static let levels = 1...12
+  static let defaultLevel = 1
+  /// The largest block of a frame, and the stock tool's.
+  static func blockSize(level: Int) -> Int { LZ4FrameHeader.largestBlock }
+  static func makeContext(
+    level: Int, checking check: @escaping () throws(BatchError) -> Void
+  ) throws(BatchError) -> any CodecContext { try LZ4Context(level: level) }
+  static func makeFraming(
+    level: Int, contentSize: UInt64?, blockSize: Int, canPatch: Bool
+  ) -> any BlockFraming { LZ4Framing(contentSize: contentSize) }
+
+  static let index: IndexForm? = .skippableFrames
+  static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int { 4 }
+}

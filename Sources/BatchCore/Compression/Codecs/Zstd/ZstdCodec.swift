@@ -1,0 +1,58 @@
+import BatchEngine
+import CZstd
+
+/// Zstandard frames, RFC 8878.
+enum ZstdCodec: CodecDescriptor {
+  static let toolName = "zstd"
+  static let tarSuffixes = ["tzst"]
+  static var libraries: [(name: String, version: String)] {
+    [("libzstd", ZSTD_versionString().map { String(cString: $0) } ?? "unknown")]
+  }
+
+  static let magic: UInt32 = 0xFD2F_B528
+  static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool { start.begins(with: magic) }
+
+  static func makeDecoder(_ options: DecoderOptions) throws(BatchError) -> any FrameDecoder {
+    try ZstdFrameDecoder(windowLog: options.windowLog)
+  }
+  static func checksFact(start: UnsafeRawBufferPointer) -> String {
+    start.count > 4 && start[4] >> 2 & 1 == 1
+      ? "compared the checksums of zstd" : "its zstd frames have no checksums"
+  }
+  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? {
+    try ZstdFrameScanner(size: size).parts(read).map { CompressedParts(parts: $0) }
+  }
+
+  static let use = CodecUse.files
+  static let levels = 1...22
+  static let defaultLevel = 3
+  /// The levels above take more than ten times the memory.
+  static let bestLevel = 19
+  /// Four windows, as `zstd -T` cuts its jobs.
+  static func blockSize(level: Int) -> Int {
+    switch level {
+    case ...5: 8 << 20
+    case ...15: 16 << 20
+    case ...19: 32 << 20
+    default: 128 << 20
+    }
+  }
+  /// Tables of the strategy, in proportion to its window: from 8 MiB at level 19 to 128 MiB at level 22.
+  static func contextMemory(level: Int) -> Int {
+    switch level {
+    case ..<10: 16 << 20
+    case ..<16: 48 << 20
+    case ..<20: 112 << 20
+    default: 800 << 20
+    }
+  }
+  static func makeContext(
+    level: Int, checking check: @escaping () throws(BatchError) -> Void
+  ) throws(BatchError) -> any CodecContext { try ZstdContext(level: level, checking: check) }
+  static func makeFraming(
+    level: Int, contentSize: UInt64?, blockSize: Int, canPatch: Bool
+  ) -> any BlockFraming { ZstdFraming(level: level) }
+
+  static let index: IndexForm? = .seekTable
+  static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int { 4 }
+}
