@@ -90,7 +90,13 @@ package final class ArchiveJoiner {
   /// Appends a frame without members of its own.
   private func release() throws(BatchError) {
     guard let frame = held.take() else { return }
-    numbers.append(try archive.adopt(frame))
+    numbers.append(try adopt(frame))
+  }
+
+  private func adopt(_ frame: StoredFrame) throws(BatchError) -> UInt32 {
+    try archive.adopt(
+      frame.content, of: frame.file.raw, plainSize: frame.plainSize, check: frame.check
+    ) { (range) throws(BatchError) in try frame.file.read(range) }
   }
 
   private func append(_ members: [ArchivedMember], frame number: UInt32) throws(BatchError) {
@@ -107,8 +113,7 @@ package final class ArchiveJoiner {
         guard let rest else { return numbers.append(nil) }
         (made, kept) = (rest, left)
       }
-      let place =
-        if let made { try archive.adopt(made) } else { try archive.adopt(frame) }
+      let place = if let made { try archive.adopt(made) } else { try adopt(frame) }
       numbers.append(place)
       for member in kept { try archive.adopt(member, frame: place) }
       return report(kept)

@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test func expectsNoLessThanASegmentHolds() throws {
-    let headers = 3 * TarHeaders.blockSize
+    let headers = 3 * TarBlock.size
     #expect(item(size: 1000, blocks: 8).plainSize >= headers + 1024)
     #expect(item(size: 0, blocks: 0).plainSize >= headers)
     #expect(item(size: 4096, blocks: 0, mode: S_IFDIR | 0o755).plainSize >= headers)

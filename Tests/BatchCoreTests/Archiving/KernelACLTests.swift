@@ -32,7 +32,7 @@ struct KernelACLTests {
         path: "f", kind: .file, mode: mode, attributes: [ExtendedAttribute(name: name, value: rights)])
       var bytes: [UInt8] = []
       try TarHeaders().append(entry, to: &bytes)
-      let header = Array(bytes.suffix(TarHeaders.blockSize))
+      let header = Array(bytes.suffix(TarBlock.size))
       func octal(_ field: Range<Int>) -> Int? {
         Int(String(decoding: header[field].prefix { $0 != 0 && $0 != 32 }, as: UTF8.self), radix: 8)
       }

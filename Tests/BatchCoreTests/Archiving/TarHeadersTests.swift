@@ -99,9 +99,9 @@ import Testing
 
   @Test func padsToWholeBlocks() {
     var bytes = [UInt8](repeating: 1, count: 700)
-    TarHeaders.pad(&bytes, from: 100)
+    TarBlock.pad(&bytes, from: 100)
     #expect(bytes.count == 100 + 1024 && bytes.last == 0)
-    TarHeaders.pad(&bytes, from: 100)
+    TarBlock.pad(&bytes, from: 100)
     #expect(bytes.count == 1124)
   }
 }

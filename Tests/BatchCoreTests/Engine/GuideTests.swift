@@ -55,27 +55,61 @@ import Testing
     #expect(checked > 60)
   }
 
-  @Test func noTwoFoldersOfTheLibraryUseEachOther() throws {
-    let folders = ["Tuning", "Hashing", "Duplicates", "Comparing", "Compression", "Archiving", "Backup"]
-    var texts: [String: String] = [:]
-    for folder in folders {
+  /// The pairs of folders that still use each other, at two and at three levels of folders. None may be added.
+  private static let knots: [Int: Set<String>] = [
+    2: ["BatchEngine/Engine + BatchEngine/FileSystem", "BatchEngine/FileSystem + BatchEngine/Reporting"],
+    3: [
+      "BatchCore/Archiving/Content + BatchCore/Archiving/Foreign",
+      "BatchEngine/Engine/Budgets + BatchEngine/Engine/Lanes",
+    ],
+  ]
+
+  @Test(arguments: [2, 3]) func noTwoFoldersUseEachOther(depth: Int) throws {
+    var words: [String: Set<String>] = [:]
+    var homes: [String: Set<String>] = [:]
+    for source in try Self.sources("Sources") {
+      let folder = source.path.split(separator: "/").dropLast().prefix(depth).joined(separator: "/")
       // `import struct Glibc.stat` declares nothing.
-      texts[folder] = try Self.sources("Sources/BatchCore/\(folder)").flatMap {
-        $0.text.split(separator: "\n")
+      let lines = source.text.split(separator: "\n").filter { !$0.hasPrefix("import ") }
+      for line in lines { words[folder, default: []].formUnion(Self.words(in: line)) }
+      for type in Self.types(in: lines.joined(separator: "\n"), isOuter: true) {
+        homes[type, default: []].insert(folder)
       }
-      .filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
     }
-    let declared = texts.mapValues { Self.types(in: $0, isOuter: true) }
-    func uses(_ user: String, of owner: String) -> Set<String> {
-      let words = Set(
-        (texts[user] ?? "").split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
-      return words.intersection(declared[owner] ?? []).subtracting(declared[user] ?? [])
-    }
-    for (index, first) in folders.enumerated() {
-      for second in folders[(index + 1)...] {
-        let (down, up) = (uses(first, of: second), uses(second, of: first))
-        #expect(down.isEmpty || up.isEmpty, "\(first) uses \(down), and \(second) uses \(up)")
+    var uses: [String: Set<String>] = [:]
+    for (folder, words) in words {
+      let target = folder.prefix { $0 != "/" }
+      for word in words {
+        // What several targets declare belongs to the target that uses it.
+        guard let home = homes[word]?.filter({ $0.prefix { $0 != "/" } == target }), !home.contains(folder)
+        else { continue }
+        uses[folder, default: []].formUnion(home)
       }
+    }
+    let found = Set(
+      uses.flatMap { folder, others in
+        others.filter { folder < $0 && uses[$0]?.contains(folder) == true }.map { "\(folder) + \($0)" }
+      })
+    #expect(uses.count > 20)
+    #expect(found == Self.knots[depth], "a pair that is gone is taken out of the list")
+  }
+
+  /// The words of a line that may be names of types.
+  private static func words(in line: Substring) -> Set<String> {
+    Set(
+      line.utf8.split { byte in
+        !(0x30...0x39).contains(byte) && !(0x41...0x5A).contains(byte) && !(0x61...0x7A).contains(byte)
+          && byte != UInt8(ascii: "_")
+      }
+      .filter { (0x41...0x5A).contains($0.first ?? 0) }.map { String(Substring($0)) })
+  }
+
+  @Test(arguments: ["Sources", "Tests"]) func noFolderHasMoreThan20Files(root: String) throws {
+    let sources = try Self.sources(root)
+    let counts = Dictionary(grouping: sources) { $0.path.split(separator: "/").dropLast() }
+    // The tests mirror the sources by folders of the first level.
+    for (folder, files) in counts where root == "Sources" || folder.first == "EndToEndTests" {
+      #expect(files.count <= 20, "\(folder.joined(separator: "/"))")
     }
   }
 

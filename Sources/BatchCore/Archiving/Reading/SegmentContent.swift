@@ -47,7 +47,7 @@ final class SegmentContent: ArchiveContent {
   ///
   /// Types of ustar and pax, and those in which GNU tar writes long names and sparse files.
   func hasOwnHeader(at offset: UInt64) -> Bool {
-    let block = UInt64(TarHeaders.blockSize)
+    let block = UInt64(TarBlock.size)
     var place = offset
     while place >= start, place - start <= UInt64(current.count),
       UInt64(current.count) - (place - start) >= block

@@ -86,7 +86,7 @@ struct SegmentReader {
       if end == size { return }
       throw contradicted("bytes behind its members that belong to none: other readers end or go on here")
     }
-    guard end <= size, size - end >= 2 * UInt64(TarHeaders.blockSize) else {
+    guard end <= size, size - end >= 2 * UInt64(TarBlock.size) else {
       throw contradicted("the blocks that end the archive are missing")
     }
     guard try content.isZero(from: end) else {

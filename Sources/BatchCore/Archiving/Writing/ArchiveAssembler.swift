@@ -64,18 +64,27 @@ final class ArchiveAssembler {
   func adopt(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 { try append(frame) }
 
   /// The same with a frame that is copied from a file.
-  func adopt(_ frame: StoredFrame) throws(BatchError) -> UInt32 {
+  ///
+  /// - Parameters:
+  ///   - content: where the frame is in the file.
+  ///   - plainSize: bytes that it decodes to.
+  ///   - check: its CRC-32.
+  ///   - read: reads a range of the file.
+  func adopt(
+    _ content: Range<UInt64>, of file: Int32, plainSize: UInt64, check: UInt32,
+    by read: (Range<UInt64>) throws(BatchError) -> [UInt8]
+  ) throws(BatchError) -> UInt32 {
     let number = try nextNumber()
-    var rest = frame.content
-    if let file = stream as? OutputFile {
-      rest = (rest.lowerBound + (try file.append(rest, of: frame.file.raw)))..<rest.upperBound
+    var rest = content
+    if let output = stream as? OutputFile {
+      rest = (rest.lowerBound + (try output.append(rest, of: file)))..<rest.upperBound
     }
     while !rest.isEmpty {
       let piece = rest.lowerBound..<min(rest.upperBound, rest.lowerBound + Self.copySize)
-      try stream.write(try frame.file.read(piece))
+      try stream.write(try read(piece))
       rest = piece.upperBound..<rest.upperBound
     }
-    note(size: UInt64(frame.content.count), plainSize: frame.plainSize, check: frame.check)
+    note(size: UInt64(content.count), plainSize: plainSize, check: check)
     return number
   }
 
@@ -125,7 +134,7 @@ final class ArchiveAssembler {
   /// What stands for a block of which nothing could be read: the header has promised its bytes.
   private func zeros(_ count: Int, isLast: Bool) throws(BatchError) -> (ArchiveFrame, plain: [UInt8]?) {
     var plain = [UInt8](repeating: 0, count: count)
-    if isLast { TarHeaders.pad(&plain, from: 0) }
+    if isLast { TarBlock.pad(&plain, from: 0) }
     let codec = try options.format.compression?.makeContext(level: options.level)
     let (size, content) = (UInt64(plain.count), try ArchiveFrame.content(of: plain))
     guard let codec else { return (ArchiveFrame(bytes: plain, plainSize: size, content: content), nil) }
@@ -143,7 +152,7 @@ final class ArchiveAssembler {
   func finish() throws(BatchError) -> WrittenArchive? {
     if parts != nil { return nil }
     let codec = try options.format.compression?.makeContext(level: options.level)
-    let blocks = [UInt8](repeating: 0, count: 2 * TarHeaders.blockSize)
+    let blocks = [UInt8](repeating: 0, count: 2 * TarBlock.size)
     _ = try append(
       ArchiveFrame(
         bytes: try codec?.compressed(blocks) ?? blocks, plainSize: UInt64(blocks.count),

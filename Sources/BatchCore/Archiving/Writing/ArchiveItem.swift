@@ -41,7 +41,7 @@ extension ArchiveItem {
   static let mostOfPath: Int64 = 1 << 20
 
   /// Of a pax header with its records, a header, and half a block at the end of the content.
-  private static let headersSize = 4 * TarHeaders.blockSize
+  private static let headersSize = 4 * TarBlock.size
   /// Two blocks of the hardest level: what is larger goes into the archive block by block. A file system may tell
   /// any size.
   private static let largestContent: Int64 = 256 << 20

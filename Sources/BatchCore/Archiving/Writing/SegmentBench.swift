@@ -128,7 +128,7 @@ final class SegmentBench {
     waiting.append((members.count, contentStart..<plain.count))
     waitingBytes += plain.count - contentStart
     members.append(member)
-    TarHeaders.pad(&plain, from: contentStart)
+    TarBlock.pad(&plain, from: contentStart)
     isAdded = true
     if waitingBytes >= DigestBatch.size { try addDigests() }
     return true
@@ -208,7 +208,7 @@ final class SegmentBench {
     member.flags = flags
     member.isSettled = isSettled
     members.append(member)
-    TarHeaders.pad(&plain, from: contentStart)
+    TarBlock.pad(&plain, from: contentStart)
     isAdded = true
     return true
   }
@@ -245,7 +245,7 @@ final class SegmentBench {
 
   /// Fills the last block of a member whose content began with the segment.
   func pad() {
-    TarHeaders.pad(&plain, from: 0)
+    TarBlock.pad(&plain, from: 0)
   }
 }
 

@@ -9,7 +9,7 @@ import BatchEngine
 /// whole record in decimal digits.
 enum SparseName {
   private static let key = Array("GNU.sparse.name".utf8)
-  private static let blockSize = TarHeaders.blockSize
+  private static let blockSize = TarBlock.size
 
   /// - Parameter start: where the pax header begins.
   static func complete(_ name: PathBytes, in bytes: inout [UInt8], from start: Int) {

@@ -30,7 +30,6 @@ final class TarHeaders {
     }
   }
 
-  static let blockSize = 512
   /// Content that the writer is told of and does not get; from here on a new writer costs less than having
   /// it fill that up with zeros.
   private static let mostZeros: UInt64 = 256 << 10
@@ -69,7 +68,7 @@ final class TarHeaders {
     let mode = UInt32(archive_entry_perm(entry.pointer))
     if status >= ARCHIVE_WARN, mode != member.mode & 0o7777 {
       Self.set(
-        mode: member.mode & 0o7777, at: writer.collector.bytes.count - Self.blockSize,
+        mode: member.mode & 0o7777, at: writer.collector.bytes.count - TarBlock.size,
         of: &writer.collector.bytes)
     }
     // The map of a sparse file is written with the first data, were it nothing.
@@ -111,7 +110,7 @@ final class TarHeaders {
   private static func setSum(at start: Int, of bytes: inout [UInt8]) {
     let sumField = (start + 148)..<(start + 156)
     bytes.replaceSubrange(sumField, with: repeatElement(UInt8(ascii: " "), count: 8))
-    let sum = bytes[start..<(start + blockSize)].reduce(UInt64(0)) { $0 + UInt64($1) }
+    let sum = bytes[start..<(start + TarBlock.size)].reduce(UInt64(0)) { $0 + UInt64($1) }
     bytes.replaceSubrange(sumField, with: octal(sum, digits: 6) + [0, UInt8(ascii: " ")])
   }
 
@@ -119,12 +118,6 @@ final class TarHeaders {
     stride(from: 3 * (digits - 1), through: 0, by: -3).map {
       UInt8(ascii: "0") + UInt8(number >> UInt64($0) & 7)
     }
-  }
-
-  /// Fills the last block of content that began at an offset.
-  static func pad(_ bytes: inout [UInt8], from start: Int) {
-    let rest = (bytes.count - start) % blockSize
-    if rest > 0 { bytes.append(contentsOf: repeatElement(0, count: blockSize - rest)) }
   }
 
   /// Whether libarchive may take all names for UTF-8. It mends what is nearly that, so it is not asked.

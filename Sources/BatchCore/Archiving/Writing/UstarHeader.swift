@@ -22,7 +22,7 @@ enum UstarHeader {
 
   private static let slash = UInt8(ascii: "/")
   private static let extensionName: StaticString = "PaxHeader/"
-  private static let blockSize = TarHeaders.blockSize
+  private static let blockSize = TarBlock.size
 
   /// Where the bytes of a path go.
   private struct Place {

@@ -44,7 +44,7 @@ protocol CodecDescriptor {
   /// - Parameter size: of the compressed file in bytes.
   /// - Returns: nil when the file has no parts, does not record their sizes, or is damaged.
   /// - Throws: what `read` throws.
-  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts?
+  static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts?
   /// A decoder for the bytes of one part.
   static func makeDecoder(
     of part: CompressedPart, _ options: DecoderOptions
@@ -122,7 +122,7 @@ extension CodecDescriptor {
   static func recognizes(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> Bool { false }
 
   static var mayHaveGarbage: Bool { false }
-  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? { nil }
+  static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? { nil }
   static func makeDecoder(
     of part: CompressedPart, _ options: DecoderOptions
   ) throws(BatchError) -> any FrameDecoder { try makeDecoder(options) }

@@ -107,24 +107,4 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     let level = try checkedLevel(level)
     return try codec.contextMemory(level: level) + 3 * codec.blockSize(level: level)
   }
-
-  /// A decoder for one thread.
-  ///
-  /// - Throws: `.exhausted` when memory is missing.
-  package func makeDecoder(
-    _ options: DecoderOptions = DecoderOptions(), by right: ReadingRight
-  ) throws(BatchError) -> StreamDecoder {
-    try StreamDecoder(self, codec.makeDecoder(options), options)
-  }
-
-  /// A decoder for one part of a file, for one thread: it is fed the part's bytes, and then asked to finish.
-  ///
-  /// What it hands out belongs at the part's place in the content; when that is more or less than
-  /// ``CompressedPart/plain`` says, the part is damaged.
-  /// - Throws: `.exhausted` when memory is missing.
-  package func makeDecoder(
-    of part: CompressedPart, _ options: DecoderOptions = DecoderOptions(), by right: ReadingRight
-  ) throws(BatchError) -> StreamDecoder {
-    try StreamDecoder(self, codec.makeDecoder(of: part, options), options)
-  }
 }

@@ -58,7 +58,7 @@ extension FileDecoder {
     let size = UInt64(clamping: record.status.size)
     var start = [UInt8](repeating: 0, count: CompressionFormat.detectionLength)
     try Self.fill(&start, from: 0, of: record, in: context)
-    let read: PartScanner.Reader = { (offset, buffer) throws(BatchError) in
+    let read: PartReader = { (offset, buffer) throws(BatchError) in
       let range = offset..<min(size, offset + UInt64(buffer.count))
       try context.read(
         record, ranges: [range], into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))

@@ -5,10 +5,6 @@ import BatchEngine
 /// zstd frames are followed from header to header, which reads three bytes of each 128 KiB of content; xz files have an
 /// index at their end, and large gzip files of ours one at their start. Other files do not record sizes.
 package enum PartScanner {
-  /// Fills the buffer from an offset of the compressed file on; returns fewer bytes only at its end.
-  package typealias Reader =
-    (_ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
-
   /// The parts in order, which together are all content of the file.
   ///
   /// Nothing is decoded here and nothing is proved: a decoder of each part checks it, by
@@ -20,7 +16,7 @@ package enum PartScanner {
   ///   ``StreamDecoder`` has to go over all of it, which also names the damage.
   /// - Throws: what `read` throws.
   package static func parts(
-    of format: CompressionFormat, size: UInt64, smallest: UInt64 = 1 << 20, read: Reader
+    of format: CompressionFormat, size: UInt64, smallest: UInt64 = 1 << 20, read: PartReader
   ) throws(BatchError) -> CompressedParts? {
     guard let found = try format.codec.parts(size: size, read) else { return nil }
     var parts: [CompressedPart] = []

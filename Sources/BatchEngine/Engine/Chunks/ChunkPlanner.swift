@@ -75,3 +75,8 @@ struct ChunkPlanner<Item: Sendable> {
     return planned
   }
 }
+
+/// An item that tells its own measure.
+package protocol MeasuredItem: Sendable {
+  var measure: ItemMeasure { get }
+}

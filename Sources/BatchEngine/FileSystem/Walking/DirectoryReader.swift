@@ -89,4 +89,18 @@ extension FileSystemCalls {
     }
     if failed != 0 { throw .syscall("read the folder", errno: failed) }
   }
+
+  /// The names in a folder, in the order of the file system; `.` and `..` may be among them.
+  ///
+  /// - Throws: the error of reading the folder, with its path.
+  package func names(in folder: PathBytes) throws(BatchError) -> [PathBytes] {
+    var names = [PathBytes]()
+    let opened = try FolderOpener(calls: self).folder(named: folder)
+    do throws(BatchError) {
+      try forEachName(in: opened.raw) { names.append(PathBytes($0)) }
+    } catch {
+      throw error.at(folder)
+    }
+    return names
+  }
 }

@@ -62,29 +62,4 @@ struct BackupChoices: Sendable {
         """, in: parsed.command)
     }
   }
-
-  /// The set with what opens it.
-  func set(_ session: Session, state: PathBytes? = nil) throws(BatchError) -> BackupSet {
-    var set = try BackupSet(in: directory, named: name, session.context)
-    set.keys = session.keys(keys)
-    set.privateFolder = state
-    return set
-  }
-
-  /// The snapshot that is meant. When a time or the beginning of an id was given, says which one it is.
-  ///
-  /// - Throws: `missing` when there is none, `ambiguous` when several fit.
-  func snapshot(of content: BackupSet.Content, in session: Session) throws(BatchError) -> Snapshot {
-    let snapshot = try content.snapshot(at: place)
-    Self.tell(snapshot, place, "--at", in: session)
-    return snapshot
-  }
-
-  /// Says which snapshot a time or the beginning of an id means.
-  static func tell(_ snapshot: Snapshot, _ place: SnapshotPlace?, _ option: String, in session: Session) {
-    guard let place, place != .id(snapshot.name.stamp), !session.common.quiet, !session.common.json else {
-      return
-    }
-    session.diagnostics.report("\(option) means the snapshot \(snapshot.label)", as: .note)
-  }
 }

@@ -22,38 +22,4 @@ struct CopyChoices: Sendable {
     comparesContents = parsed.command.id == .copy && parsed.flag(.checksum)
     isAppendOnly = parsed.flag(.appendOnly)
   }
-
-  /// Copies a set, and then removes copies that no rule keeps.
-  ///
-  /// - Returns: the line of the summary, and whether something was not done; each problem was reported.
-  func copy(_ set: BackupSet, _ session: Session) throws(BatchError) -> (text: String, isIncomplete: Bool) {
-    let common = session.common
-    let remote = Remotes.remote(
-      remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
-    var copy = SetCopy(set, to: remote, comparesContents: comparesContents, in: session.context)
-    let outcome = try copy.copy { (file) throws(BatchError) in
-      if common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
-    }
-    for error in outcome.problems { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
-    var isIncomplete = !outcome.problems.isEmpty
-    var removed = 0
-    if !retention.isEmpty, outcome.problems.isEmpty {
-      do throws(BatchError) {
-        let copies = try RemoteSet(
-          remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
-        removed = try copies.prune(retention)
-      } catch {
-        try session.cancellation.check()
-        let isAllowed = isAppendOnly && error.code == .unwritable
-        session.reporter.met(Problem(.unreadable, error), severity: isAllowed ? .warning : .failure)
-        isIncomplete = !isAllowed
-      }
-    }
-    let text =
-      "copied \(ByteCount.grouped(outcome.snapshots)) snapshots (\(ByteCount.files(outcome.files)), "
-      + "\(ByteCount.text(Int64(clamping: outcome.bytes)))) to \(TerminalText.string(self.remote.bytes))"
-      + (outcome.equal > 0 ? ", \(ByteCount.files(outcome.equal)) there already" : "")
-      + (removed > 0 ? ", \(ByteCount.grouped(removed)) old copies removed" : "")
-    return (text, isIncomplete)
-  }
 }

@@ -52,3 +52,8 @@ extension OptionID {
     }
   }
 }
+
+/// Shells that completion scripts are made for.
+enum Shell: String, Sendable, CaseIterable {
+  case bash, zsh, fish
+}

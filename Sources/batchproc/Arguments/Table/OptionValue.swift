@@ -49,13 +49,3 @@ extension OptionValue {
     return "\(seconds / unit.0)\(unit.1)"
   }
 }
-
-extension ParsedCommand.GivenOption {
-  /// One word of a command line.
-  ///
-  /// - Parameter name: the long name of the option.
-  func word(named name: String) -> PathBytes {
-    if case .flag(let state) = value { return PathBytes(state ? "--\(name)" : "--no-\(name)") }
-    return PathBytes(Array("--\(name)=".utf8) + value.argument.bytes)
-  }
-}

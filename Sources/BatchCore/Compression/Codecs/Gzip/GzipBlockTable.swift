@@ -76,7 +76,7 @@ struct GzipBlockTable {
   /// - Parameter size: of the file.
   /// - Returns: nil where the file has no table, more than one group is not told of, or the sizes do not fit.
   /// - Throws: what `read` throws.
-  static func read(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? {
+  static func read(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? {
     var start = [UInt8](repeating: 0, count: fixedHeader)
     // An extra field, and nothing else in the header.
     guard size > UInt64(fixedHeader + trailerSize), try fill(&start, at: 0, read),
@@ -94,7 +94,7 @@ struct GzipBlockTable {
   }
 
   private static func fill(
-    _ bytes: inout [UInt8], at offset: UInt64, _ read: PartScanner.Reader
+    _ bytes: inout [UInt8], at offset: UInt64, _ read: PartReader
   ) throws(BatchError) -> Bool {
     let count = bytes.count
     var failure: BatchError?

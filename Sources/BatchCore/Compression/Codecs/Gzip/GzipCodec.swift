@@ -22,7 +22,7 @@ enum GzipCodec: CodecDescriptor {
   }
   static let mayHaveGarbage = true
   static func checksFact(start: UnsafeRawBufferPointer) -> String { "compared the CRC-32 and length of gzip" }
-  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? {
+  static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? {
     try GzipBlockTable.read(size: size, read)
   }
 

@@ -16,7 +16,7 @@ enum XZCodec: CodecDescriptor {
     XZFrameDecoder(memoryLimit: options.memoryLimit)
   }
   static func checksFact(start: UnsafeRawBufferPointer) -> String { "compared the checks of xz" }
-  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? {
+  static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? {
     try XZIndexReader(size: size).parts(read).map { CompressedParts(parts: $0) }
   }
   static func makeDecoder(of part: CompressedPart, _ options: DecoderOptions) -> any FrameDecoder {

@@ -9,7 +9,7 @@ struct XZIndexReader {
   let size: UInt64
 
   /// - Returns: one part for each block, nil when the indexes cannot be read or are wrong.
-  func parts(_ read: PartScanner.Reader) throws(BatchError) -> [CompressedPart]? {
+  func parts(_ read: PartReader) throws(BatchError) -> [CompressedPart]? {
     var stream = lzma_stream()
     defer { lzma_end(&stream) }
     var index: OpaquePointer?
@@ -25,7 +25,7 @@ struct XZIndexReader {
   }
 
   /// Gives liblzma the bytes of the places it asks for.
-  private func decode(_ stream: inout lzma_stream, _ read: PartScanner.Reader) throws(BatchError) -> Bool {
+  private func decode(_ stream: inout lzma_stream, _ read: PartReader) throws(BatchError) -> Bool {
     try withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 1) { buffer throws(BatchError) in
       var offset: UInt64 = 0
       while true {

@@ -19,7 +19,7 @@ enum ZstdCodec: CodecDescriptor {
     start.count > 4 && start[4] >> 2 & 1 == 1
       ? "compared the checksums of zstd" : "its zstd frames have no checksums"
   }
-  static func parts(size: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> CompressedParts? {
+  static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? {
     try ZstdFrameScanner(size: size).parts(read).map { CompressedParts(parts: $0) }
   }
 

@@ -12,7 +12,7 @@ struct ZstdFrameScanner {
 
   /// - Returns: one part for each frame, nil when a frame does not tell its content's size or is damaged, and
   ///   when there are too many.
-  func parts(_ read: PartScanner.Reader) throws(BatchError) -> [CompressedPart]? {
+  func parts(_ read: PartReader) throws(BatchError) -> [CompressedPart]? {
     var parts: [CompressedPart] = []
     var offset: UInt64 = 0
     var plain: UInt64 = 0
@@ -29,12 +29,12 @@ struct ZstdFrameScanner {
   }
 
   /// Where a frame with content ends; nil when it is none, or is damaged.
-  func end(ofFrameAt offset: UInt64, _ read: PartScanner.Reader) throws(BatchError) -> UInt64? {
+  func end(ofFrameAt offset: UInt64, _ read: PartReader) throws(BatchError) -> UInt64? {
     try frame(at: offset, read, needsContentSize: false)?.end
   }
 
   private func frame(
-    at offset: UInt64, _ read: PartScanner.Reader, needsContentSize: Bool = true
+    at offset: UInt64, _ read: PartReader, needsContentSize: Bool = true
   ) throws(BatchError) -> (end: UInt64, content: UInt64)? {
     let start = try bytes(Self.longestHeader, at: offset, read)
     guard start.count >= 8 else { return nil }
@@ -87,7 +87,7 @@ struct ZstdFrameScanner {
   private func checked(_ end: UInt64) -> UInt64? { end <= size ? end : nil }
 
   private func bytes(
-    _ count: Int, at offset: UInt64, _ read: PartScanner.Reader
+    _ count: Int, at offset: UInt64, _ read: PartReader
   ) throws(BatchError) -> [UInt8] {
     var bytes: [UInt8] = []
     try bytes.append(upTo: count) { room throws(BatchError) in

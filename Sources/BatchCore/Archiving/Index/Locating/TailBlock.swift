@@ -1,0 +1,40 @@
+import BatchEngine
+
+/// The block that ends the tail of an archive that is not compressed, and the last stream of a `.tar.xz`.
+struct TailBlock: Hashable {
+  static let size = TarBlock.size
+  /// Of eight; with fewer it is something else, with more it is the block, maybe damaged.
+  private static let fewestLetters = 5
+
+  /// In bytes, without the zeros that fill its last block.
+  let indexLength: UInt64
+
+  init(indexLength: UInt64) {
+    self.indexLength = indexLength
+  }
+
+  /// Reads a block; nil when it is something else. One that is damaged is told by its ``bytes``.
+  init?(_ bytes: [UInt8]) {
+    let text = ArchiveTail.locatorText
+    guard bytes.count == Self.size, zip(bytes, text).count(where: ==) >= Self.fewestLetters else {
+      return nil
+    }
+    var reader = LittleEndianReader(bytes[text.count...])
+    guard let length = reader.number(UInt64.self) else { return nil }
+    indexLength = length
+  }
+
+  var bytes: [UInt8] {
+    var bytes = ArchiveTail.locatorText
+    bytes.appendLittleEndian(indexLength)
+    TarBlock.pad(&bytes, from: 0)
+    return bytes
+  }
+
+  /// From the beginning of the index to the end of this block; nil when no file is as long.
+  var tailLength: UInt64? {
+    let size = UInt64(Self.size)
+    guard indexLength > 0, indexLength <= UInt64(Int64.max) - 2 * size else { return nil }
+    return (indexLength + size - 1) / size * size + size
+  }
+}

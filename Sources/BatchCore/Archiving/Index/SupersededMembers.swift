@@ -1,0 +1,97 @@
+import BatchEngine
+
+/// Finds the members of an archive that a later member of the same name supersedes.
+///
+/// Of each name a hash of 64 bits is kept while the archive is gone over, and a number too where it can be read only once.
+struct SupersededMembers {
+  /// What a list or a verification says of a member.
+  enum Mark: Sendable {
+    case none
+    /// A later member has its name.
+    case superseded
+    /// An earlier member has its name; said where that one was reported before this one was known.
+    case supersedes
+  }
+
+  /// Numbers of members; nil where they come out only while the archive is read.
+  private var superseded: Set<Int>?
+  private var last: [Int: UInt32] = [:]
+  private var number = 0
+  /// How many were found.
+  private(set) var count = 0
+
+  /// For an archive that is read once.
+  init() {}
+
+  /// - Parameter superseded: the numbers of the members that a later one supersedes.
+  init(_ superseded: Set<Int>) {
+    self.superseded = superseded
+    count = superseded.count
+  }
+
+  /// The members of an index.
+  init(_ index: MemberIndex, _ cancellation: Cancellation) throws(BatchError) {
+    var names = RepeatedNames(upTo: index.count)
+    try Self.forEachPlace(in: index, cancellation) { names.add($1) }
+    let repeated = names.takeAll()
+    var found: Set<Int> = []
+    if !repeated.isEmpty {
+      var last: [Int: Int] = [:]
+      try Self.forEachPlace(in: index, cancellation) { number, place in
+        guard repeated.contains(place.hashValue),
+          let earlier = last.updateValue(number, forKey: place.hashValue)
+        else { return }
+        found.insert(earlier)
+      }
+    }
+    superseded = found
+    count = found.count
+  }
+
+  private static func forEachPlace(
+    in index: MemberIndex, _ cancellation: Cancellation, _ body: (Int, [UInt8]) -> Void
+  ) throws(BatchError) {
+    var cursor = IndexCursor(index)
+    for group in index.groups {
+      try cancellation.check()
+      let members = try cursor.slice(group.members)
+      for number in group.members { body(number, place(of: members[number].path)) }
+    }
+  }
+
+  /// Takes the next member.
+  mutating func mark(_ path: PathBytes) -> Mark {
+    guard let superseded else {
+      guard add(path) != nil else { return .none }
+      count += 1
+      return .supersedes
+    }
+    defer { number += 1 }
+    return superseded.contains(number) ? .superseded : .none
+  }
+
+  /// Takes a member that cannot be read.
+  mutating func skip() { number += 1 }
+
+  /// Whether a member of an index is superseded.
+  func mark(of number: Int) -> Mark { superseded?.contains(number) == true ? .superseded : .none }
+
+  /// What is to be said of all of them; nil when there are none.
+  var fact: String? {
+    switch count {
+    case 0: nil
+    case 1: "1 member is superseded by a later one of its name"
+    default: "\(count) members are superseded by later ones of their names"
+    }
+  }
+
+  /// - Returns: the number of the member before that has the name.
+  mutating func add(_ path: PathBytes) -> Int? {
+    defer { number += 1 }
+    return last.updateValue(
+      UInt32(truncatingIfNeeded: number), forKey: Self.place(of: path).hashValue
+    ).map { Int($0) }
+  }
+
+  private static func place(of path: PathBytes) -> [UInt8] { (try? RelativePath(path))?.bytes ?? path.bytes }
+}

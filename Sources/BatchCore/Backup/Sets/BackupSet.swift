@@ -1,0 +1,303 @@
+import BatchEngine
+import var Glibc.EACCES
+import var Glibc.EPERM
+import var Glibc.EROFS
+
+/// A snapshot that is there: its manifest has its name.
+package struct Snapshot: Sendable, Hashable {
+  /// That of the file of the manifest.
+  package let name: SnapshotName
+  package let header: SnapshotHeader
+  package let footer: SnapshotFooter
+  /// Of an encrypted snapshot; header and footer have no more than it says until ``BackupSet/opened(_:in:)``.
+  package var companion: Companion?
+}
+
+/// The snapshots of one name in a folder.
+package struct BackupSet: Sendable {
+  package let directory: PathBytes
+  package let name: PathBytes
+  /// What opens its snapshots where they are encrypted.
+  package var keys: AgeKeys?
+  /// Opens its archives where they are at a remote.
+  var remoteFile: (@Sendable (PathBytes) throws(BatchError) -> any PartialFile)?
+  /// A directory of this machine for files that must not be readable in the set.
+  package var privateFolder: PathBytes?
+
+  /// - Throws: `invalid` for what cannot be the name of a set.
+  package init(in directory: PathBytes, named name: PathBytes) throws(BatchError) {
+    try SnapshotName.check(name)
+    self.directory = directory
+    self.name = name
+  }
+
+  /// The only set of a folder, or the one that is named.
+  ///
+  /// - Throws: `missing` when there is none, `invalid` when there are several and none is named.
+  package init(in directory: PathBytes, named name: PathBytes?, _ run: RunContext) throws(BatchError) {
+    let names = try Self.names(in: directory, calls: run.calls)
+    if let name {
+      guard names.contains(name) else {
+        throw BatchError(.missing, "there is no snapshot of this set in \(directory)", path: name)
+      }
+      try self.init(in: directory, named: name)
+      return
+    }
+    guard let only = names.first else {
+      throw BatchError(.missing, "there is no snapshot in this folder", path: directory)
+    }
+    guard names.count == 1 else {
+      let list = names.map(\.description).joined(separator: ", ")
+      throw BatchError(
+        .invalid, "there are several sets in this folder (\(list))", path: directory,
+        remedy: .chooseSet)
+    }
+    try self.init(in: directory, named: only)
+  }
+
+  package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
+  private func hidden(_ suffix: String) -> PathBytes {
+    path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
+  }
+  var lockPath: PathBytes { hidden(".lock") }
+  /// What was drilled, and what was found damaged.
+  ///
+  /// It has names of files, so that of an encrypted set it is in a directory of the machine.
+  func drillPath(isEncrypted: Bool) -> PathBytes? {
+    guard isEncrypted else { return hidden(".drill") }
+    guard let privateFolder, let id = SetID.read(idPath) else { return nil }
+    return privateFolder.appending("\(id).drill".utf8)
+  }
+
+  // MARK: What is there
+
+  /// The names of sets that have a snapshot in a folder, in their order.
+  package static func names(
+    in directory: PathBytes, calls: any FileSystemCalls
+  ) throws(BatchError) -> [PathBytes] {
+    let suffixes = ["", SnapshotName.encryptedSuffix].map { (SnapshotName.manifestSuffix + $0).utf8 }
+    let names = try calls.names(in: directory).compactMap { file -> PathBytes? in
+      guard let suffix = suffixes.first(where: { file.bytes.suffix($0.count).elementsEqual($0) }) else {
+        return nil
+      }
+      let stem = file.bytes.dropLast(suffix.count)
+      guard stem.count > 17, stem[stem.endIndex - 17] == UInt8(ascii: "-"),
+        LocalTime.seconds(ofStamp: stem.suffix(16)) != nil
+      else { return nil }
+      return PathBytes(stem.dropLast(17))
+    }
+    return Set(names).sorted()
+  }
+
+  /// What the folder has of the set.
+  package struct Content: Sendable {
+    /// In the order of their numbers.
+    package internal(set) var snapshots: [Snapshot] = []
+    /// Of manifests that are not valid.
+    package internal(set) var damaged: [BatchError] = []
+    /// Archives by the stamps of their snapshots, with their sizes in bytes.
+    package internal(set) var archives: [String: UInt64] = [:]
+
+    /// Archives that a snapshot needs and that are missing, or have another size than when they were written.
+    package func faults(of snapshot: Snapshot) -> [String] {
+      let sizes = Dictionary(snapshots.map { ($0.name.stamp, $0.footer.archiveSize) }) { first, _ in first }
+      return snapshot.footer.needs.keys.sorted().filter { stamp in
+        guard let size = archives[stamp] else { return true }
+        return sizes[stamp].map { $0 != size } ?? false
+      }
+    }
+  }
+
+  /// - Throws: the error of reading the folder.
+  package func content(in run: RunContext) throws(BatchError) -> Content {
+    var content = Content()
+    for file in try run.calls.names(in: directory) {
+      if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) {
+        do throws(BatchError) {
+          content.snapshots.append(try name.isEncrypted ? sealed(name) : plain(name, in: run))
+        } catch {
+          try run.cancellation.check()
+          content.damaged.append(error)
+        }
+      } else if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix) {
+        if let status = try? path(file).status() {
+          content.archives[name.stamp] = UInt64(clamping: status.size)
+        }
+      }
+    }
+    content.snapshots.sort { $0.header.sequence < $1.header.sequence }
+    return content
+  }
+
+  private func plain(_ name: SnapshotName, in run: RunContext) throws(BatchError) -> Snapshot {
+    let (header, footer) = try facts(manifest(of: name), name, in: run)
+    return Snapshot(name: name, header: header, footer: footer)
+  }
+
+  private func facts(
+    _ manifest: ManifestFile, _ name: SnapshotName, in run: RunContext
+  ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
+    let (found, footer) = try SnapshotReader.facts(manifest, in: SourceContext(run))
+    var header = found
+    // Files are found and removed by names that are made of this one.
+    guard header.name.set == name.set, header.name.stamp == name.stamp else {
+      throw BatchError(
+        .malformed, "the backup manifest is that of another set or snapshot than its file name says",
+        path: manifest.path)
+    }
+    header.name = name
+    return (header, footer)
+  }
+
+  // MARK: Encrypted snapshots
+
+  /// The manifest of a snapshot, with what opens it.
+  package func manifest(of name: SnapshotName) -> ManifestFile {
+    ManifestFile(path(name.manifest), keys: name.isEncrypted ? keys ?? AgeKeys() : nil)
+  }
+
+  /// An encrypted snapshot, as far as its companion tells.
+  private func sealed(_ name: SnapshotName) throws(BatchError) -> Snapshot {
+    let companion: Companion
+    do throws(BatchError) {
+      companion = try Companion.read(path(name.companion))
+    } catch {
+      guard error.code == .missing else { throw error }
+      throw BatchError(
+        .malformed, "has no companion, which says what the snapshot needs", path: path(name.manifest))
+    }
+    let size = UInt64(clamping: try path(name.manifest).status().size)
+    guard size == companion.manifestSize else {
+      throw BatchError(
+        .malformed, "the backup manifest has another size than its companion says", path: path(name.manifest))
+    }
+    return Snapshot(
+      name: name, header: companion.header(of: name), footer: companion.footer, companion: companion)
+  }
+
+  /// Opens an archive of the set.
+  func archive(_ name: SnapshotName, in context: SourceContext) throws(BatchError) -> ArchiveFile {
+    let (path, keys) = (path(name.archive), name.isEncrypted ? keys : nil)
+    guard let remoteFile else { return try ArchiveFile(path, keys: keys, in: context) }
+    return try ArchiveFile(remoteFile(path), keys: keys, in: context)
+  }
+
+  /// A snapshot with all that its manifest says, held against the companion where it is encrypted.
+  ///
+  /// - Throws: `unsupported` when no key opens it; `malformed` when the two differ.
+  package func opened(_ snapshot: Snapshot, in run: RunContext) throws(BatchError) -> Snapshot {
+    guard let companion = snapshot.companion else { return snapshot }
+    let file = manifest(of: snapshot.name)
+    guard keys != nil else { throw AgeKeys.missing(file.path) }
+    let (header, footer) = try facts(file, snapshot.name, in: run)
+    guard companion.agrees(with: header, footer) else {
+      throw BatchError(
+        .malformed, "the companion of the encrypted manifest does not say what the manifest says",
+        path: path(snapshot.name.companion))
+    }
+    return Snapshot(name: snapshot.name, header: header, footer: footer, companion: companion)
+  }
+
+  /// Compares the manifest of a snapshot with the digest that is recorded of it; this needs no key.
+  ///
+  /// - Throws: `malformed` when it is damaged.
+  package func check(_ snapshot: Snapshot, in run: RunContext) throws(BatchError) {
+    let file = manifest(of: snapshot.name)
+    guard let companion = snapshot.companion else {
+      return try SnapshotReader.check(file, in: SourceContext(run))
+    }
+    guard try Self.digest(of: file.path, in: run) == companion.manifestDigest else {
+      throw BatchError(
+        .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: file.path)
+    }
+  }
+
+  /// The SHA-256 of a file.
+  package static func digest(of path: PathBytes, in run: RunContext) throws(BatchError) -> Digest {
+    let content = try ManifestContent(ManifestFile(path), in: SourceContext(run))
+    let digest = try DigestStream(.sha256)
+    var position: Int64 = 0
+    while true {
+      try run.cancellation.check()
+      let piece = try content.bytes(position..<(position + (1 << 20)))
+      if piece.isEmpty { return try digest.finish() }
+      try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
+      position += Int64(piece.count)
+    }
+  }
+
+  // MARK: Locks
+
+  /// Takes the lock of the one that changes the set, and puts in order what an interrupted run left.
+  ///
+  /// - Throws: `locked` when another run has it.
+  func lockForWriting(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock {
+    let lock = try SetLock(lockPath, isWritable: true, calls: run.calls)
+    try lock.take(.writing, patience, run.cancellation)
+    let pending = lock.pending
+    guard !pending.isEmpty else { return lock }
+    let content = try content(in: run)
+    // What a manifest needs that cannot be read is not known.
+    guard content.damaged.isEmpty else { return lock }
+    let needed = content.snapshots.reduce(into: Set<String>()) { $0.formUnion($1.footer.needs.keys) }
+      .union(content.snapshots.map(\.name.stamp))
+    let folder = try SetFolder(self, in: run)
+    for file in pending {
+      let known = [SnapshotName.archiveSuffix, SnapshotName.companionSuffix].lazy.compactMap { suffix in
+        SnapshotName(file: file.bytes, set: name, suffix: suffix)
+      }.first
+      guard let known, !needed.contains(known.stamp) else { continue }
+      try folder.remove(file)
+    }
+    try lock.note([])
+    return lock
+  }
+
+  /// Keeps archives from being removed while they are read; backups go on.
+  ///
+  /// - Returns: nil where the folder takes no lock since nobody may write to it.
+  /// - Throws: `locked` when archives are being removed.
+  package func lockForReading(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock?
+  {
+    let lock: SetLock
+    do throws(BatchError) {
+      lock = try SetLock(lockPath, isWritable: true, calls: run.calls)
+    } catch {
+      guard let readable = try? SetLock(lockPath, isWritable: false, calls: run.calls) else {
+        guard [EROFS, EACCES, EPERM].contains(error.errno) else { throw error }
+        return nil
+      }
+      lock = readable
+    }
+    try lock.take(.reading, patience, run.cancellation)
+    return lock
+  }
+}
+
+extension BackupSet {
+  /// The files of a snapshot as rows of `sha256sum`, in parts.
+  ///
+  /// - Throws: `malformed` for a manifest that is damaged, and what `write` throws.
+  package func digests(
+    of snapshot: Snapshot, as format: ManifestFormat, in run: RunContext,
+    write: (ResultRows) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    let manifest = self.manifest(of: try opened(snapshot, in: run).name)
+    try SnapshotReader.check(manifest, in: SourceContext(run))
+    let reader = try SnapshotReader(manifest, in: SourceContext(run))
+    let writer = try ManifestWriter(format, algorithms: [.sha256], zero: false)
+    var rows = ResultRows()
+    while let item = try reader.next() {
+      guard case .entry(let entry, _) = item, let digest = entry.digest else { continue }
+      try rows.append { (bytes) throws(BatchError) in
+        try writer.append(
+          ManifestRow(path: entry.path, digests: [digest], size: entry.size, modified: nil), to: &bytes)
+      }
+      if rows.bytes.count > 1 << 16 {
+        try write(rows)
+        rows = ResultRows()
+      }
+    }
+    if rows.count > 0 { try write(rows) }
+  }
+}

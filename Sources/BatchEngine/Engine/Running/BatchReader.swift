@@ -1,0 +1,14 @@
+/// A sequential worker ahead of the lanes, for what can be read in one order only, such as an archive in one stream.
+///
+/// It takes the place of a source: it reads and decodes, and yields items that the lanes process meanwhile. It has a thread of
+/// its own, or that of the caller where the run uses no other.
+package protocol BatchReader<Item>: SendableMetatype {
+  associatedtype Item: MeasuredItem
+
+  /// Reads to the end and yields items. Called once.
+  ///
+  /// It throws soon after a call of the context has thrown.
+  ///
+  /// - Throws: an error that ends the run.
+  func read(in context: ReaderContext<Item>) throws(BatchError)
+}

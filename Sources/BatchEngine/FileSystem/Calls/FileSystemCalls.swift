@@ -1,0 +1,149 @@
+import CLinux
+import Glibc
+
+/// The system calls by which trees are read, so that a test can put faults in their place.
+///
+/// Every call returns what the kernel returns, or the negative error number; none is interrupted by
+/// a signal (`EINTR` is retried here and nowhere else).
+package protocol FileSystemCalls: Sendable {
+  func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
+  /// Opens a path below a folder without passing a symbolic link (`openat2(2)`); `-ENOSYS` where there is no such call.
+  func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
+  func status(of descriptor: Int32, into status: inout stat) -> Int32
+  func status(
+    of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
+  ) -> Int32
+  func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
+  func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
+  func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
+  /// The magic number of the file system of an open file (`fstatfs(2)`); nil when it is not known.
+  func fileSystemType(of descriptor: Int32) -> Int?
+  /// Takes a read lease on a file that is open for reading, and gives it back (`F_SETLEASE` of `fcntl(2)`).
+  ///
+  /// Zero when the kernel granted it, which it does only where no descriptor and no shared mapping can be written through.
+  func tryReadLease(on descriptor: Int32) -> Int32
+  /// Writes the content of an open file to its device (`fdatasync(2)`).
+  func syncContent(of descriptor: Int32) -> Int32
+  /// Writes all that the file system of an open file has in memory to its device (`syncfs(2)`).
+  func syncFileSystem(of descriptor: Int32) -> Int32
+  /// Makes a call that changes files.
+  ///
+  /// - Parameter call: makes it, and returns 0 or more, or the negative error number.
+  /// - Returns: what `call` returns.
+  func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int
+}
+
+extension FileSystemCalls {
+  package func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: noted { retrying { Int(clinux_open_beneath(directory, path, flags)) } })
+  }
+
+  package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
+  {
+    noted { retrying { pread(descriptor, buffer.baseAddress, buffer.count, offset) } }
+  }
+
+  package func fileSystemType(of descriptor: Int32) -> Int? {
+    let type = clinux_file_system_type(descriptor)
+    return type < 0 ? nil : type
+  }
+
+  package func tryReadLease(on descriptor: Int32) -> Int32 { -clinux_try_read_lease(descriptor) }
+
+  package func syncContent(of descriptor: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: noted { retrying { Int(fdatasync(descriptor)) } })
+  }
+
+  package func syncFileSystem(of descriptor: Int32) -> Int32 {
+    Int32(
+      truncatingIfNeeded: change(.syncFileSystem, .descriptor(descriptor)) {
+        retrying { Int(clinux_syncfs(descriptor)) }
+      })
+  }
+}
+
+/// The calls of this kernel.
+package struct LinuxCalls: FileSystemCalls {
+  package init() {}
+
+  package func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
+    Int32(
+      truncatingIfNeeded: noted { retrying { Int(clinux_openat(directory, path, flags | O_CLOEXEC, 0)) } })
+  }
+
+  package func status(of descriptor: Int32, into status: inout stat) -> Int32 {
+    fstat(descriptor, &status) == 0 ? 0 : -errno
+  }
+
+  package func status(
+    of path: UnsafePointer<CChar>, at directory: Int32, followingLinks: Bool, into status: inout stat
+  ) -> Int32 {
+    noted { fstatat(directory, path, &status, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno }
+  }
+
+  package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    noted { retrying { Glibc.read(descriptor, buffer.baseAddress, buffer.count) } }
+  }
+
+  package func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    noted { retrying { clinux_getdents64(descriptor, buffer.baseAddress, buffer.count) } }
+  }
+}
+
+/// Makes a call that may wait for a device, so that its thread is known while it does.
+@inline(__always)
+package func noted<Result>(_ call: () -> Result) -> Result {
+  clinux_enter_call()
+  defer { clinux_leave_call() }
+  return call()
+}
+
+/// Repeats a system call that a signal interrupted; failures come back as the negative error number.
+@inline(__always)
+package func retrying(_ call: () -> Int) -> Int {
+  while true {
+    let result = call()
+    if result >= 0 { return result }
+    let number = errno
+    if number != EINTR { return -Int(number) }
+  }
+}
+
+extension FileSystemCalls {
+  package func status(of descriptor: borrowing Descriptor) throws(BatchError) -> FileStatus {
+    try status(of: descriptor.raw)
+  }
+
+  package func status(of descriptor: Int32) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = status(of: descriptor, into: &raw)
+    guard result == 0 else { throw .syscall("read the status", errno: -result) }
+    return FileStatus(raw)
+  }
+
+  /// - Parameter folder: as of ``openFile(_:in:followingLast:)``.
+  /// - Throws: the error of looking, with the path.
+  package func status(
+    of path: PathBytes, in folder: Int32? = nil, followingLinks: Bool = false
+  ) throws(BatchError) -> FileStatus {
+    var raw = stat()
+    let result = path.withCString {
+      status(of: $0, at: folder ?? AT_FDCWD, followingLinks: followingLinks, into: &raw)
+    }
+    guard result == 0 else { throw .syscall("look at", errno: -result, path: path) }
+    return FileStatus(raw)
+  }
+
+  /// Opens a file to read it. A FIFO without a writer opens as well.
+  ///
+  /// - Parameter folder: the descriptor of the one that the path begins in; nil for the working folder.
+  /// - Throws: the error of the call, with the path.
+  package func openFile(
+    _ path: PathBytes, in folder: Int32? = nil, followingLast: Bool
+  ) throws(BatchError) -> Descriptor {
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (followingLast ? 0 : O_NOFOLLOW)
+    let opened = path.withCString { open($0, at: folder ?? AT_FDCWD, flags: flags) }
+    guard opened >= 0 else { throw .syscall("open", errno: -opened, path: path) }
+    return Descriptor(owning: opened)
+  }
+}

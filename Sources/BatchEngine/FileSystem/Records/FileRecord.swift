@@ -1,0 +1,63 @@
+/// One regular file that a walk found: where it is, what it is called, what `stat(2)` said.
+public struct FileRecord: Sendable {
+  public let directory: DirectoryPath
+  /// What the walk saw; the file may have changed since.
+  public let status: FileStatus
+  /// Whether links may be followed to reach the file: it was named as an operand, or the walk follows links.
+  package let followsLinks: Bool
+  /// The names of all that the folder holds; of an operand its own alone.
+  package let names: NameArena
+  private let nameOffset: Int
+  /// Whether the status was written down by an earlier run: a file that is another one now then counts as changed.
+  package let isPlanned: Bool
+  private static let ordinaryPathLength = 1024
+
+  package init(
+    directory: DirectoryPath, names: NameArena, nameOffset: Int, status: FileStatus, followsLinks: Bool,
+    isPlanned: Bool = false
+  ) {
+    self.directory = directory
+    self.names = names
+    self.nameOffset = nameOffset
+    self.status = status
+    self.followsLinks = followsLinks
+    self.isPlanned = isPlanned
+  }
+
+  /// The path as it is shown and stored: the operand as it was given, then the names below it.
+  public var path: PathBytes {
+    var bytes = [UInt8]()
+    appendPath(to: &bytes)
+    return PathBytes(bytes)
+  }
+
+  /// Whether the file was named as an operand, and not found in a folder.
+  package var isOperand: Bool { directory.identity == nil }
+
+  /// How many bytes more the path has than most: what holds paths of many files is bounded by it too. 0 for ordinary paths, so
+  /// that these are planned by their contents alone.
+  package var excessPathLength: Int64 { Int64(max(0, directory.prefixLength - Self.ordinaryPathLength)) }
+
+  /// Appends the bytes of ``path`` without making a copy of them.
+  public func appendPath(to bytes: inout [UInt8]) {
+    directory.appendPrefix(to: &bytes)
+    names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
+  }
+
+  /// Appends the last part of ``path``, which is empty for a folder as an item of its own.
+  package func appendName(to bytes: inout [UInt8]) {
+    names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
+  }
+
+  package func withName<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    names.withCString(at: nameOffset, body)
+  }
+}
+
+extension FileStatus {
+  /// - Throws: `changed` when this is not the status of what a walk saw.
+  package func requireContent(of record: FileRecord) throws(BatchError) {
+    guard !hasSameContent(as: record.status) else { return }
+    throw BatchError(.changed, "changed while it was read", path: record.path)
+  }
+}

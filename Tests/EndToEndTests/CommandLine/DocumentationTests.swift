@@ -1,0 +1,151 @@
+import BatchCore
+import BatchEngine
+import Foundation
+import TestSupport
+import Testing
+
+/// The documents say what the binary says.
+@Suite struct DocumentationTests {
+  private let t: TreeFixture
+  private static let root = Repository.root
+
+  init() throws { t = try TreeFixture() }
+
+  static let folder = root.path
+
+  static func document(_ name: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(name), encoding: .utf8)
+  }
+
+  private static func options(in text: String) -> Set<String> {
+    Set(text.matches(of: /(?:^|[^-\w])(--[a-z][a-z0-9-]*)/).map { String($0.output.1) })
+  }
+
+  /// Of programs that the documents name on the same line.
+  private static let others: Set<String> = ["--work", "--quick", "--allow-empty", "--adapt", "--rsyncable"]
+
+  private func allHelp() throws -> String {
+    let pages = [
+      "", "hash", "check", "compress", "decompress", "cat", "test", "archive", "list", "extract", "verify",
+      "audit", "duplicates", "backup", "snapshots", "restore", "prune", "drill", "copy", "report", "schedule",
+      "keygen", "tune", "doctor", "config", "plan", "merge", "submit", "status",
+    ]
+    return try pages.map { try t.shell("$BP \($0) --help").text }.joined()
+  }
+
+  @Test("every option of the help is in the manual, and none more")
+  func manual() throws {
+    let manual = try t.batchproc("--experimental-generate-man").text.replacing("\\-", with: "-")
+      .replacing(/\\f[BIRP]/, with: " ")
+    let hidden: Set<String> = [
+      "--experimental-generate-man", "--experimental-dump-help", "--generate-completion-script",
+    ]
+    let help = Self.options(in: try allHelp())
+    #expect(help.count > 30)
+    #expect(help.subtracting(Self.options(in: manual)).isEmpty)
+    #expect(Self.options(in: manual).subtracting(help).subtracting(hidden).isEmpty)
+  }
+
+  @Test("the manual is one that man shows without a complaint")
+  func manualIsValid() throws {
+    let run = try t.shell(
+      "$BP --experimental-generate-man >b.1; command -v man >/dev/null || exit 0; LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -l b.1 2>&1 >/dev/null | head"
+    )
+    #expect(run.text == "")
+  }
+
+  @Test("each command has a manual page, and make install puts it beside the others and takes it away again")
+  func installation() throws {
+    let page = try t.batchproc("--experimental-generate-man", "hash")
+    #expect(page.text.hasPrefix(#".TH BATCHPROC\-HASH 1 "#))
+    #expect(try t.batchproc("--experimental-generate-man", "hsh").status == 64)
+    let make = "make -s -C '\(Self.root.path)' RELEASE='\(Host.binary)' PREFIX=/usr DESTDIR=$PWD/root"
+    let install = try t.shell(
+      "umask 077; \(make) install; cd root && find usr -type f ! -perm -044 && find usr -type f")
+    #expect(install.status == 0, "\(install.errorText)")
+    let files = Set(install.text.split(separator: "\n").map(String.init))
+    let commands = try t.shell("$BP --help").text.matches(of: /\n  ([a-z]+) +[A-Z]/).map {
+      String($0.output.1)
+    }
+    #expect(commands.count > 10)
+    for command in commands { #expect(files.contains("usr/share/man/man1/batchproc-\(command).1")) }
+    #expect(files.contains("usr/bin/batchproc") && files.contains("usr/share/man/man1/batchproc.1"))
+    // Links of the README lead somewhere.
+    for name in [
+      "docs/commands.md", "docs/json.schema.json", "samples/cron/offsite.sh", "samples/cron/backup.service",
+    ] {
+      #expect(files.contains("usr/share/doc/batchproc/\(name)"), "\(name)")
+    }
+    #expect(files.contains("usr/share/man/man5/batchproc.conf.5"))
+    let removal = try t.shell("\(make) uninstall; find root -type f")
+    #expect(removal.status == 0 && removal.text == "", "\(removal.errorText)")
+  }
+
+  @Test(
+    "long options that the documents mention of batchproc exist",
+    arguments: [
+      "README.md", "docs/commands.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md",
+      "docs/concurrency.md",
+      "docs/security.md", "docs/backup.md", "docs/configuration.md", "docs/reports.md", "docs/cluster.md",
+      "samples/README.md",
+      "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
+      "samples/cron/backup.cron", "samples/cron/backup.service",
+    ])
+  func documents(name: String) throws {
+    let help = Self.options(in: try allHelp())
+    for line in try Self.document(name).split(separator: "\n") {
+      let ours = line.contains("batchproc") || line.contains("`--") ? String(line) : ""
+      let own = ours.split(separator: "|").filter { !$0.contains("sha256sum") && !$0.contains("systemctl") }
+        .joined()
+      for option in Self.options(in: own) {
+        #expect(help.contains(option) || Self.others.contains(option), "\(option): \(line)")
+      }
+    }
+  }
+
+  @Test("the version is in the changelog and the manual, with its date")
+  func version() throws {
+    let text = try t.batchproc("--version").text
+    let number = try #require(text.split(separator: "\n").first?.split(separator: " ").last)
+    let title = try #require(try t.batchproc("--experimental-generate-man").text.split(separator: "\n").first)
+    let date = try #require(title.firstMatch(of: /"(\d{4}-\d\d-\d\d)"/)).output.1
+    #expect(title.contains("\"batchproc \(number)\""))
+    let changelog = try Self.document("CHANGELOG.md")
+    #expect(changelog.contains("\n## [Unreleased]\n") && changelog.contains("\n## [\(number)] - \(date)\n"))
+    for library in ["libcrypto", "libxxhash", "zlib"] { #expect(text.contains(library + " ")) }
+  }
+
+  @Test(
+    "the exit codes of the help are those of the documents", arguments: ["README.md", "docs/scripting.md"])
+  func exitCodes(name: String) throws {
+    let document = try Self.document(name)
+    let help = try t.batchproc("hash", "--help").text
+    for code in ["0", "1", "3", "4", "5", "64"] {
+      #expect(document.contains("| \(code) |"))
+      #expect(help.contains(try Regex("(?m)^ *\(code) +[A-Z]")), "\(code)")
+    }
+  }
+
+  @Test("the table of the README is that of the results", .enabled(if: Host.hasPython))
+  func ratios() throws {
+    let run = try t.shell("python3 '\(Self.root.path)/Benchmarks/readme.py' --check")
+    #expect(run.status == 0, "\(run.errorText)")
+  }
+
+  @Test("help goes to standard output with 0; wrong usage to standard error with 64")
+  func usage() throws {
+    for arguments in [["--help"], ["-h"], ["help"], ["help", "hash"], ["hash", "--help"], ["check", "-h"]]
+      as [[PathBytes]]
+    {
+      let run = try t.batchproc(arguments)
+      #expect(run.status == 0 && run.errors.isEmpty && run.text.contains("USAGE: "), "\(arguments)")
+    }
+    for arguments in [
+      ["hash"], ["check"], ["hash", "--nosuch", "x"], ["hsh"], ["hash", "-a", "rot13", "x"],
+    ] as [[PathBytes]] {
+      let run = try t.batchproc(arguments)
+      #expect(run.status == 64 && run.output.isEmpty, "\(arguments): \(run.ending)")
+    }
+    #expect(try t.batchproc("hsh").errorText.contains("Did you mean 'hash'?"))
+  }
+}
