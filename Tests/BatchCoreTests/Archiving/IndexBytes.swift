@@ -28,13 +28,13 @@ struct IndexBytes {
   /// - Parameter pages: as they are stored, and plain.
   func head(_ pages: [(stored: Int, plain: Int)]) -> [UInt8] {
     var bytes = version == 3 ? Array("BPIDX003".utf8) : MemberIndex.magic
-    bytes.append(littleEndian: memberCount ?? UInt64(members.count))
-    bytes.append(littleEndian: members.reduce(UInt64(0)) { $0 &+ $1.size })
-    bytes.append(littleEndian: frameCount ?? UInt64(frames.count))
-    if version > 3 { bytes.append(littleEndian: UInt64(pageRows?.count ?? pages.count)) }
+    bytes.appendLittleEndian(memberCount ?? UInt64(members.count))
+    bytes.appendLittleEndian(members.reduce(UInt64(0)) { $0 &+ $1.size })
+    bytes.appendLittleEndian(frameCount ?? UInt64(frames.count))
+    if version > 3 { bytes.appendLittleEndian(UInt64(pageRows?.count ?? pages.count)) }
     for (number, frame) in frames.enumerated() {
-      for number in frame { bytes.append(littleEndian: number) }
-      bytes.append(littleEndian: UInt32(number))
+      for number in frame { bytes.appendLittleEndian(number) }
+      bytes.appendLittleEndian(UInt32(number))
     }
     let rows =
       pageRows
@@ -42,10 +42,10 @@ struct IndexBytes {
         (UInt64(page.stored), UInt64(page.plain), UInt32(part.count), UInt32(part.count { $0.digest != nil }))
       }
     for row in version > 3 ? rows : [] {
-      bytes.append(littleEndian: row.0)
-      bytes.append(littleEndian: row.1)
-      bytes.append(littleEndian: row.2)
-      bytes.append(littleEndian: row.3)
+      bytes.appendLittleEndian(row.0)
+      bytes.appendLittleEndian(row.1)
+      bytes.appendLittleEndian(row.2)
+      bytes.appendLittleEndian(row.3)
     }
     return bytes + Self.digest(of: checks)
   }
@@ -69,16 +69,16 @@ struct IndexBytes {
 
   private static func page(_ members: ArraySlice<Member>) -> [UInt8] {
     var bytes = [UInt8]()
-    bytes.append(littleEndian: UInt32(members.count))
-    for member in members { bytes.append(littleEndian: UInt32(member.path.bytes.count)) }
+    bytes.appendLittleEndian(UInt32(members.count))
+    for member in members { bytes.appendLittleEndian(UInt32(member.path.bytes.count)) }
     bytes += members.map(\.kind)
     bytes += members.map { ($0.digest == nil ? 0 : 1) | $0.flags }
-    for member in members { bytes.append(littleEndian: member.size) }
-    for _ in members { bytes.append(littleEndian: Int64(-5)) }
-    for member in members { bytes.append(littleEndian: member.nanoseconds) }
-    for member in members { bytes.append(littleEndian: member.frame) }
-    for member in members { bytes.append(littleEndian: member.offset) }
-    for _ in members { bytes.append(littleEndian: UInt32(512)) }
+    for member in members { bytes.appendLittleEndian(member.size) }
+    for _ in members { bytes.appendLittleEndian(Int64(-5)) }
+    for member in members { bytes.appendLittleEndian(member.nanoseconds) }
+    for member in members { bytes.appendLittleEndian(member.frame) }
+    for member in members { bytes.appendLittleEndian(member.offset) }
+    for _ in members { bytes.appendLittleEndian(UInt32(512)) }
     return bytes + members.flatMap(\.path.bytes)
   }
 
@@ -100,8 +100,8 @@ struct IndexBytes {
     let length = bytes.count
     bytes += try codec.compressed(parts.last ?? [])
     var lengths = [UInt8]()
-    lengths.append(littleEndian: UInt64(length))
-    lengths.append(littleEndian: UInt64(bytes.count - length))
+    lengths.appendLittleEndian(UInt64(length))
+    lengths.appendLittleEndian(UInt64(bytes.count - length))
     return bytes + checks + lengths + Self.digest(of: bytes + lengths)
   }
 

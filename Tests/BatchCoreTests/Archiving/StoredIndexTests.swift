@@ -71,8 +71,8 @@ struct StoredIndexTests {
     bytes.pageRows = [(UInt64(page.count), UInt64(zeros.count), 1, 1)]
     let head = try ZstdContext(level: 1).compressed(bytes.head([]))
     var lengths = [UInt8]()
-    lengths.append(littleEndian: UInt64(page.count))
-    lengths.append(littleEndian: UInt64(head.count))
+    lengths.appendLittleEndian(UInt64(page.count))
+    lengths.appendLittleEndian(UInt64(head.count))
     let digest = try MemberIndexBuilder.digest(of: [page + head, lengths])
     let error = #expect(throws: BatchError.self) { try read(page + head + lengths + digest.bytes) }
     #expect(error?.code == .exhausted)

@@ -39,8 +39,8 @@ extension ArchiveEntry {
   /// With an access control list libarchive has the rights of the owning group where those of the mask belong.
   private static func mode(of entry: OpaquePointer, _ attributes: [ExtendedAttribute]) -> UInt32 {
     let mode = UInt32(archive_entry_perm(entry)) & 0o7777
-    let list = attributes.first { KernelACL.type(of: $0) == ARCHIVE_ENTRY_ACL_TYPE_ACCESS }
-    guard let mask = list.flatMap({ KernelACL.mask(of: $0.value) }) else { return mode }
+    let list = attributes.first { $0.name == AccessList.accessName }
+    guard let mask = list.flatMap({ AccessList($0.value)?.maskRights }) else { return mode }
     return mode & ~0o070 | mask << 3
   }
 
@@ -78,14 +78,13 @@ extension ArchiveEntry {
         ExtendedAttribute(name: name, value: Array(UnsafeRawBufferPointer(start: value, count: size))))
     }
     for (type, name) in [
-      (ARCHIVE_ENTRY_ACL_TYPE_ACCESS, "system.posix_acl_access"),
-      (ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, "system.posix_acl_default"),
+      (ARCHIVE_ENTRY_ACL_TYPE_ACCESS, AccessList.accessName),
+      (ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, AccessList.defaultName),
     ] {
-      let name = Array(name.utf8)
-      guard !attributes.contains(where: { $0.name == name }), let list = PosixACL(entry, type: type) else {
+      guard !attributes.contains(where: { $0.name == name }), let list = AccessList(entry, type: type) else {
         continue
       }
-      attributes.append(ExtendedAttribute(name: name, value: list.kernelBytes))
+      attributes.append(ExtendedAttribute(name: name, value: list.bytes))
     }
     return attributes
   }

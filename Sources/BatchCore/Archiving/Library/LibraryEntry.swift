@@ -48,14 +48,16 @@ final class LibraryEntry {
       archive_entry_set_rdevminor(pointer, dev_t(entry.deviceMinor))
     case .file, .directory, .fifo: break
     }
-    for attribute in entry.attributes where hasLists || KernelACL.type(of: attribute) == nil {
+    for attribute in entry.attributes where hasLists || AccessList.type(of: attribute) == nil {
       add(attribute)
     }
     if let map = entry.dataMap { add(map, size: entry.size) }
   }
 
   private func add(_ attribute: ExtendedAttribute) {
-    if let type = KernelACL.type(of: attribute), KernelACL.add(attribute.value, type: type, to: pointer) {
+    if let type = AccessList.type(of: attribute), let list = AccessList(attribute.value),
+      list.add(to: pointer, type: type)
+    {
       return
     }
     PathBytes(attribute.name).withCString { name in

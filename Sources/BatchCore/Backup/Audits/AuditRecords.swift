@@ -138,19 +138,6 @@ extension RecordedPath {
   }
 }
 
-extension SnapshotEntry.Kind {
-  fileprivate var fileKind: FileStatus.Kind {
-    switch self {
-    case .file: .regular
-    case .directory: .directory
-    case .symbolicLink: .symbolicLink
-    case .fifo: .fifo
-    case .characterDevice: .characterDevice
-    case .blockDevice: .blockDevice
-    }
-  }
-}
-
 /// The form of a manifest, so that a new one can be written in it.
 package struct AuditForm: Sendable {
   package let format: ManifestFormat

@@ -50,7 +50,7 @@ struct ManifestRows {
       return try SnapshotEntry(SnapshotLine(Array(line)))
     }
     let members = try SnapshotLine(Array(line))
-    guard members.text("type").flatMap(SnapshotEntry.Kind.init(rawValue:)) != nil else { return nil }
+    guard members.text("type").flatMap(ArchiveEntry.Kind.init(word:)) != nil else { return nil }
     let entry = try SnapshotEntry(members)
     let fits = entry.path.bytes.withUnsafeBufferPointer {
       search.matches($0, isFolder: entry.kind == .directory)

@@ -38,21 +38,8 @@ extension ListedMember {
   init(_ entry: SnapshotEntry) {
     self.init(
       ArchiveEntry(
-        path: entry.path, kind: entry.kind.archived, size: entry.size, mode: entry.mode, owner: entry.owner,
+        path: entry.path, kind: entry.kind, size: entry.size, mode: entry.mode, owner: entry.owner,
         group: entry.group, modified: entry.modified, linkTarget: entry.linkTarget),
       digest: entry.digest)
-  }
-}
-
-extension SnapshotEntry.Kind {
-  fileprivate var archived: ArchiveEntry.Kind {
-    switch self {
-    case .file: .file
-    case .directory: .directory
-    case .symbolicLink: .symbolicLink
-    case .fifo: .fifo
-    case .characterDevice: .characterDevice
-    case .blockDevice: .blockDevice
-    }
   }
 }

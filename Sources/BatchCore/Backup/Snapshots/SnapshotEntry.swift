@@ -2,16 +2,8 @@ import BatchEngine
 
 /// One row of a backup manifest: what a path was at the moment of a snapshot, and which archive holds its bytes.
 package struct SnapshotEntry: Sendable, Hashable {
-  package enum Kind: String, Sendable {
-    case file
-    case directory
-    case symbolicLink = "symbolic_link"
-    case fifo
-    case characterDevice = "character_device"
-    case blockDevice = "block_device"
-  }
-
-  package var kind: Kind
+  /// Never ``ArchiveEntry/Kind/hardLink``: each name of a file has a row of its own.
+  package var kind: ArchiveEntry.Kind
   /// As the archive has it: without a slash at its start.
   package var path: PathBytes
   /// In bytes; 0 for what has no content.
@@ -41,7 +33,7 @@ package struct SnapshotEntry: Sendable, Hashable {
 
   /// - Parameter status: that the walk saw.
   init(_ status: FileStatus, path: PathBytes, archive: String) {
-    kind = Kind(status.kind) ?? .file
+    kind = ArchiveEntry.Kind(status.kind) ?? .file
     self.path = path
     size = status.kind == .regular ? UInt64(clamping: status.size) : 0
     modified = status.modified
@@ -58,24 +50,18 @@ package struct SnapshotEntry: Sendable, Hashable {
   ///
   /// The device is left out: its number may be another one after each start of the machine.
   func isUnchanged(_ status: FileStatus) -> Bool {
-    !isUnsettled && kind == Kind(status.kind) && modified == status.modified
+    !isUnsettled && kind == ArchiveEntry.Kind(status.kind) && modified == status.modified
       && statusChanged == status.statusChanged && inode == status.identity.inode
       && linkCount == status.linkCount && mode == status.mode & 0o7777 && owner == status.owner
       && group == status.group && (kind != .file || size == UInt64(clamping: status.size))
   }
 }
 
-extension SnapshotEntry.Kind {
-  init?(_ kind: FileStatus.Kind) {
-    switch kind {
-    case .regular: self = .file
-    case .directory: self = .directory
-    case .symbolicLink: self = .symbolicLink
-    case .fifo: self = .fifo
-    case .characterDevice: self = .characterDevice
-    case .blockDevice: self = .blockDevice
-    case .socket, .unknown: return nil
-    }
+extension ArchiveEntry.Kind {
+  /// The kind that a row has by this word.
+  init?(word: String) {
+    guard let kind = Self.allCases.first(where: { $0.word == word }), kind != .hardLink else { return nil }
+    self = kind
   }
 }
 
@@ -85,7 +71,7 @@ extension SnapshotEntry {
   /// Appends the row as a line of JSON.
   func appendLine(to line: inout [UInt8]) {
     line.append(literal: "{\"type\":\"")
-    line += kind.rawValue.utf8
+    line += kind.word.utf8
     line.append(literal: "\",")
     JSONText.append(path: path, to: &line)
     line.append(literal: ",\"size\":")
@@ -146,7 +132,7 @@ extension SnapshotEntry {
     line.append(UInt8(ascii: "\""))
   }
 
-  init(kind: Kind, path: PathBytes, archive: String) {
+  init(kind: ArchiveEntry.Kind, path: PathBytes, archive: String) {
     self.kind = kind
     self.path = path
     self.archive = archive
@@ -157,7 +143,8 @@ extension SnapshotEntry {
 
   /// - Throws: `malformed` for what is no row.
   init(_ line: SnapshotLine) throws(BatchError) {
-    guard let kind = line.text("type").flatMap(Kind.init(rawValue:)), let path = try line.path("path"),
+    guard let kind = line.text("type").flatMap(ArchiveEntry.Kind.init(word:)),
+      let path = try line.path("path"),
       let modified = line.time("mtime"), let changed = line.time("ctime"), let archive = line.text("archive")
     else { throw SnapshotLine.malformed }
     self.kind = kind

@@ -85,7 +85,7 @@ struct SnapshotRowParser {
     return entry
   }
 
-  private static func kind(_ line: inout Cursor) -> SnapshotEntry.Kind? {
+  private static func kind(_ line: inout Cursor) -> ArchiveEntry.Kind? {
     if line.skip("{\"type\":\"file\"") { return .file }
     if line.skip("{\"type\":\"directory\"") { return .directory }
     if line.skip("{\"type\":\"symbolic_link\"") { return .symbolicLink }

@@ -46,7 +46,7 @@ final class SnapshotWriter {
     try flushIfFull()
   }
 
-  private func count(_ kind: SnapshotEntry.Kind, size: UInt64, archive: String, isRepeated: Bool) {
+  private func count(_ kind: ArchiveEntry.Kind, size: UInt64, archive: String, isRepeated: Bool) {
     footer.rows += 1
     let isFile = kind != .directory
     // A further name of a file has no bytes of its own.

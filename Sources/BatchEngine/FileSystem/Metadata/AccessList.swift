@@ -6,27 +6,48 @@ package struct AccessList {
   package static let accessName = Array("system.posix_acl_access".utf8)
   package static let defaultName = Array("system.posix_acl_default".utf8)
 
-  private struct Entry {
-    let tag: UInt16
-    let rights: UInt32
+  /// What one user or group may do.
+  package struct Line: Sendable {
+    /// One of the kernel's numbers below.
+    package let tag: UInt16
+    /// The bits of read, write and execute.
+    package let rights: UInt32
+    /// Of a named user or group; `UInt32.max` for the others.
+    package let id: UInt32
+
+    package init(tag: UInt16, rights: UInt32, id: UInt32) {
+      self.tag = tag
+      self.rights = rights
+      self.id = id
+    }
   }
 
-  // The kernel's numbers.
-  private static let user: UInt16 = 0x02
-  private static let owningGroup: UInt16 = 0x04
-  private static let group: UInt16 = 0x08
-  private static let mask: UInt16 = 0x10
+  package static let owner: UInt16 = 0x01
+  package static let user: UInt16 = 0x02
+  package static let owningGroup: UInt16 = 0x04
+  package static let group: UInt16 = 0x08
+  package static let mask: UInt16 = 0x10
+  package static let others: UInt16 = 0x20
 
-  private let entries: [Entry]
+  package let lines: [Line]
+
+  package init(_ lines: [Line]) {
+    self.lines = lines
+  }
 
   /// Nil for bytes that are no list of version 2.
   package init?(_ bytes: [UInt8]) {
     guard bytes.starts(with: [2, 0, 0, 0]), bytes.count % 8 == 4 else { return nil }
-    entries = stride(from: 4, to: bytes.count, by: 8).map { place in
-      Entry(
-        tag: UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8, rights: UInt32(bytes[place + 2]) & 7)
+    lines = stride(from: 4, to: bytes.count, by: 8).map { (place: Int) -> Line in
+      let tag = UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8
+      var id: UInt32 = 0
+      for byte in bytes[(place + 4)..<(place + 8)].reversed() { id = id << 8 | UInt32(byte) }
+      return Line(tag: tag, rights: UInt32(bytes[place + 2]) & 7, id: id)
     }
   }
+
+  /// The rights of the mask, which stand for those of the group in the mode of a file; nil where there is none.
+  package var maskRights: UInt32? { lines.first { $0.tag == Self.mask }?.rights }
 
   /// The permissions of a file that loses its list: nobody gets more than with it.
   ///
@@ -35,11 +56,11 @@ package struct AccessList {
   ///
   /// - Parameter mode: that the file has with the list.
   func permissionsWithoutIt(_ mode: UInt32) -> UInt32 {
-    let mask = entries.first { $0.tag == Self.mask }?.rights ?? 7
-    var groupRights = entries.first { $0.tag == Self.owningGroup }?.rights ?? 0
+    let mask = maskRights ?? 7
+    var groupRights = lines.first { $0.tag == Self.owningGroup }?.rights ?? 0
     groupRights &= mask & mode >> 3
     var otherRights = mode & 7
-    for entry in entries where entry.tag == Self.user || entry.tag == Self.group {
+    for entry in lines where entry.tag == Self.user || entry.tag == Self.group {
       otherRights &= entry.rights & mask
       // Whoever is in the owning group and in a named one has the rights of both.
       if entry.tag == Self.user { groupRights &= entry.rights & mask }

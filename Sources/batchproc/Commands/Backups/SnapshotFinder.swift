@@ -83,7 +83,7 @@ struct SnapshotFinder {
     line.add("set", found.set.text ?? "")
     line.add("change", found.change.rawValue)
     line.add(path: entry.path)
-    line.add("kind", entry.kind.rawValue)
+    line.add("kind", entry.kind.word)
     if entry.kind == .file { line.add("size", entry.size) }
     line.add("mtime", time: entry.modified)
     if let digest = entry.digest { line.add("sha256", digest.hex) }

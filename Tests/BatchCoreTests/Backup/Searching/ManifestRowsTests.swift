@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The rows of a manifest that are looked for")
 struct ManifestRowsTests {
-  private func entry(_ path: PathBytes, _ kind: SnapshotEntry.Kind = .file) -> SnapshotEntry {
+  private func entry(_ path: PathBytes, _ kind: ArchiveEntry.Kind = .file) -> SnapshotEntry {
     SnapshotEntry(kind: kind, path: path, archive: "20261120T020000Z")
   }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite("An access control list of the kernel")
-struct KernelACLTests {
+struct AccessListLibraryTests {
   /// Version 2, and lines of tag, rights and number.
   private func list(_ lines: [(tag: UInt8, rights: UInt8)]) -> [UInt8] {
     [2, 0, 0, 0] + lines.flatMap { [$0.tag, 0, $0.rights, 0, 255, 255, 255, 255] }
@@ -14,11 +14,11 @@ struct KernelACLTests {
   @Test("gives the rights of its mask, if it has one")
   func mask() {
     let masked = list([(0x01, 6), (0x02, 6), (0x04, 4), (0x10, 5), (0x20, 4)])
-    #expect(KernelACL.mask(of: masked) == 5)
-    #expect(KernelACL.mask(of: list([(0x01, 6), (0x04, 4), (0x20, 4)])) == nil)
-    #expect(KernelACL.mask(of: list([])) == nil)
+    #expect(AccessList(masked)?.maskRights == 5)
+    #expect(AccessList(list([(0x01, 6), (0x04, 4), (0x20, 4)]))?.maskRights == nil)
+    #expect(AccessList(list([]))?.maskRights == nil)
     for wrong in [[], [2, 0, 0], [3, 0, 0, 0] + masked.dropFirst(4), masked.dropLast()] as [[UInt8]] {
-      #expect(KernelACL.mask(of: wrong) == nil)
+      #expect(AccessList(wrong)?.maskRights == nil)
     }
   }
 
