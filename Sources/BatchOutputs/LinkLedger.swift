@@ -111,8 +111,8 @@ final class LinkLedger {
   /// Removes sources whose every name was in the tree.
   ///
   /// - Parameters:
-  ///   - kept: told of a file that has further names.
-  ///   - failed: told of a name that could not be removed.
+  ///   - kept: receives a file that has further names.
+  ///   - failed: receives a name that could not be removed.
   func removeSources(
     by right: CommitRight, kept: (BatchError) -> Void, failed: (BatchError) -> Void
   ) {

@@ -100,7 +100,7 @@ final class OutputCommitter: OutputStage.Receiver {
 
   /// The same for a run that was stopped.
   ///
-  /// - Parameter late: told of the outputs that are not committed after ``CommitCalls/patience``, in the order in which
+  /// - Parameter late: receives the outputs that are not committed after ``CommitCalls/patience``, in the order in which
   ///   they were finished; they are waited for all the same.
   func flushLast(late: ([PathBytes]) -> Void) {
     let end = DispatchGroup()

@@ -3,7 +3,7 @@ import var Glibc.ENAMETOOLONG
 
 /// Whether the output of a source is to be written, by what has its name already.
 package enum OutputDecision: Sendable, Hashable {
-  /// There is none, or an older one that gives way.
+  /// No file has the name, or an older one that is replaced.
   case write(isReplacing: Bool)
   /// It has the source's modification time.
   case upToDate(FileIdentity)

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// A source's folder is opened below its operand and through no symbolic link, and has to be the inode that the walk
 /// listed. The source is read through it; its output is looked for, written and named in it, and the source removed
-/// from it. So whoever may exchange folders or links of the tree meanwhile gains nothing. With a folder for all
+/// from it. So another user who exchanges folders or links of the tree meanwhile gains nothing. With a folder for all
 /// outputs these go below that one, by the same rules.
 package final class OutputFolders: Sendable {
   let devices: OutputDevices
@@ -38,8 +38,8 @@ package final class OutputFolders: Sendable {
 
   /// Opens the folder of a source, and that of its output where it is there.
   ///
-  /// - Parameter last: the place of the source before, which mostly is the same one, or above it. Let go of where it is
-  ///   not, before another one is opened.
+  /// - Parameter last: the place of the source before, which mostly is the same one, or above it. Otherwise it is closed
+  ///   before another one is opened.
   /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
   package func place(of record: FileRecord, after last: inout OutputPlace?) throws(BatchError) -> OutputPlace
   {
@@ -60,8 +60,8 @@ package final class OutputFolders: Sendable {
     return place
   }
 
-  /// Sees to the folder of an output before the first one is written there: it is made where outputs are mirrored, and
-  /// cleared of the temporary files of runs that were killed.
+  /// Prepares the folder of an output before the first one is written there: creates it where outputs are mirrored, and
+  /// removes the temporary files of runs that were killed.
   ///
   /// - Parameter syncsNames: brings the names of folders that are made to the disk.
   /// - Throws: `unwritable` when it cannot be made.
@@ -101,7 +101,7 @@ package final class OutputFolders: Sendable {
   private func openSource(_ record: FileRecord, below last: OutputPlace?) throws(BatchError) -> OpenFolder {
     let directory = record.directory
     if directory.identity == nil || (record.followsLinks && directory.depth > 0) {
-      // What the user named, or the walk was told to follow.
+      // What the user named, or what the options of the walk say to follow.
       return try checked(opener.folder(named: directory.openPath), directory)
     }
     let base: OpenFolder

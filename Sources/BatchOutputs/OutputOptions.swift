@@ -2,7 +2,7 @@ import BatchEngine
 
 /// What a run that writes one output for each source is to do beside the work itself.
 package struct OutputOptions: Sendable {
-  /// What gives way to an output of the same name.
+  /// What an output of the same name may replace.
   package enum Replacing: Sendable, Hashable {
     /// Nothing; an output with the time of its source is up to date.
     case never

@@ -5,8 +5,8 @@ import Synchronization
 /// Where workers leave the outputs that they completed, until the committer of the run gives them their names.
 ///
 /// Each output that is open holds a place; where none is free, what is staged is committed at once. A place is the last
-/// thing that is taken for an output: whoever waits for one may hold descriptors and memory, and whoever holds one waits for
-/// neither.
+/// resource that is taken for an output: a thread that waits for a place may hold descriptors and memory, and a thread that
+/// holds a place waits for neither.
 package final class OutputStage: Sendable {
   /// Takes what is staged. Only a collector makes one.
   protocol Receiver: AnyObject, Sendable {

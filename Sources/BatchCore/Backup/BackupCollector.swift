@@ -7,7 +7,7 @@ package final class BackupCollector: BatchCollector {
   /// What was written; nil without ``ArchiveOptions/isRemembered``.
   package typealias Summary = BackupContent
 
-  /// The members that the archive's collector has reported and nobody has taken.
+  /// The members that the archive's collector has reported and that have no row yet.
   private final class Reported {
     var members: [ArchivedMember] = []
   }

@@ -45,7 +45,7 @@ package struct BackupJob: BatchJob {
   private let job: ArchiveJob
   private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
 
-  /// - Parameter report: told of every member that is archived, in the order of the archive.
+  /// - Parameter report: receives every member that is archived, in the order of the archive.
   init(
     _ plan: BackupPlan, _ outputs: SnapshotOutputs,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void

@@ -60,7 +60,7 @@ package final class BackupRun: Sendable {
   ///
   /// - Parameters:
   ///   - paths: one or more.
-  ///   - report: told of every member that is archived.
+  ///   - report: receives every member that is archived.
   /// - Throws: `locked` when another run has the set, `missing` or `invalid` for a source that cannot be right,
   ///   `unwritable` when the folder takes no files.
   package init(

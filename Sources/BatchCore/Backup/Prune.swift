@@ -65,7 +65,7 @@ package struct Prune: Sendable {
   ///
   /// All manifests are read first: what the others need decides which archives go.
   ///
-  /// - Parameter lock: for writing, and taken; nobody may be reading while archives go.
+  /// - Parameter lock: for writing, and taken; no run may read while archives are removed.
   /// - Throws: `malformed` when a manifest is damaged; then nothing is removed. `locked` while somebody reads,
   ///   `unwritable` when something cannot be removed.
   package func remove(

@@ -18,8 +18,8 @@ package final class ArchiveJoiner {
   private var numbers: [UInt32?] = []
 
   /// - Parameters:
-  ///   - report: told of the members.
-  ///   - refused: told of a link that cannot be made.
+  ///   - report: receives the members.
+  ///   - refused: receives a link that cannot be made.
   package init(
     _ options: ArchiveOptions, output: any ResultStream, _ run: RunContext,
     report: @escaping ([ArchivedMember]) -> Void, refused: @escaping (Problem) -> Void

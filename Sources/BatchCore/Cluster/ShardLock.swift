@@ -71,7 +71,7 @@ package final class ShardLock: Sendable {
   /// Removes the file when its result is there.
   package func finish(by right: CommitRight) { _ = folder.remove(name, by: right) }
 
-  /// What this machine is called; empty where it cannot be told.
+  /// What this machine is called; empty where it is unknown.
   package static var nodeName: String {
     var name = [CChar](repeating: 0, count: 256)
     guard gethostname(&name, name.count - 1) == 0 else { return "" }

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The results of a plan, held against it.
+/// The results of a plan, compared with it.
 package struct ShardResults {
   package let plan: ShardPlan
   private let folder: PlanFolder

@@ -3,7 +3,7 @@ import BatchEngine
 /// How what lies under a path differs from what a record has of it.
 package struct Difference: Sendable, Hashable {
   /// What kind of difference it is. One comparison finds the first in this order that holds; ``moved`` and ``copied`` are
-  /// found by whoever knows the digests of all that is missing and new.
+  /// found later, from the digests of all missing and new files.
   package enum Class: String, Sendable, Hashable, CaseIterable {
     /// Recorded, and not there: nothing has the name, or only something behind a symbolic link.
     case missing
@@ -19,7 +19,7 @@ package struct Difference: Sendable, Hashable {
     case rot
     /// The bytes of a file are others.
     case modified
-    /// Mode, owner, group, extended attributes, target of a link, number of a device; or the time of what is no file.
+    /// Mode, owner, group, extended attributes, target of a link, number of a device; or the time of anything but a file.
     case metadata
     /// The time of a file alone: its bytes are the same.
     case touched

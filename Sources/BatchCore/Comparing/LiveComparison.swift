@@ -86,7 +86,7 @@ final class LiveComparison {
     return (record, found.status.identity, found.status.linkCount)
   }
 
-  /// Whether a file is still the one of another name; true where nothing has that name, which is told of it.
+  /// Whether the file is still a hard link to `name`; true if `name` does not exist, which is reported separately.
   private func isLink(_ found: LiveTree.Found, of name: PathBytes) -> Bool {
     guard let place = try? RelativePath(name), let first = try? live.look(at: place) else { return true }
     return first.status.identity == found.status.identity

@@ -24,7 +24,7 @@ struct NewPaths {
     while true {
       guard case (let root, var tree)? = current else {
         guard let root = roots.popFirst() else { return nil }
-        // What is no directory any more, or lies behind a link, is reported when its record is compared.
+        // What is not a directory any more, or lies behind a link, is reported when its record is compared.
         if live.isFolder(root.place) { current = (root, live.tree(below: root.place)) }
         continue
       }

@@ -19,7 +19,7 @@ package struct CompressJob: BatchJob {
   /// - Parameters:
   ///   - source: that it will run over.
   ///   - output: takes the compressed form of standard input, and of all files where the options say so.
-  ///   - report: told of every source, in tree order, when its output is safe.
+  ///   - report: receives every source, in tree order, when its output is safe.
   package init(
     of source: CompressSource, output: any ResultStream, report: @escaping TransformCollector.Report
   ) {
@@ -252,7 +252,7 @@ package struct CompressJob: BatchJob {
       let isOnePiece = size < Self.largestPiece
       if !isOnePiece { pieces.reserveCapacity(size) }
       content.removeAll(keepingCapacity: isOnePiece)
-      // One byte more, by which the end is told.
+      // One byte more, to detect the end.
       let capacity = isOnePiece ? size + 1 : 1
       try content.append(upTo: capacity) { base throws(BatchError) in
         let room = UnsafeMutableRawBufferPointer(start: base, count: capacity)

@@ -19,7 +19,7 @@ package struct CompressSource: BatchSource {
   private let folders: OutputFolders
 
   /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
-  /// - Throws: `invalid` for a level that the format has not.
+  /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: OutputOptions,
     cancellation: Cancellation

@@ -14,7 +14,7 @@ package struct DecompressJob: BatchJob {
 
   /// - Parameters:
   ///   - output: takes the content of standard input.
-  ///   - report: told of every source, in tree order, when its output is safe.
+  ///   - report: receives every source, in tree order, when its output is safe.
   package init(
     _ options: OutputOptions, decoding: DecoderOptions, output: any ResultStream,
     report: @escaping TransformCollector.Report

@@ -45,7 +45,7 @@ package enum DuplicateRow: Sendable {
   case walked
   /// - `key`: of both blocks; nil where the file could not be read, which was reported.
   case ends(DuplicateItem.Candidate, key: Digest?)
-  /// - `digest`: nil where there is none to go by, which was reported.
+  /// - `digest`: nil where it could not be computed, which was reported.
   /// - `isRead`: whether the file was read for it and counted.
   case whole(DuplicateItem.Candidate, digest: Digest?, isRead: Bool)
 }

@@ -83,7 +83,7 @@ final class HardLinking: CopyLinking {
     let (folder, leaf) = (place.source, PathBytes(name.path.lastComponent))
     do throws(BatchError) {
       let copy = try folder.openFile(leaf)
-      // Whoever writes to it has it open: neither the bytes nor the time tell of a write that is still to come.
+      // A program that has the file open may write to it later, which neither the bytes nor the time can show.
       if context.calls.tryReadLease(on: copy.raw) == -EAGAIN { return .isOpen }
       let now = try context.calls.status(of: copy)
       let status = name.status

@@ -2,7 +2,7 @@ import func Glibc.log
 
 /// Which measurements a sweep makes, in which order, and what follows from them.
 ///
-/// It measures nothing itself: it is asked for the next setting, and told how long the same work took there. Settings are
+/// It measures nothing itself: it is asked for the next setting, and receives how long the same work took there. Settings are
 /// measured in turns, so that what else the machine does falls on all of them.
 package struct ConcurrencySweep: Sendable {
   /// What is varied: operations at once, and files per operation (nil for `auto`).

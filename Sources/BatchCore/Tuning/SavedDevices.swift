@@ -2,7 +2,7 @@ import BatchEngine
 
 /// The numbers of operations that were found best and saved, by the identity of a file system (`tune --save`).
 ///
-/// A text file, one device a line: 16 hexadecimal digits, a blank, the number. What is no such line is left out.
+/// A text file, one device a line: 16 hexadecimal digits, a blank, the number. Other lines are left out.
 package struct SavedDevices: Sendable, Hashable {
   private static let header =
     "# Operations at once by file system, the fastest that batchproc tune measured.\n"

@@ -2,7 +2,7 @@ import Glibc
 
 /// What a limit of the address space (`ulimit -v`) leaves.
 ///
-/// An allocation that fails ends a Swift program by a trap, so what cannot be had is found out before anything begins.
+/// An allocation that fails ends a Swift program by a trap, so the limit is found before anything begins.
 package enum AddressSpace {
   /// Whether there is a limit at all.
   package static var isLimited: Bool {
@@ -10,7 +10,7 @@ package enum AddressSpace {
     return getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 && limit.rlim_cur != rlim_t.max
   }
 
-  /// How many parts of some bytes each can be had at once, `count` at most.
+  /// How many parts of some bytes each can be allocated at once, `count` at most.
   package static func available(upTo count: Int, ofBytes byteCount: Int) -> Int {
     guard isLimited, byteCount > 0 else { return count }
     var (least, most) = (0, count)

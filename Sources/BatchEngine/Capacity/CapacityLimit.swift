@@ -17,7 +17,7 @@ public struct CapacityLimit: Sendable, Hashable {
   public let value: UInt64
   /// The same as a fraction, where the limit is one: half a processor counts as one in ``value``.
   public let exact: Double
-  /// The call or the file that told it.
+  /// The call or the file that it comes from.
   public let source: String
 
   public init(_ resource: Resource, name: String, value: UInt64, exact: Double? = nil, source: String) {

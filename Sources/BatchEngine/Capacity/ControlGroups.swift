@@ -1,7 +1,7 @@
 /// The limits of the control groups that this process is in, of version 1, version 2, or both.
 ///
 /// A group's limit holds for all groups in it, so every level up to the root counts. A container often sees
-/// its own group as the root and is told a path that does not exist there: levels without files are
+/// its own group as the root and reads a path that does not exist there: levels without files are
 /// passed by, and the root is always looked at.
 struct ControlGroups: Sendable {
   /// Version 1 writes the largest number of pages for "no limit".

@@ -64,7 +64,7 @@ struct RateWindow {
   /// - Parameters:
   ///   - needed: items that tell.
   ///   - seconds: that the window takes at least and at most.
-  ///   - expected: the rate that is expected, 0 where there is none. One that clearly is another tells sooner.
+  ///   - expected: the rate that is expected, 0 where none is. A rate that clearly differs needs a shorter window.
   func rate(needed: Double, seconds: ClosedRange<Double>, expected: Double) -> Double? {
     if span >= seconds.lowerBound, items >= needed { return items / span }
     if expected > 0, elapsed >= max(Self.least, needed / expected) {

@@ -4,7 +4,7 @@ import Glibc
 /// How many more threads the process can have at once.
 ///
 /// Dispatch waits for ever for a thread that it cannot start, also with the queue that signals come to:
-/// so what cannot be had must not be asked for.
+/// so what is unavailable must not be asked for.
 package enum ThreadLimit {
   /// Starts threads, has them wait until all are there, and ends them.
   ///

@@ -16,7 +16,7 @@ struct FileStopwatch {
     started = now
   }
 
-  /// Ends the time of an item, which is that of its file unless its worker told those of several.
+  /// Ends the time of an item, which is that of its file unless its worker reported those of several.
   mutating func endItem(_ path: PathBytes?) {
     if let path, times.count == before { end(path) } else { start() }
     before = times.count

@@ -17,7 +17,7 @@ public final class RunContext: Sendable {
   /// The system calls by which everything in the run reads.
   package let calls: any FileSystemCalls
   private let observer: (any RunObserver)?
-  /// Nil where nobody asks how long files take.
+  /// Nil where times of files are not wanted.
   let fileTimes: (any FileTimeObserver)?
   private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
@@ -27,7 +27,7 @@ public final class RunContext: Sendable {
   /// - Parameters:
   ///   - options: concurrency, budgets and policy.
   ///   - cancellation: stops the run from outside, as a signal does.
-  ///   - observer: told of every problem, in order.
+  ///   - observer: receives every problem, in order.
   public convenience init(
     options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
     observer: (any RunObserver)? = nil
@@ -35,7 +35,7 @@ public final class RunContext: Sendable {
     self.init(options: options, cancellation: cancellation, observer: observer, fileTimes: nil)
   }
 
-  /// - Parameter fileTimes: told how long each file took.
+  /// - Parameter fileTimes: receives how long each file took.
   package convenience init(
     options: BatchOptions, cancellation: Cancellation, observer: (any RunObserver)?,
     fileTimes: (any FileTimeObserver)?
@@ -70,7 +70,7 @@ public final class RunContext: Sendable {
     self.init(sharing: run, stride: stride, observer: observer, fileTimes: nil)
   }
 
-  /// - Parameter fileTimes: told how long each file took.
+  /// - Parameter fileTimes: receives how long each file took.
   package init(
     sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?,
     fileTimes: (any FileTimeObserver)?

@@ -38,7 +38,7 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case readStandardInput
   /// A list whose paths end in NUL.
   case readListWithNUL
-  /// To wait for whoever holds a lock.
+  /// To wait for the holder of a lock.
   case waitForLock
   /// To say which of several sets of snapshots is meant.
   case chooseSet

@@ -25,7 +25,7 @@ public enum SkipReason: Sendable, Hashable {
   case kept
   /// A later member of the archive has its name.
   case superseded
-  /// Nobody asked for this member of the archive, or nothing is left of its name.
+  /// This member of the archive is not selected, or its path is empty after stripping.
   case notChosen
   /// Missing, and need not be there.
   case ignored

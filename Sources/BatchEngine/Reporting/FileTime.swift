@@ -9,7 +9,7 @@ package struct FileTime: Sendable, Hashable {
   }
 }
 
-/// Whoever wants to know how long files take; without one no clock is read for a file.
+/// Receives how long files take; without an observer no clock is read for a file.
 package protocol FileTimeObserver: Sendable {
   /// Called one at a time, in the order of the results: parts of one file follow each other.
   func took(_ times: [FileTime])

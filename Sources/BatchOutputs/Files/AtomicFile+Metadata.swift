@@ -95,8 +95,8 @@ extension AtomicFile.Metadata {
   /// Sets all of it on an open file: first the owner, because changing it clears bits of the mode; then attributes,
   /// which a mode may forbid to write; then the mode; then the times.
   ///
-  /// When the owner may not be changed, group and others lose their permissions, so that nobody gains
-  /// what the intended owner would have held back; when only the group was to be changed, it keeps those that
+  /// When the owner may not be changed, group and others lose their permissions, so that no user gains
+  /// access that the intended owner would not have given; when only the group was to be changed, it keeps those that
   /// all have. A list that cannot be set takes the rights with it that only some had. File systems without modes or
   /// times are accepted.
   ///

@@ -23,8 +23,8 @@ package final class AtomicFile: Sendable {
   ///
   /// - Parameters:
   ///   - target: its folder must exist; links on the way to the folder are followed.
-  ///   - replacing: whether a file or symbolic link that has the name gives way to this one. The link
-  ///     itself is replaced; what it points to is left alone.
+  ///   - replacing: whether a file or symbolic link that has the name is replaced. What the link points to is left
+  ///     alone.
   ///   - calls: those that open the folder.
   ///   - area: notes the temporary file as long as it exists.
   /// - Throws: `.invalid` when the name is taken by something that may not be replaced (folders,
@@ -160,7 +160,7 @@ package final class AtomicFile: Sendable {
   /// Finishes the file and gives it its name.
   ///
   /// - Parameters:
-  ///   - metadata: applied before the name is given, so that nobody sees the file without it.
+  ///   - metadata: applied before the name is given, so that the file never appears without it.
   ///   - syncing: whether content and name are on the disk when this returns.
   /// - Throws: as when writing; `.invalid` when the name was taken meanwhile and may not be replaced;
   ///   `.cancelled` when the area was closed. The name is not given then, except when only

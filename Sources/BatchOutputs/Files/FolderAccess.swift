@@ -56,7 +56,7 @@ struct FolderAccess {
       }
       accesses.append(FolderAccess(folder, isInTree: isInTree(name)))
     }
-    // The folder that was read has to lie in the last one of these: nobody who could not has put it there.
+    // The folder that was read has to lie in the last one of these, so only a user with rights there can have made it.
     if let parent, try opener.folder(last, below: parent, shown: "").identity != place.source.identity {
       throw BatchError(.changed, "was replaced while the tree was read", path: directory.shownPath)
     }

@@ -20,7 +20,7 @@ public final class OutputFile: ResultStream {
   ///
   /// - Parameters:
   ///   - path: of the output; a character device or an open pipe is written as it is.
-  ///   - isReplacing: whether a file that has the name gives way.
+  ///   - isReplacing: whether a file that has the name is replaced.
   ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
   ///   - isPrivate: whether only its owner may read it, whatever the umask says.
   ///   - context: of the collector that writes it.

@@ -7,7 +7,7 @@ package struct OutputPlace: Sendable {
   package let source: OpenFolder
   /// Nil for a mirrored folder that is not there yet.
   package var target: OpenFolder?
-  /// Whether the way to the source may go through links, because the walk was told so.
+  /// Whether the way to the source may go through links, because the options of the walk say so.
   package let followsLinks: Bool
   /// Whether the target was seen to, so that outputs may be made in it.
   package var isPrepared = false

@@ -60,7 +60,7 @@ extension CommonOptions {
     return options
   }
 
-  /// What the threads that can be had are enough for.
+  /// What the available threads are enough for.
   private func lowered(_ concurrency: Int) throws(BatchError) -> Int {
     let own = Self.threadsOfRun + readAhead(concurrency: concurrency)
     let threads = ThreadLimit.available(upTo: own + concurrency * Self.threadsOfLane)
@@ -136,7 +136,7 @@ extension BatchOptions {
 
   /// Sets descriptors apart for outputs, half of those that there are.
   ///
-  /// - Parameter outputs: told how many outputs may be open at once, and how many folders may be kept open.
+  /// - Parameter outputs: receives how many outputs may be open at once, and how many folders may be kept open.
   /// - Throws: `exhausted` when there are too few for outputs and for reading beside them.
   mutating func shareDescriptors(with outputs: inout OutputOptions) throws(BatchError) {
     let fewest = Self.fewestOutputs * outputs.descriptorsOfOutput + outputs.descriptorsOfLane

@@ -3,7 +3,7 @@ import BatchEngine
 import Dispatch
 import class Foundation.Operation
 
-/// Counts what a run will have to do, beside it, so that the time that is left can be told.
+/// Counts what a run will have to do, beside it, so that the time that is left can be estimated.
 enum CountingWalk {
   /// What is known without a walk.
   static func known(_ items: Int, bytes: UInt64) -> ResultOperation<Counters.Snapshot> {

@@ -22,7 +22,7 @@ struct ResultWriter: Sendable {
   /// - Parameter type: of the events.
   func write(_ rows: ResultRows, as type: String = "file") throws(BatchError) {
     if let events {
-      // The object's own brace gives way to the members that every event has.
+      // The members that every event has take the place of the object's own brace.
       try events.write(
         type, members: rows.slices.lazy.filter { !$0.isEmpty }.map { [UInt8(ascii: ",")] + $0.dropFirst() })
     } else if !rows.bytes.isEmpty {

@@ -28,7 +28,7 @@ final class Session: Sendable {
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
   private let signals = Mutex<SignalSources?>(nil)
-  /// The report that is asked for, and files of it that are no part of what the run processes.
+  /// The report that is asked for, and files of it that are not part of what the run processes.
   private let report = Mutex<RunReport?>(nil)
   private let recorder: RunRecorder?
   /// How long files take, where somebody wants to know.
@@ -120,7 +120,7 @@ final class Session: Sendable {
       let counts = counters.snapshot
       return counts.byteCount &+ Int64(counts.done + counts.failed + counts.skipped)
     } giveUp: {
-      // Whoever waits for a thread may hold the locks of the reporter.
+      // Code that waits for a thread may hold the locks of the reporter.
       let message = "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u`\n"
       StandardStreams.write(Array(message.utf8))
       StagingArea.shared.removeAll()
@@ -307,7 +307,7 @@ final class Session: Sendable {
       + (resumes && summary.leavesItems ? "; run again to continue" : "")
   }
 
-  /// The ending of a run that an error ends, which is told; a reader that has gone ends it quietly.
+  /// Reports the error that ends a run, and returns its ending; a reader that has gone ends the run quietly.
   func ending(after error: BatchError) -> Ending {
     if error.code == .closedOutput { return .signal(SIGPIPE) }
     stall.claimMessage()
@@ -315,13 +315,13 @@ final class Session: Sendable {
     return .exit(ExitStatus(error))
   }
 
-  /// The ending of a run that was told to stop by a signal; nil when none came.
+  /// The ending of a run that a signal stopped; nil when none came.
   var endingBySignal: Ending? {
     // HUP ends a run as TERM does, and the parent is to see one of two signals.
     signal.withLock { $0 }.map { .signal($0 == SIGHUP ? SIGTERM : $0) }
   }
 
-  /// The ending of a run that was stopped, or whose rows cannot be finished, which has been told; nil when the
+  /// The ending of a run that was stopped, or whose rows cannot be finished, which was reported; nil when the
   /// summary follows.
   func endingBeforeSummary(_ summary: RunSummary) -> Ending? {
     if let ending = endingOfStopped(summary) { return ending }

@@ -55,7 +55,7 @@ final class StallGuard: Sendable {
     if !take(role, as: .run) { while true { pause() } }
   }
 
-  /// - Returns: whether nobody else has the role.
+  /// - Returns: whether no other thread has the role.
   private static func take(_ role: borrowing Atomic<Int>, as owner: Speaker) -> Bool {
     let (isFirst, before) = role.compareExchange(
       expected: Speaker.nobody.rawValue, desired: owner.rawValue, ordering: .acquiringAndReleasing)

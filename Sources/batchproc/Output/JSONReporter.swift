@@ -39,8 +39,8 @@ final class JSONReporter: Reporter {
   private let slowest: FileTimes?
 
   /// - Parameters:
-  ///   - diagnostics: told what ends the run when the stream cannot be told.
-  ///   - recorder: told all of it too.
+  ///   - diagnostics: receives what ends the run when the stream cannot be written.
+  ///   - recorder: receives all of it too.
   ///   - slowest: named before the summary.
   init(
     stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics,

@@ -3,7 +3,7 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Gathers what a run comes to, for its report.
+/// Gathers the results of a run for its report.
 final class RunRecorder: Sendable {
   private struct State {
     var samples: [RunFacts.Sample] = []
@@ -39,7 +39,7 @@ final class RunRecorder: Sendable {
     self.stopwatch = stopwatch
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.sample() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }

@@ -35,7 +35,7 @@ final class TextReporter: Reporter {
   private let slowest: FileTimes?
 
   /// - Parameters:
-  ///   - recorder: told all of it too.
+  ///   - recorder: receives all of it too.
   ///   - slowest: named below the summary.
   init(
     diagnostics: Diagnostics, isQuiet: Bool, isVerbose: Bool, stopwatch: Stopwatch = Stopwatch(),

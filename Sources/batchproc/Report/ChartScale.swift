@@ -20,7 +20,7 @@ struct ChartScale: Sendable, Equatable {
   var top: Double { step * Double(marks) }
 
   /// - Parameters:
-  ///   - most: of the values; what is no number counts as 0.
+  ///   - most: of the values; a value that is not a number counts as 0.
   ///   - isTight: whether the axis may end between two marks, as that of time does.
   init(to most: Double, _ unit: Unit, isTight: Bool = false) {
     let most = most.isFinite && most > 0 ? most : 1

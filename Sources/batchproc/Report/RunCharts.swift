@@ -1,6 +1,6 @@
 /// The charts of a run, from samples of what it had done.
 struct RunCharts: Sendable {
-  /// More intervals cannot be told apart.
+  /// More intervals cannot be distinguished.
   static let mostIntervals = 60
 
   private let samples: [RunFacts.Sample]

@@ -28,7 +28,7 @@ struct RunReport: Sendable {
     recorder.begin()
   }
 
-  /// Files that are no part of what the run processes.
+  /// Files that are not part of what the run processes.
   var ownFiles: Set<FileIdentity> { Set([file.identity, replaced].compactMap { $0 }) }
 
   /// - Throws: `unwritable` when there is no report.

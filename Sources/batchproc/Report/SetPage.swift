@@ -161,7 +161,7 @@ struct SetPage: Sendable {
   private func charts(of set: SetFacts, _ id: String) -> [Chart] {
     let times = set.rows.map { CalendarTime($0.started).text }
     let isOneDay = Set(times.map { $0.prefix(10) }).count == 1
-    // Snapshots of one minute are told apart by the seconds.
+    // Snapshots of one minute are distinguished by the seconds.
     let isFine = Set(times).count < times.count
     let days = set.rows.map { row in
       let time = CalendarTime(row.started, hasSeconds: isFine).text

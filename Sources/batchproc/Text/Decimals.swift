@@ -1,6 +1,6 @@
 /// Numbers with a fixed count of digits behind the point.
 enum Decimals {
-  /// `1,234.5`; `0` for what is no number.
+  /// `1,234.5`; `0` for anything but a number.
   static func text(_ number: Double, _ digits: Int) -> String {
     let factor = [1.0, 10, 100, 1000][min(max(0, digits), 3)]
     let scaled = (number * factor).rounded()

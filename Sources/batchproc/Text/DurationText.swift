@@ -1,6 +1,6 @@
 /// Spans of time for people.
 enum DurationText {
-  /// `0.31 s`, `12.3 s`, `1m03s`, `2h05m`, `3d04h`; `?` for what is no number.
+  /// `0.31 s`, `12.3 s`, `1m03s`, `2h05m`, `3d04h`; `?` for anything but a number.
   static func text(seconds: Double) -> String {
     guard seconds.isFinite, seconds < 1e12 else { return "?" }
     let seconds = max(0, seconds)

@@ -35,7 +35,7 @@ struct SlowestTimes: Sendable {
 /// How long folders took, by the files directly in them.
 ///
 /// The files of a folder follow each other in a tree. Where they do not, as in a list, as many folders as there is room
-/// for are told apart; of more, the quickest ones are forgotten.
+/// for are distinguished; of more, the quickest ones are forgotten.
 struct FolderTimes: Sendable {
   static let room = 1024
   private var entries: [PathBytes: SlowestTimes.Entry] = [:]

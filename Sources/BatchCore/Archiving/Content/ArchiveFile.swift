@@ -78,7 +78,7 @@ package final class ArchiveFile: Sendable {
 
   /// An archive of which the parts that are read are fetched.
   ///
-  /// - Throws: why a part cannot be had; those of ``AgeFile``.
+  /// - Throws: why a part is unavailable; those of ``AgeFile``.
   init(_ partial: any PartialFile, keys: AgeKeys? = nil, in context: SourceContext) throws(BatchError) {
     path = partial.path
     self.keys = keys
@@ -231,7 +231,7 @@ package final class ArchiveFile: Sendable {
     }
   }
 
-  /// The bytes of a range, which the caller has held against ``size``.
+  /// The bytes of a range, which the caller has checked to be within ``size``.
   ///
   /// - Throws: `malformed` when the file ends before.
   func bytes(at offset: UInt64, count: Int) throws(BatchError) -> [UInt8] {

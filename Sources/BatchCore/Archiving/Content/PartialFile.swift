@@ -11,6 +11,6 @@ protocol PartialFile: Sendable {
 
   /// Returns when a part is there. What is behind the end is left out.
   ///
-  /// - Throws: why it cannot be had.
+  /// - Throws: why it is unavailable.
   func fetch(at offset: UInt64, count: Int) throws(BatchError)
 }

@@ -21,7 +21,7 @@ package struct Extraction: Sendable {
   package internal(set) var isCutShort = false
   /// Whether a part of the archive is damaged, also where members behind it were extracted.
   package internal(set) var isDamaged = false
-  /// How many members were made without something that the archive gives them and nobody asked for.
+  /// How many members were made without rights that only an option grants.
   package internal(set) var madeSafe = 0
   /// How many members were made without an owner or a time, since the archive has numbers that cannot be.
   package internal(set) var misdescribed = 0

@@ -14,11 +14,11 @@ package struct ExtractionItem: Sendable {
     case lost(ExtractionOrder, BatchError)
     /// Members of an archive that has an index.
     case segment(SegmentPlan)
-    /// Something that is none, or that cannot be read.
+    /// An entry that is not a valid member, or cannot be read.
     case problem(BatchError)
     /// A member in a folder that was refused and named before.
     case belowRefused
-    /// Members that nobody asked for, or that nothing is left of.
+    /// Members that are not selected, or whose path is empty after stripping.
     case passed
     case note(Extraction.Note)
   }

@@ -6,7 +6,7 @@ package struct ExtractionOptions: Sendable {
   package enum Overwriting: String, Sendable, CaseIterable {
     /// It stays, and the member counts as failed.
     case never
-    /// It gives way to a member with a later time.
+    /// It is replaced by a member with a later time.
     case newer
     case always
   }
@@ -25,7 +25,7 @@ package struct ExtractionOptions: Sendable {
   package var restoresPrivileges = false
   package var makesDevices = false
   /// Whether symbolic links that are absolute or lead out of the target folder are refused. Nothing is ever written
-  /// through a link; this is for whoever follows the links later.
+  /// through a link; this protects programs that follow the links later.
   package var refusesUnsafeLinks = false
   package var limits = ArchiveLimits()
   /// Members in folders that exceed these are not made; the first such folder on the way of a member is reported once.

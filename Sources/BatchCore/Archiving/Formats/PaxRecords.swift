@@ -45,7 +45,7 @@ struct PaxRecords {
     }
   }
 
-  /// Marks what is no number; of numbers libarchive has told the value.
+  /// Marks what is not a number; the values of numbers come from libarchive.
   private static func check(_ key: String, _ value: some Collection<UInt8>, _ entry: inout ArchiveEntry) {
     switch key {
     case "uid": if !isNumber(value) { entry.owner = .max }
@@ -72,12 +72,12 @@ struct PaxRecords {
     !value.isEmpty && value.allSatisfy { digits.contains($0) }
   }
 
-  /// `UInt32.max` for what is no number of an owner.
+  /// `UInt32.max` for anything but the number of an owner.
   private static func number(_ value: [UInt8]) -> UInt32 {
     isNumber(value) ? UInt32(String(decoding: value, as: UTF8.self)) ?? .max : .max
   }
 
-  /// Seconds since 1970 with a sign and a fraction; nil for what is none, or beyond 64 bits.
+  /// Seconds since 1970 with a sign and a fraction; nil for anything else, and beyond 64 bits.
   private static func time(_ value: some Collection<UInt8>) -> FileStatus.Time? {
     let isNegative = value.first == UInt8(ascii: "-")
     let unsigned = Array(isNegative ? value.dropFirst() : value.dropFirst(0))

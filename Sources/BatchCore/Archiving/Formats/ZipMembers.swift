@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The directory of a zip archive in a file, held against the headers of the members (PKWARE APPNOTE, sections 4.3.7,
+/// The directory of a zip archive in a file, compared with the headers of the members (PKWARE APPNOTE, sections 4.3.7,
 /// 4.3.12 and 4.3.16).
 ///
 /// libarchive reads the members that it finds and does not ask whether these are all, whether both headers of a member

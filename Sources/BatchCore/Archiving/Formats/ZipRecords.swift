@@ -53,7 +53,7 @@ struct ZipEntry {
   private let offset: UInt32
 
   /// - Parameter place: where it stands, for the message.
-  /// - Throws: `malformed` for bytes that are no entry.
+  /// - Throws: `malformed` for bytes that are not an entry.
   init(_ bytes: ArraySlice<UInt8>, at place: UInt64, path: PathBytes) throws(BatchError) {
     guard bytes.count >= Self.fixedSize, bytes.little(at: 0) == Self.signature,
       let fields = ZipFields(bytes.dropFirst(6))
@@ -106,7 +106,7 @@ struct ZipLocalHeader {
 
   let fields: ZipFields
 
-  /// Nil for bytes that are no header.
+  /// Nil for bytes that are not a header.
   init?(_ bytes: ArraySlice<UInt8>) {
     guard bytes.count >= Self.fixedSize, bytes.little(at: 0) == Self.signature,
       let fields = ZipFields(bytes.dropFirst(4))

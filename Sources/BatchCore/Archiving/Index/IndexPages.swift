@@ -46,7 +46,7 @@ struct IndexPages: Sendable {
     return page
   }
 
-  /// - Throws: `malformed` for what is no page.
+  /// - Throws: `malformed` for anything but a page.
   func decode(_ stored: Range<UInt64>, plainSize: UInt64) throws(BatchError) -> MemberPage {
     guard let plain = Self.decode(try part.bytes(stored), plainSize: plainSize),
       let page = MemberPage(plain, flags: flags)

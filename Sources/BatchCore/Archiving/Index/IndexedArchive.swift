@@ -30,7 +30,7 @@ struct IndexedArchive: Sendable {
     do throws(BatchError) {
       return try search(file, checks: checks, memory: memory, by: right)
     } catch {
-      // What the disk still has of the members can be had without the index.
+      // The members that the disk still has can be read without the index.
       guard error.isOfDevice || (file.isEncrypted && error.code == .malformed) else { throw error }
       return .unusable(BatchError(.malformed, "the member index cannot be read"), from: nil)
     }

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// The index at the end of our archives: where each member is, and the digest of its content.
 ///
-/// It is used only when its own digest is right, and even then every number in it is held against the file.
+/// It is used only when its own digest is right, and even then every number in it is checked to fit the file.
 struct MemberIndex: Sendable {
   /// A range of the file that can be decoded by itself.
   struct Frame: Sendable, Hashable {

@@ -3,7 +3,7 @@ import BatchEngine
 /// The member index of an archive while members are added to it: version 4, as docs/formats.md describes it.
 ///
 /// Pages are compressed as they fill, so that little is left to be done at the end, and a million members take little
-/// memory. Digests and checks of headers do not shrink, are more than all the rest, and mostly nobody asks for them:
+/// memory. Digests and checks of headers do not compress, are most of the index, and are rarely needed:
 /// they stand behind it as they are.
 final class MemberIndexBuilder {
   private var count: UInt64 = 0

@@ -116,7 +116,7 @@ struct StoredIndex {
     try reserve(place.upperBound - place.lowerBound)
     let frame = try pages.part.bytes(place)
     let plainSize = ZSTD_getFrameContentSize(frame, frame.count)
-    // The two numbers above all sizes say that the size is unknown or the frame is none.
+    // The two largest numbers mean that the size is unknown or that this is not a frame.
     guard plainSize < UInt64(bitPattern: -2) else { throw Self.damaged }
     // As bytes, and as the frames and pages that are made of them.
     try reserve(plainSize)

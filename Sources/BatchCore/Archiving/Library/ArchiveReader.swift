@@ -207,7 +207,7 @@ final class ArchiveReader: MemberReader {
 
   /// The next piece of the content of the last member, with its place; nil at the end. Valid until the next call.
   ///
-  /// - Throws: `malformed` when the content is not to be had, and `exhausted` at a limit.
+  /// - Throws: `malformed` when the content is not readable, and `exhausted` at a limit.
   func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
     guard !isEncrypted else { throw Self.encrypted }
     if let ending { throw ending }

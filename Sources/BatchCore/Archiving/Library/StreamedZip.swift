@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The members of a zip that comes as a stream, held against the directory that follows them.
+/// The members of a zip that comes as a stream, compared with the directory that follows them.
 ///
 /// libarchive stops where the directory begins. Of each member a number made of its name, method and CRC-32 is added up, in
 /// any order, and the sum over the directory has to be the same.

@@ -29,7 +29,7 @@ package struct MemberListReader: BatchReader {
   ///   - usesIndex: whether an index is believed; without it the members are those that any reader finds.
   ///   - memory: what the index may take, in bytes.
   ///   - marks: whether members that a later one supersedes are to be marked.
-  ///   - end: told how the archive ended.
+  ///   - end: receives how the archive ended.
   ///   - right: to read it.
   /// - Throws: `malformed` when the file is no archive.
   package init(

@@ -20,7 +20,7 @@ package struct PrintReader: BatchReader {
 
   /// - Parameters:
   ///   - memory: what the index of the archive may take, in bytes.
-  ///   - end: told how the archive ended.
+  ///   - end: receives how the archive ended.
   /// - Throws: `invalid` for a pattern that can never match.
   package init(
     _ archive: ArchiveFile, globs: [PathBytes], filter: PathFilter? = nil, limits: ArchiveLimits,

@@ -21,7 +21,7 @@ package struct ArchiveEntry: Sendable, Hashable {
   package var ownerName: [UInt8]
   package var groupName: [UInt8]
   package var modified: FileStatus.Time
-  /// False where the archive has a time that is none: not a number, or beyond all numbers.
+  /// False where the time in the archive is not a number, or is out of range.
   package var hasTime = true
   /// What a symbolic link holds, or the member that a hard link is one more name of.
   package var linkTarget: PathBytes?

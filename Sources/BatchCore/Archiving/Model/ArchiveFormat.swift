@@ -80,7 +80,7 @@ package struct ArchiveFormat: Sendable, Hashable {
 
   /// How much of a large file goes into one frame.
   ///
-  /// - Throws: `invalid` for a level that the format has not.
+  /// - Throws: `invalid` for a level that the format does not have.
   func blockSize(level: Int?) throws(BatchError) -> Int {
     guard let compression else { return 8 << 20 }
     return try BlockPlan(compression, level: level, fileSize: nil).blockSize
@@ -100,7 +100,7 @@ package struct ArchiveFormat: Sendable, Hashable {
 extension ArchiveFormat {
   /// Bytes that one operation takes at most while it makes a segment.
   ///
-  /// - Throws: `invalid` for a level that the format has not.
+  /// - Throws: `invalid` for a level that the format does not have.
   package func memoryOfLane(level: Int?) throws(BatchError) -> Int {
     guard let compression else { return try 3 * blockSize(level: level) }
     return try compression.memoryOfLane(level: level)

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// What an index has of the headers of a member, so that damage to what no digest covers is told by its name: mode,
-/// owner, attributes.
+/// Checksum of the headers of a member, so that damage to its mode, owner or attributes, which no digest covers, is
+/// reported with its name.
 struct HeaderCheck: Sendable, Hashable {
   /// From the first header of the member to its content, in bytes; 0 where the container is no tar.
   let size: UInt32

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Reads numbers from bytes that nobody vouches for.
+/// Reads integers from untrusted bytes, with bounds checks.
 struct LittleEndianReader {
   private let bytes: ArraySlice<UInt8>
   private(set) var position: Int

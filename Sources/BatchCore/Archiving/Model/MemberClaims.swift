@@ -11,7 +11,7 @@ struct MemberClaims {
     case any
     /// All members before it, since one of them had the name of a folder above it.
     case afterAll
-    /// All members before it, one of which had its name and gives way.
+    /// All members before it, one of which had its name and is replaced.
     case replaces
   }
 
@@ -21,7 +21,7 @@ struct MemberClaims {
   private var files: Set<Int> = []
   /// Places of links, which are made at the end.
   private var links: Set<Int> = []
-  /// Places of folders, also of those that are no members and hold one.
+  /// Places of folders, also of those that are not members and hold one.
   private var folders: Set<Int> = []
   /// Places that were those of files, and then of folders.
   private var contested: Set<Int> = []
@@ -29,7 +29,7 @@ struct MemberClaims {
   private var lastParent: ArraySlice<UInt8>?
   /// What the names of that folder are hashed into.
   private var parentHasher = Hasher()
-  /// How many folders there are, also those that are no members.
+  /// How many folders there are, also those that are not members.
   private(set) var folderCount = 0
 
   /// Takes a place for the next member.

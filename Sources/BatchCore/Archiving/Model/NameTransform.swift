@@ -106,7 +106,7 @@ private final class NamePattern {
     var output: [UInt8] = []
     var position = 0
     var number = 0
-    /// Where the last match ended: an empty one there is none, as for sed.
+    /// Where the last match ended: an empty match at this place does not count, as in sed.
     var lastEnd = -1
     var matches = [regmatch_t](repeating: regmatch_t(), count: Self.groups)
     while position <= name.count {

@@ -4,7 +4,7 @@ import BatchEngine
 struct ContentDigest: ~Copyable {
   private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
-  /// The largest file that a hole is hashed for; whoever claims more wants to waste our time.
+  /// Holes are hashed up to this file size; a larger one is a forged header.
   private static let largest: UInt64 = 1 << 44
 
   private let digests: DigestStream

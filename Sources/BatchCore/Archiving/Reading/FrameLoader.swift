@@ -50,7 +50,7 @@ final class FrameLoader {
           throw BatchError(.malformed, "zeros behind a gzip member")
         }
       } catch {
-        // A window, a dictionary, a filter that is not to be had: damage made it up.
+        // A window, a dictionary, a filter that is not available: damage made it up.
         throw isAsWritten ? error : BatchError(.malformed, error.message)
       }
     }
@@ -67,7 +67,7 @@ final class FrameLoader {
     return altered
   }
 
-  /// What can be had of a damaged frame: content from its beginning on, which nothing vouches for.
+  /// The content of a damaged frame from its beginning to the damage, without a check.
   func salvage(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
     let bytes = try read(frame)
     guard let decoder else { return bytes }

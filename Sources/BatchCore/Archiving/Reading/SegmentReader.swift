@@ -7,7 +7,7 @@ struct SalvagedMember {
   let pieces: [(offset: UInt64, bytes: [UInt8])]
 }
 
-/// Reads the members of one group of frames, and those that can be had of a damaged one.
+/// Reads the members of one group of frames, and those of a damaged one that are readable.
 struct SegmentReader {
   let archive: IndexedArchive
   let loader: FrameLoader
@@ -102,7 +102,7 @@ struct SegmentReader {
 
   /// Tries the members of a damaged frame one by one; headers and content count only where they are as recorded.
   ///
-  /// - Parameter visit: gets each member with what was found of it; nil where it cannot be had.
+  /// - Parameter visit: gets each member with what was found of it; nil where it is unavailable.
   func salvage(
     _ group: MemberIndex.Group, _ members: IndexSlice, digests: DigestStream,
     visit: (Int, MemberIndex.Member, SalvagedMember?) throws(BatchError) -> Void

@@ -75,7 +75,7 @@ extension Verification.Note {
 
   /// What is known of an archive without an index when it was read to its end.
   static func end(of reader: any MemberReader) -> [Verification.Note] {
-    // Nobody can vouch for a file that may have had more, or of which a part was not looked at.
+    // A file that may have been longer, or a part of which was not read, cannot be called complete.
     let doubts = reader.remarks.filter {
       [ArchiveReader.moreRemark, ArchiveReader.loneBlockRemark].contains($0)
     }

@@ -10,7 +10,7 @@ package struct VerifyJob: BatchJob {
   /// What was found out about a member.
   package struct Finding: Sendable {
     package let path: PathBytes
-    /// Why it cannot be had as it was; nil when it can.
+    /// Why it cannot be extracted as it was; nil when it can.
     package let damage: BatchError?
     /// What the index says of its reading, where the archive has one.
     package var flags: MemberFlags = []

@@ -14,11 +14,11 @@ package struct VerifyReader: BatchReader {
       /// A member whose content was read to its end.
       case read(PathBytes)
       case unreadable(PathBytes?, BatchError)
-      /// What no checksum vouches for in an archive that was just written.
+      /// Bytes of an archive that was just written, which no checksum covers.
       case stretch(ArchiveFile, WrittenArchive.Stretch)
       /// A member whose content was read, to be compared with the folder.
       case compare(RecordedPath)
-      /// Something in the folder that the archive has not.
+      /// Something in the folder that the archive does not have.
       case new(PathBytes)
       case problem(Problem)
       /// Something that is known of the archive itself.

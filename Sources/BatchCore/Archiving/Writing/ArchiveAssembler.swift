@@ -148,7 +148,7 @@ final class ArchiveAssembler {
 
   /// Writes the end of the archive and the index.
   ///
-  /// - Returns: what was written; nil where nobody asked for that.
+  /// - Returns: what was written; nil where the caller did not ask for it.
   func finish() throws(BatchError) -> WrittenArchive? {
     if parts != nil { return nil }
     let codec = try options.format.compression?.makeContext(level: options.level)

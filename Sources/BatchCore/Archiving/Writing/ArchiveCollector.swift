@@ -20,7 +20,7 @@ package final class ArchiveCollector: BatchCollector {
   /// Files that are not in the archive under their first names.
   private var missing: Set<FileIdentity> = []
 
-  /// - Throws: `invalid` for a level that the format has not.
+  /// - Throws: `invalid` for a level that the format does not have.
   init(
     _ options: ArchiveOptions, _ context: CollectorContext, _ output: any ResultStream,
     _ parts: (any ArchiveParts)?, _ buffers: FrameBuffers,

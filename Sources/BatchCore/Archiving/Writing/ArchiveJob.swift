@@ -19,7 +19,7 @@ package struct ArchiveJob: BatchJob {
   ///   - output: takes the archive.
   ///   - settling: asked before the content of a file is read; nil where it does not matter.
   ///   - parts: take what the archive is made of, where it is a part of a larger one; nothing goes to `output` then.
-  ///   - report: told of every member, in the order of the archive.
+  ///   - report: receives every member, in the order of the archive.
   package init(
     _ options: ArchiveOptions, output: any ResultStream, parts: (any ArchiveParts)? = nil,
     settling: ChangeSettling? = nil,
@@ -50,7 +50,7 @@ package struct ArchiveJob: BatchJob {
   }
 }
 
-/// What an operation of a run that archives comes to, row by row.
+/// One result of an operation of a run that archives.
 package enum ArchiveRow: Sendable {
   case segment(ArchiveFrame, [ArchivedMember])
   case header(LargeMember, ArchiveFrame, ArchivedMember)
@@ -81,7 +81,7 @@ package struct LargeBlock: Sendable {
 package struct SerialMember: Sendable {
   let entry: ArchiveEntry
   let content: [UInt8]
-  /// Of the content; nil where nobody asked, and of what comes in blocks.
+  /// Of the content; nil where no digests are wanted, and for content in blocks.
   var digest: Digest?
   /// How it was read; what is incomplete was counted as failed before.
   var flags: MemberFlags = []

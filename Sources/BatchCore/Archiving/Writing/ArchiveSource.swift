@@ -17,7 +17,7 @@ package struct ArchiveSource: BatchSource {
   /// - Parameters:
   ///   - tree: of a walk that takes everything.
   ///   - plannedFirst: the first path of the file that came last, where a plan has it as a further name.
-  /// - Throws: `invalid` for a level that the format has not.
+  /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, options: ArchiveOptions, plannedFirst: @escaping () -> PathBytes? = { nil }
   ) throws(BatchError) {

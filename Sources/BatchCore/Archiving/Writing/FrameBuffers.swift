@@ -19,9 +19,9 @@ final class FrameBuffers: Sendable {
   ///
   /// - Parameter byteCount: how much room it has at least. What is more than that is copied as it grows.
   func take(room byteCount: Int = 0) -> [UInt8] {
-    // The last one may still be looked at by whoever gave it back.
+    // The last one may still be in use by the code that gave it back.
     var buffer = free.withLock { $0.isEmpty ? [] : $0.removeFirst() }
-    // Whoever still reads it keeps his bytes, and this becomes a buffer of its own.
+    // Code that still reads it keeps its bytes: copy on write makes this another buffer.
     buffer.removeAll(keepingCapacity: true)
     guard buffer.capacity < byteCount else { return buffer }
     // The old one first, so that there are never both.

@@ -13,7 +13,7 @@ final class SerialArchive {
   }
 
   private let format: ArchiveFormat
-  /// Of what was written; nil where nobody asks for that.
+  /// Of what was written; nil where the caller does not want it.
   private let index: MemberIndexBuilder?
   private let measured: MeasuredStream?
   private var writtenCount = 0
@@ -25,7 +25,7 @@ final class SerialArchive {
   private var numbers: [FileIdentity: Int64] = [:]
   private var count: Int64 = 0
 
-  /// - Throws: `invalid` for a level that the format has not.
+  /// - Throws: `invalid` for a level that the format does not have.
   init(_ options: ArchiveOptions, stream: any ResultStream) throws(BatchError) {
     guard let archive = archive_write_new() else { throw .noCodecMemory }
     self.archive = archive
@@ -115,7 +115,7 @@ final class SerialArchive {
     return LargeOutcome(member: large.written, failure: large.failure, isStable: large.isStable)
   }
 
-  /// - Returns: what was written; nil where nobody asked for that.
+  /// - Returns: what was written; nil where the caller did not ask for it.
   func finish() throws(BatchError) -> WrittenArchive? {
     let closed = ArchiveLocale.unicode.use { archive_write_close(archive) }
     try collector.check()
@@ -150,7 +150,7 @@ final class SerialArchive {
       header.kind = .file
     }
     entry.fill(header, number: number, linkCount: linkCount, hasLists: false)
-    // In a UTF-8 locale zip marks names as UTF-8 also where they are not, and nobody could read them.
+    // In a UTF-8 locale zip marks names as UTF-8 also where they are not, and programs could not read them.
     let locale: ArchiveLocale = Self.isText(header) ? .unicode : .bytes
     return locale.use { archive_write_header(archive, entry.pointer) } >= ARCHIVE_WARN
   }

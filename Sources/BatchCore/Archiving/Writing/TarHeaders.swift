@@ -30,8 +30,7 @@ final class TarHeaders {
     }
   }
 
-  /// Content that the writer is told of and does not get; from here on a new writer costs less than having
-  /// it fill that up with zeros.
+  /// The writer fills content that is announced and not given with zeros; above this size a new writer costs less.
   private static let mostZeros: UInt64 = 256 << 10
 
   private let entry: LibraryEntry

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// What an archive was made of, to hold against it what can be read of the result.
 package struct WrittenArchive: Sendable {
-  /// Bytes that no checksum of the format vouches for, up to the end of the archive.
+  /// Bytes that no checksum of the format covers, up to the end of the archive.
   struct Stretch: Sendable {
     let bytes: Range<UInt64>
     let digest: Digest

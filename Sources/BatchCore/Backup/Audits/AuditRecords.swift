@@ -114,8 +114,8 @@ package struct AuditRecords {
 }
 
 extension RecordedPath {
-  /// A row of a backup manifest. Each name of a file is held against the content, and then whether it still is a name of
-  /// that file.
+  /// A row of a backup manifest. Each name of a file is compared with the content, and is checked to be a name of that file
+  /// still.
   init(_ entry: SnapshotEntry) {
     self.init(entry.path, entry.kind.fileKind)
     if entry.kind == .file { size = entry.size }

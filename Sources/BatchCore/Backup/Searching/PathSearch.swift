@@ -2,7 +2,7 @@ import BatchEngine
 
 /// What is looked for in the manifests of snapshots: paths that fit a glob.
 ///
-/// A glob without a slash is held against the last name of a path; one with a slash against the end of the path, from any
+/// A glob without a slash is matched with the last name of a path; one with a slash with the end of the path, from any
 /// name on, or against all of it where the glob begins with a slash. Wildcards match slashes.
 package struct PathSearch: Sendable {
   private let pattern: IgnorePattern

@@ -182,7 +182,7 @@ package struct BackupSet: Sendable {
     return try ArchiveFile(remoteFile(path), keys: keys, in: context)
   }
 
-  /// A snapshot with all that its manifest says, held against the companion where it is encrypted.
+  /// A snapshot with all that its manifest says, compared with the companion where it is encrypted.
   ///
   /// - Throws: `unsupported` when no key opens it; `malformed` when the two differ.
   package func opened(_ snapshot: Snapshot, in run: RunContext) throws(BatchError) -> Snapshot {
@@ -255,7 +255,7 @@ package struct BackupSet: Sendable {
 
   /// Keeps archives from being removed while they are read; backups go on.
   ///
-  /// - Returns: nil where the folder takes no lock since nobody may write to it.
+  /// - Returns: nil where the folder takes no lock since it is read only.
   /// - Throws: `locked` when archives are being removed.
   package func lockForReading(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock?
   {

@@ -13,7 +13,7 @@ package final class SetLock: Sendable {
     case writing
     /// One of many that read archives, which therefore must stay.
     case reading
-    /// Taken by the one that writes, to remove archives: nobody may be reading.
+    /// Taken by the writer, to remove archives: no run may be reading.
     case removing
   }
 

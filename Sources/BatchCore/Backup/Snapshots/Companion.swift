@@ -3,7 +3,7 @@ import BatchEngine
 /// What is said in plain text of an encrypted snapshot, in a file beside its manifest: all that removal, copying and
 /// verification need without a key.
 ///
-/// It is no proof against somebody who can write to the directory; with a key it is held against the manifest.
+/// It is no proof against somebody who can write to the directory; with a key it is compared with the manifest.
 package struct Companion: Sendable, Hashable {
   static let schema: UInt64 = 1
   private static let largest = 1 << 20

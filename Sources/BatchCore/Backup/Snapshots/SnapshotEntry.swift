@@ -19,7 +19,7 @@ package struct SnapshotEntry: Sendable, Hashable {
   /// Of symbolic links.
   package var linkTarget: PathBytes?
   /// The same number for all names of a file in one manifest, and for no other row; nil for a file that has one name, for
-  /// what is no file, and in manifests of earlier versions.
+  /// what is not a file, and in manifests of earlier versions.
   package var linkGroup: UInt64?
   /// The name under which the archive holds the content, where that is another one of the same file.
   package var firstName: PathBytes?
@@ -141,7 +141,7 @@ extension SnapshotEntry {
     statusChanged = modified
   }
 
-  /// - Throws: `malformed` for what is no row.
+  /// - Throws: `malformed` for anything but a row.
   init(_ line: SnapshotLine) throws(BatchError) {
     guard let kind = line.text("type").flatMap(ArchiveEntry.Kind.init(word:)),
       let path = try line.path("path"),

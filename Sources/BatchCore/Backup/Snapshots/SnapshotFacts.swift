@@ -66,7 +66,7 @@ package struct SnapshotSource: Sendable, Hashable {
   package var path: PathBytes
   /// The identity of its file system, in hexadecimal.
   package var fileSystem: String
-  /// How many rows it has that are no folders.
+  /// How many rows it has that are not folders.
   package var files: UInt64 = 0
 
   func appendLine(as type: StaticString, to line: inout [UInt8]) {

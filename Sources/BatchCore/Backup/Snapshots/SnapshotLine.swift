@@ -12,7 +12,7 @@ struct SnapshotLine {
   private let line: [UInt8]
   private var members: [(key: Range<Int>, value: Value)] = []
 
-  /// - Throws: `malformed` for what is no object of texts, numbers and truth values.
+  /// - Throws: `malformed` for anything but an object of texts, numbers and truth values.
   init(_ line: [UInt8]) throws(BatchError) {
     self.line = line
     members.reserveCapacity(16)

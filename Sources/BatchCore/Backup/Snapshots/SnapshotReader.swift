@@ -42,7 +42,7 @@ final class SnapshotReader {
 
   /// The next row; nil behind the last one, when the footer is complete.
   ///
-  /// - Parameter ofLinks: whether rows may be passed over that are no files with several names.
+  /// - Parameter ofLinks: whether rows may be passed over that are not of files with several names.
   func next(ofLinks: Bool = false) throws(BatchError) -> Item? {
     while !isAtEnd {
       guard try Self.fill(&line, &splitter, content, path) else {

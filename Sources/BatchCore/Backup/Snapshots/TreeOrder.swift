@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The order in which a walk yields what is below one operand: of a folder first what is no folder, then its folders,
+/// The order in which a walk yields what is below one operand: of a folder first everything but folders, then its folders,
 /// each followed by all that is in it; by the bytes of the names.
 enum TreeOrder {
   private static let slash = UInt8(ascii: "/")

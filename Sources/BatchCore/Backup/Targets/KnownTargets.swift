@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Which sets this machine has backed up to, by the directories that they were in.
 ///
-/// A text file that grows by a line of JSON for each set and directory. What is no such line is left out; a line that is
+/// A text file that grows by a line of JSON for each set and directory. Other lines are left out; a line that is
 /// deleted makes a directory unknown.
 struct KnownTargets {
   /// Ids of sets by their directories.

@@ -43,7 +43,7 @@ struct LocalTime {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 366 : 365
   }
 
-  /// The moment that lies a span of the calendar before this one; a day that a month has not is one of the next month.
+  /// The moment that lies a span of the calendar before this one; a day that a month does not have is one of the next month.
   func seconds(before span: Retention.Span) -> Int64 {
     var earlier = fields
     earlier.tm_year &-= Int32(clamping: span.years)
@@ -68,7 +68,7 @@ struct LocalTime {
     return digits[..<3].joined() + "T" + digits[3...].joined() + "Z"
   }
 
-  /// The moment of a stamp; nil when it is none.
+  /// The moment of a stamp; nil for other text.
   static func seconds(ofStamp stamp: some Collection<UInt8>) -> Int64? {
     let bytes = Array(stamp)
     guard bytes.count == 16, bytes[8] == UInt8(ascii: "T"), bytes[15] == UInt8(ascii: "Z") else { return nil }

@@ -45,7 +45,7 @@ package final class BlockJoiner {
 
   /// The last bytes of the file.
   ///
-  /// - Throws: `.changed` when the blocks have not the size of the plan: the file grew or shrank.
+  /// - Throws: `.changed` when the blocks do not have the size of the plan: the file grew or shrank.
   package func finish() throws(BatchError) -> [UInt8] {
     if let size = plan.fileSize, size != plainCount {
       throw BatchError(.changed, "changed while it was read: \(plainCount) bytes instead of \(size)")

@@ -8,7 +8,7 @@ import BatchEngine
 package struct BlockPlan: Sendable, Hashable {
   package let format: CompressionFormat
   package let level: Int
-  /// The size of the file in bytes; nil for a stream, whose size nobody knows before its end.
+  /// The size of the file in bytes; nil for a stream, whose size is not known before its end.
   package let fileSize: UInt64?
   /// How many bytes of the file make one block; the last one may be shorter.
   package let blockSize: Int

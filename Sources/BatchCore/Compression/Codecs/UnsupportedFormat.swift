@@ -3,7 +3,7 @@ import BatchEngine
 /// A compressed format or a form of archive that is recognised by its first bytes, so that it can be called by its
 /// name; most of them are not read.
 ///
-/// Whoever reads one of them asks its own detection first. Formats that are read everywhere (gzip, zstd, xz, lz4,
+/// Code that reads one of them detects it first. Formats that are read everywhere (gzip, zstd, xz, lz4,
 /// bzip2, compress(1), lzip; tar, cpio, zip, 7z) are not among these.
 package struct UnsupportedFormat: Sendable, Hashable {
   package enum Kind: Sendable, Hashable {

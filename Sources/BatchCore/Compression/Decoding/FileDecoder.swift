@@ -130,7 +130,7 @@ final class FileDecoder {
           guard start.count >= CompressionFormat.detectionLength else { return }
           try withBytes(of: start) { (raw) throws(BatchError) in try pass(raw, on: &passage, context, sink) }
         }
-        // Ends the reading: nobody knows whether the stream ends by itself.
+        // Ends the reading: the stream may never end by itself.
         if passage.damage != nil { throw BatchError(.malformed, "damaged", path: "-") }
       }
       guard isRead else { return .unreadable }

@@ -1,7 +1,7 @@
 import BatchEngine
 import BatchOutputs
 
-/// What a tree comes to for a run that compresses it.
+/// One work item of a run that compresses.
 package enum CompressItem: Sendable {
   /// A file that one operation compresses as a whole; with the decision about its output where that was made already.
   case file(FileRecord, target: PathBytes, OutputDecision?)
@@ -22,7 +22,7 @@ package enum CompressItem: Sendable {
   case problem(Problem)
 }
 
-/// What a tree comes to for a run that decompresses it.
+/// One work item of a run that decompresses.
 package enum DecompressItem: Sendable {
   /// Another file beside it may have the same output.
   case file(FileRecord, target: PathBytes, mayHaveRival: Bool)

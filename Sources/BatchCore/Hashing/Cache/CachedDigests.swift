@@ -40,7 +40,7 @@ final class CachedDigests {
     let isCertain: Bool
   }
 
-  /// The names of the tables that a file belongs into; nil where its file system cannot be told.
+  /// The names of the tables that a file belongs into; nil where its file system is unknown.
   func tables(of record: FileRecord) -> [String]? {
     use(record) ? tables.map(\.name) : nil
   }

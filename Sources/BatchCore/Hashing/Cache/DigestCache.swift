@@ -85,8 +85,8 @@ package final class DigestCache: Sendable {
   /// The path of the database, whose folder is made where it is missing.
   ///
   /// The library opens the database, and the files that it has beside it, by their paths. That is safe here: the path
-  /// has no links in it, every folder on the way belongs to root or the user, and nobody else can write there, so nobody
-  /// else can put a link in the way between this look and the opening.
+  /// has no links in it, every folder on the way belongs to root or the user, and no other user can write there, and so
+  /// cannot put a link in the way between this look and the opening.
   private static func place(in folder: PathBytes, _ trust: TrustedFile) throws(BatchError) -> PathBytes {
     let caches = try made(folder.lastComponent, in: folder.parent, trust)
     let own = try made("batchproc".utf8, in: caches, trust)
@@ -152,7 +152,7 @@ package final class DigestCache: Sendable {
   func countKnown() { known.add(1, ordering: .relaxed) }
   func countRotten() { rotten.add(1, ordering: .relaxed) }
 
-  /// The word for the file system of a file in the names of tables; nil where it cannot be told.
+  /// The word for the file system of a file in the names of tables; nil where it is unknown.
   func fileSystem(of record: FileRecord) -> String? {
     let device = record.status.identity.device
     if let known = state.withLock({ $0.fileSystems[device] }) { return known }

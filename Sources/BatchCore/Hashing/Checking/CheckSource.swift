@@ -14,7 +14,7 @@ package struct CheckSource: BatchSource {
   ///   - manifests: paths, `-` for standard input.
   ///   - directory: where relative names begin; nil for the working directory.
   ///   - ignoresMalformed: rows that are not valid are passed over as other text is.
-  ///   - selection: which entries to verify. The patterns are held against the names in the manifest, and the
+  ///   - selection: which entries to verify. The patterns are matched with the names in the manifest, and the
   ///     file system to stay on is that of the directory.
   package init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,

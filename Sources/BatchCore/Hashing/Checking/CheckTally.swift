@@ -10,7 +10,7 @@ package struct CheckTally: Sendable, Hashable {
   package var ignored = 0
   /// Rows that are not valid.
   package var malformed = 0
-  /// Lines that are no rows: comments and empty lines are not counted.
+  /// Lines that are not rows: comments and empty lines are not counted.
   package var text = 0
   /// Manifests that could not be opened or read to their end.
   package var unreadableManifests = 0

@@ -41,7 +41,7 @@ package struct CheckedChunk: ChunkOutput, Sendable {
     return part
   }
 
-  /// Lines of manifests that are no rows: why, with the number of the line and the manifest's path.
+  /// Lines of manifests that are not rows: why, with the number of the line and the manifest's path.
   package var text: [BatchError] {
     findings.compactMap { if case .text(let error) = $0 { error } else { nil } }
   }

@@ -28,7 +28,7 @@ public struct Digest: Sendable {
     self.init(algorithm) { $0.copyBytes(from: bytes) }
   }
 
-  /// The digest of this hexadecimal text in either case, nil when it is none of the algorithm's.
+  /// The digest of this hexadecimal text in either case, nil when it is not of the algorithm.
   public init?(_ algorithm: DigestAlgorithm, hex: ArraySlice<UInt8>) {
     guard hex.count == algorithm.byteCount * 2 else { return nil }
     var isHexadecimal = true

@@ -3,7 +3,7 @@ import BatchEngine
 extension ManifestEntry {
   /// What else the digest could be, where its length alone chose the algorithm.
   ///
-  /// Only algorithms that resist intent: whoever can choose a file's bytes must not be able to satisfy a
+  /// Only algorithms that resist intent: an attacker who chooses a file's bytes must not be able to satisfy a
   /// cryptographic digest by way of a fast checksum of the same length.
   var otherReadings: [Digest] {
     guard isAlgorithmGuessed, let digest = digests.first, digests.count == 1 else { return [] }
@@ -14,7 +14,7 @@ extension ManifestEntry {
 }
 
 extension DigestAlgorithm {
-  /// Whether nobody is known to be able to make a second file with the same digest.
+  /// Whether no way is known to make a second file with the same digest.
   var resistsIntent: Bool {
     switch self {
     case .xxh3, .xxh128, .crc32, .md5, .sha1: false

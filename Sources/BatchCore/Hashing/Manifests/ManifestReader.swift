@@ -4,7 +4,7 @@ import BatchEngine
 /// does not grow with it.
 ///
 /// No input stops a reader: a row that is not valid is a ``ManifestItem/malformed(line:reason:)``, and a
-/// line that is none a ``ManifestItem/text(line:reason:)``. Which lines of coreutils are valid is as in its
+/// line that is not a row a ``ManifestItem/text(line:reason:)``. Which lines of coreutils are valid is as in its
 /// version 9.1, except that a NUL byte makes a line malformed where coreutils would cut the name short,
 /// and that a UTF-8 byte order mark before the first line is passed over.
 ///

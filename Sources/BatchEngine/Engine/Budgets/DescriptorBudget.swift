@@ -1,7 +1,7 @@
 /// The file descriptors that a run may have open at once.
 ///
 /// This is safety and not politeness: a process that runs out of descriptors loses libdispatch's own
-/// monitor with it. Whoever opens a file holds a token for each descriptor it may need at a time.
+/// monitor with it. Code that opens a file holds a token for each descriptor it may need at a time.
 package struct DescriptorBudget: Sendable {
   /// A folder and one file in it: what reading a file takes.
   package static let tokensToRead = 2

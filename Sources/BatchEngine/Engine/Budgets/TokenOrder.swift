@@ -1,6 +1,6 @@
 import Glibc
 
-/// The order in which everybody takes what is scarce, so that nobody waits in a circle: descriptors, memory, a place for
+/// The order in which all threads take what is scarce, so that they never wait in a circle: descriptors, memory, a place for
 /// an output. Debug builds assert it for the thread that processes a chunk; in others nothing is kept.
 package enum TokenOrder: Int, Comparable {
   case descriptors = 1

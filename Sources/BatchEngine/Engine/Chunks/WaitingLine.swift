@@ -1,6 +1,6 @@
 /// Elements that leave in the order in which they came.
 ///
-/// One that left is let go of at once, also while others always wait: an operation keeps its chunk in memory, and a line that
+/// An element that left is released at once, also while others always wait: an operation keeps its chunk in memory, and a line that
 /// never becomes empty would keep all of them.
 struct WaitingLine<Element> {
   /// From here on the room of those that left is given up, when it is half of all.

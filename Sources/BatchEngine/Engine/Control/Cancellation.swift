@@ -28,7 +28,7 @@ public final class Cancellation: Sendable {
     let handlers = state.withLock { state -> [@Sendable () -> Void] in
       guard state.reason == nil else { return [] }
       state.reason = reason
-      // Inside the lock: whoever sees the reason also sees the flag.
+      // Inside the lock: a thread that sees the reason also sees the flag.
       flag.store(true, ordering: .releasing)
       defer { state.handlers = [:] }
       return state.handlers.sorted { $0.key < $1.key }.map(\.value)

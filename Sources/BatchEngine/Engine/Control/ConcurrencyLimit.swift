@@ -6,7 +6,7 @@ import Synchronization
 /// during a run takes effect everywhere. Lanes look before each item and each buffer, so that a lower number and a pause
 /// hold soon, and not from the next operation on.
 public final class ConcurrencyLimit: Sendable {
-  /// Who may suspend a run; it goes on when nobody does.
+  /// Who may suspend a run; it goes on when none of them does.
   package enum Suspender: Hashable, Sendable {
     case caller, load
   }

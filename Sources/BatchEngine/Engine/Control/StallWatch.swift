@@ -2,7 +2,7 @@
 package struct StallWatch: Sendable {
   /// What there is to do. Times are milliseconds without progress.
   package enum Finding: Sendable, Hashable {
-    /// To be told, once until there is progress again.
+    /// To be reported, once until there is progress again.
     case stalled(Int)
     /// The run is to be cancelled.
     case overdue(Int, isTold: Bool)
@@ -23,7 +23,7 @@ package struct StallWatch: Sendable {
   private var isOverdue = false
 
   /// - Parameters:
-  ///   - warning: seconds without progress after which that is told; 0 is never.
+  ///   - warning: seconds without progress after which this is reported; 0 is never.
   ///   - timeout: seconds after which the run is ended; 0 is never.
   package init(warning: Int64, timeout: Int64) {
     self.warning = Self.milliseconds(warning)

@@ -7,8 +7,8 @@ import Synchronization
 /// of them at once. So the way through the operation queue, two changes of thread, is not idle time.
 ///
 /// When the concurrency falls, or the run is suspended, lanes wait in the middle of their operations, between two files or
-/// buffers: an operation may take minutes. One that waits keeps what it holds; whoever waits for that does not count as
-/// running, and lets it go on.
+/// buffers: an operation may take minutes. One that waits keeps what it holds; an operation that waits for that does not count as
+/// running, so the lane that waits goes on.
 package final class LanePool: Sendable {
   /// How many operations may stand by: enough that a lane finds one, however short they are.
   static let standby = 32
@@ -78,7 +78,7 @@ package final class LanePool: Sendable {
     }
   }
 
-  /// How many operations may run now. Read inside the lock: whoever changes it comes for the lock afterwards, so that the
+  /// How many operations may run now. Read inside the lock: code that changes it takes the lock afterwards, so that the
   /// last change holds.
   private var limit: Int {
     concurrency.isSuspended && !cancellation.isCancelled ? 0 : concurrency.current
@@ -127,7 +127,7 @@ package final class LanePool: Sendable {
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter bench: of the lane that calls; nil when a thread calls that helps one, without a turn where it is none.
+  /// - Parameter bench: of the lane that calls; nil when the thread helps a lane; without a turn when it is not a lane's.
   func pass(_ bench: Workbench?) {
     let turn = bench?.turn
     letGoOn()

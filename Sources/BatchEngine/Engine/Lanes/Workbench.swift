@@ -36,7 +36,7 @@ package final class Workbench {
   /// Takes what the next chunk needs, unless the lane has just that.
   ///
   /// The order is the same everywhere: descriptors in one step, then memory in one step, then places for outputs.
-  /// Whoever holds memory never waits for descriptors, so that nobody waits in a circle: ``TokenOrder``.
+  /// A thread that holds memory never waits for descriptors, so that threads never wait in a circle: ``TokenOrder``.
   func hold(descriptors count: Int, memory byteCount: Int) {
     if heldDescriptors == count, heldMemory == byteCount { return }
     rest()

@@ -65,7 +65,7 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     didFinish()
   }
 
-  /// Called once on the thread that finished the operation, after the queue was told: where a completion block would
+  /// Called once on the thread that finished the operation, after the queue was notified: where a completion block would
   /// take a thread of its own.
   open func didFinish() {}
 

@@ -9,7 +9,7 @@ public final class WorkerContext {
   private let run: RunContext
   private let bench: Workbench
   private(set) var problems: [MetProblem] = []
-  /// Nil where nobody asks for them.
+  /// Nil where they are not wanted.
   private(set) var stopwatch: FileStopwatch?
   /// How many results the chunk has so far, so that a problem has its place among them. The runner keeps it from item to
   /// item; a worker that adds results of several items at once keeps it between these.
@@ -22,7 +22,7 @@ public final class WorkerContext {
     bench.heldTime = .zero
   }
 
-  /// Begins the time of what follows: for workers of items that are several files. Cheap where nobody asks for times.
+  /// Begins the time of what follows: for workers of items that are several files. Cheap where times are not wanted.
   package func startTime() {
     bench.heldTime = .zero
     stopwatch?.start()

@@ -110,7 +110,7 @@ final class BatchQueue: Sendable {
     concurrency.forget(changes)
   }
 
-  /// To be called each time that `hasRoom` may have turned true again; costs little when nobody waits.
+  /// To be called each time that `hasRoom` may have turned true again; costs little when the queue does not wait.
   func roomAppeared() {
     let isAwaited = state.withLock { state in
       defer { state.isWaitingForRoom = false }

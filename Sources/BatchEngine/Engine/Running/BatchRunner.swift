@@ -103,7 +103,7 @@ public struct BatchRunner: Sendable {
     private let collector: Mutex<Job.Collector>
     /// Where the collector is called, and nowhere else.
     private let collecting = DispatchQueue(label: "batchproc.collect")
-    /// What is told of room for more; nil before and after the run.
+    /// Receives "there is room for more work"; nil outside a run.
     private let queue = Mutex<BatchQueue?>(nil)
     /// Bytes of results and inputs between admission and collection.
     private let retained = Atomic<Int64>(0)
@@ -122,7 +122,7 @@ public struct BatchRunner: Sendable {
     private var cancellation: Cancellation { context.cancellation }
     /// Whether the source has no further items.
     var isSourceAtEnd: Bool { sourceEnded.load(ordering: .relaxed) }
-    /// Whether the next chunk can be had, or is not to come.
+    /// Whether the next chunk is ready, or none will come.
     private var isFeedReady: Bool { feed.isReady || context.isEnded }
 
     private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {

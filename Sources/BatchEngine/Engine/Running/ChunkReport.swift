@@ -2,7 +2,7 @@
 struct ChunkReport<Output: ChunkOutput & Sendable>: Sendable {
   let output: Output
   let problems: [MetProblem]
-  /// Empty where nobody asks for them.
+  /// Empty where they are not wanted.
   var times: [FileTime] = []
   /// Bytes that were kept in memory for it.
   var retained: Int64 = 0

@@ -61,7 +61,7 @@ final class ConcurrencyAdapter: Sendable {
           isCareful: context.options.isConcurrencyCareful)))
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.tick() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }

@@ -34,7 +34,7 @@ package final class LoadGovernor: Sendable {
     self.apply = apply
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.step() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }

@@ -53,14 +53,14 @@ package final class RunControl: Sendable {
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-  /// - Parameter warn: told of a line that means nothing.
+  /// - Parameter warn: receives a line that means nothing.
   package init(_ path: PathBytes, of run: RunContext, warn: @escaping @Sendable (BatchError) -> Void) {
     self.path = path
     self.run = run
     self.warn = warn
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.look() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is let go of.
+    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }

@@ -26,7 +26,7 @@ package struct Descriptor: ~Copyable, Sendable {
     return Descriptor(owning: ends[0])
   }
 
-  /// Gives up the ownership: whoever takes the number closes it.
+  /// Gives up the ownership: the caller closes the descriptor.
   package consuming func release() -> Int32 {
     let number = raw
     discard self

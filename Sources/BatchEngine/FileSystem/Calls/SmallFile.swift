@@ -17,7 +17,7 @@ package enum SmallFile {
   /// - Parameters:
   ///   - limit: the most bytes the file may have.
   ///   - check: throws for a file that is not to be read.
-  /// - Throws: the error of a system call, `.malformed` for what is no regular file or is above the limit.
+  /// - Throws: the error of a system call, `.malformed` for anything but a regular file, and for one above the limit.
   package static func readRegular(
     _ path: PathBytes, limit: Int = 1 << 20, check: (stat) throws(BatchError) -> Void = { _ in }
   ) throws(BatchError) -> [UInt8] {

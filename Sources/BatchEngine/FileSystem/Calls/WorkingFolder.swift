@@ -11,14 +11,14 @@ package enum WorkingFolder {
     }
   }
 
-  /// Its path from the root, without links; `/` where it cannot be told.
+  /// Its path from the root, without links; `/` where it is unknown.
   package static var path: PathBytes {
     guard let current = getcwd(nil, 0) else { return "/" }
     defer { free(current) }
     return PathBytes(UnsafeRawBufferPointer(start: current, count: strlen(current)))
   }
 
-  /// The path from the root, as it is now; `-` and what cannot be told stay as they are.
+  /// The path from the root, as it is now; `-` and paths that are unknown stay as they are.
   package static func absolute(_ path: PathBytes) -> PathBytes {
     guard !path.isAbsolute, path != "-" else { return path }
     guard let current = getcwd(nil, 0) else { return path }

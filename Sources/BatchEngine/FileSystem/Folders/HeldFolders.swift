@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// Folders of a run that stay open because others are opened from them, no more than were set apart for that. The one that was
-/// not used for the longest time gives way; it closes when nobody uses it any more.
+/// not used for the longest time leaves; it closes with its last user.
 package final class HeldFolders: Sendable {
   /// What a folder is found by.
   enum Key: Sendable, Equatable {

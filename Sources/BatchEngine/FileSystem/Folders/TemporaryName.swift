@@ -3,7 +3,7 @@ import Synchronization
 
 /// The name of a file that is still being written: `.batchproc-<boot>-<random>.tmp`.
 ///
-/// 128 random bits make it one that nobody can plant a link under. It has the same 56 bytes whatever
+/// Its 128 random bits cannot be guessed, so no user can plant a link under it. It has the same 56 bytes whatever
 /// the target is called, so targets may have names as long as the file system takes. The boot tells
 /// the next runs whether it was made since this kernel started.
 package struct TemporaryName: Hashable, Sendable {

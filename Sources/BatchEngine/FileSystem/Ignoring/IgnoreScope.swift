@@ -9,7 +9,7 @@ package final class IgnoreScope: Sendable {
   }
 
   /// So many layers are kept side by side before a new link of the chain: a chain with a link for
-  /// each folder of a deep tree would be let go of by as deep a recursion.
+  /// each folder of a deep tree would be released by as deep a recursion.
   private static let layersPerLink = 64
 
   private let layers: [Layer]

@@ -35,7 +35,7 @@ package struct AccessList {
     self.lines = lines
   }
 
-  /// Nil for bytes that are no list of version 2.
+  /// Nil for bytes that are not a list of version 2.
   package init?(_ bytes: [UInt8]) {
     guard bytes.starts(with: [2, 0, 0, 0]), bytes.count % 8 == 4 else { return nil }
     lines = stride(from: 4, to: bytes.count, by: 8).map { (place: Int) -> Line in
@@ -49,7 +49,7 @@ package struct AccessList {
   /// The rights of the mask, which stand for those of the group in the mode of a file; nil where there is none.
   package var maskRights: UInt32? { lines.first { $0.tag == Self.mask }?.rights }
 
-  /// The permissions of a file that loses its list: nobody gets more than with it.
+  /// The permissions of a file that loses its list: no user gets more than with it.
   ///
   /// With a list the group bits of a mode are its mask. Without it the owning group gets its own entry, and neither
   /// it nor others keep what an entry denies to one of them.
@@ -62,7 +62,7 @@ package struct AccessList {
     var otherRights = mode & 7
     for entry in lines where entry.tag == Self.user || entry.tag == Self.group {
       otherRights &= entry.rights & mask
-      // Whoever is in the owning group and in a named one has the rights of both.
+      // A user who is in the owning group and in a named one has the rights of both.
       if entry.tag == Self.user { groupRights &= entry.rights & mask }
     }
     return mode & 0o700 | groupRights << 3 | otherRights
@@ -82,7 +82,7 @@ package struct AccessList {
     return (refused == 0, refused)
   }
 
-  /// The permissions that a mode comes to where the list beside it cannot be kept.
+  /// The permissions that are left of a mode where the list beside it cannot be kept.
   ///
   /// - Parameter list: nil where there is none.
   package static func permissions(_ mode: UInt32, without list: [UInt8]?) -> UInt32 {

@@ -45,7 +45,7 @@ package final class FileReader {
   ///
   /// A file that is not the one that the walk saw then counts as changed.
   ///
-  /// - Parameter owner: keeps the descriptor open; let go of with the folder.
+  /// - Parameter owner: keeps the descriptor open; released with the folder.
   package func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
     if folderOwner === owner, folder?.directory === directory { return }
     closeFolder()

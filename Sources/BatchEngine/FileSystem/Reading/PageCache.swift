@@ -3,7 +3,7 @@ import Glibc
 
 /// What the kernel keeps of a file in memory.
 package enum PageCache {
-  /// Asks the kernel to forget the content of a file, which it does with pages that nobody else uses or changed.
+  /// Asks the kernel to forget the content of a file, which it does with pages that are not changed and not used by other programs.
   ///
   /// - Returns: whether it is forgotten; nil where that cannot be known.
   package static func drop(_ path: PathBytes) -> Bool? {

@@ -4,7 +4,7 @@ import Glibc
 package enum StateFile {
   /// Where a file is: below `XDG_STATE_HOME`, or `.local/state` in the home directory of the user.
   ///
-  /// A directory of another user is passed over: `sudo -E` keeps the variables of whoever called it.
+  /// A directory of another user is passed over: `sudo -E` keeps the variables of the user who called it.
   ///
   /// - Returns: nil where no directory is known.
   package static func path(_ name: String, environment: (String) -> PathBytes?) -> PathBytes? {

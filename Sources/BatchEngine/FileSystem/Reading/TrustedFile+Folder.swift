@@ -12,7 +12,7 @@ extension TrustedFile {
   ///   - path: an absolute one.
   ///   - isOnTheWay: whether a folder in it will be checked next; then it may be sticky and one that all write to.
   /// - Returns: the path without links.
-  /// - Throws: the error of a system call; `.malformed` for what is no folder; `.unreadable` where somebody else can
+  /// - Throws: the error of a system call; `.malformed` for anything but a folder; `.unreadable` where somebody else can
   ///   change the way, with the place.
   package func folder(_ path: PathBytes, isOnTheWay: Bool = false) throws(BatchError) -> PathBytes {
     var place = PathBytes("/")
@@ -47,7 +47,7 @@ extension TrustedFile {
 
   /// Checks a file that may be missing, without following a link.
   ///
-  /// - Throws: `.malformed` for what is no regular file; `.unreadable` for a file of another user, or that others can write.
+  /// - Throws: `.malformed` for anything but a regular file; `.unreadable` for a file of another user, or that others can write.
   package func checkFile(_ path: PathBytes) throws(BatchError) {
     let status: FileStatus
     do throws(BatchError) {
@@ -64,7 +64,7 @@ extension TrustedFile {
 
   private func check(_ path: PathBytes, _ status: FileStatus, isLast: Bool) throws(BatchError) {
     guard status.kind == .directory else { throw .syscall("open", errno: ENOTDIR, path: path) }
-    // In a folder like /tmp nobody can rename or remove what belongs to another user.
+    // In a folder like /tmp users cannot rename or remove what belongs to another user.
     if !isLast, status.mode & S_ISVTX != 0, isTrusted(owner: status.owner) { return }
     if let reason = distrust(of: status) { throw Self.refusal(reason, path) }
   }

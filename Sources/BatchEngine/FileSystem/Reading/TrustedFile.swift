@@ -1,6 +1,6 @@
 import Glibc
 
-/// Files that say what a program does, and are obeyed only when nobody else can have written them.
+/// Files that say what a program does, and are read only when no other user can have written them.
 package struct TrustedFile {
   /// The effective user of the process.
   let user: UInt32
@@ -15,8 +15,8 @@ package struct TrustedFile {
   ///
   /// - Parameter isPersonal: a folder that may not be searched holds no file for this user: it is that of
   ///   another one, from before a change of users.
-  /// - Throws: the error of a system call; `.malformed` for what is no regular file, or is too large; `.unreadable`
-  ///   for a file that others can write or replace.
+  /// - Throws: the error of a system call; `.malformed` for anything but a regular file, and for one that is too large;
+  ///   `.unreadable` for a file that others can write or replace.
   package func read(_ path: PathBytes, isPersonal: Bool) throws(BatchError) -> [UInt8]? {
     let opened = path.withCString { calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NOCTTY | O_NONBLOCK) }
     if opened == -ENOENT || opened == -ENOTDIR || (opened == -EACCES && isPersonal) { return nil }

@@ -48,7 +48,7 @@ package struct PathList: Sequence, Sendable {
         descriptor = nil
         reader = StreamReader(descriptor: STDIN_FILENO, cancellation: context.cancellation)
       } else {
-        // A FIFO that nobody writes to would not open.
+        // A FIFO without a writer would not open.
         let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
         let number = path.withCString { context.calls.open($0, at: AT_FDCWD, flags: flags) }
         guard number >= 0 else { throw .syscall("open the list of paths", errno: -number, path: path) }

@@ -20,7 +20,7 @@ final class FolderTask: Sendable {
   private let state = Mutex(State.waiting)
   private let completion = DispatchGroup()
 
-  /// - Parameter pace: told how long the scan took.
+  /// - Parameter pace: receives how long the scan took.
   init(_ directory: DirectoryPath, scanner: FolderScanner, pace: ScanPace) {
     scan = { scanner.scan(directory, andBelow: &$0) }
     self.pace = pace

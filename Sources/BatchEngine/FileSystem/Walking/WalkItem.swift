@@ -1,4 +1,4 @@
-/// What a walk yields: regular files, and the paths that are none or could not be looked at.
+/// One result of a walk: a file, standard input, or a path that could not be examined.
 public enum WalkItem: Sendable {
   /// Not always a regular file where the walk takes everything.
   case file(FileRecord)

@@ -18,7 +18,7 @@ struct CommonOptions: Sendable {
   /// In bytes.
   let maxMemory: Int64?
   let maxLoad: LoadLimit?
-  /// Seconds without progress after which that is told; 0 is never.
+  /// Seconds without progress after which this is reported; 0 is never.
   let stallWarning: Int64
   /// Seconds without progress after which the run is ended; 0 is never.
   let stallTimeout: Int64

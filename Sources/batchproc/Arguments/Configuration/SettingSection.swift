@@ -71,7 +71,7 @@ struct ProfileDraft {
     }
   }
 
-  /// - Throws: when there is no command, or a row is none of its options.
+  /// - Throws: when there is no command, or a row is not one of its options.
   func profile() throws(UsageError) -> ConfigurationFile.Profile {
     guard let command else { throw place.error("The profile has no 'command'.") }
     for row in rows { try row.check(among: [command], isProfile: true) }

@@ -36,7 +36,7 @@ struct VerifyCommand: Command {
       common, environment: environment, inputs: readsAllFormats ? ForeignReaderProgram.descriptors : 0)
   }
 
-  /// - Throws: `UsageError` for what is no share.
+  /// - Throws: `UsageError` for anything but a share.
   private static func share(_ parsed: ParsedCommand) throws(UsageError) -> ReadShare? {
     guard let text = parsed.bytes(.share) else { return nil }
     let parts = text.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

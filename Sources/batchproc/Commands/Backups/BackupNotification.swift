@@ -12,7 +12,7 @@ struct BackupNotification: Sendable {
 
   private let url: [UInt8]
 
-  /// - Throws: `UsageError` for what is no URL of HTTP. Its text is not repeated, since whoever has it can send.
+  /// - Throws: `UsageError` for anything but a URL of HTTP. The message does not repeat it, since everyone who has it can send.
   init(_ url: PathBytes, in command: CommandSpec) throws(UsageError) {
     let isPlain = url.bytes.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") }
     guard isPlain, ["http://", "https://"].contains(where: { url.bytes.starts(with: $0.utf8) }) else {

@@ -49,7 +49,7 @@ struct ShardCommand: Command {
     case .test:
       return try TestCommand(parsed, common: common, environment: environment, task: task).obey()
     case .check:
-      // Which rows there are is fixed by the plan, and not by how a task is told to report.
+      // The plan fixes which rows there are, whatever a task is asked to report.
       return try CheckCommand(
         parsed, common: common, environment: environment, task: task,
         showsMatches: !planned.parsed.flag(.quiet)

@@ -1,10 +1,10 @@
 /// What a run has done by now.
 struct ProgressState: Sendable, Equatable {
   var filesDone = 0
-  /// nil as long as nobody knows.
+  /// nil as long as it is not known.
   var filesTotal: Int?
   var bytesDone: Int64 = 0
-  /// nil as long as nobody knows.
+  /// nil as long as it is not known.
   var bytesTotal: Int64?
   /// Seconds since the start by a monotonic clock.
   var elapsed: Double = 0

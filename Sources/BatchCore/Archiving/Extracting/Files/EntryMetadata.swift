@@ -10,11 +10,11 @@ struct EntryMetadata {
     static let mode = Losses(rawValue: 2)
     static let attributes = Losses(rawValue: 4)
     static let time = Losses(rawValue: 8)
-    /// Setuid, setgid, capabilities: left out since nobody asked for them.
+    /// Setuid, setgid, capabilities: left out unless they are asked for.
     static let privileges = Losses(rawValue: 16)
     /// The archive has a number for the owner that no owner has.
     static let ownerNumber = Losses(rawValue: 32)
-    /// The archive has a time that is none, or that the file system has no place for.
+    /// The time in the archive is not valid, or the file system cannot store it.
     static let timeRange = Losses(rawValue: 64)
   }
 
@@ -99,7 +99,7 @@ struct EntryMetadata {
     .changed, "cannot be given its owner, mode and time: another process replaced it")
 
   /// Whether an inode is what the entry describes, belongs to this process and has one name, as what was made a moment
-  /// ago: whoever may write to the folder may put something else in its place.
+  /// ago: a user who may write to the folder may put something else in its place.
   private func isMade(_ file: Int32) -> Bool {
     guard let status = try? calls.status(of: file), status.linkCount == 1, status.isOwn else { return false }
     switch entry.kind {
@@ -129,7 +129,7 @@ struct EntryMetadata {
   }
 
   private func mode(_ losses: inout Losses) -> UInt32 {
-    // The bits would be those of whoever extracts.
+    // The bits would give the rights of the user who extracts.
     guard !losses.contains(.ownerNumber) else { return entry.mode & 0o1777 }
     guard !options.restoresPrivileges else { return entry.mode & 0o7777 }
     if entry.mode & Self.privilegeBits != 0 { losses.insert(.privileges) }

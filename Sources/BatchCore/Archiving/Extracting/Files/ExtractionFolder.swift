@@ -2,7 +2,7 @@ import BatchEngine
 import Synchronization
 
 /// The folder that an archive is unpacked into; everything is opened below its descriptor and through no
-/// symbolic link, so that nothing lands elsewhere, whoever changes the tree meanwhile.
+/// symbolic link, so that nothing lands elsewhere, even when another user changes the tree meanwhile.
 final class ExtractionFolder: Sendable {
   private static let slash = UInt8(ascii: "/")
 

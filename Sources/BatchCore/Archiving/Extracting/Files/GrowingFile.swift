@@ -25,7 +25,7 @@ struct GrowingFile: ~Copyable {
   mutating func take() -> TemporaryFile? { file.take() }
 }
 
-/// The digest of a content that is written, held against the one that it has to have.
+/// The digest of a content that is written, compared with the one that it has to have.
 final class ExpectedContent {
   private let expected: Digest
   private let content: ContentDigest

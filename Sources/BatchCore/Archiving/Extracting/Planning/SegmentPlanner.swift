@@ -57,7 +57,7 @@ struct SegmentPlanner {
         try limits.check(
           plain: plain + min(planner.bytesOfFolders, UInt64.max - plain), compressed: archive.file.size ?? 0)
       }
-      // Without patterns all of the archive is held against its index.
+      // Without patterns all of the archive is compared with its index.
       if !choices.isEmpty || planner.takesEverything {
         return SegmentPlan(
           archive: archive, group: group, members: members, choices: choices, names: planner.selection.names)

@@ -2,16 +2,16 @@ import BatchEngine
 
 /// What the end of a file says of a member index.
 struct IndexPlace {
-  /// Where the part behind the members begins; nil where that cannot be told.
+  /// Where the part behind the members begins; nil where this is unknown.
   let start: UInt64?
-  /// The index as it is stored; nil where it cannot be had.
+  /// The index as it is stored; nil where it is unavailable.
   let index: IndexExtent?
   /// What else is odd about the end of the archive.
   var remarks: [String] = []
   /// Compressed and plain sizes of frames, where there is a second list of them, for readers of other kinds.
   var frameSizes: [(compressed: UInt64, plain: UInt64)]?
 
-  /// There is one, and it cannot be had.
+  /// An index exists, and is unusable.
   static func damaged(from start: UInt64? = nil) -> IndexPlace { IndexPlace(start: start, index: nil) }
 
   /// Whether both lists of frames say the same.

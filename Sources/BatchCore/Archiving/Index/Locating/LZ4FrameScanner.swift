@@ -9,7 +9,7 @@ struct LZ4FrameScanner {
   let file: ArchiveFile
   let size: UInt64
 
-  /// nil when it is none, or goes beyond the file.
+  /// nil when it is not a frame, or goes beyond the file.
   func end(ofFrameAt start: UInt64) throws(BatchError) -> UInt64? {
     guard start <= size, size - start >= Self.shortestHeader else { return nil }
     let flags = try file.bytes(at: start + 4, count: 1)[0]

@@ -13,7 +13,7 @@ struct TailBlock: Hashable {
     self.indexLength = indexLength
   }
 
-  /// Reads a block; nil when it is something else. One that is damaged is told by its ``bytes``.
+  /// Parses a tail block; nil if it is not one. Comparing it with ``bytes`` shows damage.
   init?(_ bytes: [UInt8]) {
     let text = ArchiveTail.locatorText
     guard bytes.count == Self.size, zip(bytes, text).count(where: ==) >= Self.fewestLetters else {

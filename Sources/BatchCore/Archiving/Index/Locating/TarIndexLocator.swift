@@ -13,7 +13,7 @@ struct TarIndexLocator: IndexLocator {
     guard let block = TailBlock(last) else { return nil }
     guard let length = block.tailLength, length + Self.endBlocks <= size else { return .damaged() }
     let start = size - length
-    // Whoever appends to a tar overwrites the blocks that end it, and may leave all that is behind them.
+    // A program that appends to a tar overwrites the blocks that end it, and may leave all that is behind them.
     let end = try file.bytes(at: start - Self.endBlocks, count: Int(Self.endBlocks))
     var reader = LittleEndianReader(try file.bytes(at: start, count: 4)[...])
     guard end.allSatisfy({ $0 == 0 }), reader.number(UInt32.self) == ZstdCodec.magic else {

@@ -74,7 +74,7 @@ struct GzipBlockTable {
   // MARK: Reading
 
   /// - Parameter size: of the file.
-  /// - Returns: nil where the file has no table, more than one group is not told of, or the sizes do not fit.
+  /// - Returns: nil where the file has no table, the table has only one group, or its sizes do not fit.
   /// - Throws: what `read` throws.
   static func read(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? {
     var start = [UInt8](repeating: 0, count: fixedHeader)

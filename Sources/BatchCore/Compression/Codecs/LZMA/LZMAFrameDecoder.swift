@@ -37,7 +37,7 @@ final class LZMAFrameDecoder: FrameDecoder {
   }
 
   /// Whether a file may begin with these bytes, as `xz` judges it: properties below 225, a dictionary of 2^n or
-  /// 2^n + 2^(n-1) bytes, and content of less than 256 GiB or of a size that is not told.
+  /// 2^n + 2^(n-1) bytes, and content of less than 256 GiB or of an unknown size.
   static func isPlausible(_ start: UnsafeRawBufferPointer) -> Bool {
     guard let properties = start.first, properties < 9 * 5 * 5 else { return false }
     if start.count >= 5 {

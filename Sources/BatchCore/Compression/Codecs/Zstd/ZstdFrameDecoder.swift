@@ -63,7 +63,7 @@ final class ZstdFrameDecoder: FrameDecoder {
   }
 
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
-    // The two numbers above all sizes say that the size is unknown or the frame is none.
+    // The two largest numbers mean that the size is unknown or that this is not a frame.
     let size = ZSTD_getFrameContentSize(wholeFile.baseAddress, wholeFile.count)
     guard size <= UInt64(largest),
       ZSTD_findFrameCompressedSize(wholeFile.baseAddress, wholeFile.count) == wholeFile.count,

@@ -28,7 +28,7 @@ struct ZstdFrameScanner {
     return parts
   }
 
-  /// Where a frame with content ends; nil when it is none, or is damaged.
+  /// Where a frame with content ends; nil when it is not one, or is damaged.
   func end(ofFrameAt offset: UInt64, _ read: PartReader) throws(BatchError) -> UInt64? {
     try frame(at: offset, read, needsContentSize: false)?.end
   }

@@ -33,7 +33,7 @@ struct ChecksumLineParser: Sendable {
     return BSDManifest.hasShapeOfRow(text)
   }
 
-  /// Whether a line is none between rows: blank, an indented comment, or a heading such as `SHA512:`.
+  /// Whether a line between rows is not a row: blank, an indented comment, or a heading such as `SHA512:`.
   static func isText(_ line: [UInt8]) -> Bool {
     guard let first = line.first(where: { !isBlank($0) }) else { return true }
     return first == UInt8(ascii: "#") || line.last { !isBlank($0) } == UInt8(ascii: ":")

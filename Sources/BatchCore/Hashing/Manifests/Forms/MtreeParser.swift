@@ -126,7 +126,7 @@ struct MtreeParser: Sendable {
     }
   }
 
-  /// Takes over the values of all keywords known here, and tells the last that is none.
+  /// Applies all known keywords; returns the last unknown one.
   private static func apply(_ words: ArraySlice<UInt8>, to attributes: inout Attributes) -> MalformedLine? {
     var fault: MalformedLine?
     var words = words
