@@ -2,8 +2,6 @@ import BatchEngine
 
 /// The digest of a content that comes in pieces with holes between them.
 struct ContentDigest: ~Copyable {
-  private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
-
   /// Holes are hashed up to this file size; a larger one is a forged header.
   private static let largest: UInt64 = 1 << 44
 
@@ -59,13 +57,11 @@ struct ContentDigest: ~Copyable {
     guard offset <= Self.largest else {
       throw BatchError(.malformed, "damaged: no file is as large")
     }
-    while count.value < offset {
+    guard count.value < offset else { return }
+    try SparseReading.hand(zeros: offset - count.value) { (zeros) throws(BatchError) in
       try cancellation.check()
-      let piece = Int(min(offset - count.value, UInt64(Self.zeros.count)))
-      try withBytes(of: Self.zeros) { (raw) throws(BatchError) in
-        try digests.update(UnsafeRawBufferPointer(rebasing: raw[..<piece]))
-      }
-      count.value += UInt64(piece)
+      try digests.update(zeros)
     }
+    count.value = offset
   }
 }
