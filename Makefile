@@ -9,7 +9,7 @@ DESTDIR ?=
 ARGS ?=
 # Of make fuzz.
 SECONDS ?= 60
-TARGET ?= SnapshotManifest ArchiveIndex ArchiveEnds EncryptedFile GzipBlocks
+TARGET ?= $(notdir $(wildcard Tests/Corpora/*))
 
 RELEASE := .build/release/batchproc
 # Suites with cases that are chosen at random, of which make test runs a tenth.
@@ -88,13 +88,14 @@ asan:
 # stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found.
 fuzz:
 	@scripts/bootstrap.sh build
-	swift build --package-path Fuzzing --scratch-path "$(CURDIR)/.build/fuzz" -c debug --sanitize=fuzzer --sanitize=address --disable-dead-strip \
+	BATCHPROC_FUZZING=1 swift build --product Fuzz --scratch-path .build/fuzz -c debug --sanitize=fuzzer --sanitize=address --disable-dead-strip \
 	  -Xswiftc -sanitize-coverage=edge,trace-cmp,inline-8bit-counters,pc-table
 	for target in $(TARGET); do \
 	  mkdir -p .build/fuzz/corpus/$$target .build/fuzz/found; \
 	  echo "fuzz: $$target"; \
-	  ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/debug/$$target -max_total_time=$(SECONDS) -max_len=16384 -timeout=10 \
-	    -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- .build/fuzz/corpus/$$target Tests/Golden; \
+	  BATCHPROC_FUZZ=$$target ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/debug/Fuzz -max_total_time=$(SECONDS) \
+	    -max_len=16384 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- \
+	    .build/fuzz/corpus/$$target Tests/Corpora/$$target Tests/Golden; \
 	done
 
 lint:

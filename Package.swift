@@ -61,9 +61,21 @@ let package = Package(
       name: "BatchprocTests", dependencies: ["batchproc", "BatchEngine", "BatchOutputs", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
+      name: "CorpusTests", dependencies: ["BatchCore", "batchproc", "BatchEngine", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
       name: "EndToEndTests",
       dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "batchproc", "TestSupport"],
       swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
+
+// A program of libFuzzer, which `make fuzz` builds with the flags that it needs. No other build may see it: it has no main function.
+// The sources of the program that read its arguments are reached through links, for they are in no library.
+if Context.environment["BATCHPROC_FUZZING"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "Fuzz", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs"], path: "Fuzzing",
+      swiftSettings: settings + [.define("FUZZING"), .unsafeFlags(["-parse-as-library"])]))
+}

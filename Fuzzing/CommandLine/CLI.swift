@@ -1,0 +1,1 @@
+../../Sources/batchproc/CLI.swift

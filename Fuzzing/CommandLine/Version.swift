@@ -1,0 +1,1 @@
+../../Sources/batchproc/Version.swift

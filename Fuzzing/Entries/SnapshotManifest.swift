@@ -1,0 +1,30 @@
+@testable import BatchCore
+@testable import BatchEngine
+
+/// The lines of a backup manifest, by the fast way and by the general one.
+///
+/// A row that the fast way takes must be the one that the general way makes of the line.
+func fuzzSnapshotManifest(_ start: UnsafePointer<UInt8>, _ count: Int) {
+  let bytes = UnsafeBufferPointer(start: start, count: count)
+  var rows = SnapshotRowParser()
+  var footer = SnapshotFooter()
+  for slice in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+    let line = Array(slice)
+    let fast = rows.entry(line)
+    guard let members = try? SnapshotLine(line) else {
+      precondition(fast == nil, "a row is taken whose line is not valid")
+      continue
+    }
+    let general = try? SnapshotEntry(members)
+    if let fast {
+      guard let general else { preconditionFailure("a row is taken that is not valid") }
+      var one = [UInt8](), other = [UInt8]()
+      fast.appendLine(to: &one)
+      general.appendLine(to: &other)
+      precondition(one == other, "two readings of one row")
+    }
+    _ = try? SnapshotHeader(members)
+    _ = try? SnapshotSource(members)
+    _ = try? footer.take(members)
+  }
+}

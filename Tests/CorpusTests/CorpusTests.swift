@@ -1,0 +1,53 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the fuzzer found to keep, through the entries that it calls: each ends the process where something does not hold.
+@Suite(.timeLimit(.minutes(2))) struct CorpusTests {
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Corpora")
+
+  private static func inputs(_ name: String) throws -> [Data] {
+    let place = folder.appendingPathComponent(name)
+    return try FileManager.default.contentsOfDirectory(atPath: place.path).sorted().map {
+      try Data(contentsOf: place.appendingPathComponent($0))
+    }
+  }
+
+  private static func run(_ entry: (UnsafePointer<UInt8>, Int) -> Void, _ input: Data) {
+    var bytes = [UInt8](input)
+    let count = bytes.count
+    // Entries take a pointer also for nothing.
+    bytes.append(0)
+    bytes.withUnsafeBufferPointer { if let start = $0.baseAddress { entry(start, count) } }
+  }
+
+  @Test("the inputs of each entry hold", arguments: fuzzEntries.map(\.name))
+  func inputs(of name: String) throws {
+    let entry = try #require(fuzzEntries.first { $0.name == name })
+    let inputs = try Self.inputs(name)
+    #expect(!inputs.isEmpty)
+    for input in inputs { Self.run(entry.run, input) }
+  }
+
+  @Test("each entry has a corpus, and each corpus an entry, of less than 5 MB together")
+  func folders() throws {
+    let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
+    #expect(Set(names) == Set(fuzzEntries.map(\.name)))
+    #expect(try names.flatMap { try Self.inputs($0) }.reduce(0) { $0 + $1.count } < 5 << 20)
+  }
+
+  @Test("each entry takes changed inputs too", arguments: fuzzEntries.map(\.name))
+  func changed(of name: String) throws {
+    let entry = try #require(fuzzEntries.first { $0.name == name })
+    var numbers = SeededNumbers(seed: 5)
+    let inputs = try Self.inputs(name)
+    for _ in 0..<Campaign.cases(2000) {
+      guard var input = inputs.randomElement(using: &numbers), !input.isEmpty else { continue }
+      for _ in 0..<Int.random(in: 1...4, using: &numbers) {
+        input[Int.random(in: 0..<input.count, using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)
+      }
+      Self.run(entry.run, input)
+    }
+  }
+}
