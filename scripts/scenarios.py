@@ -469,7 +469,7 @@ class Prune(Sets):
 
     def prepare(self):
         write_tree(self.path("src"))
-        for number in range(7):
+        for number in range(5):
             write(self.path("src/new"), text(number, 500))
             self.backup(*(["--init"] if number == 0 else []), *(["--full"] if number in (0, 3) else []))
             time.sleep(1.1)
