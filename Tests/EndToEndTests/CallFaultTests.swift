@@ -20,6 +20,12 @@ struct CallFaultTests {
     #expect(run.text.hasSuffix(" faults, 0 wrong\n"))
   }
 
+  @Test("a size of a set that cannot be looked at is no size")
+  func sizes() throws {
+    let run = try fail("$BP", "--only '^(backup --init|copy)$' --calls '^newfstatat$' --sample 60 --seed 2")
+    #expect(run.status == 0, "\(run.text)\(run.errorText)")
+  }
+
   @Test("a program that hides what failed is found")
   func fails() throws {
     try t.shell("printf '#!/bin/sh\\n%s \"$@\"\\nexit 0\\n' $BP >lenient; chmod 755 lenient")

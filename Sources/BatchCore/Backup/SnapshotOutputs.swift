@@ -46,7 +46,7 @@ final class SnapshotOutputs: Sendable {
   /// - Returns: the size of the file.
   func sealArchive() throws(BatchError) -> UInt64 {
     try encryption?.archive.seal()
-    return UInt64(clamping: archive.size ?? 0)
+    return UInt64(clamping: try archive.size() ?? 0)
   }
 
   func discard() {

@@ -121,8 +121,10 @@ package final class AtomicFile: Sendable {
   /// The temporary file's inode, by which a walk can leave its own output out; nil when it is closed.
   package var identity: FileIdentity? { output.withLock { $0?.identity } }
 
-  /// Bytes written so far; 0 when it is closed.
-  package var size: Int64 { output.withLock { $0?.size ?? 0 } }
+  /// Bytes written so far.
+  ///
+  /// - Throws: as ``write(_:)``.
+  package func size() throws(BatchError) -> Int64 { try use { file throws(BatchError) in try file.size() } }
 
   // MARK: The end
 

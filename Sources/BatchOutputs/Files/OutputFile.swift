@@ -90,7 +90,9 @@ public final class OutputFile: ResultStream {
   }
 
   /// What was written so far, in bytes; nil for a pipe or a device.
-  public var size: Int64? { file?.size }
+  ///
+  /// - Throws: the error of asking for it.
+  public func size() throws(BatchError) -> Int64? { try file?.size() }
 
   /// The temporary file's inode, for `WalkOptions/excluded`.
   public var identity: FileIdentity? { file?.identity }

@@ -35,6 +35,17 @@ private func status(_ path: PathBytes) -> FileStatus? {
     try file.commit(syncing: false)
   }
 
+  @Test("a size that cannot be looked at is an error, and not 0")
+  func size() throws {
+    let calls = FaultyCalls()
+    let file = try AtomicFile(at: target, replacing: false, calls: calls)
+    try file.write("one")
+    #expect(try file.size() == 3)
+    calls.on(.status, nil, .fail(EIO))
+    #expect(throws: BatchError.self) { try file.size() }
+    file.discard()
+  }
+
   // MARK: the name appears at the commit
 
   @Test("the target appears complete at the commit, and no other file stays", arguments: [false, true])

@@ -62,7 +62,14 @@ package struct SetCopy {
       let describing = snapshot.name.isEncrypted ? [snapshot.name.companion] : []
       var isNew = false
       for file in archives + describing + [snapshot.name.manifest] where settled.insert(file).inserted {
-        guard let size = try? set.path(file).status().size else { continue }
+        let size: Int64
+        do throws(BatchError) {
+          size = try set.path(file).status().size
+        } catch {
+          // Removed meanwhile.
+          guard error.isNotFound else { throw error }
+          continue
+        }
         if try isThere(file, UInt64(clamping: size)) {
           outcome.equal += 1
           continue

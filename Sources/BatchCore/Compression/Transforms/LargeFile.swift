@@ -102,7 +102,7 @@ final class LargeOutput {
     if let patch = joiner.patch { try output.overwrite(patch.bytes.span, at: patch.offset) }
     let remark = try output.prepare(.init(of: start.status), attributes: start.attributes)
     return (
-      JoinedOutput(file: file, output: output, place: place, start: start, size: output.size), remark
+      JoinedOutput(file: file, output: output, place: place, start: start, size: try output.size()), remark
     )
   }
 

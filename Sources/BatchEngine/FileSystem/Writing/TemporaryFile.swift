@@ -116,7 +116,13 @@ package struct TemporaryFile: ~Copyable, Sendable {
   package var identity: FileIdentity? { status?.identity }
 
   /// Bytes written so far.
-  package var size: Int64 { status?.size ?? 0 }
+  ///
+  /// - Throws: the error of the call.
+  package func size() throws(BatchError) -> Int64 {
+    var status = stat()
+    try check(calls.status(of: raw, into: &status), "look at")
+    return Int64(status.st_size)
+  }
 
   private var status: FileStatus? {
     var raw = stat()
