@@ -23,7 +23,7 @@ help:
 	@echo 'make test     install what is missing, build, run every test (ARGS="--filter REGEX" for some)'
 	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some), and 4,000 failing calls'
 	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
-	@echo 'make crash-states  what a power cut may leave of ten commands: 25,000 states (ARGS="--only REGEX --states N")'
+	@echo 'make crash-states  what a power cut may leave of ten commands: about 25,000 states (ARGS="--only REGEX --states N")'
 	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"), a part of make campaign'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make asan     the library tests under the address sanitizer'

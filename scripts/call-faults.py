@@ -117,7 +117,7 @@ class Faults:
             pass
         elif status not in STATUSES | {self.scenario.status, "libdispatch"}:
             problems.append(f"status {status}: {done.stderr.decode(errors='replace')[:300]}")
-        elif status not in (0, self.scenario.status) and not done.stderr and not self.has(r"write\(2,"):
+        elif status not in (0, self.scenario.status) and not done.stderr + done.stdout and not self.has(r"write\(2,"):
             problems.append(f"status {status} without a message")
         is_done = status == self.scenario.status
         problems += [words for _, words in self.scenario.look(is_done)]
