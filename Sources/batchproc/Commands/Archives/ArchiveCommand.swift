@@ -60,10 +60,15 @@ struct ArchiveCommand: Command {
     var failure: BatchError?
     var verified: Int?
     let outcome = session.run(job, over: source, total: total)
+    var size: Int64?
     if outcome.result != nil {
-      do throws(BatchError) { try encrypted?.seal() } catch { failure = error }
+      do throws(BatchError) {
+        try encrypted?.seal()
+        size = try file?.size()
+      } catch {
+        failure = error
+      }
     }
-    let size = file?.size
     if failure == nil, let written = outcome.result, !cameToNothing(outcome.summary.counts) {
       do throws(BatchError) {
         verified = try complete(file, encrypted, written)
