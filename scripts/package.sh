@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 
 kind=$1 binary=$(realpath "$2")
 # The one place where the version stands.
-version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
-date=$(sed -n 's/.*static let date = "\(.*\)"/\1/p' Sources/batchproc/Version.swift)
+version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Sources/batchproc/Text/Version.swift)
+date=$(sed -n 's/.*static let date = "\(.*\)"/\1/p' Sources/batchproc/Text/Version.swift)
 machine=$(uname -m)
 # Whoever builds the package for others gives their own; mail to the default address reaches nobody.
 maintainer=${MAINTAINER:-The authors of batchproc <batchproc@example.org>}
