@@ -50,20 +50,20 @@ inside sh -euc '
   cd /tmp
   batchproc --version | head -n 1
   batchproc hash -q samples | sha256sum --check --quiet
-  batchproc archive -q --verify -o a.tar.gz samples && tar -tf a.tar.gz >/dev/null
-  mkdir out && batchproc extract -q -C out a.tar.gz && batchproc verify -q --against out a.tar.gz
-  batchproc backup -q --to set samples && batchproc drill -q --all set
-  cp -r samples/notes n && batchproc compress -q --remove-source --compress-all n && gzip -t n/*.gz && batchproc decompress -q n
+  batchproc archive -q --verify -o a.tar.gz samples; tar -tf a.tar.gz >/dev/null
+  mkdir out; batchproc extract -q -C out a.tar.gz; batchproc verify -q --against out a.tar.gz
+  batchproc backup -q --to set samples; batchproc drill -q --all set
+  cp -r samples/notes n; batchproc compress -q --remove-source --compress-all n; gzip -t n/*.gz; batchproc decompress -q n
   batchproc config hash >/dev/null
-  mkdir /tmp/units && batchproc schedule --systemd --to /tmp/units --name unit /tmp/samples/notes | sed -n "s/^ExecStart=//p" >start
-  sh -eu start && batchproc snapshots /tmp/units | grep -q full
-  set -- $(sed -n "s/^ExecStart=//p" /lib/systemd/system/batchproc@.service) && "$1" --version >/dev/null
+  mkdir /tmp/units; batchproc schedule --systemd --to /tmp/units --name unit /tmp/samples/notes | sed -n "s/^ExecStart=\([^ ]* backup .*\)/\1/p" >start
+  sh -eu start; batchproc snapshots /tmp/units | grep -q full
+  set -- $(sed -n "s/^ExecStart=//p" /lib/systemd/system/batchproc@.service); "$1" --version >/dev/null
   man -w batchproc batchproc-hash batchproc-backup >/dev/null
   batchproc --generate-completion-script bash | cmp - /usr/share/bash-completion/completions/batchproc
   rm -rf out set n a.tar.gz units start
 '
 # The default configuration says nothing yet, and its profile is valid once the marks are taken away.
-inside sh -euc "sed -i 's/^# \([a-z[]\)/\1/' /etc/batchproc.conf && batchproc config >/dev/null"
+inside sh -euc "sed -i 's/^# \([a-z[]\)/\1/' /etc/batchproc.conf; batchproc config >/dev/null"
 
 step "remove"
 inside apt-get -q -y purge batchproc >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "cannot be removed"; }
@@ -73,7 +73,7 @@ diff "$work/before" "$work/after" || fail "the package leaves these files"
 
 step "tarball"
 tar -xf "$dist" -C "$root/tmp"
-inside sh -euc 'cd /tmp/batchproc-*/ && sha256sum --check --quiet SHA256SUMS && bin/batchproc --version | head -n 1 &&
-  bin/batchproc check --quiet SHA256SUMS && bin/batchproc hash -q /tmp/samples | sha256sum --check --quiet --strict -'
+inside sh -euc 'cd /tmp/batchproc-*/; sha256sum --check --quiet SHA256SUMS; bin/batchproc --version | head -n 1
+  bin/batchproc check --quiet SHA256SUMS; bin/batchproc hash -q /tmp/samples | sha256sum --check --quiet --strict -'
 
 step "done"

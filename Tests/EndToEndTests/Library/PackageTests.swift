@@ -40,7 +40,7 @@ import Testing
     let unit = try t.shell(
       """
       grep ^ExecStart= 'root/lib/systemd/system/batchproc@.service'; echo a >a; mkdir set
-      root/usr/bin/batchproc schedule --systemd --to set a | sed -n '/ backup /s/^ExecStart=//p' >start; cut -d ' ' -f 1 start
+      root/usr/bin/batchproc schedule --systemd --to set a | sed -n 's/^ExecStart=\\([^ ]* backup .*\\)/\\1/p' >start; cut -d ' ' -f 1 start
       sh start; echo $?
       """)
     #expect(
