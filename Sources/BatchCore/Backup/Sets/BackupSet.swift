@@ -117,11 +117,14 @@ package struct BackupSet: Sendable {
           content.snapshots.append(try name.isEncrypted ? sealed(name) : plain(name, in: run))
         } catch {
           try run.cancellation.check()
-          content.damaged.append(error)
+          content.damaged.append(error.path == nil ? error.at(path(file)) : error)
         }
       } else if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix) {
-        if let status = try? path(file).status() {
-          content.archives[name.stamp] = UInt64(clamping: status.size)
+        do throws(BatchError) {
+          content.archives[name.stamp] = UInt64(clamping: try path(file).status().size)
+        } catch {
+          // Removed meanwhile.
+          guard error.isNotFound else { throw error }
         }
       }
     }
