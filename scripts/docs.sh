@@ -13,7 +13,7 @@ tool() { local compiler; compiler=$(dirname "$(realpath "$(command -v swift)")")
 
 includes=()
 for folder in Sources/C*/; do includes+=(-I "$folder"); done
-includes+=(-Xcc -fmodule-map-file="$(dirname "$modules")/CLinux.build/module.modulemap")
+for map in "$(dirname "$modules")"/C*.build/module.modulemap; do includes+=(-Xcc -fmodule-map-file="$map"); done
 for library in BatchEngine BatchOutputs BatchCore; do
   mkdir -p "$graphs/$library" "$out"
   tool swift-symbolgraph-extract -module-name "$library" -I "$modules" "${includes[@]}" -target "$(uname -m)-unknown-linux-gnu" \

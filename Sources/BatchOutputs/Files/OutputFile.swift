@@ -38,7 +38,14 @@ public final class OutputFile: ResultStream {
 
   /// The same for a program that writes a file of its own, outside of its runs or beside them.
   ///
-  /// - Parameter run: whose cancellation ends the wait for a reader that is slow.
+  /// - Parameters:
+  ///   - path: of the output; a character device or an open pipe is written as it is.
+  ///   - isReplacing: whether a file that has the name is replaced.
+  ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
+  ///   - isPrivate: whether only its owner may read it, whatever the umask says.
+  ///   - run: whose cancellation ends the wait for a reader that is slow.
+  ///   - filter: changes what is written to a terminal.
+  /// - Throws: when the name is taken and `isReplacing` is false, or the folder takes no file.
   public convenience init(
     _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
