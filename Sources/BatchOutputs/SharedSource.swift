@@ -59,7 +59,12 @@ extension FirstName {
   /// The first name of a plan may be gone since: another run has removed it, or was killed after it did.
   package func leads(_ further: FileRecord, _ folders: FolderOpener) -> Bool {
     guard further.isPlanned else { return true }
-    return (try? folders.status(of: record.path))?.identity.inode == record.status.identity.inode
+    do throws(BatchError) {
+      return try folders.status(of: record.path).identity.inode == record.status.identity.inode
+    } catch {
+      // Where it cannot be looked at, it fails by itself, and this one with it.
+      return !error.isNotFound && !error.isNoFolder
+    }
   }
 }
 

@@ -20,10 +20,13 @@ package final class RemoteFile: PartialFile {
   /// - Parameters:
   ///   - path: for messages; its last name is that of the file.
   ///   - folder: where the parts go.
-  /// - Throws: the error of making a file there.
+  /// - Throws: `malformed` for a size that no file has; the error of making a file there.
   init(
     _ path: PathBytes, size: UInt64, at remote: any Remote, temporary folder: OpenFolder
   ) throws(BatchError) {
+    guard Int64(exactly: size) != nil else {
+      throw BatchError(.malformed, "has \(size) bytes at \(remote.place), which no file has", path: path)
+    }
     self.path = path
     self.size = size
     self.remote = remote
