@@ -58,14 +58,15 @@ import Testing
   func findsManyForUnlikeFiles(computing: Double) {
     let files = VirtualFiles(
       count: 20_000, computing: computing, deviation: 1.6, deviationOfStretches: 0.7)
-    let ratios = (UInt64(1)...5).map { seed in
+    let count: UInt64 = Campaign.isFull ? 5 : 3
+    let ratios = (1...count).map { seed in
       let run = {
         VirtualRun(files, fixed: $0, seed: seed) { _ in VirtualDevice(latency: 0.0006, width: 24, jitter: 0.5)
         }
       }
       return run(nil).seconds / ([8, 32, 64].map { run($0).seconds }.min() ?? 1)
     }
-    #expect(ratios.sorted()[2] <= 1.2, "\(ratios)")
+    #expect(ratios.sorted()[Int(count) / 2] <= 1.2, "\(ratios)")
   }
 
   @Test("On a disk that serves many, a run has found many operations after a tenth of a second")

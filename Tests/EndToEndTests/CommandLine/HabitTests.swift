@@ -55,12 +55,12 @@ import Testing
     for format in ["gz", "zst", "xz", "lz4"] {
       let run = try t.shell(
         """
-        $BP compress -qc -j \(concurrency) --format \(format) w/large w/sub w/b >packed || echo $?
+        $BP compress -qc1 -j \(concurrency) --format \(format) w/large w/sub w/b >packed || echo $?
         $BP cat -q -j \(concurrency) packed | cmp - <(cat w/large w/sub/*[0-9] w/b | cat)
         """.replacing("w/sub/*[0-9]", with: "$(find w/sub -type f | LC_ALL=C sort)"))
       #expect(run.text == "" && run.status == 0, "\(format): \(run.text) \(run.errorText)")
       #expect(
-        try t.shell("$BP compress -qc -j 1 --format \(format) w/large w/sub w/b | cmp - packed").status == 0)
+        try t.shell("$BP compress -qc1 -j 1 --format \(format) w/large w/sub w/b | cmp - packed").status == 0)
     }
     let run = try t.shell(
       """

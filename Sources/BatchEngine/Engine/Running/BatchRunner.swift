@@ -4,9 +4,9 @@ import Synchronization
 
 /// Runs jobs over sources: plans chunks, runs them as operations on lanes, collects their results in order.
 public struct BatchRunner: Sendable {
-  /// One that a lane works on, and one that waits for it or for its turn to be collected.
-  private static let retainedPerLane: Int64 = 2
   private static let smallRetained: Int64 = 1 << 20
+  /// From here on, what waits costs more memory than the lanes that would wait for it gain.
+  private static let largeRetained: Int64 = 4 << 20
   /// Results behind a slow file are small; so many may wait for it before the lanes do.
   private static let mostResults = 4096
 
@@ -170,8 +170,7 @@ public struct BatchRunner: Sendable {
           guard self.isFeedReady else { return false }
           let retained = self.retained.load(ordering: .relaxed)
           let largest = self.largestRetained.load(ordering: .relaxed)
-          let (share, isHuge) = largest.multipliedReportingOverflow(
-            by: BatchRunner.retainedPerLane * Int64(context.concurrency.current))
+          let (share, isHuge) = largest.multipliedReportingOverflow(by: self.mostRetained(of: largest))
           // What the collector asked for may be what it waits for.
           if self.feed.hasAsked { return true }
           return sink.backlog + context.keptResults.load(ordering: .relaxed) < BatchRunner.mostResults
@@ -227,6 +226,14 @@ public struct BatchRunner: Sendable {
     }
 
     // MARK: Steps
+
+    /// How many chunks of a size may be retained: one that each lane works on, and one for each lane that waits
+    /// for it or for its turn to be collected. Of large ones no more wait than there are processors.
+    private func mostRetained(of largest: Int64) -> Int64 {
+      let lanes = context.concurrency.current
+      guard largest >= BatchRunner.largeRetained else { return Int64(lanes) * 2 }
+      return Int64(lanes + min(lanes, max(1, Int(context.options.processors.rounded(.up)))))
+    }
 
     /// - Throws: why no further chunk is to begin, when none is.
     private func goOn() throws(BatchError) {
