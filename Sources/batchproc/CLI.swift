@@ -66,7 +66,7 @@ enum CLI {
       return try body()
     } catch let error as UsageError {
       diagnostics.print(error.text(arguments))
-      return .exit(.usage)
+      return .exit(error.status)
     } catch let error as BatchError {
       if error.code == .closedOutput { return .signal(SIGPIPE) }
       diagnostics.report(error)

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A command line that cannot be obeyed; the process ends with ``ExitStatus/usage``.
+/// A command line or configuration that cannot be obeyed.
 struct UsageError: Error {
   /// A sentence without control bytes.
   let message: String
@@ -8,6 +8,8 @@ struct UsageError: Error {
   let command: CommandSpec?
   /// How the line is made right, where that is known.
   let correction: Correction?
+  /// What the process ends with: another one when what is wrong is not what was written.
+  var status = ExitStatus.usage
 
   init(_ message: String, in command: CommandSpec?, correction: Correction? = nil) {
     self.message = message
@@ -26,6 +28,7 @@ struct UsageError: Error {
   ///
   /// - Parameter arguments: of the process.
   func text(_ arguments: [PathBytes]) -> String {
+    guard status == .usage else { return "batchproc: \(sentence)\n" }
     let line = correction?.line(of: arguments).map { "\nTry: \($0)" } ?? ""
     return """
       batchproc: \(sentence)\(line)

@@ -26,6 +26,20 @@ import Testing
     try t.setMode("home/batchproc/config", 0o644)
   }
 
+  @Test(
+    "a file that the device does not give up is no wrong usage", .enabled(if: Host.canTrace, "needs strace"),
+    arguments: [("openat", "open"), ("read", "read")])
+  func unreadable(call: String, verb: String) throws {
+    try configure("quiet\n")
+    let run = try t.shell(
+      "strace -f -qq -o trace -P $PWD/home/batchproc/config -e trace=\(call) -e inject=\(call):error=EIO $BP hash t >m",
+      environment: home)
+    #expect(run.status == 1)
+    #expect(run.errorText.hasPrefix("batchproc: ") && run.errorText.contains("/home/batchproc/config: "))
+    #expect(run.errorText.contains("Input/output error"), "\(run.errorText)")
+    #expect(!run.errorText.contains("Usage"), "\(run.errorText)")
+  }
+
   @Test("flags, variables, a file and a profile make the same archive and the same manifest")
   func sameJob() throws {
     let flags = try t.batchproc(

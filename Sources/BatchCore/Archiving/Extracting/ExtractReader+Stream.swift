@@ -35,7 +35,8 @@ extension ExtractReader {
       if damage?.code == .malformed, !options.keepsGoing { return try hand(.note(.stop)) }
     }
     try reader.drain()
-    try hand(.note(.remarks(reader.remarks)))
+    if let lost = reader.lostPart { try hand(.problem(lost.at(name))) }
+    try hand(.note(.remarks(reader.harmlessRemarks)))
   }
 
   /// - Returns: nil for a member of which nothing is made; what became of it was handed over.

@@ -3,6 +3,8 @@ import CArchive
 
 extension ArchiveReader {
   static let moreRemark = "there is more behind the end of the archive, which is not read"
+  static let garbageRemark = "there are bytes behind the end of the compressed data, which are not read"
+  static let behindSevenZipRemark = "there are bytes behind the end of the 7z archive, which are not read"
   static let loneBlockRemark = "of the two blocks that end the archive one is missing"
   static let behindZipRemark = "there are bytes behind the end of the zip, which are not read"
   static let emptyRemark = "it has no members"
@@ -17,11 +19,15 @@ extension ArchiveReader {
     let difference = claim.name?.difference(claim.compression, base)
     if let difference, hasMembers { remarks.append(difference) }
     guard !hasMembers else {
-      if hasMore { remarks.append(Self.moreRemark) }
+      if hasMore {
+        remarks.append(Self.moreRemark)
+      } else if feed.content.hasGarbage {
+        remarks.append(Self.garbageRemark)
+      }
       return
     }
     // Zeros read as a tar without members, and a lost first block leaves zeros.
-    if hasMore {
+    if hasMore || feed.content.hasGarbage {
       throw BatchError(.malformed, "damaged: it begins with zeros and has content behind them", path: name)
     }
     if let difference {
@@ -47,6 +53,18 @@ extension ArchiveReader {
       if piece.isEmpty { break }
       if endsWithZeros { trailing.add(piece) }
     }
-    return trailing.isMore || feed.content.hasGarbage
+    return trailing.isMore
   }
+}
+
+extension MemberReader {
+  /// Why members may be missing from an archive that was read to its end. Zeros in the place of a header end a tar, and
+  /// those behind them are not read.
+  var lostPart: BatchError? {
+    guard remarks.contains(ArchiveReader.moreRemark) else { return nil }
+    return BatchError(.malformed, "damaged: \(ArchiveReader.moreRemark)")
+  }
+
+  /// Remarks about what does not keep a member from being read.
+  var harmlessRemarks: [String] { remarks.filter { $0 != ArchiveReader.moreRemark } }
 }

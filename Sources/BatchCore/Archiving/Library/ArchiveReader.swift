@@ -300,7 +300,9 @@ final class ArchiveReader: MemberReader {
       case ARCHIVE_FORMAT_ZIP: zip = try ZipMembers(file)
       case ARCHIVE_FORMAT_7ZIP:
         if let damage = sevenZip.damage { throw damage }
-        if let header = sevenZip.header, header.trailingByteCount > 0 { remarks.append(Self.moreRemark) }
+        if let header = sevenZip.header, header.trailingByteCount > 0 {
+          remarks.append(Self.behindSevenZipRemark)
+        }
       default: break
       }
       return nil

@@ -138,7 +138,11 @@ package struct MemberListReader: BatchReader {
       }
     }
     try reader.drain()
-    end.note(remarks: reader.remarks)
+    if let lost = reader.lostPart {
+      end.cutShort()
+      try context.yield(.problem(lost.at(archive.file.path)))
+    }
+    end.note(remarks: reader.harmlessRemarks)
   }
 
   private func digest(

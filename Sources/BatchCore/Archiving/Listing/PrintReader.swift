@@ -93,7 +93,11 @@ package struct PrintReader: BatchReader {
       }
     }
     try reader.drain()
-    end.note(remarks: reader.remarks)
+    if let lost = reader.lostPart {
+      try context.yield(.problem(lost.at(archive.path)))
+      end.cutShort()
+    }
+    end.note(remarks: reader.harmlessRemarks)
   }
 
   private func read(

@@ -76,9 +76,11 @@ extension Verification.Note {
   /// What is known of an archive without an index when it was read to its end.
   static func end(of reader: any MemberReader) -> [Verification.Note] {
     // A file that may have been longer, or a part of which was not read, cannot be called complete.
-    let doubts = reader.remarks.filter {
-      [ArchiveReader.moreRemark, ArchiveReader.loneBlockRemark].contains($0)
-    }
+    let doubtful = [
+      ArchiveReader.moreRemark, ArchiveReader.garbageRemark, ArchiveReader.behindSevenZipRemark,
+      ArchiveReader.loneBlockRemark,
+    ]
+    let doubts = reader.remarks.filter { doubtful.contains($0) }
     var notes = doubts.map { Verification.Note.damage($0) }
     notes.append(.end(complete: "it is complete to its end (\(reader.formatName))"))
     notes.append(.fact(reader.checksFact))

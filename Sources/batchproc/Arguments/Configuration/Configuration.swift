@@ -127,7 +127,10 @@ struct Configuration: Sendable {
     } catch {
       let place = TerminalText.string((error.path ?? path).bytes)
       let reason = error.systemMessage.map { ": \($0)" } ?? ""
-      throw UsageError("\(place): \(error.message)\(reason) ('--no-config' reads no configuration)", in: nil)
+      var refusal = UsageError(
+        "\(place): \(error.message)\(reason) ('--no-config' reads no configuration)", in: nil)
+      if error.systemMessage != nil { refusal.status = .fatal }
+      throw refusal
     }
   }
 }
