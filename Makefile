@@ -21,7 +21,7 @@ SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
 	@echo 'make test     install what is missing, build, run every test (ARGS="--filter REGEX" for some)'
-	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some), and 4,000 failing calls'
+	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some), and 8,000 failing calls and allocations'
 	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
 	@echo 'make crash-states  what a power cut may leave of ten commands: about 25,000 states (ARGS="--only REGEX --states N")'
 	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"), a part of make campaign'
@@ -56,6 +56,7 @@ faults: release
 	@scripts/bootstrap.sh test
 	scripts/fault-campaign.sh $(RELEASE) $(ARGS)
 	$(if $(ARGS),,scripts/call-faults.py $(RELEASE) --sample 4000)
+	$(if $(ARGS),,scripts/call-faults.py $(RELEASE) --sample 4000 --allocations 2000)
 
 campaign: release docs
 	@scripts/bootstrap.sh build test

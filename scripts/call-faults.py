@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Lets each system call of each command fail once, at each of its first occurrences.
 
-usage: scripts/call-faults.py BINARY [--occurrences N] [--sample N] [--seed N] [--only REGEX] [--calls REGEX]
+usage: scripts/call-faults.py BINARY [--allocations N] [--occurrences N] [--sample N] [--seed N] [--only REGEX] [--calls REGEX]
 
 Each command runs once under strace: that tells which calls it makes below its folder, thread by thread. Then it runs again for each
 of them, up to the N-th of a name (50), and for each error that fits, with that one call failing (strace -e inject). --sample
 takes that many of all of these runs, by a seeded generator; without it all are made.
+
+With --allocations it is not calls that fail but allocations, by a preload library: each of the first N after the start of main(), and
+each of the first N that the runtime of Swift does not ask for, so that the C libraries get their turn. Without memory that runtime ends
+the program by a signal, and so may others: then nothing is lost and nothing torn.
 
 Each has to end by itself, in 60 seconds, with a status of the table, with a message where it is not 0; nothing is lost, nothing
 torn has a final name, and 0 means that all was done. The same command without a fault then completes the work. Ends with 1
@@ -17,11 +21,12 @@ import collections
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
-from scenarios import File, Program, READERS, SCENARIOS, TEMPORARY, read_all, read_file, rebuild
+from scenarios import CODECS, Program, READERS, SCENARIOS, TEMPORARY, read_file, rebuild
 
 STATUSES = {0, 1, 3, 4, 5, 11, 20}
 # What Linux may answer, by the kind of call; EINTR only where a call waits or is slow.
@@ -55,11 +60,17 @@ class Faults:
         self.scenario = kind(self.program)
         self.scenario.prepare()
         self.before = self.tree()
-        done = self.run("-y", "-e", "trace=" + ",".join(ERRORS))
+        done = self.first_run()
         if done.returncode != self.scenario.status:
             raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr.decode()}")
         self.scenario.after()
-        self.sites = self.calls(root)
+        self.sites = self.find_sites()
+
+    def first_run(self):
+        return self.run("-y", "-e", "trace=" + ",".join(ERRORS))
+
+    def find_sites(self):
+        return self.calls(self.program.root)
 
     def tree(self):
         result, inodes = {}, {}
@@ -91,33 +102,35 @@ class Faults:
                     sites.append((found[2], counts[found[1], found[2]]))
         return list(dict.fromkeys(sites))
 
-    def cases(self, occurrences, pattern):
+    def cases(self, options):
         made = collections.Counter()
         for call, turn in self.sites:
             made[call] += 1
-            if made[call] <= occurrences and re.search(pattern, call):
+            if made[call] <= options.occurrences and re.search(options.calls, call):
                 for error in ERRORS[call]:
                     yield call, turn, error
 
-    def look(self, call, turn, error):
+    def fail(self, call, turn, error):
+        return self.run("-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={turn}")
+
+    def look(self, *case):
         """What does not hold, and the status."""
         rebuild(self.program.root, self.before, self.scenario.constant)
         try:
-            done = self.run("-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={turn}")
+            done = self.fail(*case)
         except subprocess.TimeoutExpired:
             return None, ["it does not end"]
         status, problems = done.returncode, []
         if status == 127 and b"loading shared libraries" in done.stderr:
             return "loader", []
-        if status < 0 and self.is_of_dispatch():
-            status = "libdispatch"
+        if not self.is_reached():
+            return "not reached", []
+        if status < 0 and self.may_end():
+            status = "signal"
         self.scenario.is_partial = status == 3
-        if status == 64 and b"--no-config" in done.stderr:
-            # A configuration that cannot be read is refused as a wrong one is.
-            pass
-        elif status not in STATUSES | {self.scenario.status, "libdispatch"}:
+        if status not in STATUSES | {self.scenario.status, "signal"}:
             problems.append(f"status {status}: {done.stderr.decode(errors='replace')[:300]}")
-        elif status not in (0, self.scenario.status) and not done.stderr + done.stdout and not self.has(r"write\(2,"):
+        elif status not in (0, "signal", self.scenario.status) and not done.stderr + done.stdout and not self.has(r"write\(2,"):
             problems.append(f"status {status} without a message")
         is_done = status == self.scenario.status
         problems += [words for _, words in self.scenario.look(is_done)]
@@ -129,9 +142,12 @@ class Faults:
             problems = [words for _, words in self.scenario.next_run()]
         return status, problems
 
-    def is_of_dispatch(self):
+    def may_end(self):
         """Whether libdispatch could not look at its own threads, which ends a program (SIGILL)."""
         return self.has(r'"/proc/\d+/stat"')
+
+    def is_reached(self):
+        return True
 
     def has(self, pattern):
         """Whether a call with such a text has failed; the same turn of several threads fails."""
@@ -146,9 +162,66 @@ class Faults:
         return None
 
 
+class Allocations(Faults):
+    """The runs of one command with an allocation that fails."""
+
+    def __init__(self, name, kind, place, binary):
+        self.library = os.path.join(place, "few-allocations.so")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Tests/SlowDevice/few-allocations.c")
+        compiler = shutil.which("clang") or "cc"
+        subprocess.run([compiler, "-shared", "-fPIC", "-O2", source, "-o", self.library, "-ldl"], check=True)
+        self.runtime = runtime_of_swift(binary)
+        super().__init__(name, kind, place, binary)
+
+    def with_failing(self, number, skip):
+        return self.program.run(*self.scenario.command, under=(
+            "env", f"LD_PRELOAD={self.library}", f"FAILING_ALLOCATION={number}", f"ALLOCATION_SKIP={skip}", f"ALLOCATION_COUNT={self.trace}"))
+
+    def first_run(self):
+        return self.with_failing(0, "")
+
+    def find_sites(self):
+        """How many allocations there are: of all, and of all but the runtime."""
+        result = []
+        for skip in dict.fromkeys(("", self.runtime)):
+            rebuild(self.program.root, self.before, self.scenario.constant)
+            self.with_failing(0, skip)
+            with open(self.trace, encoding="utf-8") as file:
+                result.append((skip, int(file.read().split()[-1])))
+        return result
+
+    def cases(self, options):
+        for skip, count in self.sites:
+            for number in range(1, min(count, options.allocations) + 1):
+                yield "allocation of " + ("C" if skip else "all"), number, skip
+
+    def fail(self, _, number, skip):
+        return self.with_failing(number, skip)
+
+    def may_end(self):
+        return True
+
+    def is_reached(self):
+        """Threads share the count, so that a run may have fewer than the first one had."""
+        with open(self.trace, encoding="utf-8") as file:
+            return "failed" in file.read()
+
+    def has(self, pattern):
+        return False
+
+
+def runtime_of_swift(binary):
+    """The functions of the runtime that get memory, LOW-HIGH,...; empty for a program without symbols."""
+    names = subprocess.run(["nm", "-S", "--defined-only", binary], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+    pattern = re.compile(r"(\w+) (\w+) [tTwW] (swift_slowAlloc\w*|swift_allocObject|swift_bufferAllocate|_Znwm|_ZN5swift17MetadataAllocator\w+)$")
+    found = filter(None, map(pattern.match, names.decode(errors="replace").splitlines()))
+    return ",".join(f"{int(low, 16):x}-{int(low, 16) + int(size, 16):x}" for low, size in (row.groups()[:2] for row in found))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
+    parser.add_argument("--allocations", type=int, help="let each of the first N fail, and no calls")
     parser.add_argument("--occurrences", type=int, default=50, help="of each call")
     parser.add_argument("--sample", type=int, help="how many runs; all without it")
     parser.add_argument("--seed", type=int, default=1)
@@ -158,11 +231,12 @@ def main():
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     numbers = random.Random(options.seed)
     total = failed = 0
-    kinds = {name: kind for name, kind in {**SCENARIOS, **READERS}.items() if re.search(options.only, name)}
+    every = {**SCENARIOS, **READERS, **(CODECS if options.allocations else {})}
+    kinds = {name: kind for name, kind in every.items() if re.search(options.only, name)}
     for name, kind in kinds.items():
         with tempfile.TemporaryDirectory(prefix="batchproc-faults-", dir=memory) as place:
-            faults = Faults(name, kind, place, os.path.abspath(options.binary))
-            cases = list(faults.cases(options.occurrences, options.calls))
+            faults = (Allocations if options.allocations else Faults)(name, kind, place, os.path.abspath(options.binary))
+            cases = list(faults.cases(options))
             if options.sample is not None:
                 share = -(-options.sample // len(kinds))
                 cases = numbers.sample(cases, min(len(cases), share))
@@ -176,8 +250,8 @@ def main():
             failed += len(wrong)
             ends = " ".join(f"{status}:{count}" for status, count in sorted(statuses.items(), key=str))
             print(f"{name}\t{len(cases)} faults\tstatuses {ends}\t{len(wrong)} wrong", flush=True)
-            for (call, turn, error), words in wrong:
-                print(f"  {call} {turn} {error}: {words}", flush=True)
+            for case, words in wrong:
+                print(f"  {' '.join(map(str, case))}: {words}", flush=True)
     print(f"{total} faults, {failed} wrong")
     return 1 if failed else 0
 

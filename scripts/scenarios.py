@@ -646,3 +646,25 @@ READERS = {
     "extract": reader(Extract, "extract", "-q", "-C", "r", "a.tar.zst", made_by=ARCHIVED),
     "extract zip": reader(Extract, "extract", "-q", "-C", "r", "a.zip", made_by=ZIPPED),
 }
+
+
+class DecompressOf(Decompress):
+    """Of one format, made by the program itself."""
+
+    def prepare(self):
+        write_tree(self.path("t"))
+        self.program.must("compress", "-q", "--remove-source", "--format", self.format, "t")
+        self.sources = self.contents()
+
+
+def codec(kind, format, *command):
+    return type("Codec", (kind,), {"format": format, "command": command, "output": lambda self, path: f"out/t/{path}.{format}"}
+                if kind is CompressElsewhere else {"format": format, "command": command})
+
+
+CODECS = {
+    f"{verb} {format}": made for format in ("xz", "lz4", "zst", "gz")
+    for verb, made in (
+        ("compress", codec(CompressElsewhere, format, "compress", "-q", "--remove-source", "--format", format, "--output-dir", "t/out", "t/in")),
+        ("decompress", codec(DecompressOf, format, "decompress", "-q", "--remove-source", "t")))
+}

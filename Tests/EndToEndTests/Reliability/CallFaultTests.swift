@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scripts/call-faults.py` with few of its runs: `make faults` makes 4,000 of them.
+/// `scripts/call-faults.py` with few of its runs: `make faults` makes 4,000 of calls and as many of allocations.
 @Suite(.enabled(if: Host.canTrace && Host.hasPython, "needs strace, python3"), .timeLimit(.minutes(3)))
 struct CallFaultTests {
   private let t: TreeFixture
@@ -25,6 +25,15 @@ struct CallFaultTests {
     let commands = "^(backup --init|copy|prune)$"
     let run = try fail("$BP", "--only '\(commands)' --calls '^newfstatat$' --sample 90 --seed 2")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("an allocation that fails loses nothing, and never ends in success with another output")
+  func allocations() throws {
+    let commands = "^(hash|compress zst|decompress (gz|xz|lz4)|archive|extract|verify|backup)$"
+    let run = try fail(
+      "$BP", "--allocations 2000 --only '\(commands)' --sample \(Campaign.cases(360)) --seed 5")
+    #expect(run.status == 0, "\(run.text)\(run.errorText)")
+    #expect(run.text.contains("signal:"), "no allocation failed: \(run.text)")
   }
 
   @Test("a program that hides what failed is found")

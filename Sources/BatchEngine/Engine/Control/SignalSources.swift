@@ -25,7 +25,10 @@ package final class SignalSources: Sendable {
       return source
     }
     // Until all are in place the default action holds: the caller has begun nothing yet.
-    installation.wait()
+    guard installation.wait(timeout: .now() + 20) == .success else {
+      // Without memory libdispatch drops a handler. Nothing has begun, and signals would not end the process any more.
+      fatalError("the handlers of signals were not installed")
+    }
   }
 
   deinit {
