@@ -7,8 +7,9 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 DESTDIR ?=
 ARGS ?=
-# Of make fuzz.
+# Of make fuzz and make soak.
 SECONDS ?= 60
+MINUTES ?= 60
 TARGET ?= $(notdir $(wildcard Tests/Corpora/*))
 
 RELEASE := .build/release/batchproc
@@ -16,7 +17,7 @@ RELEASE := .build/release/batchproc
 CAMPAIGNS := ^(EndToEndTests\.(ArchiveConcurrency|ArchiveContradiction|ArchiveDamage|ArchiveFlip|ArchiveKill|Backup|CompressKill|Copy|EncryptedSet|Encryption|IndexedArchive|Interrupt|Package|Retention|SampleProgram)|BatchCoreTests\.(AgeFile|BackupDays|BackupLinkDays|GzipBlockTable|GzipWholeFile|SnapshotPlace))Tests/
 SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 
-.PHONY: help demo release test campaign faults crash-states mutate tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
+.PHONY: help demo release test campaign faults crash-states mutate soak tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
 
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
@@ -25,6 +26,7 @@ help:
 	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
 	@echo 'make crash-states  what a power cut may leave of ten commands: about 25,000 states (ARGS="--only REGEX --states N")'
 	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"), a part of make campaign'
+	@echo 'make soak     MINUTES=$(MINUTES): commands at random over a tree that changes, with little room'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make asan     the library tests under the address sanitizer'
 	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for what reads bytes from outside'
@@ -73,6 +75,11 @@ crash-states: release
 mutate: release
 	@scripts/bootstrap.sh test
 	scripts/mutate.py $(RELEASE) $(ARGS)
+
+# As root with a disk of its own and a limit of memory.
+soak: release
+	@scripts/bootstrap.sh test
+	scripts/soak.py $(RELEASE) --minutes $(MINUTES) $(ARGS)
 
 tsan:
 	@scripts/bootstrap.sh build test
