@@ -93,7 +93,8 @@ asan:
 	  --filter 'BatchCoreTests|BatchEngineTests' $(ARGS)
 
 # Without --disable-dead-strip the linker parts the counters from the code, and the fuzzer sees no coverage. What it finds to keep
-# stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found.
+# stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found. libarchive asks for a buffer as long as the name that a cpio
+# header announces, up to 4 GiB, and uses as much of it as there is data: one allocation may be that large.
 fuzz:
 	@scripts/bootstrap.sh build
 	BATCHPROC_FUZZING=1 swift build --product Fuzz --scratch-path .build/fuzz -c debug --sanitize=fuzzer --sanitize=address --disable-dead-strip \
@@ -102,7 +103,7 @@ fuzz:
 	  mkdir -p .build/fuzz/corpus/$$target .build/fuzz/found; \
 	  echo "fuzz: $$target"; \
 	  BATCHPROC_FUZZ=$$target ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/debug/Fuzz -max_total_time=$(SECONDS) \
-	    -max_len=16384 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- \
+	    -max_len=16384 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=4200 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- \
 	    .build/fuzz/corpus/$$target Tests/Corpora/$$target Tests/Golden; \
 	done
 
