@@ -151,12 +151,15 @@ import Testing
     func retained(by item: Int) -> Int64 { 8 << 20 }
   }
 
-  @Test(arguments: [1, 2, 7, 32]) func admitsTwoLargeBlocksForEachLane(concurrency: Int) async throws {
+  /// One for each operation, and one that waits for each operation that a processor is left for.
+  @Test(arguments: [(1, 1.0), (2, 2), (2, 8), (7, 7), (32, 32), (8, 2), (32, 0.5)])
+  func admitsFewLargeBlocks(concurrency: Int, processors: Double) async throws {
+    let most = concurrency + min(concurrency, max(1, Int(processors.rounded(.up))))
     let admitted = Recorder<Int>()
     let waiting = Recorder<Int>()
     let collected = Recorder<Int>()
     let gate = Gate()
-    let source = BlockSource(admitted: admitted, full: 2 * concurrency, gate: gate)
+    let source = BlockSource(admitted: admitted, full: most, gate: gate)
     let job = ClosureJob<Int, Int>(
       onProcess: { chunk, _ in
         // The first block is done when no other one can be admitted.
@@ -164,10 +167,14 @@ import Testing
         waiting.record(admitted.values.count - collected.values.count)
         return chunk.index
       }, onCollect: { collected.record($0) })
-    let runner = BatchRunner(options: Self.options(concurrency) { $0.memory = 64 << 30 })
+    let options = Self.options(concurrency) {
+      $0.memory = 64 << 30
+      $0.processors = processors
+    }
+    let runner = BatchRunner(options: options)
     let summary = try await onThread { runner.run(job, over: source) }
     #expect(collected.values == Array(0..<200) && summary.stopped == nil)
-    #expect(waiting.values.max() == 2 * concurrency)
+    #expect(waiting.values.max() == most)
   }
 
   @Test func readsWithLessMemoryThanAChunkTakes() async throws {
