@@ -1,11 +1,11 @@
 /// Moves the number of operations of a run to where the processors or the device have enough to do.
 ///
-/// It goes by what operations wait for. Where the processors are busy, the number is as many as keep them so: their number,
-/// divided by the part of its time in which an operation computes. Where they are not, more operations are right, in long
-/// steps, as long as the device is not slower with them: the rates before and after a step are compared, and since files are
-/// unlike each other, only a clear difference counts. Where more brought nothing, fewer are tried as well.
+/// It looks at what operations wait for. Where the processors are busy, the number is that of the processors, divided by the
+/// part of its time in which an operation computes. Where they are idle, the number rises in long steps as long as the device
+/// does not become slower. The rates before and after a step are compared; files differ, so only a clear difference counts.
+/// Where more operations were not faster, fewer are tried as well.
 ///
-/// It has no clock and makes no calls: readings tell the time, so that a run can be played in no time.
+/// It has no clock and makes no calls: each reading has its time, so that a test can replay a run at once.
 package struct AdaptiveConcurrency: Sendable {
   /// What was counted up to one moment; all numbers only grow.
   package struct Reading: Sendable, Hashable {
@@ -20,7 +20,8 @@ package struct AdaptiveConcurrency: Sendable {
     package var blocked: Int
     /// Operations that run.
     package var running: Int
-    /// Whether others would begin if they might: when not, and fewer run than may, the rate says nothing of their number.
+    /// Whether more operations could begin. When not, and fewer run than allowed, the rate does not depend on the allowed
+    /// number.
     package var hasMore: Bool
     /// Whether the source has ended, so that what runs is all that is left.
     package var isExhausted: Bool
@@ -49,17 +50,18 @@ package struct AdaptiveConcurrency: Sendable {
     var isFirst = false
   }
 
-  /// A number that is so many times too low or too high is changed.
+  /// The factors by which a number must be too low, or too high, before it is changed.
   private static let toleranceUp = 1.3
   private static let toleranceDown = 1.45
-  /// Of operations that wait sometimes all do: so many times more than if they took turns. A number that is high is kept longer.
+  /// All operations may wait at the same time: so this many times more are right than if they took turns. The second factor is
+  /// for lowering a number, which is done later.
   private static let marginUp = 2.0
   private static let marginDown = 4.0
-  /// A run whose operations wait has so many of them soon, unless it has to be careful.
+  /// The number to which a run whose operations wait is raised first, unless it is careful.
   private static let firstStep = 16
   private static let factor = 4
   private static let carefulFactor = 2
-  /// So many operations may each be too many when more were slower.
+  /// After a failed step up from at most this number, fewer operations are tried at once.
   private static let few = 4
   /// What a step up has to keep of the rate, a long one and a short one, and what makes a further one right; what a step down
   /// has to gain.
@@ -88,7 +90,7 @@ package struct AdaptiveConcurrency: Sendable {
   /// Operations at once; what the controller asks for now.
   package private(set) var level: Int
   package let ceiling: Int
-  /// Whether there is nothing to be found out at the moment, so that readings may be rare.
+  /// Whether no trial is going on, so that readings may be rare.
   package var isSettled: Bool { trial == nil && reference > 0 }
   /// Files and bytes a second in the last window that was decided upon.
   package private(set) var measured = (files: 0.0, bytes: 0.0)
@@ -107,7 +109,7 @@ package struct AdaptiveConcurrency: Sendable {
   /// Whether more operations were found to be slower: then steps up are short.
   private var isCareful: Bool
   private let isAlwaysCareful: Bool
-  /// Whether the number is that of the start, of which nothing is known.
+  /// Whether the number is still that of the start, which was not measured.
   private var isNew: Bool
   /// The rate of a step up that was taken back.
   private var doubted: Double?
@@ -171,7 +173,7 @@ package struct AdaptiveConcurrency: Sendable {
     return move(to: reading.running, trial, .ending, now)
   }
 
-  /// What had begun at the number before ends first, and what had begun beside that.
+  /// Operations that began before the change have to end first.
   private mutating func hasSettled(_ reading: Reading, _ now: Double) -> Bool {
     guard let settling else { return true }
     if reading.running <= level || now >= settling.end, settling.start == nil {
@@ -212,7 +214,7 @@ package struct AdaptiveConcurrency: Sendable {
     return move(to: wanted, nil, .busy, now)
   }
 
-  /// In the first moments of a run whose operations wait, a number that most devices are faster with.
+  /// At the start of a run whose operations wait, takes a number that is faster on most devices.
   private mutating func jump(_ window: RateWindow, _ now: Double) -> ConcurrencyChange.Reason? {
     guard isNew, level < Self.firstStep, window.elapsed >= Self.glance,
       window.items >= 4 || window.elapsed >= Self.longestGlance
@@ -231,7 +233,7 @@ package struct AdaptiveConcurrency: Sendable {
     _ rate: Double, _ window: RateWindow, _ now: Double
   ) -> ConcurrencyChange.Reason? {
     if let doubted, rate < doubted * Self.fewerRate {
-      // The files were other ones, and not the number too high.
+      // The files differed; the number was not too high.
       (nextUp, wantsFewer) = (now, false)
     }
     doubted = nil
@@ -271,8 +273,7 @@ package struct AdaptiveConcurrency: Sendable {
   ) -> ConcurrencyChange.Reason? {
     let isUp = level > trial.base
     let gain = trial.rate > 0 ? rate / trial.rate : isUp ? Self.fasterRate : .infinity
-    // So that all trials cost a bounded part of the work. Steps up that failed come again sooner at first, since files are unlike
-    // each other.
+    // Bounds the cost of all trials. The first steps up that failed are repeated sooner, since files differ.
     let pause = max(0, 1 - gain) * window.elapsed * 2 / Self.probeCost
     let longest = isUp ? Self.probeInterval * Double(1 << (2 * min(failures, 8))) : Self.longestProbeInterval
     let next = now + min(Self.longestProbeInterval, longest, max(Self.probeInterval, pause))
@@ -295,7 +296,7 @@ package struct AdaptiveConcurrency: Sendable {
     return move(to: trial.base, nil, isUp ? .slower : .fewerSlower, now)
   }
 
-  /// What a step up has to keep of the rate. Files are unlike each other, and a device that was no slower is not known to be.
+  /// What a step up has to keep of the rate. Files differ, and a device that was as fast may still be slower with other files.
   private var keptRate: Double { isCareful ? Self.mostKept : Self.leastKept }
 
   private mutating func attempt(

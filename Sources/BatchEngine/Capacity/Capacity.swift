@@ -53,7 +53,7 @@ public struct Capacity: Sendable, Hashable {
     limits.filter { $0.resource == .processors }.map(\.exact).min() ?? 1
   }
 
-  /// The bytes of memory that everything in this process may use together; nil when nothing tells.
+  /// The bytes of memory that everything in this process may use together; nil when no limit was found.
   public var memory: UInt64? { binding(.memory)?.value }
 
   private static func physicalMemory(proc: PathBytes) -> CapacityLimit? {

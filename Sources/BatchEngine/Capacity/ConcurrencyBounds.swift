@@ -1,4 +1,4 @@
-/// How many operations may run at once: where computing is what takes time, and where waiting for devices is.
+/// How many operations may run at once: when they mostly compute, and when they mostly wait for devices.
 ///
 /// A run of `-j auto` begins with ``computing`` and is never raised above ``waiting``.
 package struct ConcurrencyBounds: Sendable, Hashable {
@@ -7,11 +7,11 @@ package struct ConcurrencyBounds: Sendable, Hashable {
     /// What sets it, for people: "CPU affinity", "memory".
     package let name: String
     package let operations: Int
-    /// How it comes about: the call or the file, and the division.
+    /// Where it comes from: the call or the file, and the division.
     package let source: String
   }
 
-  /// More requests at once bring nothing on the devices that are known, and cost a thread and buffers each.
+  /// On all devices that were measured more requests at once are not faster; each costs a thread and buffers.
   package static let mostWaiting = 64
   /// The part of the memory that the operations may take together.
   private static let shareOfMemory: UInt64 = 2

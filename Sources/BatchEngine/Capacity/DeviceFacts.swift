@@ -4,7 +4,7 @@ import Glibc
 /// What a folder is stored on, and what can be done there.
 package struct DeviceFacts: Sendable, Hashable {
   package enum Kind: String, Sendable, Hashable {
-    /// A disk whose head moves, a device without one, and one of which the kernel does not tell.
+    /// A disk whose head moves, a device without one, and one for which the kernel does not report it.
     case rotational, solidState = "solid_state", block
     case memory, network, overlay, virtual, unknown
   }
@@ -81,7 +81,7 @@ package struct DeviceFacts: Sendable, Hashable {
     0x2011_bab0: ("exfat", nil),
   ]
 
-  /// The id that the file system tells, else the number of its device.
+  /// The id that the file system reports, else the number of its device.
   private static func identity(of directory: Int32) -> String {
     var number = clinux_file_system_id_of(directory)
     if number == 0 {
@@ -97,7 +97,7 @@ package struct DeviceFacts: Sendable, Hashable {
     guard fstat(directory, &status) == 0 else { return .unknown }
     let (major, minor) = (clinux_major(UInt64(status.st_dev)), clinux_minor(UInt64(status.st_dev)))
     let device = sys.appending("dev/block/\(major):\(minor)".utf8)
-    // Of a partition the queue is that of the disk.
+    // A partition has the queue of its disk.
     for disk in [device, device.appending("..".utf8)] {
       guard let content = try? SmallFile.read(disk.appending("queue/rotational".utf8)) else { continue }
       guard content.first != UInt8(ascii: "0") else { return .solidState }
@@ -106,7 +106,7 @@ package struct DeviceFacts: Sendable, Hashable {
     return major == 0 ? .unknown : .block
   }
 
-  /// Whether a disk names a maker of disks: virtual ones say that their head moves without knowing.
+  /// Whether a disk names a maker of disks: virtual disks report a moving head without knowing.
   private static func isPhysical(_ disk: PathBytes) -> Bool {
     let names = ["device/vendor", "device/model"].compactMap { try? SmallFile.read(disk.appending($0.utf8)) }
     let text = names.map { String(decoding: $0, as: UTF8.self).uppercased() }.joined(separator: " ")
@@ -127,7 +127,7 @@ private struct WriteProbe {
     var byte: UInt8 = 0
     attributes =
       clinux_fsetxattr(file.raw, "user.batchproc.probe", &byte, 1) == 0 ? .yes : .no
-    // A list of the owner, the group and the others alone is one that every file system takes which has lists.
+    // Every file system with lists accepts a list that has only the owner, the group and the others.
     var list: [UInt8] = [2, 0, 0, 0]
     for (tag, rights) in [(0x01, 6), (0x04, 0), (0x20, 0)] as [(UInt8, UInt8)] {
       list += [tag, 0, rights, 0, 0xff, 0xff, 0xff, 0xff]

@@ -1,6 +1,6 @@
 /// How many threads of the whole machine wait for a processor or for a device.
 package enum LoadAverage {
-  /// The average of the last minute; nil when the kernel does not tell.
+  /// The average of the last minute; nil when the kernel does not report it.
   ///
   /// - Parameter proc: where proc(5) is mounted.
   package static func lastMinute(proc: PathBytes = "/proc") -> Double? {
@@ -8,7 +8,7 @@ package enum LoadAverage {
     return number(content[...])
   }
 
-  /// The percentage of the last 10 s in which some thread waited for a processor; nil when the kernel does not tell.
+  /// The percentage of the last 10 s in which some thread waited for a processor; nil when the kernel does not report it.
   ///
   /// - Parameter proc: where proc(5) is mounted.
   package static func processorPressure(proc: PathBytes = "/proc") -> Double? {

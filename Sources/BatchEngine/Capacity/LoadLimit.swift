@@ -1,4 +1,4 @@
-/// Above which load of the machine a run is held back.
+/// The load of the machine above which a run is held back.
 package enum LoadLimit: Sendable, Hashable {
   /// The load average of the last minute: threads of the whole machine that wait for a processor or for a device.
   case average(Double)

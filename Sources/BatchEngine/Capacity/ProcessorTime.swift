@@ -3,7 +3,7 @@ import Glibc
 
 /// What the process has asked of the processors, and how many of its threads wait for devices instead.
 package enum ProcessorTime {
-  /// Of more threads only so many are looked at, and the others count in proportion.
+  /// At most this many threads are examined; the others count in proportion.
   private static let mostLooks = 16
 
   /// Time that its threads computed.
@@ -22,7 +22,7 @@ package enum ProcessorTime {
     return looks == 0 ? 0 : (asleep * count + looks / 2) / looks
   }
 
-  /// Whether a thread computes or waits for a processor at this moment; nil where the kernel does not tell.
+  /// Whether a thread computes or waits for a processor at this moment; nil where the kernel does not report it.
   static func isRunnable(thread: Int32) -> Bool? {
     let file = PathBytes("/proc/self/task").appending("\(thread)/stat".utf8)
     guard let content = try? SmallFile.read(file) else { return nil }

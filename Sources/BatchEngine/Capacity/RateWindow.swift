@@ -2,11 +2,11 @@
 struct RateWindow {
   typealias Reading = AdaptiveConcurrency.Reading
 
-  /// In counts so many bytes are as good as a file: a device reads them at once.
+  /// This many bytes count as one file: a device reads them at once.
   private static let bytesOfItem = 256.0 * 1024
   /// In standard deviations.
   private static let clearDeviation = 2.0
-  /// The least seconds in which a rate clearly is another one than expected.
+  /// Seconds after which a rate may count as clearly different from the expected one.
   private static let least = 0.02
   /// The part of the processors from which on they are busy, whatever operations wait for.
   private static let busyProcessors = 0.85
@@ -43,11 +43,11 @@ struct RateWindow {
   var elapsed: Double { (last.time - start.time) / .seconds(1) }
   var span: Double { (end.time - start.time) / .seconds(1) }
 
-  /// So many operations keep the processors busy, if each waits for devices as long as in this window.
+  /// How many operations keep the processors busy if each waits for devices as long as in this window.
   ///
   /// Waiting for a processor, for other operations or for the collector does not count: more operations would wait as well.
   ///
-  /// - Parameter margin: how many more operations wait than would if they took turns: of those that wait sometimes all do.
+  /// - Parameter margin: the factor for operations that all wait at the same time instead of in turns.
   func enough(for processors: Double, margin: Double) -> Double {
     let seconds = max(elapsed, 1e-9)
     let computing = (last.processorTime - start.processorTime) / .seconds(1) / seconds
@@ -59,10 +59,10 @@ struct RateWindow {
     Double(end.files - start.files) + Double(end.bytes - start.bytes) / bytesOfItem
   }
 
-  /// Items a second, when the window is long enough to tell.
+  /// Items a second; nil while the window is too short to know.
   ///
   /// - Parameters:
-  ///   - needed: items that tell.
+  ///   - needed: the number of items that is enough.
   ///   - seconds: that the window takes at least and at most.
   ///   - expected: the rate that is expected, 0 where none is. A rate that clearly differs needs a shorter window.
   func rate(needed: Double, seconds: ClosedRange<Double>, expected: Double) -> Double? {

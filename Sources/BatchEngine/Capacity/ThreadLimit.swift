@@ -3,8 +3,8 @@ import Glibc
 
 /// How many more threads the process can have at once.
 ///
-/// Dispatch waits for ever for a thread that it cannot start, also with the queue that signals come to:
-/// so what is unavailable must not be asked for.
+/// Dispatch waits for ever for a thread that it cannot start, even for the queue that receives signals. So no more threads may
+/// be requested than there are.
 package enum ThreadLimit {
   /// Starts threads, has them wait until all are there, and ends them.
   ///

@@ -4,11 +4,11 @@ import Glibc
 
 /// Notices that a run cannot go on because the system starts no more threads.
 ///
-/// Dispatch then asks again once a second, for as long as it takes, on whatever thread needs another one. That ends when others let
-/// go of theirs; when they do not, somebody has to end the run.
+/// Dispatch then asks again once a second without end, on the thread that needs another one. It succeeds when other programs
+/// end threads; otherwise the run has to be ended from here.
 package final class ThreadWatch: Sendable {
   /// Decides after how many looks without progress a run is given up. Idle threads of Dispatch end after five seconds, so after
-  /// ten looks, a second apart, none of them can help any more.
+  /// ten looks, one a second, no idle thread is left.
   package struct Patience: Sendable {
     private static let looks = 10
     private var progress = Int64.min

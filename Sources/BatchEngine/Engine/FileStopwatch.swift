@@ -9,7 +9,7 @@ struct FileStopwatch {
 
   mutating func leaveOut(_ duration: Duration) { started += duration }
 
-  /// What follows begins at the same moment.
+  /// Ends the time of a file; the next time begins at the same moment.
   mutating func end(_ path: PathBytes) {
     let now = ContinuousClock.now
     times.append(FileTime(path, now - started))

@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// A file that a lane is at.
+/// A file that a lane is processing.
 package struct FileInProgress: Sendable, Hashable {
   package let path: PathBytes
-  /// How long the lane has been at it, in milliseconds.
+  /// How long the lane has been processing it, in milliseconds.
   package let age: Int
 
   package init(path: PathBytes, age: Int) {
@@ -19,13 +19,14 @@ package protocol FileItem {
   var path: PathBytes? { get }
 }
 
-/// Which files the lanes of a run are at, and since when: so a file system that does not answer has a name.
+/// Which files the lanes of a run are processing, and since when, so that a message can name the file of a file system that
+/// does not answer.
 ///
-/// For each item a lane stores one number. What that stands for is found out when somebody asks.
+/// A lane stores one number for each item; the path is looked up only when it is needed.
 package final class FilesInProgress: Sendable {
   private let lanes = Mutex<[LanePosition]>([])
-  /// How many lanes there are, read and written under the lock. The thread sanitizer does not see a lock that was waited for:
-  /// without an atomic that orders the two, it takes the first look at a new lane for a race.
+  /// How many lanes there are, read and written under the lock. The thread sanitizer does not see a lock that a thread waited
+  /// for, and without this atomic reports the first look at a new lane as a race.
   private let laneCount = Atomic<Int>(0)
   private let clock: @Sendable () -> UInt64
 
@@ -44,7 +45,7 @@ package final class FilesInProgress: Sendable {
     return lane
   }
 
-  /// The files that lanes are at, the oldest first. Of a file that several lanes work on, the oldest part counts.
+  /// The files that lanes are processing, the oldest first. If several lanes process one file, the oldest part counts.
   package var files: [FileInProgress] {
     let now = clock()
     var oldest: [PathBytes: Int] = [:]
@@ -57,7 +58,7 @@ package final class FilesInProgress: Sendable {
       .sorted { ($1.age, $0.path) < ($0.age, $1.path) }
   }
 
-  /// The clock that costs least, which is renewed every few milliseconds.
+  /// The cheapest clock; its value changes every few milliseconds.
   package static func milliseconds() -> UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
@@ -65,7 +66,7 @@ package final class FilesInProgress: Sendable {
   }
 }
 
-/// Where in its chunk a lane is. Only the lane moves it.
+/// The item of its chunk that a lane is processing. Only the lane changes it.
 final class LanePosition: Sendable {
   private static let indexBits: UInt64 = 24
 
@@ -96,7 +97,7 @@ final class LanePosition: Sendable {
     items.withLock { $0 = nil }
   }
 
-  /// The file that the lane is at, and the moment at which it came there.
+  /// The file that the lane is processing, and when it began.
   var current: (path: PathBytes, since: UInt64)? {
     items.withLock { items in
       let position = position.load(ordering: .acquiring)

@@ -12,7 +12,7 @@ public final class RunContext: Sendable {
   public let concurrency: ConcurrencyLimit
   package let descriptors: DescriptorBudget
   package let memory: MemoryBudget
-  /// What the lanes are at.
+  /// What the lanes are processing.
   package let filesInProgress: FilesInProgress
   /// The system calls by which everything in the run reads.
   package let calls: any FileSystemCalls
@@ -60,7 +60,7 @@ public final class RunContext: Sendable {
     filesInProgress = FilesInProgress()
     concurrency = ConcurrencyLimit(options.concurrency)
     descriptors = DescriptorBudget(capacity: options.descriptors)
-    // More than the lanes can use takes a token for each page all the same, and time to count them.
+    // Memory that the lanes cannot use would still need a token for each page.
     memory = MemoryBudget(
       capacity: min(options.memory, FileReader.largeMemory * max(concurrency.current, 256)))
   }
@@ -97,7 +97,7 @@ public final class RunContext: Sendable {
   /// A lane, the reader of a large file beside it, and that of a folder.
   private static let threadsOfLane = 3
 
-  /// How many of so many operations there are descriptors and threads for: Dispatch waits for ever for a thread that cannot be
+  /// How many of these operations have enough descriptors and threads: Dispatch waits for ever for a thread that cannot be
   /// started.
   package func affordable(_ wanted: Int) -> Int {
     guard !options.isSerial else { return 1 }
@@ -162,11 +162,11 @@ public final class RunContext: Sendable {
     return TreeSource(walker: walker, known: next)
   }
 
-  /// Tells the observer of a problem, without an effect on the counts.
+  /// Reports a problem to the observer without counting it.
   func report(_ problem: Problem, severity: Severity) {
     observer?.met(problem, severity: severity)
   }
 
-  /// Tells the observer that the number of operations was changed; from any thread.
+  /// Reports to the observer that the number of operations was changed; from any thread.
   package func report(_ change: ConcurrencyChange) { observer?.changed(change) }
 }

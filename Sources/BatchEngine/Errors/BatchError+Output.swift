@@ -11,8 +11,8 @@ extension BatchError {
     code == .unwritable && [ENOSPC, EDQUOT].contains(errno)
   }
 
-  /// Whether the error leaves an output without its bytes: no space, or a device that fails. A place that
-  /// may not be written to is another error: nothing has begun there.
+  /// Whether the error leaves an output without its bytes: no space, or a device that fails. A place without write permission
+  /// is not included: no output was begun there.
   public var isOfOutput: Bool {
     [ENOSPC, EDQUOT, EIO, EFBIG].contains(errno)
   }

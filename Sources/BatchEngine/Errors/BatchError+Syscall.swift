@@ -31,7 +31,7 @@ extension BatchError {
     }
   }
 
-  /// Whether nothing has the name.
+  /// Whether the name does not exist.
   package var isNotFound: Bool { errno == ENOENT }
 
   /// Whether there is a file or a link on the way to a folder, or in its place.

@@ -1,4 +1,4 @@
-/// One thing that went wrong: what was done, to which path, what the system said, and the way out.
+/// One error: what was done, to which path, what the system reported, and the remedy.
 public struct BatchError: Error, Sendable, Hashable {
   /// The class of an error; policies and exit codes go by it.
   public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -26,7 +26,7 @@ public struct BatchError: Error, Sendable, Hashable {
     case locked
     /// A limit of the machine: descriptors, memory, threads.
     case exhausted
-    /// The caller asked for something that cannot be.
+    /// The caller asked for something impossible.
     case invalid
     /// What the caller asked for can mean several things.
     case ambiguous
@@ -38,7 +38,7 @@ public struct BatchError: Error, Sendable, Hashable {
   public let path: PathBytes?
   /// The system's error number, 0 when it came from no system call.
   public let errno: Int32
-  /// What the reader can do about it, when we know.
+  /// What the user can do about it, if known.
   public let remedy: Remedy?
 
   public init(
@@ -51,7 +51,7 @@ public struct BatchError: Error, Sendable, Hashable {
     self.remedy = remedy
   }
 
-  /// The same error about a path that the place of the throw did not know.
+  /// The same error with a path, which the code that threw it did not know.
   public func at(_ path: PathBytes) -> BatchError {
     BatchError(code, message, path: path, errno: errno, remedy: remedy)
   }

@@ -46,7 +46,7 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case mountOrAllowEmpty
   /// To mount the disk of the target, or to say that a set begins there.
   case mountOrInitialize
-  /// Not to say that a set begins.
+  /// To leave out the option that says that a set begins.
   case continueSet
   /// To write to a local directory, and to copy that to another machine.
   case copyElsewhere

@@ -88,7 +88,7 @@ public struct PathBytes: Hashable, Sendable, Comparable {
 }
 
 extension ArraySlice<UInt8> {
-  /// Whether a name stands for a folder's own or the one above: `.` or `..`.
+  /// Whether a name is `.` or `..`.
   package var isDots: Bool { (1...2).contains(count) && allSatisfy { $0 == UInt8(ascii: ".") } }
 }
 

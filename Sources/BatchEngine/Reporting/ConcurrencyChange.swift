@@ -26,7 +26,7 @@ public struct ConcurrencyChange: Sendable, Hashable {
   public let old: Int
   public let new: Int
   public let reason: Reason
-  /// What the run came to in the last window, in files and bytes a second; 0 where it was not measured.
+  /// The speed of the run in the last window, in files and bytes a second; 0 if not measured.
   public let filesPerSecond: Double
   public let bytesPerSecond: Double
 

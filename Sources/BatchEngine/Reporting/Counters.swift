@@ -29,7 +29,7 @@ public enum SkipReason: Sendable, Hashable {
   case notChosen
   /// Missing, and need not be there.
   case ignored
-  /// A line of a manifest that is no row.
+  /// A line of a manifest that is not a row.
   case text
 }
 
@@ -47,7 +47,7 @@ public final class Counters: Sendable {
     public var failed = 0
     /// Paths that the policies pass over: special, vanished.
     public var skipped = 0
-    /// Why the skipped paths were; the counts add up to ``skipped``.
+    /// Why paths were skipped; the counts add up to ``skipped``.
     public var reasons: [SkipReason: Int] = [:]
     /// Bytes that were read from files.
     public var byteCount: Int64 = 0
@@ -88,7 +88,7 @@ public final class Counters: Sendable {
     return snapshot
   }
 
-  /// Paths that are through, and bytes read: what tells how fast a run is.
+  /// Paths that are finished, and bytes read: the measure of a run's speed.
   package var progress: (files: Int, bytes: Int64) {
     (done.load(ordering: .relaxed) + failed.load(ordering: .relaxed), byteCount.load(ordering: .relaxed))
   }
@@ -107,7 +107,7 @@ public final class Counters: Sendable {
     reasons.withLock { $0[reason, default: 0] += count }
   }
 
-  /// Counts paths that the options left out before anybody saw them.
+  /// Counts paths that the options left out before they were seen.
   func addFiltered(_ count: Int) {
     guard count > 0 else { return }
     addSeen(count)
@@ -149,7 +149,7 @@ public final class Counters: Sendable {
 }
 
 extension Problem {
-  /// As what a path counts that is passed over because of it.
+  /// The reason under which a path counts that is skipped because of it.
   package var skipReason: SkipReason {
     switch event {
     case .special: .special(kind ?? .unknown)

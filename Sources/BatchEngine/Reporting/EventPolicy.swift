@@ -30,7 +30,7 @@ public struct EventPolicy: Sendable, Hashable {
     if case .retry(let count) = self[event] { max(0, count) } else { 0 }
   }
 
-  /// How loud the event is once it stands.
+  /// The severity of the event after the last retry.
   package func severity(of event: Problem.Event) -> Severity {
     switch self[event] {
     case .ok: .note
@@ -40,7 +40,7 @@ public struct EventPolicy: Sendable, Hashable {
   }
 }
 
-/// How loud a problem is reported, and whether its path counts as failed.
+/// How severe a problem is, and whether its path counts as failed.
 public enum Severity: String, Sendable, Hashable {
   case note, warning, failure
 }

@@ -44,7 +44,7 @@ package enum JSONText {
     }
   }
 
-  /// Appends a string literal with its quotes; appends nothing and says no when the bytes are not UTF-8.
+  /// Appends a string literal with its quotes; appends nothing and returns false when the bytes are not UTF-8.
   package static func append(_ bytes: [UInt8], to output: inout [UInt8]) -> Bool {
     // Most names need no look at each character.
     if isPlain(bytes) {

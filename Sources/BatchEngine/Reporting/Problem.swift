@@ -1,4 +1,4 @@
-/// Something about one path of the tree that a run met and went on from.
+/// A problem with one path of the tree, after which the run went on.
 public struct Problem: Sendable, Hashable {
   /// The classes of events: those that ``EventPolicy`` sets an action for, and those that are always failures.
   public enum Event: String, Sendable, Hashable, CaseIterable {
@@ -18,7 +18,7 @@ public struct Problem: Sendable, Hashable {
 
   public let event: Event
   public let error: BatchError
-  /// Of what is special, where it is known.
+  /// The kind of a special file, where it is known.
   public let kind: FileStatus.Kind?
 
   public init(_ event: Event, _ error: BatchError, kind: FileStatus.Kind? = nil) {

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Calls a handler now and then while a run goes on: when the counters move, and by a timer.
+/// Calls a handler during a run: when the counters change, and by a timer.
 ///
 /// Counts are merged by a data-add source: a thousand additions between two turns of the queue are one
 /// call. The handler decides by its own clock what it shows.

@@ -1,4 +1,4 @@
-/// What a run came to.
+/// The result of a run.
 public struct RunSummary: Sendable {
   public let counts: Counters.Snapshot
   /// Why the run stopped before its end; nil when it reached it.

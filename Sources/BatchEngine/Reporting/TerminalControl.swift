@@ -1,4 +1,4 @@
-/// What a terminal may obey in place of showing it, and what breaks or reorders a line.
+/// Characters that a terminal may execute instead of showing, or that break or reorder a line.
 package enum TerminalControl {
   /// C0, DEL, C1, the bidirectional controls of Unicode (UAX #9), and the line and paragraph separators.
   package static func contains(_ scalar: Unicode.Scalar) -> Bool {

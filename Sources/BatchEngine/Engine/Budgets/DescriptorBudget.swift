@@ -1,13 +1,13 @@
 /// The file descriptors that a run may have open at once.
 ///
-/// This is safety and not politeness: a process that runs out of descriptors loses libdispatch's own
-/// monitor with it. Code that opens a file holds a token for each descriptor it may need at a time.
+/// This is for safety: in a process without free descriptors libdispatch's own monitor fails. Code that opens a file holds a
+/// token for each descriptor it may need at a time.
 package struct DescriptorBudget: Sendable {
   /// A folder and one file in it: what reading a file takes.
   package static let tokensToRead = 2
   /// A folder, and the next one on the way to it when its path is longer than the kernel takes.
   static let tokensToList = 2
-  /// More would only be there for walks that go on in more places of one deep tree at once.
+  /// Only walks that go on in several places of one deep tree could use more.
   private static let mostHeld = 16
 
   package let capacity: Int
@@ -30,7 +30,7 @@ package struct DescriptorBudget: Sendable {
     return try budget.withTokens(count, body)
   }
 
-  /// Whether somebody may be waiting for descriptors.
+  /// Whether a thread may be waiting for descriptors.
   var isAwaited: Bool { budget.isAwaited }
 
   /// Waits until `count` descriptors are free and takes them, until ``giveBack(_:)``.

@@ -14,8 +14,8 @@ package final class TokenBudget: Sendable {
 
   package init(capacity: Int) {
     self.capacity = max(1, capacity)
-    // libdispatch traps when a semaphore dies with fewer signals than it was born with; one that is
-    // born empty may die at any count.
+    // libdispatch traps when a semaphore is released with a lower count than it was made with. One that was made with 0 may be
+    // released at any count.
     for _ in 0..<self.capacity { tokens.signal() }
   }
 
@@ -46,12 +46,12 @@ package final class TokenBudget: Sendable {
   }
 
   private static func take(_ semaphore: DispatchSemaphore) {
-    // Zero stands for the present moment.
+    // 0 is `DISPATCH_TIME_NOW`: the call does not wait.
     if semaphore.wait(timeout: DispatchTime(uptimeNanoseconds: 0)) == .success { return }
     Lane.whileBlocked { semaphore.wait() }
   }
 
-  /// Whether somebody is taking tokens now, and may have to wait for them.
+  /// Whether a thread is taking tokens now, and may have to wait for them.
   var isAwaited: Bool { takers.load(ordering: .relaxed) > 0 }
 
   /// Gives tokens back.

@@ -9,7 +9,7 @@ package struct ChunkBorders {
 
   /// Takes the next item.
   ///
-  /// - Returns: whether a chunk ends before it, which it did not before, and whether one ends with it.
+  /// - Returns: whether a chunk now ends before it, and whether one ends with it.
   package mutating func add(_ measure: ItemMeasure) -> (before: Bool, after: Bool) {
     guard planner.add((), measure) != nil else { return (false, false) }
     return (planner.takeLarge() != nil, true)

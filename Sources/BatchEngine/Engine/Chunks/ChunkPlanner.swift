@@ -61,7 +61,7 @@ struct ChunkPlanner<Item: Sendable> {
   /// The large item that ended the chunk before.
   mutating func takeLarge() -> PlannedChunk<Item>? { large.take() }
 
-  /// What there is behind the last item.
+  /// The items behind the last complete chunk.
   mutating func takeRest() -> PlannedChunk<Item>? { items.isEmpty ? nil : cut() }
 
   private mutating func cut(isLarge: Bool = false) -> PlannedChunk<Item> {
@@ -76,7 +76,7 @@ struct ChunkPlanner<Item: Sendable> {
   }
 }
 
-/// An item that tells its own measure.
+/// An item that knows its own measure.
 package protocol MeasuredItem: Sendable {
   var measure: ItemMeasure { get }
 }

@@ -47,7 +47,7 @@ public struct TreeSource: BatchSource {
     return isHuge ? .max : weight
   }
 
-  /// Of rows, which have paths.
+  /// The bytes of its row, which has the path.
   public func retained(by item: WalkItem) -> Int64 {
     if case .file(let record) = item { record.excessPathLength * 2 } else { 0 }
   }

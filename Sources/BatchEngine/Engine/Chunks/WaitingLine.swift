@@ -1,9 +1,8 @@
 /// Elements that leave in the order in which they came.
 ///
-/// An element that left is released at once, also while others always wait: an operation keeps its chunk in memory, and a line that
-/// never becomes empty would keep all of them.
+/// An element that left is released at once, even if the line never becomes empty: an operation keeps its chunk in memory.
 struct WaitingLine<Element> {
-  /// From here on the room of those that left is given up, when it is half of all.
+  /// From this size on, the memory of the elements that left is freed when it is half of all.
   private static var leastRoom: Int { 32 }
 
   private var elements: [Element?] = []

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Whether a run moves on, for a watch that looks now and then.
+/// Whether a run makes progress, for a watch that looks from time to time.
 ///
-/// Each step between two items or two buffers leaves a note, which the watch takes back.
+/// Each step between two items or two buffers sets a flag, which the watch clears.
 package final class Activity: Sendable {
   private let hasMoved = Atomic<Bool>(false)
   private let waits = Atomic<Int>(0)
 
-  /// Notes a step. Cheap from any thread: the note is written once between two looks.
+  /// Notes a step. Cheap from any thread: the flag is written once between two looks.
   func note() {
     if !hasMoved.load(ordering: .relaxed) { hasMoved.store(true, ordering: .relaxed) }
   }

@@ -8,7 +8,7 @@ public final class Cancellation: Sendable {
     var registrations = 0
   }
 
-  /// Noted by each ``check()``, which stands between any two steps of a run.
+  /// Each ``check()`` notes a step here.
   package let activity = Activity()
   private let flag = Atomic<Bool>(false)
   private let state = Mutex(State())
@@ -20,7 +20,7 @@ public final class Cancellation: Sendable {
 
   public var reason: BatchError? { state.withLock { $0.reason } }
 
-  /// Whether somebody wants the run to stop, as by a signal, and no error ended it.
+  /// Whether the run was stopped from outside, for example by a signal, and not by an error.
   package var isFromOutside: Bool { isCancelled && reason?.code == .cancelled }
 
   /// Stops the run; later calls change nothing.

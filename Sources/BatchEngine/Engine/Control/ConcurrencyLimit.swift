@@ -6,7 +6,7 @@ import Synchronization
 /// during a run takes effect everywhere. Lanes look before each item and each buffer, so that a lower number and a pause
 /// hold soon, and not from the next operation on.
 public final class ConcurrencyLimit: Sendable {
-  /// Who may suspend a run; it goes on when none of them does.
+  /// The parts that may suspend a run; it goes on when no part suspends it.
   package enum Suspender: Hashable, Sendable {
     case caller, load
   }
@@ -44,7 +44,7 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether operations are held back.
   public var isSuspended: Bool { suspended.load(ordering: .relaxed) }
 
-  /// Whether somebody chose the number, so that it is not to be adapted.
+  /// Whether the number was chosen and must not be adapted.
   package var isFixed: Bool { fixed.load(ordering: .relaxed) }
 
   /// The number that was asked for, which is more than ``current`` while that is halved.
@@ -53,13 +53,13 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether the number is fixed or halved, or the run suspended: then it is not adapted.
   package var isHeld: Bool { isFixed || state.withLock { $0.isHalved || !$0.suspenders.isEmpty } }
 
-  /// How many operations go on at this moment, as the lanes tell it.
+  /// How many operations run at this moment, as the lanes report it.
   package var runningCount: Int { running.load(ordering: .relaxed) }
 
   func note(running count: Int) { running.store(count, ordering: .relaxed) }
 
-  /// Whether there are operations that would begin if they might, or the source may still have some: not so at its end, and
-  /// while results wait for others.
+  /// Whether more operations could begin, or the source may still have some; false at its end, and while results wait for
+  /// others.
   var hasMore: Bool { more.load(ordering: .relaxed) }
 
   func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
@@ -139,7 +139,7 @@ public final class ConcurrencyLimit: Sendable {
     state.withLock { $0.listeners[registration] = nil }
   }
 
-  /// Makes what the state says the number that holds.
+  /// Sets the current number from the state.
   private func apply() {
     let listeners = state.withLock { state in
       // Inside the lock, so that of two changes the later one holds.

@@ -1,6 +1,6 @@
-/// Decides when a run that makes no progress is named, and when it is ended.
+/// Decides when a run without progress is reported, and when it is ended.
 package struct StallWatch: Sendable {
-  /// What there is to do. Times are milliseconds without progress.
+  /// What has to be done. Times are milliseconds without progress.
   package enum Finding: Sendable, Hashable {
     /// To be reported, once until there is progress again.
     case stalled(Int)
@@ -10,7 +10,7 @@ package struct StallWatch: Sendable {
     case stuck
   }
 
-  /// The most that the time between two looks counts: a process that was stopped did not look, and did not stall either.
+  /// The most that counts between two looks: a process that was stopped (SIGSTOP) could not look, and did not stall.
   private static let longestLook: UInt64 = 5_000
   /// The most that a cancelled run gets to end by itself.
   private static let longestEnd: UInt64 = 60_000

@@ -11,9 +11,9 @@ package struct CancellationProbe: Sendable {
     self.cancellation = cancellation
   }
 
-  /// Waits while the run is suspended; on the lane itself also while as many other operations run as may.
+  /// Waits while the run is suspended; on the lane itself also while the allowed number of other operations runs.
   ///
-  /// - Throws: why the run is to stop, when it is.
+  /// - Throws: the reason, when the run is to stop.
   package func check() throws(BatchError) {
     if gate.isCrowded { pool?.pass(Lane.workbench) }
     try cancellation.check()

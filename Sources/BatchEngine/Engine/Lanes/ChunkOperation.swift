@@ -4,7 +4,7 @@ import Foundation
 final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   /// How many items the chunk has; the depth of the queue is bounded by them.
   let itemCount: Int
-  /// Whether it begins before the others: a file that no other core can help with.
+  /// Whether it begins before the others: it has one large file, which only one core can process.
   let isLarge: Bool
   /// Which operation of the run it is, by the order in which they begin; set by the lanes.
   var turn = 0
@@ -47,8 +47,8 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
     finish()
   }
 
-  /// To be called before ``finish()``: as soon as the operation says that it is finished, any thread of Foundation may look
-  /// for its completion block, also before the one that finishes it gives notice.
+  /// Called before ``finish()``: as soon as the operation is finished, any thread of Foundation may take its completion block,
+  /// even before the queue is notified.
   private func takeCompletionBlock() {
     if let block = ending(itemCount) { completionBlock = block }
   }

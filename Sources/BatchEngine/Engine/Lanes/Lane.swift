@@ -20,8 +20,7 @@ package final class Lane: Sendable {
   /// The bench of the lane that this code runs on; nil elsewhere.
   static var workbench: Workbench? { DispatchQueue.getSpecific(key: key) }
 
-  /// Waits for something that another lane may have to give back: a lane that is held back goes on meanwhile, since it
-  /// may be the one.
+  /// Waits for something that another lane holds. A lane that is held back may be that one, so it goes on meanwhile.
   package static func whileBlocked(_ wait: () -> Void) {
     guard let bench = workbench, bench.turn != nil, let pool = bench.pool else { return wait() }
     pool.block()

@@ -3,12 +3,12 @@ import Synchronization
 
 /// The lanes of a run: each runs one operation at a time, and no more run at once than the concurrency says.
 ///
-/// Operations that come when all lanes are busy stand by, and a lane that becomes free goes on with one
-/// of them at once. So the way through the operation queue, two changes of thread, is not idle time.
+/// Operations that come when all lanes are busy stand by, and a lane that becomes free goes on with one of them at once. So no
+/// lane is idle during the two changes of thread that the operation queue takes.
 ///
 /// When the concurrency falls, or the run is suspended, lanes wait in the middle of their operations, between two files or
-/// buffers: an operation may take minutes. One that waits keeps what it holds; an operation that waits for that does not count as
-/// running, so the lane that waits goes on.
+/// buffers: an operation may take minutes. A lane that waits keeps its tokens. An operation that waits for those does not count
+/// as running, so that the lane can go on.
 package final class LanePool: Sendable {
   /// How many operations may stand by: enough that a lane finds one, however short they are.
   static let standby = 32
@@ -42,7 +42,7 @@ package final class LanePool: Sendable {
   private let makeBench: @Sendable () -> Workbench
 
   /// - Parameters:
-  ///   - cancellation: lets operations that are held back come to their end.
+  ///   - cancellation: lets operations that are held back end.
   ///   - makeBench: makes what belongs to a lane.
   init(
     concurrency: ConcurrencyLimit, cancellation: Cancellation,
@@ -108,7 +108,7 @@ package final class LanePool: Sendable {
       bench.gate = gate
       return (Lane(number: state.count, bench: bench), operation)
     }
-    // What a lane leaves is for those that are held back.
+    // A place that a lane leaves goes to lanes that are held back.
     if lane != nil, next == nil { letGoOn() }
     return next
   }
@@ -127,7 +127,7 @@ package final class LanePool: Sendable {
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter bench: of the lane that calls; nil when the thread helps a lane; without a turn when it is not a lane's.
+  /// - Parameter bench: of the lane that calls; nil on a thread that helps a lane. Beside the lanes its turn is nil.
   func pass(_ bench: Workbench?) {
     let turn = bench?.turn
     letGoOn()
@@ -189,8 +189,8 @@ package final class LanePool: Sendable {
       bench.turn = operation.turn
       operation.process(on: bench)
       bench.restIfAwaited()
-      // The lane is free, or has found its next work, before others hear of the end. Another operation that it is given
-      // waits in its queue until this block ends.
+      // The lane is free, or has its next operation, before the end is announced. Another operation that it gets waits in its
+      // queue until this block ends.
       current = next(on: lane)?.1
       if current == nil { bench.rest() }
       operation.end()

@@ -3,15 +3,15 @@ import Synchronization
 /// What a lane keeps from operation to operation: the reader with its buffers, the worker of the job, and the tokens
 /// for what both may open and fill.
 ///
-/// Only code that runs on the lane touches it, one operation at a time. Tokens stay with the lane until it rests, and
-/// with them the folder that was read last: the next operation mostly reads on in it.
+/// Only code that runs on the lane uses it, one operation at a time. Until the lane rests it keeps its tokens and the folder
+/// that was read last: the next operation mostly reads there too.
 package final class Workbench {
   package let reader: FileReader
-  /// Which item the lane is at.
+  /// Which item the lane is processing.
   let position: LanePosition
   /// The lanes that this one belongs to, which outlive each operation; nil on the caller's thread.
   weak var pool: LanePool?
-  /// That of the lanes, at hand: a weak reference costs a lock each time.
+  /// The gate of the pool, kept here because a weak reference costs a lock each time.
   var gate = LaneGate()
   /// When the operation of the lane began, among those of the run: the oldest ones go on first. Nil where this is no lane.
   var turn: Int? = 0
@@ -55,13 +55,13 @@ package final class Workbench {
     heldDescriptors = 0
   }
 
-  /// Gives the tokens back where somebody waits for some.
+  /// Gives the tokens back if a thread waits for tokens.
   func restIfAwaited() {
     if descriptors.isAwaited || memory.isAwaited { rest() }
   }
 }
 
-/// What the lanes of a run are asked for every file and every buffer.
+/// What a lane checks before every file and every buffer.
 final class LaneGate: Sendable {
   private let crowded = Atomic<Bool>(false)
 

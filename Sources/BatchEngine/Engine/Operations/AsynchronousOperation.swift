@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// An operation that runs on after `start` has returned and says itself when it is finished.
+/// An operation that still runs after `start` has returned, until it calls ``finish()``.
 ///
-/// It keeps the rules that the queue relies on: it finishes also when it was cancelled before it began,
-/// and it gives notice after its state has changed, outside the lock.
+/// It keeps the rules that the queue relies on: it finishes even if it was cancelled before it began, and it notifies the queue
+/// after its state has changed, outside the lock.
 open class AsynchronousOperation: Operation, @unchecked Sendable {
   private enum Phase {
     case ready, executing, finished
@@ -77,7 +77,7 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     return mirror?.children.contains { $0.value is Unmanaged<OperationQueue> } ?? false
   }
 
-  /// Whether this call, of all that try, is the one that begins.
+  /// Whether this call begins the operation; true for one call only.
   private func begin() -> Bool {
     phase.withLock { phase in
       guard phase == .ready else { return false }

@@ -4,9 +4,9 @@ import Synchronization
 
 /// An operation of several blocks, which is finished when all of them are.
 ///
-/// The blocks run side by side, and no thread waits for them: a group tells the end of the last one. Foundation's
-/// `BlockOperation` runs its execution blocks one after the other. Blocks that have not begun when the operation is cancelled do not
-/// begin.
+/// The blocks run in parallel, and no thread waits for them: a dispatch group reports the end of the last one. Foundation's
+/// `BlockOperation` runs its execution blocks one after the other. Blocks that have not begun when the operation is cancelled
+/// do not begin.
 package final class BlockGroupOperation: AsynchronousOperation, @unchecked Sendable {
   private let blocks: [@Sendable () -> Void]
   private let completion = Mutex<DispatchGroup?>(nil)

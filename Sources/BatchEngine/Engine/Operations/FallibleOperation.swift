@@ -1,13 +1,13 @@
 import Foundation
 
-/// An operation that can end without having done what it was for.
+/// An operation that can fail.
 public protocol FallibleOperation: Operation {
   /// Why it ended so; nil before it has ended and after success.
   var failure: BatchError? { get }
 }
 
 extension Operation {
-  /// Adds a dependency unless it would close a circle, in which nothing could ever begin.
+  /// Adds a dependency unless it would make a circle, in which no operation could begin.
   ///
   /// - Throws: `invalid` when the other operation waits for this one, directly or through others, and when this one depends
   ///   on it already.

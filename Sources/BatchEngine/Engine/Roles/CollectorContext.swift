@@ -32,15 +32,15 @@ public struct CollectorContext: Sendable {
   /// What workers and the collector use together.
   package var services: RunServices { RunServices(run) }
 
-  /// - Throws: why the run is to stop, when it is.
+  /// - Throws: the reason, when the run is to stop.
   public func checkCancellation() throws(BatchError) { try run.cancellation.check() }
 
-  /// Notes how many results the collector keeps until others are there; where there are many, no more items are admitted but
-  /// those that it asked for.
+  /// Notes how many results the collector keeps until others arrive. If there are many, only items that it asked for are
+  /// admitted.
   package func note(kept count: Int) { run.keptResults.store(count, ordering: .relaxed) }
 
-  /// Asks the source for no further items, and workers to begin none. For a collector that discards all results from now on;
-  /// the run then ends as others do.
+  /// Stops the source and the workers from beginning items. For a collector that discards all further results; the run then
+  /// ends normally.
   package func end() { run.end() }
 
   /// Waits until `count` descriptors of the run's budget are free, runs `body`, and frees them. For outputs that the
@@ -51,14 +51,14 @@ public struct CollectorContext: Sendable {
     try run.descriptors.withDescriptors(count, body)
   }
 
-  /// Tells the observer of a problem, without an effect on the counts.
+  /// Reports a problem to the observer without counting it.
   public func report(_ problem: Problem, severity: Severity) {
     run.report(problem, severity: severity)
   }
 
   /// Reports that a path could not be processed, and counts it as the policy says.
   ///
-  /// - Returns: how loud that is.
+  /// - Returns: the severity.
   @discardableResult
   public func report(_ problem: Problem) -> Severity {
     let severity = run.options.policy.severity(of: problem.event)

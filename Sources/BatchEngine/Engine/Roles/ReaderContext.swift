@@ -22,7 +22,7 @@ package final class ReaderContext<Item: MeasuredItem> {
 
   /// Waits while the run is suspended. To be asked between the pieces of what is read.
   ///
-  /// - Throws: why the run is to stop, when it is, also where its collector takes no more.
+  /// - Throws: the reason, when the run is to stop or its collector takes no more.
   package func checkCancellation() throws(BatchError) {
     try probe.check()
     if run.isEnded { throw BatchError(.cancelled, "the run takes no more items") }

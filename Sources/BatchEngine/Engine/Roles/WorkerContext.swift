@@ -41,13 +41,13 @@ public final class WorkerContext {
     stopwatch?.end(path())
   }
 
-  /// The time for which the lane was held back is no part of that of the file.
+  /// The time for which the lane was held back does not count for the file.
   private func leaveOutHeldTime() {
     stopwatch?.leaveOut(bench.heldTime)
     bench.heldTime = .zero
   }
 
-  /// Operations of the run at once. What one of them divides by itself keeps to it as well.
+  /// Operations of the run at once. An operation that divides its own work keeps to this number too.
   package var concurrency: Int { run.concurrency.current }
 
   /// The limit that ``concurrency`` is read from, for what divides a file among threads.
@@ -72,10 +72,10 @@ public final class WorkerContext {
   private var policy: EventPolicy { run.options.policy }
   private var counters: Counters { run.counters }
 
-  /// Waits while the run is suspended, or while as many other operations run as may. To be asked before each item that takes
-  /// a while, and between its buffers.
+  /// Waits while the run is suspended, or while the allowed number of other operations runs. Called before each item that takes
+  /// long, and between its buffers.
   ///
-  /// - Throws: why the run is to stop, when it is.
+  /// - Throws: the reason, when the run is to stop.
   public func checkCancellation() throws(BatchError) {
     if bench.gate.isCrowded { bench.pool?.pass(bench) }
     try cancellation.check()
@@ -228,7 +228,7 @@ public final class WorkerContext {
     bench.reader.useFolder(descriptor, for: directory, of: owner)
   }
 
-  /// Lets go of the folder that the last file was read from.
+  /// Closes the folder that the last file was read from.
   package func closeFolder() { bench.reader.closeFolder() }
 
   /// Counts a file that was read although it changed meanwhile, as the policy says.
@@ -252,12 +252,12 @@ public final class WorkerContext {
     counters.addDone()
   }
 
-  /// Counts bytes that were read otherwise than through the context.
+  /// Counts bytes that were not read through the context.
   package func count(bytes: Int) {
     counters.addBytes(bytes)
   }
 
-  /// Counts an item that asks for nothing.
+  /// Counts an item for which nothing has to be done.
   public func skip(_ reason: SkipReason) {
     counters.addSkipped(reason)
   }
@@ -291,7 +291,7 @@ public final class WorkerContext {
 
   /// Reports that a path could not be processed, and counts it as the policy says.
   ///
-  /// - Returns: how loud that is.
+  /// - Returns: the severity.
   @discardableResult
   public func report(_ problem: Problem) -> Severity {
     let severity = policy.severity(of: problem.event)
@@ -306,7 +306,7 @@ public final class WorkerContext {
     counters.addFailed()
   }
 
-  /// Says something about a path without an effect on its count.
+  /// Reports a warning about a path without counting it.
   public func warn(_ problem: Problem) {
     note(problem, .warning)
   }

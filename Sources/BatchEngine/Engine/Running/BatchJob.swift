@@ -63,7 +63,7 @@ extension BatchWorker {
 /// first result to ``finish()`` or ``discard()``. It needs no lock. The queue has no thread of its own.
 public protocol BatchCollector<Output>: AnyObject {
   associatedtype Output: ChunkOutput, Sendable
-  /// What the run came to, beside its counts.
+  /// The result of the run, beside its counts.
   associatedtype Summary: Sendable
 
   /// Takes results in the order of the items. A problem that was met between two results is reported between the
@@ -88,8 +88,8 @@ public protocol BatchCollector<Output>: AnyObject {
   /// Called once, when all results are collected and nothing stopped the run.
   func finish() throws(BatchError) -> Summary
 
-  /// Called once in the place of ``finish()`` when the run was stopped, or after it failed: commits what is complete,
-  /// where that can be had without the rest, and removes what is not.
+  /// Called once in the place of ``finish()`` when the run was stopped, or after it failed: commits outputs that are complete,
+  /// where they are of use without the rest, and removes the others.
   func discard()
 }
 

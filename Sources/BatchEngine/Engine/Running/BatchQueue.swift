@@ -4,12 +4,12 @@ import Synchronization
 
 /// Runs operations in bounded batches: the completion block of a batch admits the next one.
 ///
-/// Only a bounded number of operations exists at a time, whatever the length of the source: the window. Operations
-/// are added in arrays and from one serial queue. A batch is half of the window: the operation whose end leaves half of the
-/// window free gets a completion block, and that block admits the next batch. While operations run, nothing else admits others,
-/// apart from a change of the concurrency, room for results that was waited for, and a checkpoint. The other operations have
-/// no block, since a block takes a thread of its own. The ends of operations decide which ones make a batch, so that a slow
-/// one does not hold up those behind it.
+/// Only a bounded number of operations exists at a time, whatever the length of the source: the window. Operations are added in
+/// arrays and from one serial queue. A batch is half of the window: the operation whose end leaves half of the window free gets
+/// a completion block, and that block admits the next batch. While operations run, only three other events admit more: a change
+/// of the concurrency, room for results after a wait, and a checkpoint. The other operations have no block, since a block takes
+/// a thread of its own. Only the number of operations that ended counts for a batch, so that a slow one does not delay those
+/// behind it.
 ///
 /// Between batches a barrier can run a checkpoint, when everything before it is finished and nothing after it has been
 /// admitted.
@@ -43,7 +43,7 @@ final class BatchQueue: Sendable {
     var isAtBarrier = false
     /// Whether an admission is on its way or at work, so that none needs to be asked for.
     var isAdmitting = false
-    /// Whether one was asked for since it last looked for room.
+    /// Whether an admission was requested since the last look for room.
     var isAskedAgain = false
     /// Whether the run is kept alive until there is room behind the operations.
     var isWaitingForRoom = false
@@ -51,7 +51,7 @@ final class BatchQueue: Sendable {
 
   /// Those that were admitted and are not finished; for tests to look at.
   package let operations = OperationQueue()
-  /// Hands operations over to lanes: one thread does that with fewer switches than many.
+  /// Hands operations over to lanes: one thread needs fewer switches for that than many.
   private let handover = DispatchQueue(label: "batchproc.handover")
   private let admission = DispatchQueue(label: "batchproc.admission")
   private let group = DispatchGroup()
@@ -89,7 +89,7 @@ final class BatchQueue: Sendable {
   /// Takes over the number of operations and whether they are held back.
   private func followConcurrency() {
     operations.maxConcurrentOperationCount = concurrency.current + LanePool.standby
-    // A cancelled queue never stays suspended: its operations have to come to their end.
+    // A cancelled queue never stays suspended: its operations have to end.
     operations.isSuspended = concurrency.isSuspended && !cancellation.isCancelled
     if cancellation.isCancelled { operations.isSuspended = false }
   }
@@ -118,7 +118,7 @@ final class BatchQueue: Sendable {
       return state.isWaitingForRoom
     }
     guard isAwaited else { return }
-    // The place in the group that the waiting held is given up when the next ones are admitted.
+    // The wait holds a place in the group, which is left when the next operations are admitted.
     admission.async {
       self.admit()
       self.group.leave()
@@ -135,8 +135,7 @@ final class BatchQueue: Sendable {
     while mayAdmit(), let operation = pull() {
       group.enter()
       batch.append(operation)
-      // A source may take its time, as a list that comes through a pipe: lanes that could run what is
-      // there already must not wait for more.
+      // A source may be slow, for example a list from a pipe: lanes must not wait for more while items are ready.
       if isHungry(without: batch.count) { add(&batch) }
     }
     add(&batch)
@@ -149,7 +148,7 @@ final class BatchQueue: Sendable {
     batch = []
   }
 
-  /// Whether the lanes may soon have nothing to do.
+  /// Whether the lanes may soon be idle.
   ///
   /// - Parameter held: operations that exist and have not been handed to the queue.
   private func isHungry(without held: Int) -> Bool {
@@ -181,7 +180,7 @@ final class BatchQueue: Sendable {
       concurrency.note(hasMore: false)
       return true
     }
-    // The room or the cancellation may have come just before anybody could know that it is awaited.
+    // The room or the cancellation may have come just before the wait was noted.
     if isNew, cancellation.isCancelled || hasRoom() { roomAppeared() }
   }
 
@@ -214,8 +213,8 @@ final class BatchQueue: Sendable {
       return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }
     guard isLow, reserveAdmission() else { return nil }
-    // The operation must not be captured: its completion block would keep it for ever. The thread of the block admits, since
-    // each change of threads leaves the lanes less time to find work on a busy machine.
+    // The block must not capture the operation, or it would keep it for ever. The block admits on its own thread: on a busy
+    // machine each change of threads delays the lanes.
     return { self.admission.sync { self.admitReserved() } }
   }
 

@@ -1,7 +1,7 @@
-/// A sequential worker ahead of the lanes, for what can be read in one order only, such as an archive in one stream.
+/// A sequential worker ahead of the lanes, for input that can only be read in order, such as an archive in one stream.
 ///
-/// It takes the place of a source: it reads and decodes, and yields items that the lanes process meanwhile. It has a thread of
-/// its own, or that of the caller where the run uses no other.
+/// It takes the place of a source: it reads and decodes, and yields items that the lanes process meanwhile. It runs on its own
+/// thread, or on the caller's if the run uses no other.
 package protocol BatchReader<Item>: SendableMetatype {
   associatedtype Item: MeasuredItem
 

@@ -90,7 +90,7 @@ public struct BatchRunner: Sendable {
     }
   }
 
-  /// Holds what a run came to until the group tells that it ended.
+  /// Holds the outcome of a run until the group reports its end.
   private final class OutcomeBox<Value: Sendable>: Sendable {
     let value = Mutex<Value?>(nil)
   }
@@ -174,7 +174,7 @@ public struct BatchRunner: Sendable {
           // What the collector asked for may be what it waits for.
           if self.feed.hasAsked { return true }
           return sink.backlog + context.keptResults.load(ordering: .relaxed) < BatchRunner.mostResults
-            // Something is always admitted, also where a single block is more than the window.
+            // At least one chunk is always admitted, even if it alone exceeds the window.
             && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
         },
         checkpoint: {
@@ -294,7 +294,7 @@ public struct BatchRunner: Sendable {
           output: output, problems: chunkContext.problems,
           times: isTimed ? chunkContext.stopwatch?.times ?? [] : [])
       } catch {
-        // What it holds open goes now, and not when Dispatch lets go of the lane.
+        // Closes what the worker holds open now, and not when Dispatch releases the lane.
         bench.worker = nil
         cancellation.cancel(error)
         guard cancellation.isFromOutside else { return nil }

@@ -26,7 +26,7 @@ protocol ChunkSupply<Item>: AnyObject, Sendable {
   /// - Parameter appeared: called on any thread when ``isReady`` has turned true.
   func start(beside lanes: LanePool, appeared: @escaping @Sendable () -> Void)
 
-  /// Returns when nothing is made any more. Follows ``start(beside:appeared:)`` when the run is over.
+  /// Returns when no more chunks are made. Follows ``start(beside:appeared:)`` when the run is over.
   func stop()
 
   /// Makes all chunks on the thread that calls, in the place of the calls above.
@@ -42,7 +42,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
     let next: () throws(BatchError) -> Item?
     let asked: AskedItems<Item>?
     let measure: (Item) -> ItemMeasure
-    /// What the source has left out so far, and how much of it was taken notice of.
+    /// How many paths the source has left out so far, and how many of them were counted.
     let filtered: () -> Int
     var counted = 0
     var isAtEnd = false

@@ -1,4 +1,4 @@
-/// What one chunk came to: its results, and the problems that were met between them.
+/// The outcome of one chunk: its results, and the problems that were met between them.
 struct ChunkReport<Output: ChunkOutput & Sendable>: Sendable {
   let output: Output
   let problems: [MetProblem]

@@ -30,7 +30,7 @@ final class OrderedSink<Value: Sendable>: Sendable {
     self.deliver = deliver
   }
 
-  /// Results that have arrived and not been delivered: those behind a gap, and those in the queue.
+  /// Results that have arrived but are not delivered yet: those behind a gap, and those in the queue.
   var backlog: Int { state.withLock { $0.arrived.count } }
 
   /// Takes the result of an index.
@@ -54,7 +54,7 @@ final class OrderedSink<Value: Sendable>: Sendable {
     queue.sync { drain() }
   }
 
-  /// The same for what has a gap before it as well. Nothing may be submitted afterwards.
+  /// The same, including results behind a gap. Nothing may be submitted afterwards.
   func flushPastGaps() {
     queue.sync {
       drain()

@@ -113,7 +113,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
     appeared()
   }
 
-  /// Lets the reader go on to where it sees that the run is over.
+  /// Wakes the reader, so that it sees the end of the run.
   private func letGo() {
     state.withLock { state in
       state.isStopped = true

@@ -1,4 +1,4 @@
-/// What a chunk has to say about its items, rendered, in their order.
+/// The rendered rows of the items of a chunk, in their order.
 public struct ResultRows: ChunkOutput, Sendable {
   /// The rows, one behind the other.
   public var bytes: [UInt8] { stored }

@@ -3,9 +3,8 @@ import Synchronization
 
 /// Has an ``AdaptiveConcurrency`` move the number of operations of a run while it goes on.
 ///
-/// While the number is fixed or halved, or the run is suspended, nothing is moved; afterwards it goes on from the number
-/// that holds then. When the processors of the process become more or fewer, the number begins again where that of a run
-/// which starts now would begin.
+/// While the number is fixed or halved, or the run is suspended, it is not adapted; afterwards it is adapted from its value
+/// then. When the number of processors changes, it is reset to the value with which a new run would begin.
 final class ConcurrencyAdapter: Sendable {
   /// What is measured, as values that a test may provide.
   struct Meters: Sendable {
@@ -30,10 +29,10 @@ final class ConcurrencyAdapter: Sendable {
     /// Nil before the first look at them.
     var processors: Double?
     var nextLook = Duration.zero
-    /// Whether the number of processors is another one, and the run has not followed.
+    /// Whether the number of processors has changed and the run has not been reset.
     var hasOtherProcessors = false
     var wasHeld = false
-    /// That of the timer, in milliseconds.
+    /// The interval of the timer, in milliseconds.
     var interval = 0
   }
 
@@ -74,7 +73,7 @@ final class ConcurrencyAdapter: Sendable {
     queue.async { self.tick() }
   }
 
-  /// When this returns nothing is moved any more.
+  /// When this returns the number is not changed any more.
   func stop() {
     timer.cancel()
     queue.sync {}
@@ -132,7 +131,7 @@ final class ConcurrencyAdapter: Sendable {
     state.processors = processors
   }
 
-  /// Begins again when the number of processors is another one.
+  /// Resets the number when the number of processors has changed.
   private func followProcessors(from old: Int, _ state: inout State) -> ConcurrencyChange? {
     guard state.hasOtherProcessors, let processors = state.processors else { return nil }
     state.hasOtherProcessors = false

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// Holds a run back while the load of the machine is above a limit: first half of the operations go on, then none, and in
-/// the same steps all of them again.
+/// Holds a run back while the load of the machine is above a limit: first half of the operations run, then none; and back in
+/// the same steps.
 package final class LoadGovernor: Sendable {
   /// How far a run is held back.
   package enum Pressure: Int, Sendable {
@@ -14,7 +14,7 @@ package final class LoadGovernor: Sendable {
   private let canHalve: @Sendable () -> Bool
   private let apply: @Sendable (Pressure) -> Void
   private let pressure = Mutex(Pressure.none)
-  /// Steps are taken and applied on it, so that they are applied in their order.
+  /// Steps are decided and applied on this queue, so that they are applied in order.
   private let queue = DispatchQueue(label: "batchproc.load")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer

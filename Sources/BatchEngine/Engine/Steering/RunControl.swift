@@ -2,12 +2,12 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Obeys a file while a run goes on (`--control`): what it says is what holds, and it is read again all the time.
+/// Controls a run by a file (`--control`), which is read again during the run.
 ///
-/// Its lines are `concurrency N`, `concurrency auto`, `pause` and `resume`; of those that contradict each other the last one
-/// holds. Empty lines and those that begin with `#` say nothing. A file that is not there changes nothing.
+/// Its lines are `concurrency N`, `concurrency auto`, `pause` and `resume`; of lines that contradict each other the last one
+/// counts. Empty lines and lines that begin with `#` are skipped. A missing file changes nothing.
 package final class RunControl: Sendable {
-  /// What a file asks for; nil where it says nothing.
+  /// What a file asks for; nil where it has no line for it.
   package struct Wishes: Sendable, Hashable {
     package enum Number: Sendable, Hashable {
       case fixed(Int)
@@ -16,7 +16,7 @@ package final class RunControl: Sendable {
 
     package var number: Number?
     package var isPaused: Bool?
-    /// The first line that means nothing, from 1.
+    /// The first line that is not valid, from 1.
     package var unknownLine: Int?
 
     package init(_ content: [UInt8]) {
@@ -53,7 +53,7 @@ package final class RunControl: Sendable {
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-  /// - Parameter warn: receives a line that means nothing.
+  /// - Parameter warn: receives the error of a line that is not valid.
   package init(_ path: PathBytes, of run: RunContext, warn: @escaping @Sendable (BatchError) -> Void) {
     self.path = path
     self.run = run
@@ -75,7 +75,7 @@ package final class RunControl: Sendable {
     timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(10))
   }
 
-  /// Reads the file and does what is new in it.
+  /// Reads the file and applies what changed in it.
   package func look() {
     guard let new = read() else { return }
     let isNew = content.withLock { old in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// An open file descriptor that closes itself when its owner lets go of it.
+/// An open file descriptor, closed when its owner releases it.
 package struct Descriptor: ~Copyable, Sendable {
   /// The kernel's number; valid as long as this value lives.
   package let raw: Int32

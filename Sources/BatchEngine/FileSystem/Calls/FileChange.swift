@@ -126,14 +126,14 @@ extension FileSystemCalls {
       }
     }
     guard Self.isUnknown(refused) else { return refused }
-    // A link is refused when the name is taken; the old name goes when it is no longer needed.
+    // link(2) fails when the name is taken; the old name is removed afterwards.
     let linked = link(old, in: folder, as: name, in: target)
     if linked == 0 {
       _ = remove(old, in: folder)
       return 0
     }
     guard Self.isUnknown(linked) || linked == -EPERM || linked == -EMLINK else { return linked }
-    // Neither exists, as on FAT: a look before the rename has to do.
+    // Neither exists, for example on FAT: the name is only checked before the rename.
     var raw = stat()
     let isTaken = name.withCString { status(of: $0, at: target, followingLinks: false, into: &raw) } == 0
     return isTaken ? -EEXIST : rename(old, in: folder, to: name, in: target)
@@ -166,7 +166,7 @@ extension FileSystemCalls {
           return Glibc.write(file, rest.baseAddress, rest.count)
         }
       }
-      // A regular file never takes nothing; were it so, trying again could go on for ever.
+      // A write of 0 bytes never happens on a regular file; repeating it could go on for ever.
       guard count > 0 else { return count == 0 ? -EIO : Int32(truncatingIfNeeded: count) }
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What `stat(2)` tells of a file, in types that do not depend on the platform.
+/// The result of `stat(2)`, in types that do not depend on the platform.
 public struct FileStatus: Sendable, Hashable {
   /// The kind of a file system object.
   public enum Kind: UInt8, Sendable {
@@ -82,7 +82,7 @@ public struct FileStatus: Sendable, Hashable {
       seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
     statusChanged = Time(
       seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_ctim.tv_nsec))
-    // A file system in user space may tell any number.
+    // A file system in user space may report any number.
     let (bytes, isTooMany) = Int64(raw.st_blocks).multipliedReportingOverflow(by: 512)
     allocated = isTooMany ? .max : bytes
     device = UInt64(raw.st_rdev)
@@ -112,7 +112,7 @@ public struct FileStatus: Sendable, Hashable {
 
   /// Whether the same file still has the content that it had: same inode, size and mtime.
   ///
-  /// The change time is left out on purpose: a link, an unlink or a chmod moves it and leaves the bytes.
+  /// The change time is left out on purpose: link, unlink and chmod change it without changing the content.
   package func hasSameContent(as other: FileStatus) -> Bool {
     identity == other.identity && size == other.size && modified == other.modified && kind == other.kind
   }

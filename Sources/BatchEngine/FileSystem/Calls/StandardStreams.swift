@@ -7,13 +7,13 @@ package enum StandardStreams {
   /// it the messages that were meant for it. To be called first of all.
   package static func secure() {
     for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 && errno == EBADF {
-      // Opened the wrong way round on purpose: writing to a closed output is to fail as before.
+      // Opened in the opposite direction on purpose: a write to a closed output must still fail.
       let flags = number == STDIN_FILENO ? O_WRONLY : O_RDONLY
       _ = "/dev/null".withCString { clinux_openat(AT_FDCWD, $0, flags, 0) }
     }
   }
 
-  /// Writes a message. A descriptor that cannot be written is ignored: there is nowhere left to tell.
+  /// Writes a message. A failed write is ignored: there is no other place to report it.
   package static func write(_ message: [UInt8], to descriptor: Int32 = STDERR_FILENO) {
     message.withUnsafeBytes { buffer in
       var rest = buffer[...]
@@ -46,7 +46,7 @@ package enum StandardStreams {
     return [.regular, .fifo, .socket].contains(FileStatus(raw).kind)
   }
 
-  /// The width of the terminal behind standard error in columns; 80 when it does not say.
+  /// The width of the terminal behind standard error in columns; 80 when it does not report one.
   package static var columns: Int {
     let columns = clinux_terminal_columns(STDERR_FILENO)
     return columns > 0 ? Int(columns) : 80
@@ -67,7 +67,7 @@ package enum StandardStreams {
     return name.bytes.elementsEqual("\(raw.st_dev):\(raw.st_ino)".utf8)
   }
 
-  /// Tells the service manager in one line what is being done.
+  /// Reports to the service manager in one line what is being done.
   ///
   /// - Parameter address: of its socket.
   package static func notify(_ address: PathBytes?, status: String) {

@@ -4,9 +4,10 @@ import Synchronization
 ///
 /// Paths below it are stored from it on, so that the folders of a deep tree share what stands before.
 package final class FolderAnchor: Sendable {
-  /// A folder that many levels below the last anchor becomes one.
+  /// A folder this many levels below the last anchor becomes an anchor.
   static let levels = 32
-  /// So does a folder whose path from there has that many bytes: with one name more it still fits in one call.
+  /// A folder with this many bytes of path from the last anchor becomes one too: with one more name the path still fits in one
+  /// call.
   static let pathLength = 1024
 
   /// The path from the outer anchor, or with the operand where there is none; ends in `/`.
@@ -22,7 +23,7 @@ package final class FolderAnchor: Sendable {
   let held: HeldFolders
   /// The folder, where it stays open in any case.
   let open: OpenFolder?
-  /// In a mutex because the chain is taken apart link by link: its length is in proportion to the depth.
+  /// In a mutex because the chain is released link by link and not recursively: it is as long as the tree is deep.
   private let link: Mutex<FolderAnchor?>
 
   init(
@@ -57,7 +58,7 @@ package final class FolderAnchor: Sendable {
   /// The anchor above, nil where the operand is nearer.
   var outer: FolderAnchor? { link.withLock { $0 } }
 
-  /// What it is held by.
+  /// The key by which it is held open.
   var key: HeldFolders.Key {
     .anchor(ObjectIdentifier(self), depth: depth, outer: outer.map { ObjectIdentifier($0) })
   }

@@ -4,7 +4,7 @@ import Glibc
 /// Opens folders, for reading, writing and comparing alike: what the user named by its path, all others below a folder that is
 /// open and through no symbolic link.
 ///
-/// Folders on the way to deep ones stay open, as many as may.
+/// Folders on the way to deep ones stay open, up to the limit.
 package struct FolderOpener: Sendable {
   /// How a path is resolved.
   enum Way {
@@ -108,7 +108,7 @@ package struct FolderOpener: Sendable {
     _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, made: (Int) -> Void
   ) throws(BatchError) -> OpenFolder {
     var (current, start) = nearest(to: path, below: root, includingIt: true)
-    // Mostly only the last name is missing.
+    // Usually only the last name is missing.
     if let slash = path.lastIndex(of: Self.slash),
       let parent = try? folder(path[..<slash], below: root, shown: shown, isSearched: true)
     {
@@ -149,9 +149,9 @@ package struct FolderOpener: Sendable {
     held?.drop(at: FolderPath(path), below: root.identity)
   }
 
-  /// Closes what is held, for somebody who keeps folders open in their place.
+  /// Closes the folders that are held, for a caller that keeps its own open instead.
   ///
-  /// - Returns: how many these may be.
+  /// - Returns: how many the caller may keep open.
   package func giveUpHeld() -> Int {
     held?.closeAll()
     return held?.limit ?? 0
@@ -191,7 +191,7 @@ package struct FolderOpener: Sendable {
   ///
   /// - Parameters:
   ///   - base: nil for the working folder.
-  ///   - owner: a folder in its place that is closed after the first call.
+  ///   - owner: a folder used instead of `base`, which is closed after the first call.
   ///   - flags: for the folder itself; what is on the way is opened as a place only.
   func open(
     _ path: ArraySlice<UInt8>, at base: OpenFolder?, owning owner: consuming Descriptor? = nil,
@@ -218,7 +218,7 @@ package struct FolderOpener: Sendable {
         continue
       }
       guard number >= 0 else {
-        // The other calls take a link for no folder.
+        // The other calls report a link as ENOTDIR.
         throw .syscall("open the folder", errno: way == .beneath && number == -ELOOP ? ENOTDIR : -number)
       }
       owner = Descriptor(owning: number)

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Folders of a run that stay open because others are opened from them, no more than were set apart for that. The one that was
-/// not used for the longest time leaves; it closes with its last user.
+/// Folders of a run that stay open because others are opened from them, no more than were set apart for that. The least
+/// recently used one is dropped; it closes with its last user.
 package final class HeldFolders: Sendable {
   /// What a folder is found by.
   enum Key: Sendable, Equatable {
@@ -41,7 +41,7 @@ package final class HeldFolders: Sendable {
   ) -> (folder: OpenFolder, length: Int)? {
     entries.withLock { entries in
       var nearest: (index: Int, length: Int)?
-      // The one that was used last is the nearest mostly; what is shorter need not be compared then.
+      // The most recently used one is usually the nearest; shorter paths need not be compared then.
       for index in entries.indices.reversed() {
         guard case .below(root, let above) = entries[index].key, above.bytes.count > nearest?.length ?? 0,
           includingIt || above.bytes.count < path.count, above.holds(path)
@@ -106,7 +106,7 @@ package final class HeldFolders: Sendable {
   func leave(_ anchor: FolderAnchor) {
     let key = anchor.key
     drop { entries in
-      // What lies below it leads to no other one.
+      // No other anchor is reached from those below it.
       let isBelow = { (entry: Entry) in
         if case .left(_, ObjectIdentifier(anchor)) = entry.key { true } else { false }
       }

@@ -7,7 +7,7 @@ import Synchronization
 package final class OpenFolder: Sendable {
   /// Whether files that are made in a folder get an access control list from it.
   package enum ListsOfNewFiles: Sendable {
-    /// It has none to give. That may change at any time.
+    /// The folder has none now. That may change at any time.
     case none
     case inherited
     /// The file system has no such lists.
@@ -17,7 +17,7 @@ package final class OpenFolder: Sendable {
   /// What is known of the files that are made in the folder.
   private struct NewFileTraits {
     var areUnnamed = true
-    /// What a new file got that was asked for with these permissions.
+    /// Owner and mode of a new file that was requested with these permissions.
     var given: (permissions: UInt32, status: FileStatus)?
     var lists: ListsOfNewFiles?
   }
@@ -71,9 +71,9 @@ package final class OpenFolder: Sendable {
 
   // MARK: Names
 
-  /// What has a name in the folder, itself and not what it leads to.
+  /// The status of a name in the folder; a link is not followed.
   ///
-  /// - Returns: nil where nothing has it.
+  /// - Returns: nil where the name does not exist.
   /// - Throws: the error of looking, with the path.
   package func look(at name: PathBytes) throws(BatchError) -> FileStatus? {
     var raw = stat()
@@ -152,7 +152,7 @@ package final class OpenFolder: Sendable {
     let step = TemporaryName()
     let made = area.add(step, in: self) { Int(make(PathBytes(step.bytes))) }
     guard made >= 0 else { return Int32(truncatingIfNeeded: -made) }
-    // Where both are names of one inode already, the rename leaves both.
+    // If both are names of one inode, rename(2) leaves both.
     defer { area.remove(step, unlinking: true) }
     return -calls.rename(PathBytes(step.bytes), in: raw, to: name, in: raw)
   }
@@ -193,8 +193,7 @@ package final class OpenFolder: Sendable {
   /// What is known of the owner and mode of new files.
   package var knownStatusOfNew: FileStatus? { newFiles.withLock { $0.given?.status } }
 
-  /// Whether a file without a name can be given one: older kernels let others than the superuser do so by way of /proc
-  /// alone.
+  /// Whether a file without a name can get one: in older kernels users other than root need /proc for that.
   private static let canNameOpenFiles = Glibc.access("/proc/self/fd", F_OK) == 0
 
   /// Asked once.
@@ -210,8 +209,8 @@ package final class OpenFolder: Sendable {
 }
 
 extension BatchError {
-  /// The error of a call about an output: what cannot be written is `.unwritable` whatever the reason, except a limit of the
-  /// machine, a name that cannot be, and a run that is being stopped.
+  /// The error of a call about an output: `.unwritable`, except for a limit of the machine, an impossible name, and a run that
+  /// is being stopped.
   package static func output(_ action: String, errno number: Int32, path: PathBytes? = nil) -> BatchError {
     let error = BatchError.syscall(action, errno: number, path: path)
     if number == ECANCELED { return error.recoded(.cancelled) }

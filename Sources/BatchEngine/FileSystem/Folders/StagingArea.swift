@@ -2,10 +2,10 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The temporary files that exist at this moment, so that those that get no final name are removed: when the area goes, and
-/// when a run is stopped.
+/// The temporary files that exist at this moment, so that those without a final name are removed when the area is released or a
+/// run is stopped.
 ///
-/// An area of its own belongs to the process's, ``shared``, which the path of INT and TERM empties.
+/// Every area is part of ``shared``, the area of the process, which INT and TERM empty.
 package final class StagingArea: Sendable {
   /// The area of the process.
   package static let shared = StagingArea(names: Names(patience: .seconds(1)))
@@ -87,7 +87,7 @@ package final class StagingArea: Sendable {
 
     private let patience: DispatchTimeInterval
     private let state = Mutex(State())
-    /// Set with the lock held. Each file that gets its name asks for it, so that the question takes no lock.
+    /// Set with the lock held; read without it for each file that gets its name.
     private let closed = Atomic(false)
     /// Entered while a file is made.
     private let creation = DispatchGroup()

@@ -3,9 +3,9 @@ import Synchronization
 
 /// The name of a file that is still being written: `.batchproc-<boot>-<random>.tmp`.
 ///
-/// Its 128 random bits cannot be guessed, so no user can plant a link under it. It has the same 56 bytes whatever
-/// the target is called, so targets may have names as long as the file system takes. The boot tells
-/// the next runs whether it was made since this kernel started.
+/// Its 128 random bits cannot be guessed, so no user can plant a link under it. It has the same 56 bytes whatever the target is
+/// called, so targets may have names as long as the file system takes. From the boot id later runs see whether it was made
+/// since this kernel started.
 package struct TemporaryName: Hashable, Sendable {
   private static let prefix = Array(".batchproc-".utf8)
   private static let suffix = Array(".tmp".utf8)
@@ -15,7 +15,7 @@ package struct TemporaryName: Hashable, Sendable {
   /// The start of the kernel's boot id, 0 where it was not known.
   package let boot: UInt32
 
-  /// Of what is random a part, which is enough to tell names apart.
+  /// A part of the random bits is enough for a hash.
   package func hash(into hasher: inout Hasher) {
     hasher.combine(bytes.dropFirst(24).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
   }
@@ -51,7 +51,7 @@ package struct TemporaryName: Hashable, Sendable {
     self.boot = boot
   }
 
-  /// The first 32 bits of this boot's id, 0 where the kernel does not tell it.
+  /// The first 32 bits of this boot's id, 0 where the kernel does not report it.
   package static let currentBoot: UInt32 = {
     guard let id = try? SmallFile.read("/proc/sys/kernel/random/boot_id") else { return 0 }
     return UInt32(String(decoding: id.prefix(8), as: UTF8.self), radix: 16) ?? 0

@@ -1,6 +1,6 @@
 /// A file of patterns: `.gitignore`, or one that a rule of a ``PathFilter`` names.
 enum IgnoreFile {
-  /// Larger files are no pattern files, but a device or a mistake.
+  /// A larger file is a device or a mistake.
   private static let longest = 16 << 20
 
   /// The patterns of a file's bytes, in order; lines that can never match are left out.

@@ -49,7 +49,7 @@ package struct AccessList {
   /// The rights of the mask, which stand for those of the group in the mode of a file; nil where there is none.
   package var maskRights: UInt32? { lines.first { $0.tag == Self.mask }?.rights }
 
-  /// The permissions of a file that loses its list: no user gets more than with it.
+  /// The permissions of a file that loses its list: no user gets more rights than with the list.
   ///
   /// With a list the group bits of a mode are its mask. Without it the owning group gets its own entry, and neither
   /// it nor others keep what an entry denies to one of them.
@@ -82,7 +82,7 @@ package struct AccessList {
     return (refused == 0, refused)
   }
 
-  /// The permissions that are left of a mode where the list beside it cannot be kept.
+  /// The permissions of a file whose list cannot be kept.
   ///
   /// - Parameter list: nil where there is none.
   package static func permissions(_ mode: UInt32, without list: [UInt8]?) -> UInt32 {

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Decides which files are certain to get another time of status with each later change of their content.
+/// Decides which files are certain to get a new change time (ctime) with each later change of their content.
 ///
 /// Two things can hide a change. File systems note times in steps of up to two seconds. And a write through a shared
 /// mapping changes the times only when it dirties a page that was clean: until the kernel has written the page to the

@@ -5,7 +5,7 @@ package enum DataMap {
   /// A file in more pieces than these is read as if its further holes were data.
   private static let mostRanges = 1 << 16
 
-  /// - Returns: ranges in order, that do not touch; nil when there are no holes, or nothing tells.
+  /// - Returns: ranges in order that do not touch; nil when there are no holes or the file system does not report them.
   package static func read(_ descriptor: Int32, size: UInt64) -> [Range<UInt64>]? {
     var ranges = [Range<UInt64>]()
     var position: UInt64 = 0
@@ -24,7 +24,7 @@ package enum DataMap {
   /// The first data of a range; moves the offset of the descriptor.
   ///
   /// - Parameter range: within the size of the file.
-  /// - Returns: an empty range at the end where there is no data; nil where the file system does not tell.
+  /// - Returns: an empty range at the end where there is no data; nil where the file system does not report it.
   package static func next(_ descriptor: Int32, in range: Range<UInt64>) -> Range<UInt64>? {
     guard let first = off_t(exactly: range.lowerBound), let end = off_t(exactly: range.upperBound) else {
       return nil

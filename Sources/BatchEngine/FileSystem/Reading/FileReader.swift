@@ -3,9 +3,8 @@ import Glibc
 
 /// Reads files for one lane: a buffer, and the folder that the last file was in.
 ///
-/// A small file costs four system calls: open, read, status, close. The status afterwards is compared
-/// with what the walk saw; when they are the same nothing changed in between, and when they are not the
-/// file is read again between two looks of its own.
+/// A small file costs four system calls: open, read, status, close. The status afterwards is compared with what the walk saw;
+/// when they are equal nothing changed in between; otherwise the file is read again, with a status before and after.
 package final class FileReader {
   /// Bytes read at a time; files below this size are handed over in one piece.
   static let bufferSize = 256 << 10
@@ -18,7 +17,7 @@ package final class FileReader {
   private let mostHoles: UInt64
   private let buffer: UnsafeMutableRawBufferPointer
   private var folder: (directory: DirectoryPath, descriptor: Int32)?
-  /// Who closes the folder's descriptor in place of this reader.
+  /// The object that closes the folder's descriptor instead of this reader.
   private var folderOwner: AnyObject?
   private lazy var overlapped = OverlappedReader(calls: calls)
 
@@ -81,7 +80,7 @@ package final class FileReader {
   ) throws(BatchError) -> ReadOutcome {
     do throws(BatchError) {
       let room = room ?? buffer
-      // A file system may tell any size, also a negative one.
+      // A file system may report any size, even a negative one.
       if (0..<Int64(room.count)).contains(record.status.size) {
         let outcome = try readAtOnce(
           record, into: room, settling, opened: opened, consume: consume)
@@ -136,7 +135,7 @@ package final class FileReader {
     }
   }
 
-  /// Lends the descriptor of the folder that something lies in, when it still lies there; of a folder its own.
+  /// Lends the descriptor of the folder that has the file, if it still has it; for a folder, its own descriptor.
   ///
   /// - Throws: `vanished` when it does not, or what `body` throws, with the path.
   package func withFolder<Result>(
@@ -178,7 +177,7 @@ package final class FileReader {
     let size = Int(record.status.size)
     let isSettled = settling?.isSettled(record.status, of: file.raw) ?? false
     var count = 0
-    // One byte more is asked for than the size: what comes back then tells the end of the file.
+    // One byte more than the size is requested, so that the count shows the end of the file.
     repeat {
       let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<(size + 1)])
       let result = calls.read(file.raw, into: room)
@@ -189,7 +188,7 @@ package final class FileReader {
       count += result
     } while count < size
     let status = try calls.status(of: file)
-    // Where a source may be removed later, a change time that moved is looked into: before the reading, not after it.
+    // Where a source may be removed later, a new change time is examined before the reading, not after it.
     guard count == size, status.hasSameContent(as: record.status),
       folderOwner == nil || status.statusChanged == record.status.statusChanged
     else { return nil }
@@ -246,7 +245,7 @@ package final class FileReader {
     while position < size {
       let data = DataMap.next(file.raw, in: position..<size) ?? position..<size
       try SparseReading.hand(zeros: data.lowerBound - position, to: consume)
-      // Asking has moved the offset.
+      // The call for the data ranges has moved the offset.
       guard lseek(file.raw, off_t(clamping: data.lowerBound), SEEK_SET) >= 0 else {
         throw .syscall("seek", errno: errno)
       }
@@ -259,7 +258,7 @@ package final class FileReader {
     _ file: borrowing Descriptor, limit: Int64,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) {
-    // Of files that do not tell their size the limit says nothing.
+    // For files without a known size the limit does not apply.
     if limit >= Self.overlapThreshold, limit < .max {
       try overlapped.read(file, limit: limit, consume: consume)
     } else {
@@ -347,7 +346,7 @@ package final class FileReader {
     return isGone(number, record.directory) ? error.recoded(.vanished) : error
   }
 
-  /// Whether something that the walk listed is there no more; what was named as an operand is missing then.
+  /// Whether a path that the walk listed no longer exists; an operand counts as missing instead.
   private static func isGone(_ number: Int32, _ directory: DirectoryPath) -> Bool {
     directory.identity != nil && (number == ENOENT || number == ENOTDIR)
   }

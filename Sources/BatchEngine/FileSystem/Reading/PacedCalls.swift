@@ -3,9 +3,9 @@ import Synchronization
 
 /// Calls that read no more bytes a second than they are allowed to, all threads together.
 package final class PacedCalls: FileSystemCalls {
-  /// The longest sleep without a look whether to go on, in seconds.
+  /// The longest sleep between two checks of the cancellation, in seconds.
   private static let longestSleep = 0.1
-  /// Reads are cut so that a second has several of them.
+  /// Reads are cut so that there are several in a second.
   private static let readsPerSecond = 4
   private static let smallestRead = 4096
 

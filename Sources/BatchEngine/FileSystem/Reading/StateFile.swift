@@ -15,7 +15,7 @@ package enum StateFile {
     return home?.appending(".local/state/batchproc/\(name)".utf8)
   }
 
-  /// Of the user database, for a service that has no `HOME`.
+  /// From the user database, for a service without `HOME`.
   private static var homeOfUser: PathBytes? {
     guard let entry = getpwuid(geteuid()), let home = entry.pointee.pw_dir else { return nil }
     return PathBytes(UnsafeRawBufferPointer(start: home, count: strlen(home)))
@@ -32,7 +32,7 @@ package enum StateFile {
   private static func isOwn(_ raw: stat) -> Bool { raw.st_uid == geteuid() || raw.st_uid == 0 }
 
   /// - Returns: nil when there is no such file.
-  /// - Throws: `unreadable` for a file that somebody else could have written; the error of reading it.
+  /// - Throws: `unreadable` for a file that another user could have written; the error of reading it.
   package static func read(_ path: PathBytes) throws(BatchError) -> [UInt8]? {
     do throws(BatchError) {
       return try SmallFile.readRegular(path) { (raw) throws(BatchError) in

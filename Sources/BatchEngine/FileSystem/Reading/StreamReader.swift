@@ -1,10 +1,10 @@
 import Glibc
 
-/// Reads a pipe, a terminal or a file that somebody opened, and stops waiting when the run stops.
+/// Reads an open pipe, terminal or file, and stops waiting when the run stops.
 package final class StreamReader {
   private let descriptor: Int32
   private let cancellation: Cancellation
-  /// Pipes, sockets and terminals may have nothing to read yet; of other files poll(2) says at once that they have.
+  /// Pipes, sockets and terminals may have nothing to read yet; other files are always ready for poll(2).
   private let mayWait: Bool
 
   /// - Parameter descriptor: stays open as long as the reader lives; not closed by it.
@@ -40,8 +40,8 @@ package final class StreamReader {
 
   /// Returns when there are bytes or an end, or when the run is cancelled.
   ///
-  /// A read source of Dispatch is no way to wait: on Linux the thread that waits for all sources now and then uses the
-  /// record of one that was cancelled, and the process ends by SIGSEGV.
+  /// A read source of Dispatch cannot be used: on Linux its thread sometimes uses the record of a cancelled source, and the
+  /// process ends by SIGSEGV.
   private func waitForBytes() {
     let wake = WakePipe()
     let registration = cancellation.onCancel { wake.wake() }

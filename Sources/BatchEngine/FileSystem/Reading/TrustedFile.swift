@@ -1,6 +1,6 @@
 import Glibc
 
-/// Files that say what a program does, and are read only when no other user can have written them.
+/// Files that control a program, and are read only when no other user can have written them.
 package struct TrustedFile {
   /// The effective user of the process.
   let user: UInt32
@@ -13,8 +13,8 @@ package struct TrustedFile {
 
   /// Reads a file of at most 1 MiB; nil when there is none.
   ///
-  /// - Parameter isPersonal: a folder that may not be searched holds no file for this user: it is that of
-  ///   another one, from before a change of users.
+  /// - Parameter isPersonal: a folder without search permission holds no file for this user: it belongs to another user, from
+  ///   before a change of users.
   /// - Throws: the error of a system call; `.malformed` for anything but a regular file, and for one that is too large;
   ///   `.unreadable` for a file that others can write or replace.
   package func read(_ path: PathBytes, isPersonal: Bool) throws(BatchError) -> [UInt8]? {
@@ -36,7 +36,7 @@ package struct TrustedFile {
     do { return try content(of: file) } catch { throw error.at(path) }
   }
 
-  /// Why what stands in a file or folder may be somebody else's; nil when it is that of the user or of root.
+  /// Why another user may have written a file or folder; nil when only this user or root can.
   func distrust(of status: FileStatus) -> String? {
     if !isTrusted(owner: status.owner) { return "it belongs to another user" }
     return status.mode & (S_IWGRP | S_IWOTH) == 0 ? nil : "other users may write to it"

@@ -1,4 +1,4 @@
-/// One entry of a folder as `getdents64(2)` tells it.
+/// One entry of a folder as `getdents64(2)` reports it.
 package struct DirectoryEntry: Sendable {
   /// Where the name begins in the folder's arena.
   package let nameOffset: Int

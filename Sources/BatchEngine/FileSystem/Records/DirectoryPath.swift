@@ -6,7 +6,7 @@ public final class DirectoryPath: Sendable {
   let anchor: FolderAnchor?
   /// The path from the anchor, or with the operand where there is none: empty, or ending in `/`.
   package let tail: [UInt8]
-  /// How much of the prefix is the operand that led here; the rest is relative to it.
+  /// How many bytes of the prefix are the operand; the rest is relative to it.
   package let operandLength: Int
   /// The inode that the folder above lists; nil for an operand, whatever it is.
   package let identity: FileIdentity?
@@ -75,7 +75,7 @@ public final class DirectoryPath: Sendable {
     bytes += tail
   }
 
-  /// Whether it is what stands before the name of a file in the working folder.
+  /// Whether this is the working folder, whose prefix is empty.
   var isWorkingFolder: Bool { anchor == nil && tail.isEmpty }
 
   /// The prefix below the operand: empty, or names that each end in `/`.

@@ -8,7 +8,7 @@ public struct FileRecord: Sendable {
   /// The names of all that the folder holds; of an operand its own alone.
   package let names: NameArena
   private let nameOffset: Int
-  /// Whether the status was written down by an earlier run: a file that is another one now then counts as changed.
+  /// Whether the status was recorded by an earlier run: a file that differs now then counts as changed.
   package let isPlanned: Bool
   private static let ordinaryPathLength = 1024
 
@@ -34,8 +34,8 @@ public struct FileRecord: Sendable {
   /// Whether the file was named as an operand, and not found in a folder.
   package var isOperand: Bool { directory.identity == nil }
 
-  /// How many bytes more the path has than most: what holds paths of many files is bounded by it too. 0 for ordinary paths, so
-  /// that these are planned by their contents alone.
+  /// By how many bytes the path exceeds an ordinary one, to bound the memory for paths. 0 for ordinary paths, so that only
+  /// their contents count in the plan.
   package var excessPathLength: Int64 { Int64(max(0, directory.prefixLength - Self.ordinaryPathLength)) }
 
   /// Appends the bytes of ``path`` without making a copy of them.

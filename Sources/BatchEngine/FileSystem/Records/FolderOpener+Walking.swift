@@ -94,7 +94,7 @@ extension FolderOpener {
     return anchor
   }
 
-  /// Goes up from the next anchor below, so that a walk that comes back from the depth begins no way anew.
+  /// Goes up from the next anchor below, so that a walk on its way back does not open the path again from the top.
   private func openFromBelow(_ anchor: FolderAnchor) -> OpenFolder? {
     guard let (inner, height) = anchor.held.folder(below: anchor) else { return nil }
     let path = Array(repeatElement(Array("..".utf8), count: height).joined(separator: "/".utf8))

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Reads the small files in a folder that tell how the rest of it is to be treated.
+/// Reads the small files in a folder that decide how the rest of it is treated.
 struct FolderMarkers: Sendable {
-  /// An ignore file of more bytes is taken for something else.
+  /// A file with more bytes does not count as an ignore file.
   private static let largestIgnoreFile: Int64 = 4 << 20
 
   package let calls: any FileSystemCalls

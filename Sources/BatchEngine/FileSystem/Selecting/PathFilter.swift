@@ -12,7 +12,7 @@ import Synchronization
 ///    entered all the same, because files below may match.
 /// 3. Otherwise, with a scope, `.git` is skipped and the `.gitignore` files decide: the deepest file
 ///    with a line that matches, and in it the last such line.
-/// 4. What nothing speaks of is taken.
+/// 4. Every other entry is taken.
 ///
 /// An entry is judged only when the walk gets there: nothing inside a skipped folder can be taken back,
 /// as in gitignore(5). The operand itself is not judged, nor is what stands above it.
@@ -25,7 +25,7 @@ public struct PathFilter: Sendable {
 
   /// One rule of the caller. Patterns are those of gitignore(5), as bytes.
   public enum Rule: Sendable, Hashable {
-    /// Skips what matches the pattern; with a `!` in front it takes it.
+    /// Skips what matches the pattern; with a `!` in front, takes it.
     case exclude([UInt8])
     /// Takes what matches the pattern, also when an earlier rule or a `.gitignore` skips it; with a `!`
     /// in front it skips it. `dir/` stands for the folder and everything below it.

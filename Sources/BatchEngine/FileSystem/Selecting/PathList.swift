@@ -2,7 +2,7 @@ import Glibc
 
 /// The paths that a file or a stream lists, one a line or one up to each NUL.
 package struct PathList: Sequence, Sendable {
-  /// A longer path could not be opened; what follows it may be no list at all.
+  /// A longer path could not be opened, and the rest may not be a list.
   private static let longestPath = 1 << 20
 
   private let path: PathBytes
@@ -65,7 +65,7 @@ package struct PathList: Sequence, Sendable {
         if let end = part.firstIndex(of: terminator) {
           name += part[..<end]
           unread = (end + 1)..<unread.upperBound
-          // A blank line is no path; an empty name between two NULs is somebody's mistake and named.
+          // A blank line is skipped; an empty name between two NULs is a mistake and is reported.
           if name.isEmpty, terminator != 0 { continue }
           return PathBytes(name)
         }

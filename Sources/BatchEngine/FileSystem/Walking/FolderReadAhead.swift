@@ -3,7 +3,7 @@ import Synchronization
 
 /// Scans folders that a walk will need soon, on a few serial queues.
 ///
-/// It is help and never a condition: a folder that has not been begun is scanned by the walk itself.
+/// Read-ahead is optional: the walk scans any folder that no read-ahead queue has begun.
 final class FolderReadAhead: Sendable {
   /// Folders that may wait or lie ready; more are not taken.
   private static let limit = 256
@@ -57,7 +57,7 @@ final class FolderReadAhead: Sendable {
     let width = self.width
     let (isTaken, lane) = state.withLock { state -> (Bool, DispatchQueue?) in
       guard state.outstanding < Self.limit, !state.isClosed, width > 0 else { return (false, nil) }
-      // Folders that the walk has used already stay in line until a lane comes by.
+      // Folders that the walk has used already stay in line until a queue removes them.
       guard state.waiting.count < Self.limit else { return (false, nil) }
       state.outstanding += 1
       state.waiting.append(task)

@@ -29,12 +29,12 @@ struct FolderScanner: Sendable {
     }
   }
 
-  /// A folder, and the ones below it that a walk comes to first.
+  /// A folder, and the first ones that a walk reaches below it.
   ///
-  /// Not below another file system or a folder that may be passed over: whether the walk goes there is for the walk to decide.
+  /// Not below another file system or a folder that may be skipped: the walk decides whether to enter those.
   ///
-  /// - Parameter folders: how many are scanned at most; lowered by as many as were, where 256 files count as one more. The depth
-  ///   of the recursion is no greater.
+  /// - Parameter folders: how many are scanned at most; lowered by those that were scanned, 256 files counting as one more. It
+  ///   bounds the depth of the recursion too.
   package func scan(_ directory: DirectoryPath, andBelow folders: inout Int) -> ScannedFolder {
     var folder = scan(directory)
     folders -= 1 + folder.items.count / Self.itemsOfFolder
@@ -84,7 +84,7 @@ struct FolderScanner: Sendable {
       throw classify(error, of: directory)
     }
     do throws(BatchError) {
-      // A mount point, or a name on the way that was swapped for a link: only the strict way tells.
+      // A mount point, or a name on the way that was replaced by a link: opening name by name shows which.
       let descriptor = try opener.openBelowOperand(directory)
       let status = try calls.status(of: descriptor)
       return OpenFolder(

@@ -1,17 +1,17 @@
 import Dispatch
 import Synchronization
 
-/// One folder, or a block of the files of one, that is scanned once: by a reader ahead, or by the walk itself when it comes first.
+/// One folder, or a block of the files of one, that is scanned once: by a read-ahead queue, or by the walk if it is first.
 final class FolderTask: Sendable {
   private enum State {
     case waiting, running
     case done(ScannedFolder)
   }
 
-  /// Folders that take less are scanned several at once; those that take longer one by one, on all threads.
+  /// Folders that take less time are scanned several in one turn; slower ones one by one, on all threads.
   private static let turn = Duration.microseconds(1500)
 
-  /// A block of so many files takes about as long as an ordinary folder.
+  /// A block of this many files takes about as long as an ordinary folder.
   private static let filesOfFolder = 16
 
   /// Scans a folder, and some below it while the count is more than 0; a block lowers it likewise.
@@ -40,7 +40,7 @@ final class FolderTask: Sendable {
     self.pace = pace
   }
 
-  /// Scans the folder unless somebody else does or did.
+  /// Scans the folder unless another thread does or did.
   ///
   /// - Parameter folders: how many are scanned at most, this one and some below it.
   func runIfWaiting(folders: Int = 1) {
@@ -59,7 +59,7 @@ final class FolderTask: Sendable {
     completion.leave()
   }
 
-  /// Scans the folder ahead of the walk, with so many below it that they are worth a turn of a thread.
+  /// Scans the folder ahead of the walk, with enough folders below it to be worth a turn of a thread.
   func runAhead() {
     runIfWaiting(folders: pace.folders(in: Self.turn))
   }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// How long folders lately took to be scanned.
 final class ScanPace: Sendable {
-  /// One of so many parts of the average is the last folder's.
+  /// The last folder has the weight of 1 in this many.
   private static let memory: Int64 = 8
   private static let mostFolders = 128.0
 
@@ -20,7 +20,7 @@ final class ScanPace: Sendable {
     Int(min(Self.mostFolders, max(1, time / max(recent, .nanoseconds(1)))))
   }
 
-  /// Counts one more folder in. Of two that come at once one may be lost, which no average minds.
+  /// Adds one folder to the average. Of two at once one may be lost, which does not matter.
   package func note(_ duration: Duration) {
     let old = average.load(ordering: .relaxed)
     average.store(old + (Self.nanoseconds(duration) - old) / Self.memory, ordering: .relaxed)

@@ -1,4 +1,4 @@
-/// One folder as the walk holds it: what is in it, in order, and what is still to be looked at.
+/// One scanned folder: its entries in order, and those that are still to be examined.
 struct ScannedFolder: Sendable {
   package let directory: DirectoryPath
   /// Of the folder itself; nil when it could not be opened.

@@ -14,9 +14,9 @@ public struct WalkOptions: Sendable {
   public var limits = PathLimits()
   /// Which names to take; nil for all.
   public var filter: PathFilter?
-  /// Heeds the `.gitignore` files below each operand, and leaves out `.git`.
+  /// Applies the `.gitignore` files below each operand, and leaves out `.git`.
   public var readsIgnoreFiles = false
-  /// Of a folder that is tagged as a cache (CACHEDIR.TAG) takes the tag and nothing else.
+  /// Takes only the tag of a folder that is tagged as a cache (CACHEDIR.TAG).
   public var skipsCaches = false
   /// Files that are never taken, and folders below the operands that are not gone into: the outputs of the
   /// run itself.
@@ -28,8 +28,8 @@ public struct WalkOptions: Sendable {
   public var takesEverything = false
   /// How many folders may be read ahead at once; 0 reads each one when it is needed, nil follows the concurrency of the run.
   public var readAhead: Int?
-  /// While folders take less time than this, divided by the operations at once, to read, handing them to another thread costs
-  /// more than it brings.
+  /// Folders that are read in less than this time, divided by the operations at once, are not handed to another thread: that
+  /// would cost more time than it saves.
   public var readAheadThreshold = Duration.zero
 
   private static let mostReadAhead = 32

@@ -5,7 +5,8 @@ package struct FolderMaker {
   private let calls: any FileSystemCalls
   private let isSynced: Bool
 
-  /// - Parameter isSynced: whether the name of a new folder is brought to the disk: what is synced in it is lost without it.
+  /// - Parameter isSynced: whether the name of a new folder is synced to the disk; without it, synced files in the folder would
+  ///   be lost.
   package init(calls: any FileSystemCalls, isSynced: Bool = false) {
     self.calls = calls
     self.isSynced = isSynced

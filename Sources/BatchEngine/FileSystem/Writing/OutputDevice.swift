@@ -3,8 +3,8 @@ import Glibc
 /// A character device that was named as an output, or a pipe that is open already: it takes what is written as it
 /// comes, and keeps its name.
 ///
-/// A FIFO with a name of its own, and what a link leads to, do not count as devices: such names are refused or replaced as
-/// those of files are, and never written through.
+/// A FIFO with a name of its own, and the target of a link, do not count as devices: such names are refused or replaced as
+/// files are, and never written through.
 package final class OutputDevice: ResultStream {
   /// What a shell names its open descriptors by, as in `>(command)`.
   private static let descriptorFolders = ["/dev/fd/", "/proc/self/fd/"]

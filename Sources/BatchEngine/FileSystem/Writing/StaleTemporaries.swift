@@ -1,11 +1,10 @@
 import Glibc
 
-/// The temporary files that runs left behind which were killed.
+/// The temporary files that killed runs left behind.
 ///
-/// A living ``TemporaryFile`` holds a lock on its file, and the kernel lets go of it when the
-/// process ends in whatever way. A file is stale when it has a name that only we give, belongs to
-/// this user, and its lock can be taken. Where the folder may be shared with other machines, whose locks
-/// need not show here, that is not enough for a file that another boot made: it must also be a day old.
+/// A living ``TemporaryFile`` holds a lock on its file, and the kernel releases it when the process ends in any way. A file is
+/// stale when it has a name of our form, belongs to this user, and its lock is free. A folder may be shared with other
+/// machines, whose locks may not be visible here: there a file of another boot must also be a day old.
 package enum StaleTemporaries {
   /// What became of the stale files of one folder.
   package struct Outcome: Sendable, Hashable {
@@ -81,7 +80,7 @@ package enum StaleTemporaries {
   ) throws(BatchError) -> Bool {
     let calls = folder.calls
     let fileName = PathBytes(name.bytes)
-    // O_NONBLOCK for a FIFO that somebody gave the name; for writing because locks need it over NFS.
+    // O_NONBLOCK in case the name is a FIFO; for writing because locks over NFS need it.
     var opened = folder.open(fileName, flags: O_RDWR | O_NONBLOCK | O_NOCTTY)
     // A further name of a read-only file, or of a program that runs.
     if [-EACCES, -ETXTBSY].contains(opened) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Standard output as a stream of bytes that does not hold a cancelled run up.
+/// Standard output as a stream of bytes that does not delay a cancelled run.
 package struct StandardOutput: ResultStream {
   /// A pipe that reports room takes this much without blocking (PIPE_BUF).
   private static let pipePiece = 4096
@@ -53,7 +53,7 @@ package struct StandardOutput: ResultStream {
   }
 
   package func finish() throws(BatchError) {
-    // Network file systems keep some errors for the end; a second descriptor asks without closing ours.
+    // Network file systems report some errors at close; a second descriptor gets them without closing ours.
     let copy = dup(descriptor)
     guard copy >= 0 else { return }
     if Glibc.close(copy) != 0, errno != EINTR { throw failure(errno) }

@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 
 /// A file that is written below an open folder and has no final name yet: it has no name at all (`O_TMPFILE`) or a temporary
-/// one. What is not named is removed when this value goes.
+/// one. A file without a final name is removed when this value is released.
 ///
-/// A temporary file is locked with `flock(2)`, so that ``StaleTemporaries`` of another run does not take it for that of a dead
-/// one. All calls are those of the folder. Errors have no path; the caller adds it.
+/// A temporary file is locked with `flock(2)`, so that ``StaleTemporaries`` of another run does not remove it as stale. All
+/// calls are those of the folder. Errors have no path; the caller adds it.
 package struct TemporaryFile: ~Copyable, Sendable {
   private static let attempts = 16
   /// In bytes.
@@ -57,8 +57,8 @@ package struct TemporaryFile: ~Copyable, Sendable {
   ///
   /// - Parameters:
   ///   - permissions: less the umask, or as the folder's default list has it.
-  ///   - isLocked: whether other runs are kept from taking it for a dead one's while it is written. A file that takes long to
-  ///     write should be.
+  ///   - isLocked: whether it is locked while it is written, so that other runs do not remove it as stale. A file that takes
+  ///     long to write should be.
   /// - Throws: the error of making it; `cancelled` when the area is closed.
   package init(
     in folder: OpenFolder, permissions: UInt32 = 0o600, isLocked: Bool = true, area: StagingArea
@@ -75,7 +75,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
       if isLocked {
         status = Self.lock(file.raw, folder.calls)
         guard status != nil else {
-          // Another run looked for stale files before the lock was there, and took it for one.
+          // Another run looked for stale files before this one was locked, and removed it.
           area.remove(name, unlinking: true)
           continue
         }
@@ -92,8 +92,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
     if let name, !isStaged { area.remove(name, unlinking: true) }
   }
 
-  /// Locks a file. Where locks do not exist it goes without: no other run can lock it there either, and only what can be
-  /// locked is taken for stale.
+  /// Locks a file. Where the file system has no locks it stays unlocked: only a file that can be locked counts as stale.
   ///
   /// - Returns: its status; nil when another run has the lock or removed the file.
   private static func lock(_ file: Int32, _ calls: any FileSystemCalls) -> FileStatus? {
@@ -169,7 +168,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
     }
   }
 
-  /// Gives what ends in a hole its size; anything else has it.
+  /// Sets the size of a file that ends in a hole.
   package func finishSparse(size: Int64) throws(BatchError) {
     if endsInHole { try setSize(UInt64(clamping: size)) }
   }
@@ -205,7 +204,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
   package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     if syncing {
       try sync()
-      // Advice: where it is not heeded, the cache is read.
+      // Only advice: if the kernel ignores it, the cache is read.
       _ = posix_fadvise(raw, 0, 0, POSIX_FADV_DONTNEED)
     }
     let number = fcntl(raw, F_DUPFD_CLOEXEC, 3)
@@ -285,7 +284,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return staged
   }
 
-  /// Gives what has a temporary name its final one.
+  /// Renames a temporary file to its final name.
   ///
   /// - Returns: 0 or the error number: `EEXIST` when the name is taken, `ECANCELED` when the area was closed.
   package static func rename(

@@ -19,7 +19,7 @@ package struct TreeRemoval {
     guard let top = open(name, in: folder) else { return errno == ENOENT ? nil : errno }
     var moves = 0
     var failed: Int32?
-    // What was moved up meanwhile is for the next pass. Without any progress all that is left stays.
+    // Folders that were moved up meanwhile are for the next pass. A pass without progress ends the removal.
     var isAtWork = true
     while isAtWork {
       isAtWork = false
