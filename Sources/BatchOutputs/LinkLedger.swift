@@ -6,7 +6,7 @@ import var Glibc.EEXIST
 /// Belongs to the collector, which calls it in row order. Sources with several names are removed only when every name of
 /// the file was in the tree and has its output.
 final class LinkLedger {
-  /// What became of the first name of a file.
+  /// The result for the first name of a file.
   private struct First {
     /// Nil when it failed, which was reported.
     var outcome: OutputOutcome?
@@ -45,7 +45,7 @@ final class LinkLedger {
     isDryRun = options.isDryRun
   }
 
-  /// Notes what becomes of the first name of a file; nil when it failed, which was reported.
+  /// Notes the result for the first name of a file; nil when it failed, which was reported.
   func note(_ outcome: OutputOutcome?, of source: SharedSource) {
     firsts[source.record.status.identity] = First(
       outcome: outcome, output: source.output, isCopy: source.isCopy)
@@ -87,7 +87,7 @@ final class LinkLedger {
         name.record, target: target, first: FirstName(record: name.first.record, target: firstTarget))
       if linker.isLinked(name, to: output) { return .report(.upToDate) }
     }
-    // To one that is going to be replaced it has to be linked again.
+    // If the first output is going to be replaced, the link has to be made again.
     if decision == .upToDate(output) { return .report(.upToDate) }
     if isDryRun { return .planned(name.target) }
     let (linker, further) = (linker, name)
@@ -97,7 +97,7 @@ final class LinkLedger {
       })
   }
 
-  /// Whether the first name of a file has no output, so that the failure of a further one says nothing new.
+  /// Whether the first name of a file has no output, so that the failure of a further name is not reported again.
   func hasFailed(_ name: FurtherName) -> Bool {
     firsts[name.record.status.identity]?.outcome == nil
   }
@@ -123,7 +123,7 @@ final class LinkLedger {
     firsts = [:]
   }
 
-  /// Removes all names of a file, when they are all.
+  /// Removes all names of a file if the tree has all of them.
   ///
   /// - Parameter read: the file as it was when it was read.
   private func remove(
@@ -139,7 +139,7 @@ final class LinkLedger {
       let folder = try? folders.place(of: record, after: &place).source.identity
       return Name(folder: folder, name: Array(record.path.lastComponent))
     }
-    // Operands may lead to one name by several paths.
+    // Several operands may reach one name by different paths.
     guard UInt64(Set(names).count) == read.linkCount else {
       kept(
         BatchError(
@@ -159,7 +159,7 @@ final class LinkLedger {
     }
   }
 
-  /// A file at another one of its names, after one was removed here, which moved its change time.
+  /// The status of a file by another name, after the removal of one name changed its change time.
   private func seen(_ record: FileRecord, after seen: FileStatus) throws(BatchError) -> FileStatus {
     var place: OutputPlace?
     let folder = try folders.place(of: record, after: &place).source
@@ -246,7 +246,7 @@ struct OutputLinker: Sendable {
     }
   }
 
-  /// Puts a link in the place of an output of an earlier run, in one step.
+  /// Replaces an output of an earlier run by a link, in one step.
   private func replace(
     _ name: PathBytes, with file: borrowing Descriptor, _ further: FurtherName, in folder: OpenFolder,
     by right: CommitRight

@@ -5,9 +5,9 @@ import var Glibc.ENOTDIR
 
 /// The folders below the one that all outputs go to, made as they are needed.
 ///
-/// Every one is opened below the descriptor of that folder and through no symbolic link, and stays the inode that it
-/// was when it was first met. One that is made is its owner's alone until ``finish()``; then group and others get no
-/// more than the source's folder gives them. One that was there and gives them more is narrowed first.
+/// Every one is opened below the descriptor of that folder and through no symbolic link, and must stay the inode that it was at
+/// first. A new one is private to its owner until ``finish()``; then group and others get no more rights than in the source's
+/// folder. An existing folder that gives them more is restricted first.
 final class MirroredFolders: Sendable {
   /// One folder below the root.
   private struct Known {
@@ -22,7 +22,7 @@ final class MirroredFolders: Sendable {
     var root: FileIdentity?
     /// By the path below the root.
     var folders: [PathBytes: Known] = [:]
-    /// Folders that a lane is at; others wait until it has left.
+    /// Folders that a lane is making; other lanes wait until it has finished.
     var begun: [PathBytes: DispatchGroup] = [:]
   }
 
@@ -43,7 +43,7 @@ final class MirroredFolders: Sendable {
   /// Opens the folder for the outputs of a source's folder.
   ///
   /// - Returns: nil where it is not there.
-  /// - Throws: `unwritable` where something else is in its place.
+  /// - Throws: `unwritable` where another file has its name.
   func open(_ source: DirectoryPath) throws(BatchError) -> OpenFolder? {
     do throws(BatchError) {
       let path = Self.path(of: Self.names(of: source))
@@ -65,7 +65,7 @@ final class MirroredFolders: Sendable {
     if let known = state.withLock({ $0.folders[path] }), known.source == place.source.identity {
       return try open(path, known)
     }
-    // The longest part of the way that is known; mostly only the last name is not.
+    // The longest known part of the path; usually only the last name is missing.
     var count = names.count
     var known: Known?
     repeat {
@@ -117,7 +117,7 @@ final class MirroredFolders: Sendable {
 
   // MARK: The target
 
-  /// - Parameter known: what was there before, which has to be there still.
+  /// - Parameter known: the folder that was there before, which must be unchanged.
   private func open(_ path: PathBytes, _ known: Known?) throws(BatchError) -> OpenFolder {
     do throws(BatchError) {
       let root = try opener.base(named: directory)
@@ -145,7 +145,7 @@ final class MirroredFolders: Sendable {
 
   private static let replaced = BatchError(.unwritable, "was replaced by another folder during the run")
 
-  /// Makes one folder, or takes the one that is there when it may have outputs. Of several lanes the first one does it.
+  /// Makes one folder, or uses the existing one if it may have outputs. Of several lanes the first one does it.
   private func enter(
     _ name: ArraySlice<UInt8>, _ path: PathBytes, in folder: OpenFolder, _ access: FolderAccess,
     syncs: (OpenFolder) throws(BatchError) -> Bool
@@ -177,7 +177,7 @@ final class MirroredFolders: Sendable {
     }
     let next = try open(path, known)
     if known.source != access.identity, access.isInTree {
-      // Two folders are mirrored by one path, which gives no more than either.
+      // Two source folders share one mirrored path, which gives no more rights than either.
       if known.made == nil { try narrow(next, to: access.permissions) }
       state.withLock { $0.folders[path]?.made?.permissions &= access.permissions }
     }

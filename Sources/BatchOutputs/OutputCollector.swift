@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// Commits the outputs of a run that makes one output for each source, and reports and counts what became of the sources, in
+/// Commits the outputs of a run that makes one output for each source, and reports and counts the results of the sources in
 /// tree order. A job's collector owns one and gives it each row that comes.
 ///
 /// Outputs get their names in completion order. A source is reported when its output is safe, and what follows it waits
 /// here, so that reports and problems come in the same order at every concurrency. All calls are made on the queue of the
 /// collector.
 package final class OutputCollector<Report: OutputReport> {
-  /// Stands for a source whose place among the rows is kept until it is known what became of it.
+  /// Identifies a source whose place among the rows is kept until its result is known.
   package typealias Place = ObjectIdentifier
 
   /// A row or problem whose turn to be reported has not come.
@@ -16,13 +16,13 @@ package final class OutputCollector<Report: OutputReport> {
     case problem(Problem, Severity)
     case output(Report, StagedOutput.ID, SharedSource?)
     case link(FurtherName, StagedOutput.ID)
-    /// A source that more is being done about.
+    /// A source that is not finished.
     case kept(Place, FileIdentity)
     /// A further name of such a source.
     case nameOfKept(FurtherName, OutputDecision)
   }
 
-  /// So many may wait for one output before it is committed in a batch of its own.
+  /// How many rows may wait for an output before the staged outputs are committed at once.
   private static var mostWaiting: Int { 2048 }
 
   private let context: CollectorContext
@@ -35,7 +35,7 @@ package final class OutputCollector<Report: OutputReport> {
   private var reported = 0
   private var keptPlaces = 0
 
-  /// - Parameter report: receives what became of each source, when its output is safe.
+  /// - Parameter report: receives the result of each source when its output is safe.
   package init(
     _ outputs: RunOutputs, in context: CollectorContext,
     report: @escaping (Report) throws(BatchError) -> Void
@@ -89,7 +89,7 @@ package final class OutputCollector<Report: OutputReport> {
     waiting.append(.kept(place, record.status.identity))
   }
 
-  /// Takes what became of a source whose place was kept.
+  /// Takes the result of a source whose place was kept.
   ///
   /// - Parameters:
   ///   - output: nil where there is none to wait for.
@@ -109,7 +109,7 @@ package final class OutputCollector<Report: OutputReport> {
     if let remark { waiting.insert(.problem(Problem(.special, remark), .warning), at: index) }
   }
 
-  /// Takes why a source failed whose place was kept.
+  /// Takes the failure of a source whose place was kept.
   package func fill(_ place: Place, of record: FileRecord, with problem: Problem) {
     guard let index = takeIndex(of: place) else { return }
     waiting[index] = failure(of: record, problem)
@@ -130,7 +130,7 @@ package final class OutputCollector<Report: OutputReport> {
     }
   }
 
-  /// - Returns: what is to be reported of a further name; nil when that is nothing.
+  /// - Returns: the report of a further name; nil when there is no report.
   private func take(_ name: FurtherName, _ decision: OutputDecision) throws(BatchError) -> Waiting? {
     switch links.take(name, decision) {
     case .skip:
@@ -154,7 +154,7 @@ package final class OutputCollector<Report: OutputReport> {
 
   private func failure(of record: FileRecord, _ problem: Problem) -> Waiting {
     if let source = SharedSource.of(record) { links.note(nil, of: source) }
-    // A file that changed has no output: whatever the policy, it is not done.
+    // A file that changed has no output, so it counts as failed under every policy.
     let severity = problem.event == .changed ? .failure : context.options.policy.severity(of: problem.event)
     context.counters.count(problem, severity)
     return .problem(problem, severity)
@@ -164,7 +164,7 @@ package final class OutputCollector<Report: OutputReport> {
 
   /// Keeps a problem that belongs behind rows that wait.
   ///
-  /// - Returns: whether it was kept; what is not is to be reported at once.
+  /// - Returns: whether it was kept; otherwise the caller reports it at once.
   package func hold(_ problem: Problem, severity: Severity) -> Bool {
     guard reported < waiting.count else { return false }
     waiting.append(.problem(problem, severity))
@@ -186,7 +186,7 @@ package final class OutputCollector<Report: OutputReport> {
     repeat {
       committer.flush()
       try reportSettled()
-      // Links of a file whose output was proved last are made behind it.
+      // The last proof may allow further links, which make new rows.
     } while reported < waiting.count
     links.removeSources(by: context.commits) {
       warn($0)
@@ -197,7 +197,7 @@ package final class OutputCollector<Report: OutputReport> {
     for error in outputs.folders.finish() { warn(error) }
   }
 
-  /// Commits the outputs that are complete, which is one batch, and counts them.
+  /// Commits the complete outputs in one batch, and counts them.
   package func discard() {
     committer.flushLast { targets in
       for target in targets {
@@ -206,7 +206,7 @@ package final class OutputCollector<Report: OutputReport> {
             .special, "is complete and waits for the disk; a second signal discards it", path: target))
       }
     }
-    // Behind an error that ended the run nothing is reported.
+    // After an error that ended the run nothing is reported.
     while context.cancellation.isFromOutside, reported < waiting.count {
       // A report that cannot be delivered any more changes no count.
       try? reportSettled()
@@ -269,7 +269,7 @@ package final class OutputCollector<Report: OutputReport> {
     }
   }
 
-  /// Lets go of what has been reported, when that is most of what there is.
+  /// Frees the rows that were reported, when they are the larger part.
   private func compact() {
     guard reported * 2 >= waiting.count else { return }
     if reported == waiting.count {
@@ -280,7 +280,7 @@ package final class OutputCollector<Report: OutputReport> {
     reported = 0
   }
 
-  /// A source whose output could not get its name, or that could not be removed, counts as failed whatever the policy.
+  /// A source whose output could not get its name, or that could not be removed, counts as failed under every policy.
   private func fail(_ error: BatchError) {
     context.counters.addFailed()
     context.report(Problem(.unreadable, error), severity: .failure)

@@ -5,9 +5,9 @@ import Synchronization
 /// Gives the outputs of a staging area their names in batches: one sync for all of them, the renames, the folders, and
 /// only then the removal of sources. It belongs to the collector of the run.
 ///
-/// Outputs get their names in the order in which they were staged, whatever comes before them in the tree. A batch is
-/// committed while the lanes go on. Without a sync there is nothing to wait for, and no batch: the thread that stages an output
-/// runs the commit of it. What became of an output is kept until somebody asks for it.
+/// Outputs get their names in the order in which they were staged, whatever comes before them in the tree. A batch is committed
+/// while the lanes go on. Without a sync there are no batches: the thread that stages an output commits it. The result of an
+/// output is kept until ``outcome(of:)`` takes it.
 final class OutputCommitter: OutputStage.Receiver {
   private typealias ID = StagedOutput.ID
 
@@ -34,13 +34,13 @@ final class OutputCommitter: OutputStage.Receiver {
   private struct Entry {
     let id: ID
     let output: Staged
-    /// The folder that has its name, when it has one.
+    /// The folder in which it got its name; nil before.
     var folder: OpenFolder?
   }
 
   private struct State {
     var staged: [Entry] = []
-    /// Of the batch that is being committed.
+    /// The targets of the batch that is being committed.
     var committing: [PathBytes] = []
     var outcomes: [ID: CommitOutcome] = [:]
   }
@@ -89,7 +89,7 @@ final class OutputCommitter: OutputStage.Receiver {
     if count >= max(1, stage.limit / 2) || stage.isShort { queue.async { self.commit() } }
   }
 
-  /// What became of an output, for the first who asks; nil as long as it is not committed.
+  /// The result of an output, returned once; nil until it is committed.
   func outcome(of id: StagedOutput.ID) -> CommitOutcome? {
     state.withLock { $0.outcomes.removeValue(forKey: id) }
   }
@@ -247,9 +247,9 @@ final class OutputCommitter: OutputStage.Receiver {
       }
     }
 
-    /// Takes a step once for all outputs with one key.
+    /// Runs a step once for all outputs with the same key.
     ///
-    /// - Returns: whether it was taken; the output has failed otherwise.
+    /// - Returns: whether the step succeeded; otherwise the output has failed.
     private func once<Key: Hashable>(
       _ key: Key, _ outcomes: inout [Key: Result<Void, BatchError>], for entry: Entry,
       _ step: () throws(BatchError) -> Void

@@ -1,18 +1,18 @@
 import BatchEngine
 import var Glibc.ENAMETOOLONG
 
-/// Whether the output of a source is to be written, by what has its name already.
+/// Whether the output of a source is written, decided by the file that has its name already.
 package enum OutputDecision: Sendable, Hashable {
-  /// No file has the name, or an older one that is replaced.
+  /// The name is free, or an older file has it and is replaced.
   case write(isReplacing: Bool)
   /// It has the source's modification time.
   case upToDate(FileIdentity)
-  /// The same, and the source is to be removed: where a run was killed in between, the output is written
-  /// again if it holds the content of the source.
+  /// The same, but the source is to be removed: an earlier run may have been killed before it removed the source. The output is
+  /// written again if it holds the content of the source.
   case rewrite
   case refused(BatchError)
 
-  /// Looks at what has the name; reads its first bytes where it would give way.
+  /// Examines the file that has the name; reads its first bytes if it would be replaced.
   ///
   /// - Parameters:
   ///   - folder: the target's; nil only for a plan, which resolves the path as it is.
@@ -22,7 +22,7 @@ package enum OutputDecision: Sendable, Hashable {
     _ target: PathBytes, for source: FileRecord, _ options: OutputOptions, in folder: OpenFolder? = nil,
     looksInside: Bool = true, calls: any FileSystemCalls
   ) -> OutputDecision {
-    // Were there something all the same, it would not be replaced.
+    // If the name exists after all, it is not replaced.
     if folder?.isNew == true { return .write(isReplacing: false) }
     let name = folder == nil ? target : PathBytes(target.lastComponent)
     let output: FileStatus
@@ -82,7 +82,7 @@ package enum OutputDecision: Sendable, Hashable {
     }
   }
 
-  /// Whether the way that the output goes by replaces what has its name.
+  /// Whether the output replaces a file of its name.
   package var isReplacing: Bool {
     switch self {
     case .write(let isReplacing): isReplacing

@@ -1,23 +1,22 @@
 import BatchEngine
 import Synchronization
 
-/// The folders of a run that writes one output for each source: the way to them, and what is seen to before the
-/// first output of each.
+/// The folders of a run that writes one output for each source: opens them, and prepares each before its first output.
 ///
-/// A source's folder is opened below its operand and through no symbolic link, and has to be the inode that the walk
-/// listed. The source is read through it; its output is looked for, written and named in it, and the source removed
-/// from it. So another user who exchanges folders or links of the tree meanwhile gains nothing. With a folder for all
-/// outputs these go below that one, by the same rules.
+/// A source's folder is opened below its operand and through no symbolic link, and has to be the inode that the walk listed.
+/// The source is read through it; its output is looked for, written and named in it, and the source removed from it. So another
+/// user who replaces folders or links of the tree meanwhile gains nothing. Where outputs are mirrored into a folder, the same
+/// rules hold below that folder.
 package final class OutputFolders: Sendable {
   let devices: OutputDevices
-  /// By which outputs get their names and their folders reach the disk.
+  /// The calls that name outputs and sync their folders.
   package let commits: any CommitCalls
-  /// By which folders are opened and outputs looked for.
+  /// The calls that open folders and look for outputs.
   package var calls: any FileSystemCalls { opener.calls }
   private let opener: FolderOpener
   private let mirrored: MirroredFolders?
   private let isSynced: Bool
-  /// Folders that were cleared of what runs left behind which were killed.
+  /// Folders from which the temporary files of killed runs were removed.
   private let cleared = Mutex<Set<FileIdentity>>([])
 
   /// - Parameters:
@@ -38,8 +37,8 @@ package final class OutputFolders: Sendable {
 
   /// Opens the folder of a source, and that of its output where it is there.
   ///
-  /// - Parameter last: the place of the source before, which mostly is the same one, or above it. Otherwise it is closed
-  ///   before another one is opened.
+  /// - Parameter last: the place of the source before, which usually is the same or above it. Otherwise it is closed before
+  ///   another one is opened.
   /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
   package func place(of record: FileRecord, after last: inout OutputPlace?) throws(BatchError) -> OutputPlace
   {
@@ -49,7 +48,7 @@ package final class OutputFolders: Sendable {
     do throws(BatchError) {
       source = try openSource(record, below: last)
     } catch {
-      // What was named as an operand is missing; what the walk found there has vanished.
+      // An operand that does not exist is missing; a path that the walk found has vanished.
       let isListed = record.directory.identity != nil && error.code == .missing
       throw (isListed ? error.recoded(.vanished) : error).at(record.path)
     }
@@ -80,7 +79,7 @@ package final class OutputFolders: Sendable {
     guard let target = place.target else { return place }
     if isSynced { devices.note(target) }
     if !target.isNew, cleared.withLock({ $0.insert(target.identity).inserted }) {
-      // What cannot be removed is no reason to write nothing: a later run tries again.
+      // A failed removal does not prevent the output: a later run tries again.
       StaleTemporaries.remove(in: target)
     }
     return place

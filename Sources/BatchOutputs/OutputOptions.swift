@@ -8,7 +8,7 @@ package struct OutputOptions: Sendable {
     case never
     /// An output that is older than its source.
     case older
-    /// Every file, also one that is up to date or newer.
+    /// Every file, even one that is up to date or newer.
     case always
   }
 
@@ -49,8 +49,8 @@ package struct OutputOptions: Sendable {
     self.recognition = recognition
   }
 
-  /// Descriptors that one output needs until it has its name: file, folder and lock, and the folder of a source that
-  /// goes and lies elsewhere.
+  /// Descriptors that one output needs until it has its name: file, folder and lock, and the folder of a source that is
+  /// removed, where that is another folder.
   package var descriptorsOfOutput: Int { removesSource && naming.directory != nil ? 4 : 3 }
 
   /// Descriptors that a lane needs at once: a folder, and the next one on the way or a file; where outputs are mirrored

@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// What became of one source.
+/// The result of one source.
 package enum OutputOutcome: Sendable, Hashable {
   case written(target: PathBytes, plainSize: Int64, compressedSize: Int64)
   case upToDate
-  /// By its first bytes it is in a compressed format.
+  /// Its first bytes show a compressed format.
   case compressedAlready
   /// The output would not have been smaller.
   case notSmaller
@@ -14,7 +14,7 @@ package enum OutputOutcome: Sendable, Hashable {
   /// A dry run found that an output would be written; the size is that of the source, and 0 for a further name.
   case planned(target: PathBytes, size: Int64)
 
-  /// As what a source counts that got no output of its own.
+  /// The reason under which a source without its own output counts as skipped.
   package var skipReason: SkipReason {
     switch self {
     case .upToDate: .upToDate
@@ -25,7 +25,7 @@ package enum OutputOutcome: Sendable, Hashable {
   }
 }
 
-/// What a run says of one source, in tree order, when the output is safe.
+/// The report of one source, made in tree order when the output is safe.
 package protocol OutputReport: Sendable {
   var outcome: OutputOutcome { get }
 

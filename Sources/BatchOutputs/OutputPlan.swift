@@ -11,7 +11,8 @@ package struct OutputPlan {
   ///
   /// - Parameters:
   ///   - last: the place of the source before; of this one afterwards.
-  ///   - looksInside: whether an older file is opened that would give way. A source does not: the lane decides again.
+  ///   - looksInside: whether an older file is opened that would be replaced. The source does not open it: the lane decides
+  ///     again.
   /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
   package init(
     for record: FileRecord, target: PathBytes, _ options: OutputOptions, _ folders: OutputFolders,
@@ -37,7 +38,7 @@ package struct OutputPlan {
     in context: WorkerContext
   ) {
     do throws(BatchError) {
-      // What stays open of it is the place, from which the way to the next one may begin.
+      // Only the place stays open: the path to the next one may begin there.
       if last?.holds(record) != true { context.closeFolder() }
       try self.init(for: record, target: target, outputs.options, outputs.folders, after: &last)
       context.useFolder(place.source.raw, for: record.directory, of: place.source)

@@ -22,7 +22,7 @@ package protocol OutputContent: AnyObject {
 /// Proves that outputs hold what their sources held, by reading them back.
 package final class OutputProof<Content: OutputContent> {
   package let content: Content
-  /// What an output differs from that does not hold what it should.
+  /// What an output that failed the proof differs from, for messages.
   private let expectation: String
   private let calls: any FileSystemCalls
   private let right: ReadingRight
@@ -31,7 +31,7 @@ package final class OutputProof<Content: OutputContent> {
   /// - Parameters:
   ///   - expectation: what an output is compared with, as a message names it: "its source".
   ///   - calls: those that read.
-  ///   - probe: of the lane; holds the reading back, and ends it.
+  ///   - probe: of the lane; pauses and cancels the reading.
   package init(
     _ content: Content, comparedWith expectation: String, _ calls: any FileSystemCalls, _ probe: LaneProbe,
     by right: ReadingRight
@@ -74,10 +74,10 @@ package final class OutputProof<Content: OutputContent> {
     }
   }
 
-  /// Compares what has the name of an output with the content that it should have.
+  /// Compares an existing output with the content that it should have.
   ///
   /// - Parameter folder: the target's.
-  /// - Throws: `invalid` when it is something else, which is not to be replaced.
+  /// - Throws: `invalid` when it has other content and must not be replaced.
   package func proveExisting(
     _ target: PathBytes, in folder: OpenFolder, has expected: Content.Found
   ) throws(BatchError) {

@@ -36,19 +36,19 @@ package final class OutputStage: Sendable {
     cancellation.onCancel { [weak self] in self?.release(0) }
   }
 
-  /// Has everything that is staged from now on taken by a committer.
+  /// Passes everything that is staged from now on to a committer.
   func begin(_ receiver: some Receiver) {
     state.withLock { $0.receiver = receiver }
   }
 
-  /// Whether somebody waits for a place.
+  /// Whether a thread waits for a place.
   var isShort: Bool { state.withLock { $0.waiting > 0 } }
 
   /// Takes a place for one more output, as soon as there is one.
   ///
-  /// - Parameter spare: how many places have to stay, where there are more than one: for an output that is open until lanes
-  ///   have done what they begin with small ones.
-  /// - Throws: why the run is to stop, when it does so before there is a place.
+  /// - Parameter spare: how many places must stay free, if there are more than one. For a large output, which stays open while
+  ///   lanes finish small ones.
+  /// - Throws: the reason, when the run stops before a place is free.
   package func reserve(sparing spare: Int = 0) throws(BatchError) {
     TokenOrder.place.take()
     let most = max(1, limit - spare)
@@ -70,7 +70,7 @@ package final class OutputStage: Sendable {
     }
   }
 
-  /// Gives back places: of outputs that are committed, or that no file came to need.
+  /// Gives back places of outputs that were committed or not made.
   package func release(_ count: Int = 1) {
     let waiting = state.withLock { state in
       state.open -= count
@@ -82,7 +82,7 @@ package final class OutputStage: Sendable {
 
   /// Takes a complete output, which keeps its place until it is committed.
   ///
-  /// - Returns: what stands for it in the rows of the run.
+  /// - Returns: its value in the rows of the run.
   package func add(_ output: WrittenOutput) -> StagedOutput {
     let (id, receiver) = state.withLock { state in
       state.staged += 1

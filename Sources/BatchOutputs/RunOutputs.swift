@@ -18,7 +18,7 @@ package final class RunOutputs: Sendable {
     stage = OutputStage(limit: options.staged, cancellation: cancellation)
   }
 
-  /// Those of a run, for a lane.
+  /// The outputs of a run, for a lane.
   package static func of(
     _ context: WorkerContext, _ options: OutputOptions, _ commits: any CommitCalls
   ) -> RunOutputs {

@@ -54,7 +54,7 @@ package final class FurtherName: Sendable {
 }
 
 extension FirstName {
-  /// Whether a further name goes with this one.
+  /// Whether a further name belongs to this first name.
   ///
   /// The first name of a plan may be gone since: another run has removed it, or was killed after it did.
   package func leads(_ further: FileRecord, _ folders: FolderOpener) -> Bool {
@@ -62,7 +62,7 @@ extension FirstName {
     do throws(BatchError) {
       return try folders.status(of: record.path).identity.inode == record.status.identity.inode
     } catch {
-      // Where it cannot be looked at, it fails by itself, and this one with it.
+      // If it cannot be examined, it fails, and the further name with it.
       return !error.isNotFound && !error.isNoFolder
     }
   }

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// A complete output that has not been renamed to its final name, as a value: what a worker returns of it. Its file belongs
-/// to the staging area of the run.
+/// A complete output that has not been renamed to its final name, as the value that a worker returns. Its file belongs to the
+/// staging area of the run.
 package struct StagedOutput: Sendable, Identifiable {
   /// Counted from 1 in the staging area.
   package let id: Int
@@ -27,7 +27,7 @@ package struct WrittenOutput: Sendable {
   /// The inode of an output that further names are linked to.
   package let identity: FileIdentity?
 
-  /// - Parameter isProved: whether the output was read back and compared, as it has to be before its source goes.
+  /// - Parameter isProved: whether the output was read back and compared, which is required before its source is removed.
   package init(
     _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool
   ) {
@@ -42,7 +42,8 @@ package struct WrittenOutput: Sendable {
   /// Whether the output was read back and compared.
   package var isProved: Bool { sourceFolder != nil }
 
-  /// The folder of a source that goes when the output is safe. One with several names waits for all of them.
+  /// The folder of a source that is removed when the output is safe; nil for a source with several names, which waits for all
+  /// of them.
   private var removedFrom: OpenFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
 
   /// Removes the source where that is asked for.
@@ -68,7 +69,7 @@ struct StagedLink: Sendable {
   let make: @Sendable (CommitRight) throws(BatchError) -> OpenFolder?
 }
 
-/// What became of a staged output.
+/// The result of a staged output.
 enum CommitOutcome: Sendable {
   /// It has its name and is safe.
   ///

@@ -63,8 +63,8 @@ extension AtomicFile {
 
   /// What a new file gets: 0666 without the bits of the umask that the process was started with.
   ///
-  /// Read from /proc once: `umask(2)` could only be read by setting it, which other threads would
-  /// notice. 0600 where the kernel does not tell.
+  /// Read from /proc once: `umask(2)` could only be read by setting it, which other threads would notice. 0600 where the kernel
+  /// does not report it.
   package static let defaultPermissions: UInt32 = {
     guard let status = try? SmallFile.read("/proc/self/status") else { return 0o600 }
     return permissions(processStatus: status)
@@ -84,9 +84,9 @@ extension AtomicFile {
 }
 
 extension AtomicFile.Metadata {
-  /// What a file was made with, and what was made of it.
+  /// Owner, mode and list that a file got when it was made.
   package struct Given {
-    /// Owner and mode, where they are known; what they are already is not set again.
+    /// Owner and mode, where they are known; equal values are not set again.
     package var status: FileStatus?
     /// Whether the file may have an access control list that its folder gave it, and is to have none.
     package var mayHaveForeignList = false
@@ -95,10 +95,9 @@ extension AtomicFile.Metadata {
   /// Sets all of it on an open file: first the owner, because changing it clears bits of the mode; then attributes,
   /// which a mode may forbid to write; then the mode; then the times.
   ///
-  /// When the owner may not be changed, group and others lose their permissions, so that no user gains
-  /// access that the intended owner would not have given; when only the group was to be changed, it keeps those that
-  /// all have. A list that cannot be set takes the rights with it that only some had. File systems without modes or
-  /// times are accepted.
+  /// When the owner may not be changed, group and others lose their permissions, so that no user gains access that the intended
+  /// owner would not have given; when only the group was to be changed, it keeps the permissions that all have. If a list
+  /// cannot be set, rights that only some users had are removed. File systems without modes or times are accepted.
   ///
   /// - Parameter attributes: of a source; those that the target does not keep, or that only root may set, are left
   ///   out, as the stock tools leave them out.
@@ -145,7 +144,7 @@ extension AtomicFile.Metadata {
     return (0, isListLost)
   }
 
-  /// Whether group bits let somebody do what others may not: only then a named entry of a list can.
+  /// Whether the group bits allow what others may not do; only then can a named entry of a list allow it.
   package var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
 
   /// - Returns: 0 or the error number.

@@ -3,14 +3,14 @@ import BatchEngine
 extension AtomicFile {
   /// Opens the output of a source.
   ///
-  /// Where it is brought to the disk before it gets its name it has a temporary one meanwhile; otherwise it needs none.
+  /// It has a temporary name if it is synced before it gets its final name; otherwise it has no name.
   package convenience init(
     outputOf source: FileStatus, at target: PathBytes, in folder: OpenFolder, replacing: Bool,
     isSynced: Bool
   ) throws(BatchError) {
     try self.init(
       at: target, in: folder, replacing: replacing,
-      // What may not be written takes no attributes; the mode comes after them.
+      // A read-only file takes no attributes, so the mode is set after them.
       unnamedWith: isSynced ? nil : source.mode & 0o777 | 0o200)
   }
 }

@@ -9,8 +9,8 @@ import var Glibc.EEXIST
 /// object is released, and by ``StagingArea/removeAll()``. After a `kill -9`
 /// ``StaleTemporaries`` removes it: its lock (`flock(2)`) went with the process.
 ///
-/// Holds two descriptors from start to end, the folder's, which it may share, and the file's, and for a moment
-/// of the commit a third if there is one to have. Calls from several threads take turns.
+/// Holds two descriptors from start to end, the folder's, which it may share, and the file's; and a third one during the
+/// commit, if one is free. Calls from several threads take turns.
 package final class AtomicFile: Sendable {
   /// The path as it was given, which every error names.
   package let target: PathBytes
@@ -187,7 +187,7 @@ package final class AtomicFile: Sendable {
 
   // MARK: Steps
 
-  /// Uses the file, which is gone when that fails.
+  /// Uses the file; on failure it is removed.
   private func use<Result>(
     _ body: (inout TemporaryFile) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
@@ -258,7 +258,7 @@ package final class AtomicFile: Sendable {
     }
   }
 
-  /// Refuses a target whose name is taken by what may not be replaced.
+  /// Refuses a target whose name belongs to a file that must not be replaced.
   package static func check(_ target: PathBytes, in folder: OpenFolder, isReplacing: Bool) throws(BatchError)
   {
     let found: FileStatus?

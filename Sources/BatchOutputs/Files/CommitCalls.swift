@@ -3,7 +3,7 @@ import Dispatch
 
 /// The steps by which outputs get their names, so that a test can put faults in their place.
 package protocol CommitCalls: Sendable {
-  /// How long the last outputs of a run that was stopped may take before they are named.
+  /// How long the last commit of a stopped run may take before its outputs are reported as late.
   var patience: DispatchTimeInterval { get }
   /// Brings all that was written to the file system of a folder to the disk.
   func syncFileSystem(through folder: OpenFolder) throws(BatchError)
@@ -14,7 +14,7 @@ package protocol CommitCalls: Sendable {
   func syncFolder(_ folder: OpenFolder) throws(BatchError)
   /// Removes a source from the folder that it was read through.
   ///
-  /// - Parameter seen: what it was at the last look; one that changed since stays, and one that is gone is no error.
+  /// - Parameter seen: its last known status; a source that changed since then stays, and a missing one is not an error.
   /// - Throws: `changed`, or the error of the call.
   func remove(
     _ source: FileRecord, seen: FileStatus, in folder: OpenFolder, by right: CommitRight
@@ -62,7 +62,7 @@ package struct LinuxCommitCalls: CommitCalls {
         .invalid, "is a symbolic link: what it leads to was read, and both stay beside the output",
         path: source.path)
     }
-    // A write that puts the modification time back still moves the change time.
+    // A writer that resets the modification time still changes the change time.
     guard now.hasSameContent(as: source.status), now.hasSameContent(as: seen),
       now.statusChanged == seen.statusChanged
     else {

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What a folder of the source tree lets others do.
+/// The access that a folder of the source tree gives to others.
 struct FolderAccess {
   private let status: FileStatus
   /// Its access control list; nil without one.
@@ -17,7 +17,7 @@ struct FolderAccess {
 
   var identity: FileIdentity { status.identity }
 
-  /// The most that a mirrored folder may have: its owner all, the others what they have there.
+  /// The most that a mirrored folder may give: everything to its owner, to others what the source folder gives them.
   var permissions: UInt32 {
     0o700 | AccessList.permissions(status.mode & 0o777, without: list) & 0o077
   }

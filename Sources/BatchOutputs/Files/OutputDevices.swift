@@ -40,8 +40,8 @@ final class OutputDevices: Sendable {
     ways.withLock { $0[folder.identity.device] } ?? .each
   }
 
-  /// Has all later outputs on a file system synced by themselves: `syncfs(2)` reports an error once, and outputs that
-  /// are not in the batch that met it may be hit as well.
+  /// Has all later outputs on a file system synced by themselves: `syncfs(2)` reports an error once, and outputs outside of the
+  /// batch that got it may be damaged too.
   func distrust(_ folder: OpenFolder) {
     ways.withLock { $0[folder.identity.device] = .each }
   }
@@ -64,7 +64,7 @@ final class OutputDevices: Sendable {
   }()
 
   private static func isOverlay(_ folder: OpenFolder) -> Bool {
-    // Where it is not known, nothing is assumed.
+    // If unknown, it counts as an overlay: each output is synced.
     folder.isOverlay ?? true
   }
 }

@@ -9,13 +9,13 @@ package struct OutputPlace: Sendable {
   package var target: OpenFolder?
   /// Whether the way to the source may go through links, because the options of the walk say so.
   package let followsLinks: Bool
-  /// Whether the target was seen to, so that outputs may be made in it.
+  /// Whether the target was prepared for outputs.
   package var isPrepared = false
 
   /// Whether a file lies in this place.
   package func holds(_ record: FileRecord) -> Bool {
     if record.directory === directory { return true }
-    // Operands have a folder of their own each, named by the same bytes.
+    // Each operand has its own folder object, with the same prefix.
     return record.isOperand && directory.identity == nil && record.directory.prefix == directory.prefix
   }
 

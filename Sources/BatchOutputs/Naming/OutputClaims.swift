@@ -5,7 +5,7 @@ import BatchEngine
 /// Asked by the one thread that admits sources, in tree order. Within one operand no two sources that are
 /// compressed have one output, so that a run with a single operand keeps no account.
 package struct OutputClaims {
-  /// What a source finds out about its output.
+  /// The answer for the output of one source.
   package enum Answer {
     case granted
     /// The same file came before, by another operand.
@@ -15,7 +15,7 @@ package struct OutputClaims {
 
   /// The first source of each output, both as hashes: a million of them take 32 MB.
   private var sources: [Int: Int] = [:]
-  /// The folder that was asked for last, and where it really is.
+  /// The last folder, as given and resolved.
   private var folder: (given: PathBytes, real: PathBytes)?
 
   package init() {}
@@ -31,14 +31,14 @@ package struct OutputClaims {
       BatchError(.invalid, "has the same output as another source: \(target)", path: source.path))
   }
 
-  /// The output in its folder without links on the way: operands may lead to one folder by several.
+  /// The output with its folder resolved: operands may reach one folder by several links.
   private mutating func realPath(of target: PathBytes) -> PathBytes {
     let given = target.parent
     if folder?.given != given { folder = (given, Self.real(given)) }
     return (folder?.real ?? given).appending(target.lastComponent)
   }
 
-  /// What is not there yet will be made, and so be no link.
+  /// A missing folder will be made, and so is not a link.
   private static func real(_ folder: PathBytes) -> PathBytes {
     let resolved = try? folder.resolved()
     let parent = folder.parent

@@ -103,7 +103,7 @@ package struct KnownSuffix: Sendable, Hashable {
 }
 
 extension [KnownSuffix] {
-  /// The suffix that a name has; nil when it has none of them, or nothing before it.
+  /// The known suffix of a name; nil when it has no known suffix, or consists of the suffix alone.
   package func first(of source: PathBytes) -> KnownSuffix? {
     source.bytes.withUnsafeBytes { raw in
       first(ofName: UnsafeRawBufferPointer(rebasing: raw[source.lastComponent.indices]))

@@ -22,7 +22,7 @@ package struct OutputRivals {
   /// Whether these are the names of the folder that a record was found in.
   package func hold(for record: FileRecord) -> Bool { directory === record.directory }
 
-  /// Whether a source of the folder may have a rival, so that it is worth to look; one without has none.
+  /// Whether a source of the folder may have a rival, so that a search is needed; false is certain.
   package func mayHold(_ target: PathBytes) -> Bool {
     !shared.isEmpty && shared.contains(Array(target.lastComponent).hashValue)
   }
@@ -39,7 +39,7 @@ package struct OutputRivals {
       let name = Array(stem.dropLast(known.replacement.utf8.count)) + Array(known.suffix.utf8)
       let path = PathBytes(Array(folder) + name)
       guard path != source else { continue }
-      // Where links are read they are sources too.
+      // If links are followed, they are sources too.
       let status = try? calls.status(of: path, followingLinks: record.followsLinks)
       if status?.kind == .regular { return path }
     }
