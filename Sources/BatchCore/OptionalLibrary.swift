@@ -1,10 +1,10 @@
 import BatchEngine
 import Synchronization
 
-/// A library that the program does better with and can do without: it is opened and tried when it is first worth it.
+/// An optional library that makes the program faster. It is opened and tested when enough work was requested.
 package final class OptionalLibrary<Tool: Sendable>: Sendable {
   private enum State {
-    /// How many bytes its work was asked for so far.
+    /// How many bytes of work were requested so far.
     case unopened(Int)
     case opened(Tool)
     case refused(BatchError)
@@ -15,8 +15,8 @@ package final class OptionalLibrary<Tool: Sendable>: Sendable {
   private let open: @Sendable () throws(BatchError) -> Tool
 
   /// - Parameters:
-  ///   - threshold: opening takes a moment, which as many bytes bring back.
-  ///   - open: opens the library and holds its results against those of the usual one.
+  ///   - threshold: bytes of work that save the time of opening it.
+  ///   - open: opens the library and compares its results with those of the usual one.
   package init(threshold: Int, open: @escaping @Sendable () throws(BatchError) -> Tool) {
     self.threshold = threshold
     self.open = open

@@ -23,7 +23,7 @@ package struct SystemLibrary: Sendable {
     self.handle = handle
   }
 
-  /// The function of a name, which must have this type in C; nil where there is none.
+  /// The function with this name and C type; nil when the library does not have it.
   func function<Function>(_ name: String, as type: Function.Type) -> Function? {
     dlsym(handle, name).map { unsafeBitCast($0, to: type) }
   }

@@ -1,7 +1,7 @@
 import BatchEngine
 import BatchOutputs
 
-/// What a backup came to, in the form that Prometheus' node exporter reads from text files.
+/// The results of a backup, in the text format that Prometheus' node exporter reads from files.
 package struct BackupMetrics: Sendable {
   package var set: PathBytes
   /// In seconds since 1970; nil when there was none.

@@ -68,7 +68,7 @@ package struct Hook: Sendable {
     return .timeout
   }
 
-  /// - Returns: what `waitpid(2)` tells; nil when the time is up.
+  /// - Returns: the status of `waitpid(2)`; nil when the time is up.
   private func wait(for pid: Int32, seconds: Double, _ isCancelled: () -> Bool) -> Int32? {
     let step = 50
     var left = Int(min(seconds, 1e9) * 1000)

@@ -105,7 +105,7 @@ package struct RestoreReader: BatchReader {
   /// Patterns that no row matched.
   package let unmatched: [UnmatchedGlob]
 
-  /// How many files may have been further names of others, which manifests of version 0.2.0 do not always tell.
+  /// How many files may have been further names of others; manifests of version 0.2.0 do not always store it.
   package let doubtfulLinks: Int
 
   package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {

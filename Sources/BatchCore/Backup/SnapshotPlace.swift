@@ -44,7 +44,8 @@ extension BackupSet.Content {
   /// The snapshot that is meant; the newest one when no place is given.
   ///
   /// - Parameter now: by the clock of the machine, in seconds since 1970.
-  /// - Throws: `missing` when there is none, `ambiguous` when several fit; the error of a manifest when none can be read.
+  /// - Throws: `missing` when no snapshot fits, `ambiguous` when several fit; the error of a manifest when no manifest is
+  ///   readable.
   package func snapshot(
     at place: SnapshotPlace?, now: Int64 = FileStatus.Time.now.seconds
   ) throws(BatchError) -> Snapshot {

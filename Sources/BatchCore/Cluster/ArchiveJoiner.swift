@@ -14,7 +14,7 @@ package final class ArchiveJoiner {
   private var missing: Set<FileIdentity> = []
   /// A frame whose members may follow.
   private var held: StoredFrame?
-  /// What became of the frames of the shard; nil where nothing is left of one.
+  /// The new number of each frame of the shard; nil for a frame that has become empty.
   private var numbers: [UInt32?] = []
 
   /// - Parameters:

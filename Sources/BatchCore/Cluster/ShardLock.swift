@@ -7,7 +7,7 @@ import func Glibc.gethostname
 import func Glibc.getpid
 import func Glibc.usleep
 
-/// The file by which tasks with the same shard see one another, and which tells how far a task is.
+/// The lock file of a shard: tasks with the same shard detect each other by it. It stores the progress of the task.
 ///
 /// It only saves work: a file system whose locks do not work lets both run, and the first result counts.
 package final class ShardLock: Sendable {

@@ -4,7 +4,7 @@ import BatchEngine
 package struct ShardResults {
   package let plan: ShardPlan
   private let folder: PlanFolder
-  /// Of each shard, in their order, as its result was when it was verified; nil where there is none that counts.
+  /// The result of each shard, in their order, with its status when it was verified; nil without a valid result.
   private let verified: [(outcome: ShardOutcome, status: FileStatus)?]
   /// What is wrong, with the path or the number of each shard.
   package let faults: [BatchError]
@@ -62,7 +62,7 @@ package struct ShardResults {
     }
   }
 
-  /// What the shards came to, in their order.
+  /// The outcomes of the shards, in their order.
   package var outcomes: [ShardOutcome?] { verified.map { $0?.outcome } }
 
   /// Opens the results that count, one after the other.

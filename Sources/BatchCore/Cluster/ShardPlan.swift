@@ -18,7 +18,7 @@ package struct ShardPlan: Sendable {
     let digest: Digest
     /// The record of the folder that the first entries lie in, without its NUL; empty where the range begins with one.
     let folder: [UInt8]
-    /// Entries that go where the first name of their file is; nil where there are none.
+    /// Entries that belong to the shard with the first name of their file; nil without such entries.
     var further: Further?
 
     /// In the file of the entries and in that order: its ranges, each with its SHA-256.
@@ -121,8 +121,8 @@ package struct ShardPlan: Sendable {
 
   /// Reads the plan of a folder.
   ///
-  /// - Throws: `unwritable` for a plan that is not whole, so that the run ends as one whose parts are missing; `missing` where
-  ///   there is none.
+  /// - Throws: `unwritable` for an incomplete plan, so that the exit status is that of missing parts; `missing` when there is
+  ///   no plan.
   package init(in folder: PlanFolder) throws(BatchError) {
     let content: [UInt8]
     do throws(BatchError) {

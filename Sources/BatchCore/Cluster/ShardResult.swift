@@ -2,7 +2,7 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// What a shard came to.
+/// The outcome of a shard.
 package struct ShardOutcome: Sendable, Hashable {
   package var seen = 0
   package var done = 0

@@ -27,7 +27,7 @@ package final class ShardResultReader {
 
   /// Opens a result and reads its two ends.
   ///
-  /// - Returns: nil where there is none.
+  /// - Returns: nil when the shard has no result.
   /// - Throws: `malformed`, with the path, when the file is not a result of the shard.
   package static func open(
     _ shard: Int, of plan: ShardPlan, in folder: PlanFolder

@@ -128,7 +128,7 @@ final class LiveComparison {
   private func compareLink(
     _ record: RecordedPath, _ place: RelativePath, _ found: LiveTree.Found, _ context: WorkerContext
   ) throws(BatchError) -> Outcome {
-    // The index of an archive does not tell what a damaged one led to.
+    // The index does not store the target of a damaged link.
     guard let name = record.linkTarget, let target = try? RelativePath(name) else { return .compared(nil) }
     let first: LiveTree.Found?
     do throws(BatchError) {

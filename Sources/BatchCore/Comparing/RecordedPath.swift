@@ -28,7 +28,7 @@ package struct RecordedPath: Sendable {
   package var size: UInt64?
   package var modified: FileStatus.Time?
   /// Whether ``modified`` has all digits. Otherwise it has those that its format keeps: whole seconds or tenths of
-  /// microseconds where they tell no more.
+  /// microseconds.
   package var isTimeExact = true
   /// The 12 permission bits.
   package var mode: UInt32?

@@ -17,7 +17,7 @@ package struct CompressJob: BatchJob {
   private let report: TransformCollector.Report
 
   /// - Parameters:
-  ///   - source: that it will run over.
+  ///   - source: the source of the run.
   ///   - output: takes the compressed form of standard input, and of all files where the options say so.
   ///   - report: receives every source, in tree order, when its output is safe.
   package init(
@@ -389,8 +389,8 @@ package struct CompressJob: BatchJob {
       return false
     }
 
-    /// Looks once more at what has the name of the output, and into an older file that would give way: the source does not
-    /// open it.
+    /// Checks the existing output again, and reads the start of an older file that would be replaced: the source did not open
+    /// it.
     ///
     /// - Throws: why the output is not to be written.
     private func requireWay(for file: LargeFile) throws(BatchError) {

@@ -155,7 +155,7 @@ package final class TransformCollector: BatchCollector {
   }
 
   private func open(_ file: LargeFile, _ start: LargeFileStart) throws(BatchError) -> LargeOutput {
-    // One place stays for small outputs: lanes that wait for one could not come to the blocks and proofs of large ones.
+    // One place stays free for small outputs: lanes that wait for a place could not process blocks and proofs of large ones.
     try outputs.stage.reserve(sparing: 1)
     do throws(BatchError) {
       return try LargeOutput(file, start, outputs)

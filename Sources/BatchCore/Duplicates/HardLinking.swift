@@ -51,7 +51,7 @@ final class HardLinking: CopyLinking {
     }
   }
 
-  /// Syncs a file system once. After an error nothing of it is linked, since the kernel tells of it once.
+  /// Syncs a file system once. After an error no file of it is linked, since the kernel reports the error once.
   private func sync(_ folder: OpenFolder) throws(BatchError) {
     let device = folder.identity.device
     if let known = synced[device] {

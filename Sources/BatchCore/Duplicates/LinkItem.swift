@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// How copies come to take the room of one file.
+/// How copies are made to share the space of one file.
 package enum LinkMode: Sendable, Hashable {
   /// As names of one file.
   case hard

@@ -143,7 +143,7 @@ extension AgeHeader {
 
     init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Without its newline; nil when there is none.
+    /// The next line without its newline; nil when no line is left.
     mutating func next() -> ArraySlice<UInt8>? {
       guard let end = bytes[position...].firstIndex(of: AgeHeader.newline) else { return nil }
       defer { position = end + 1 }

@@ -22,7 +22,7 @@ package struct AgeKeys: Sendable {
     start.starts(with: AgeHeader.version.dropLast(2)) || start.starts(with: ArmorDecoder.header)
   }
 
-  /// More than tells an encrypted file from others.
+  /// More than enough bytes to detect an encrypted file.
   package static let detectionLength = 64
 
   /// The key of a file, whose header is authenticated by it.

@@ -129,7 +129,7 @@ public struct HashJob: BatchJob {
       }
     }
 
-    /// Adds the row of a file that was read, and tells the cache of it.
+    /// Adds the row of a file that was read, and stores its digest in the cache.
     private func finish(
       _ file: Waiting, _ digests: [Digest], in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
@@ -140,7 +140,7 @@ public struct HashJob: BatchJob {
       try finish(file.record, digests, size: file.size, outcome.status, in: context, into: &output)
     }
 
-    /// Tells the cache what was read, unless the bytes are others than those that it knows.
+    /// Stores the digest in the cache, unless the bytes differ from those that the cache knows.
     private func note(
       _ digests: [Digest], of record: FileRecord, _ status: FileStatus,
       _ known: CachedDigests.Known?, isSettled: Bool, _ context: WorkerContext

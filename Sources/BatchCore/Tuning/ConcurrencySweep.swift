@@ -147,7 +147,7 @@ package struct ConcurrencySweep: Sendable {
     }
   }
 
-  /// Takes what the setting that was asked for last came to.
+  /// Takes the measurement of the setting that was requested last.
   package mutating func measured(seconds: Double) {
     switch phase {
     case .concurrency: points[turn].seconds.append(seconds)
@@ -225,7 +225,7 @@ package struct ConcurrencySweep: Sendable {
   }
 
   /// The smallest number that is as fast as any, with a stride where one is clearly faster than `auto`; `auto` where the
-  /// measurements do not tell. Nil before anything is measured.
+  /// measurements do not decide. Nil before the first measurement.
   package var recommendation: Recommendation? {
     guard let concurrency = recommendedConcurrency, let best = measured.map(\.median).min() else {
       return nil

@@ -26,9 +26,9 @@ final class FileContent: ArchiveContent {
   /// Whether no content was decoded.
   private var isAtStart = true
 
-  /// Reads as much as tells the format.
+  /// Reads the first bytes, enough to detect the format.
   ///
-  /// - Parameter end: what stands from here on is not looked at.
+  /// - Parameter end: bytes from here on are not read.
   init(_ file: ArchiveFile, upTo end: UInt64? = nil, by right: ReadingRight) throws(BatchError) {
     source = file
     self.end = end ?? .max

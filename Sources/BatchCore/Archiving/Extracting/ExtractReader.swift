@@ -28,7 +28,7 @@ package struct ExtractReader: BatchReader {
   /// Of the archive.
   var name: PathBytes { archive.file.path }
 
-  /// What there is to extract, where an index tells and all of it is meant.
+  /// The members and bytes to extract; nil without an index, or if only some members are selected.
   package var total: (members: Int, bytes: UInt64)? {
     planner.takesEverything ? archive.index?.index.total : nil
   }

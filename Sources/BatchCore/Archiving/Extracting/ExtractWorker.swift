@@ -14,7 +14,7 @@ package final class ExtractWorker: BatchWorker {
   private let lane: ExtractionLane
   /// Made for the first segment of an archive.
   private var tools: (archive: ArchiveFile, tools: SegmentTools)?
-  /// Of content that was read for the rows since the last one that says so.
+  /// Bytes of content that were read since the last row that reports them.
   private var byteCount = 0
   /// Whether the rest of the chunk lies behind damage at which the extraction ends.
   private var isStopped = false

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What an extraction came to, beside its counts: the summary of an ``ExtractJob``.
+/// The summary of an ``ExtractJob``, beside its counts.
 package struct Extraction: Sendable {
   /// One thing that is known of the whole archive, at the place in its order where it became known.
   enum Note: Sendable {

@@ -99,8 +99,8 @@ struct ExtractionFinisher {
     }
   }
 
-  /// What a folder gets that the archive does not describe: what a new file gets, and to be entered by whoever
-  /// may read it.
+  /// The mode of a folder that the archive does not describe: that of a new file, with search permission for all who may read
+  /// it.
   private static var plainMode: UInt32 {
     let mode = AtomicFile.defaultPermissions
     return mode | (mode >> 2) & 0o111

@@ -37,7 +37,7 @@ final class ExtractionLane {
     self.cancellation = cancellation
   }
 
-  /// Lets go of the folder that is open.
+  /// Closes the current folder.
   func closeFolder() { current = nil }
 
   /// Opens the folder of a place.
@@ -193,7 +193,7 @@ final class ExtractionLane {
     guard failed != 0 else { return }
     if failed == ECANCELED { throw .output("create", errno: failed) }
     let error = Self.failure(failed)
-    // Says so where it is a folder that has the name.
+    // Throws a clearer error if a folder has the name.
     if error.errno == 0 { _ = try mayTake(order, in: parent) }
     throw error
   }

@@ -11,7 +11,7 @@ enum ExtractionVerdict: Sendable {
   case failed(BatchError)
 }
 
-/// What a run tells about a member, in the order of the archive.
+/// The report of one member, made in the order of the archive.
 package struct ExtractionReport: Sendable {
   package enum Outcome: String, Sendable {
     case extracted, kept, superseded

@@ -197,7 +197,7 @@ struct SevenZipCounts {
 }
 
 extension ArraySlice<UInt8> {
-  /// Takes a number of 1 to 9 bytes, whose first byte tells how many follow; nil where they are missing.
+  /// Takes a number of 1 to 9 bytes, whose first byte has the number of those that follow; nil where they are missing.
   mutating func popSevenZipNumber() -> UInt64? {
     guard let first = popFirst() else { return nil }
     var value: UInt64 = 0

@@ -152,7 +152,7 @@ struct ZipEnd {
   /// Behind it and its comment, in bytes from the beginning of the file.
   let upperBound: UInt64
 
-  /// - Throws: `malformed` when there is none, or when it is not that of a whole archive.
+  /// - Throws: `malformed` when the record is missing or does not describe a whole archive.
   init(_ file: ArchiveFile) throws(BatchError) {
     let size = file.size ?? 0
     let start = size - min(size, UInt64(Self.fixedSize + Self.mostComment + Self.locatorSize))

@@ -9,7 +9,7 @@ struct IndexedArchive: Sendable {
   /// Says that the file does not begin as the archive did; nil where it does. The index says what was there.
   var damagedStart: BatchError?
 
-  /// What the search for an index came to.
+  /// The result of the search for an index.
   enum Finding {
     case none
     case found(IndexedArchive, remarks: [String])

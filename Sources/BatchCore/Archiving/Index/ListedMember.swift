@@ -10,7 +10,7 @@ package struct ListedMember: Sendable {
   package let flags: MemberFlags
   /// Nil where only the index of the archive was read.
   package let entry: ArchiveEntry?
-  /// Of the content; nil where there is none or it was not computed.
+  /// The digest of the content; nil for a member without content, or when it was not computed.
   package let digest: Digest?
   /// What is to be said of other members of its name.
   var mark = SupersededMembers.Mark.none

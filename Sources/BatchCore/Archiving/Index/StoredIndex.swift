@@ -100,7 +100,7 @@ struct StoredIndex {
     let count: UInt64
     let totalBytes: UInt64
     let digestOfChecks: Digest
-    /// Nil in version 3, which does not tell them.
+    /// Nil in version 3, which does not store them.
     let pages: [Page]?
   }
 

@@ -76,7 +76,7 @@ struct SupersededMembers {
   /// Whether a member of an index is superseded.
   func mark(of number: Int) -> Mark { superseded?.contains(number) == true ? .superseded : .none }
 
-  /// What is to be said of all of them; nil when there are none.
+  /// One sentence about all superseded members; nil when no member is superseded.
   var fact: String? {
     switch count {
     case 0: nil

@@ -61,7 +61,7 @@ extension ArchiveEntry {
     case .characterDevice: .characterDevice
     case .blockDevice: .blockDevice
     case .socket: nil
-    // Archives of other systems may tell nothing of the kind.
+    // Archives of other systems may not store the kind.
     case .unknown: type == 0 ? .file : nil
     }
   }

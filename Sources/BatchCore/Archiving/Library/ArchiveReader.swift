@@ -11,8 +11,9 @@ final class ArchiveReader: MemberReader {
   /// One step of the reading.
   enum Member {
     case entry(ArchiveEntry)
-    /// A member that is damaged or unsupported, or a part of the archive in which no header is valid. Reading can go on
-    /// behind it. The code of the error tells which: `malformed` is damage. It has no path where it is about no member.
+    /// A member that is damaged or unsupported, or a part of the archive in which no header is valid. Reading can go on behind
+    /// it. The code of the error distinguishes them: `malformed` is damage. The error has no path when it does not concern a
+    /// member.
     case unusable(BatchError)
   }
 
@@ -58,7 +59,7 @@ final class ArchiveReader: MemberReader {
   private(set) var headerCheck: HeaderCheck?
   /// What was found behind damage that is reported before it; nil for the end of the archive.
   private var found: [Member?] = []
-  /// The directory of a zip archive in a file, once its first member is known; nil when there is none that is valid.
+  /// The directory of a zip archive in a file, once its first member is known; nil when the archive has no valid directory.
   private var zip: ZipMembers?
   private var areHeadersKnown = false
   /// What the headers of a 7z in a file say, and what is wrong with them.

@@ -18,7 +18,7 @@ final class LibraryEntry {
   /// Describes a member; what stood there before is forgotten.
   ///
   /// - Parameters:
-  ///   - number: tells files apart in formats that have inode numbers; 0 for none.
+  ///   - number: distinguishes files in formats with inode numbers; 0 for none.
   ///   - hasLists: whether the format keeps access control lists; with one, the mode here is another.
   func fill(_ entry: ArchiveEntry, number: Int64 = 0, linkCount: UInt32 = 1, hasLists: Bool = true) {
     archive_entry_clear(pointer)

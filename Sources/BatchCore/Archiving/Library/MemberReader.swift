@@ -21,8 +21,8 @@ protocol MemberReader: AnyObject {
   /// - Throws: `malformed` when the content cannot be read, and `exhausted` at a limit.
   func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)?
 
-  /// Reads what follows the archive, so that the checksums of the compression are compared to the last one, and
-  /// nothing is left out without a remark.
+  /// Reads what follows the archive, so that every checksum of the compression is compared, and a remark names what was not
+  /// read.
   ///
   /// - Throws: `malformed` for what cannot be decoded, and for an archive without members that must have some.
   func drain() throws(BatchError)

@@ -15,7 +15,7 @@ package struct MemberListReader: BatchReader {
 
   private let archive: OpenArchive
   private let planner: ExtractionPlanner
-  /// What the members are listed from, or what tells of them what headers do not.
+  /// The index from which members are listed, or which has details that headers do not have.
   private let index: MemberIndex?
   private let reader: (any MemberReader)?
   private let digests: DigestStream?

@@ -14,7 +14,7 @@ package struct ArchiveEntry: Sendable, Hashable {
   package var size: UInt64
   /// The 12 permission bits.
   package var mode: UInt32
-  /// `UInt32.max` where the archive does not tell, or tells what cannot be.
+  /// `UInt32.max` where the archive has no owner or an impossible one.
   package var owner: UInt32
   package var group: UInt32
   /// Empty where the archive has only numbers.

@@ -15,12 +15,12 @@ package struct MemberFlags: OptionSet, Sendable, Hashable {
   /// A part of the file could not be read, or was gone before it was read: it is missing, or zeros stand for it.
   package static let incomplete = MemberFlags(rawValue: 4)
 
-  /// What reading a file came to.
+  /// The flags for the outcome of reading a file.
   init(_ outcome: ReadOutcome) {
     self = outcome.isStable ? [] : outcome.becameShorter ? [.changed, .incomplete] : .changed
   }
 
-  /// What reading a file in blocks came to.
+  /// The flags for the outcome of reading a file in blocks.
   ///
   /// - Parameters:
   ///   - failure: why parts of it are zeros.

@@ -68,7 +68,7 @@ final class NameTransformer {
     self.patterns = patterns
   }
 
-  /// - Throws: `invalid` when nothing is left of the name.
+  /// - Throws: `invalid` when the new name is empty.
   func name(_ name: PathBytes, as use: NameTransform.Use) throws(BatchError) -> PathBytes {
     guard !patterns.isEmpty else { return name }
     let result = patterns.reduce(name.bytes) { $1.uses.contains(use) ? $1.applied(to: $0) : $0 }

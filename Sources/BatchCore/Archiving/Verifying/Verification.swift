@@ -10,7 +10,7 @@ package struct Verification: Sendable {
     /// Remarks that are not damage, but may mean a loss.
     case warning(String)
     case indexDigest(Digest)
-    /// The reader came to the end. The fact holds only where no damage was found before.
+    /// The reader reached the end. The fact is true only if no damage was found before.
     case end(complete: String)
   }
 
@@ -20,7 +20,7 @@ package struct Verification: Sendable {
   package private(set) var warnings: [String] = []
   /// What was checked, and what could not be, in sentences.
   package private(set) var facts: [String] = []
-  /// The SHA-256 of the index, which stands for the whole archive; nil where there is none.
+  /// The SHA-256 of the index, which identifies the whole archive; nil without an index.
   package private(set) var indexDigest: Digest?
   package private(set) var damagedMembers = 0
   /// Members that were not read as they stood, among them those of which a part is missing.

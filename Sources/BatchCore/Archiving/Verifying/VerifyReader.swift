@@ -104,7 +104,7 @@ package struct VerifyReader: BatchReader {
     notes += Verification.Note.beginning(indexed)
   }
 
-  /// What there is to verify, where an index tells.
+  /// The members and bytes to verify; nil without an index.
   package var total: (members: Int, bytes: UInt64)? {
     if case .segments(let indexed) = way { indexed.index.total } else { nil }
   }
@@ -243,7 +243,7 @@ package struct VerifyReader: BatchReader {
         context.count(bytes: piece.count)
         end = offset + UInt64(piece.count)
       }
-      // Streams of zip tell the size behind the content.
+      // Streamed zip stores the size behind the content.
       entry.size = max(entry.size, end)
       digest = try content.finish(size: entry.size)
     }

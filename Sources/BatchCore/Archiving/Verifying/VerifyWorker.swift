@@ -64,7 +64,7 @@ package final class VerifyWorker: BatchWorker {
     return made
   }
 
-  /// Tells the collector of a member, which hard links behind it may lead to.
+  /// Reports a member to the collector, since later hard links may lead to it.
   private func note(_ path: PathBytes, _ digest: Digest?, to output: inout Output) {
     if comparison != nil { output.append(row: .member(path, digest)) }
   }

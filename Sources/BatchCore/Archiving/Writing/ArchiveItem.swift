@@ -26,7 +26,7 @@ extension ArchiveItem {
     }
   }
 
-  /// Bytes of a file that are read for the archive, holes left out, as far as its status tells.
+  /// Bytes of a file that are read for the archive, without holes, as far as its status shows.
   static func storedSize(of record: FileRecord) -> Int64 {
     guard record.status.kind == .regular else { return 0 }
     return max(0, min(record.status.size, record.status.allocated))
@@ -42,8 +42,7 @@ extension ArchiveItem {
 
   /// Of a pax header with its records, a header, and half a block at the end of the content.
   private static let headersSize = 4 * TarBlock.size
-  /// Two blocks of the hardest level: what is larger goes into the archive block by block. A file system may tell
-  /// any size.
+  /// Two blocks of the hardest level: a larger file is archived block by block. A file system may report any size.
   private static let largestContent: Int64 = 256 << 20
   /// Of an entry in a map of data, as text.
   private static let rangeSize = 24

@@ -31,7 +31,7 @@ struct MemberMaker {
 
   /// What the walk knows: no attributes, and no target of a link.
   ///
-  /// - Throws: `special` for what no archive has a place for, and `invalid` where nothing is left of the name.
+  /// - Throws: `special` for a kind of file that archives cannot store, and `invalid` when the new name is empty.
   func bareEntry(for record: FileRecord) throws(BatchError) -> ArchiveEntry {
     let status = record.status
     guard let kind = ArchiveEntry.Kind(status.kind) else {
@@ -49,7 +49,7 @@ struct MemberMaker {
 
   /// A further name of a file.
   ///
-  /// - Throws: `invalid` where nothing is left of a name.
+  /// - Throws: `invalid` when a new name is empty.
   func link(for record: FileRecord, to first: PathBytes) throws(BatchError) -> ArchiveEntry {
     var entry = ArchiveEntry(
       path: try names.name(MemberNaming.name(of: record.path), as: .member), kind: .hardLink,
@@ -59,7 +59,7 @@ struct MemberMaker {
     return entry
   }
 
-  /// What `stat(2)` tells.
+  /// Sets the values of `stat(2)`.
   func describe(_ status: FileStatus, in entry: inout ArchiveEntry) {
     entry.size = entry.kind == .file ? UInt64(clamping: status.size) : 0
     entry.mode = status.mode & 0o7777

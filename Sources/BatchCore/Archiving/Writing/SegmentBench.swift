@@ -91,10 +91,10 @@ final class SegmentBench {
   /// archive says what it holds, whatever happens to the file.
   ///
   /// - Parameters:
-  ///   - bare: the entry without what only the open file tells.
+  ///   - bare: the entry without the values that need the open file.
   ///   - expected: the status that the entry was made of.
-  ///   - read: gets room for the content, hands over pieces of it, and tells what it was; nil when it is not to be used. The
-  ///     piece that was read into the room lies at its beginning. Each time that it starts, it hands over the entry first.
+  ///   - read: gets room for the content, passes its pieces on, and returns the outcome; nil when the content is not to be
+  ///     used. A piece that was read into the room is at its beginning. It passes the entry on first, each time that it starts.
   ///   - describe: gives an entry what another status says.
   /// - Returns: whether it is in the archive.
   func add(
@@ -186,7 +186,8 @@ final class SegmentBench {
   ///
   /// - Parameters:
   ///   - map: where the file has data.
-  ///   - read: puts that data here, and tells how it was read, and whether it is settled; nil when it is not to be used.
+  ///   - read: appends that data to the segment, and returns its flags and whether the file is settled; nil when the data is
+  ///     not to be used.
   func addSparse(
     _ entry: ArchiveEntry, map: [Range<UInt64>], of expected: FileStatus,
     reading read: () throws(BatchError) -> (MemberFlags, isSettled: Bool)?

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Compares a record with a folder, and tells what was moved or copied.
+/// Compares a record with a folder, and reports what was moved or copied.
 package struct AuditJob: BatchJob {
   package typealias Item = AuditItem
 

@@ -161,7 +161,7 @@ package struct AuditPreparation: Sendable {
       survey.add(record.path, place, isFolder: record.kind == .directory)
       if let digest = record.digest { algorithms.formUnion(([digest] + others).map(\.algorithm)) }
     }
-    // Its names do not tell whether a whole folder was hashed.
+    // Its names do not show whether a whole folder was hashed.
     if records.isMtree { survey.takeWholeFolder() }
     return (survey, algorithms)
   }

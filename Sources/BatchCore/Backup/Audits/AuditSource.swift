@@ -5,7 +5,7 @@ import BatchOutputs
 package enum AuditItem: Sendable {
   /// What is recorded of a path. Where the length of its digest fits several algorithms, the others are tried too.
   case record(RecordedPath, others: [Digest])
-  /// What the folder has and the record does not; hashed with the algorithms where that can tell where it came from.
+  /// What the folder has and the record does not; hashed with the algorithms if a digest can show where it came from.
   case new(PathBytes, FileRecord, [DigestAlgorithm])
   /// What another record has and the first one does not.
   case newRecord(RecordedPath)

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// How the names of a record begin: what they share, and some of them.
 struct NameSurvey: Sendable {
-  /// More than tells two trees apart.
+  /// More than enough names to distinguish two trees.
   private static let mostSamples = 512
   private static let mostTops = 256
 

@@ -67,7 +67,7 @@ package final class Drill {
     provesAll = remaining.files == total.files
   }
 
-  /// Whether nothing is left to be drilled.
+  /// Whether everything was drilled.
   package var isComplete: Bool { remaining.files == 0 && remaining.bytes == 0 }
 
   /// Some files with their rows.

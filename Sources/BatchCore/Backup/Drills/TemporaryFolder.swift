@@ -3,8 +3,8 @@ import var Glibc.EEXIST
 
 /// A folder that only its owner may enter, and that is removed with all that is in it.
 ///
-/// It is locked as long as it is used. The kernel lets go of the lock when the process ends in whatever way, and the next
-/// one that makes such a folder in the same place removes those whose locks it can take.
+/// It is locked while it is used. The kernel releases the lock when the process ends in any way. The next process that makes
+/// such a folder in the same place removes those with free locks.
 package final class TemporaryFolder {
   private static let randomLength = 6
   private static let attempts = 16

@@ -12,7 +12,7 @@ package final class RemoteSet {
   /// - Parameters:
   ///   - name: of the set; nil for the only one that is there.
   ///   - temporary: the directory that fetched files go to.
-  /// - Throws: `missing` when there is none, `invalid` when there are several and none is named; what the remote says.
+  /// - Throws: `missing` when there is no set, `invalid` when there are several and no name was given; the error of the remote.
   package init(
     _ remote: any Remote, named name: PathBytes?, keys: AgeKeys?, temporary: PathBytes, in run: RunContext
   ) throws(BatchError) {

@@ -33,7 +33,7 @@ package struct BackupSet: Sendable {
 
   /// The only set of a folder, or the one that is named.
   ///
-  /// - Throws: `missing` when there is none, `invalid` when there are several and none is named.
+  /// - Throws: `missing` when there is no set, `invalid` when there are several and no name was given.
   package init(in directory: PathBytes, named name: PathBytes?, _ run: RunContext) throws(BatchError) {
     let names = try Self.names(in: directory, calls: run.calls)
     if let name {
@@ -159,7 +159,7 @@ package struct BackupSet: Sendable {
     ManifestFile(path(name.manifest), keys: name.isEncrypted ? keys ?? AgeKeys() : nil)
   }
 
-  /// An encrypted snapshot, as far as its companion tells.
+  /// An encrypted snapshot, as far as its companion file describes it.
   private func sealed(_ name: SnapshotName) throws(BatchError) -> Snapshot {
     let companion: Companion
     do throws(BatchError) {

@@ -2,7 +2,7 @@ import BatchEngine
 import func Glibc.sysconf
 import var Glibc._SC_CLK_TCK
 
-/// The process that holds a lock of a file: the kernel tells it to the user of that process, and to root.
+/// The process that holds a lock of a file: the kernel shows it to the user of that process and to root.
 struct LockHolder {
   let process: Int
   /// When the process was started, in seconds since 1970; nil where that is not known.

@@ -38,7 +38,7 @@ struct ManifestCopies {
 
   /// The copy of the manifest of a snapshot.
   ///
-  /// - Returns: nil where there is none, or it does not fit.
+  /// - Returns: nil where there is no copy, or it does not match.
   func copy(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> ManifestFile? {
     let copy = path(snapshot.name, SnapshotName.manifestSuffix)
     guard let noted = try? StateFile.read(path(snapshot.name, ".sha256")),

@@ -2,8 +2,8 @@ import BatchEngine
 
 /// The identity of a set: 128 random bits in a small hidden file beside its snapshots, `.NAME.id`.
 ///
-/// It is not a secret, and no proof against somebody who can write to the directory. It tells one disk from another that
-/// is mounted in its place, and both from an empty mount point.
+/// It is not a secret, and does not protect against a user who can write to the directory. It distinguishes a disk from another
+/// one that is mounted in its place, and from an empty mount point.
 enum SetID {
   private static let suffix = ".id"
   private static let length = 32

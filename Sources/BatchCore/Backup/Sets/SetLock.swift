@@ -4,7 +4,7 @@ import func Glibc.usleep
 import var Glibc.EACCES
 import var Glibc.EAGAIN
 
-/// The locks of a set: records of one hidden file in its folder, which the kernel lets go of when a process ends.
+/// The locks of a set: records of one hidden file in its folder, which the kernel releases when a process ends.
 ///
 /// The file stays; it also says what an interrupted run was about to add or remove.
 package final class SetLock: Sendable {
@@ -64,7 +64,7 @@ package final class SetLock: Sendable {
     Self.open.withLock { _ = $0.remove(raw) }
   }
 
-  /// Lets go of all locks of the process: for one that ends while a thread of it cannot.
+  /// Releases all locks of the process, for a process that ends while one of its threads is stuck.
   package static func releaseAll() {
     open.withLock { open in
       for raw in open {
@@ -100,7 +100,7 @@ package final class SetLock: Sendable {
     }
   }
 
-  /// Lets go of a lock.
+  /// Releases a lock.
   func release(_ purpose: Purpose) {
     LinuxCalls.unlock(byte: purpose == .writing ? 0 : 1, of: file.raw)
   }

@@ -31,7 +31,7 @@ struct LinkGroups {
   private var files: [File: PathBytes] = [:]
   private var members: [Member: PathBytes] = [:]
   private var contents: Set<Content> = []
-  /// How many rows may be further names of files that came before, which the manifest does not tell.
+  /// How many rows may be further names of earlier files; the manifest does not store it.
   private(set) var doubtful = 0
 
   /// Whether a row can be one of several names.

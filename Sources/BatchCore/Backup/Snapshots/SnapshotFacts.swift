@@ -115,8 +115,8 @@ package struct SnapshotFooter: Sendable, Hashable {
   package var rows: UInt64 = 0
   package var files: UInt64 = 0
   package var bytes: UInt64 = 0
-  /// How many rows are names of files with several names; nil in manifests of earlier versions, which do not tell which
-  /// names belong together.
+  /// How many rows are names of files with several names; nil in manifests of earlier versions, which do not store which names
+  /// belong together.
   package var linked: UInt64? = 0
   /// Of the archive of this snapshot, in bytes.
   package var archiveSize: UInt64 = 0

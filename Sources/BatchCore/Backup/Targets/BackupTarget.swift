@@ -90,7 +90,7 @@ package struct BackupTarget: Sendable {
         : "there is no set '\(set.name)' yet: it begins with this snapshot", path: set.directory)
   }
 
-  /// As `scp` and `rsync` tell: a colon before the first slash. That is also so in a URL.
+  /// By the rule of `scp` and `rsync`: a colon before the first slash. A URL has one too.
   package static func isRemote(_ path: PathBytes) -> Bool {
     path.bytes.prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: ":"))
   }

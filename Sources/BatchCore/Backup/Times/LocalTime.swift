@@ -14,7 +14,7 @@ struct LocalTime {
     localtime_r(&time, &fields)
   }
 
-  /// What tells one period of a rule from the next one.
+  /// The numbers that distinguish one period of a rule from the next.
   func period(of rule: Retention.Rule) -> [Int] {
     let (year, month, day) = (Int(fields.tm_year), Int(fields.tm_mon), Int(fields.tm_mday))
     switch rule {

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Tells content that no compressor makes smaller from its first bytes.
+/// Detects content that no compressor makes smaller, by its first bytes.
 package enum CompressedContent {
   /// Whether a file is in a format that is compressed already: an archive, a picture, a film, a sound, a
   /// font of the web.

@@ -26,7 +26,7 @@ package struct CompressedPart: Sendable, Hashable {
     self.check = check
   }
 
-  /// A range tells its count as an `Int`, which what a file says of itself may not fit.
+  /// Computed here, because the count of a range is an `Int`: sizes from a file may not fit.
   var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }
   var plainSize: UInt64 { plain.upperBound - plain.lowerBound }
 

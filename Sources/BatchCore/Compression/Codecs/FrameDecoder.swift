@@ -39,9 +39,9 @@ protocol FrameDecoder: AnyObject {
 
   /// Decodes a file that is wholly in memory and one frame, when that is faster than by steps.
   ///
-  /// - Parameter largest: with more bytes of content than these it goes by steps.
-  /// - Returns: how many bytes of content are in the buffer now; nil when the file has to go by steps, which
-  ///   will also tell its damage.
+  /// - Parameter largest: files with more bytes of content are decoded in steps.
+  /// - Returns: how many bytes of content are in the buffer now; nil when the file has to be decoded in steps, which also
+  ///   reports damage.
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int?
 
   /// Decodes one frame that is wholly in memory and whose content fits in `room`, when that takes less memory than

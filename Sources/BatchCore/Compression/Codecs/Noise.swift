@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Tells bytes that DEFLATE does not make smaller, many times faster than it would find out.
+/// Detects bytes that DEFLATE does not make smaller, many times faster than a trial would.
 ///
 /// Compressors with a larger window may: what comes again beyond 32 KiB is not looked for.
 /// What was encrypted or compressed already passes for noise: every byte value is about as frequent as the

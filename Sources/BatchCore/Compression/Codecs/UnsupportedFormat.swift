@@ -35,7 +35,7 @@ package struct UnsupportedFormat: Sendable, Hashable {
     start.withUnsafeBytes { detect($0) }
   }
 
-  /// How many bytes of the start tell an ISO 9660 image: 16 sectors and the first six bytes of the next one.
+  /// How many bytes from the start identify an ISO 9660 image: 16 sectors and the first six bytes of the next one.
   package static let isoLength = 16 * 2048 + 6
 
   /// The format that a name claims where no magic number exists; nil for all other names.

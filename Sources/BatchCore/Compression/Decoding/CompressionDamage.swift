@@ -30,7 +30,7 @@ package struct CompressionDamage: Sendable, Hashable {
     self.goodBytes = goodBytes
   }
 
-  /// How many times as large the content is as what it came from, where that tells a bomb from a large file.
+  /// For messages: how many times as large the content is as the compressed bytes before it; empty up to 1.
   private var growth: String {
     let times = goodBytes / max(1, offset)
     return times > 1 ? ": \(times) times the size so far" : ""

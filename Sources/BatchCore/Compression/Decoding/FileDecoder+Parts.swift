@@ -43,7 +43,7 @@ extension FileDecoder {
         return .decoded(format, isStable: true, checkGap: checkGap)
       }
     } catch {
-      // A file that changed is read again by the way that tells of it.
+      // A file that changed is read again in the usual way, which reports the change.
       if error.code == .changed || error.code == .vanished {
         count = 0
         return nil

@@ -22,7 +22,7 @@ final class FileDecoder {
     self.width = width
   }
 
-  /// What decoding a file came to.
+  /// The outcome of decoding a file.
   enum Outcome {
     case decoded(CompressionFormat, isStable: Bool, checkGap: CheckGap?)
     /// The format is nil where the content is in none.
@@ -125,7 +125,7 @@ final class FileDecoder {
         if passage.hasBegun {
           try pass(piece, on: &passage, context, sink)
         } else {
-          // A pipe may give fewer bytes at a time than it takes to tell the format.
+          // A single read of a pipe may return fewer bytes than are needed to detect the format.
           start.append(contentsOf: piece)
           guard start.count >= CompressionFormat.detectionLength else { return }
           try withBytes(of: start) { (raw) throws(BatchError) in try pass(raw, on: &passage, context, sink) }

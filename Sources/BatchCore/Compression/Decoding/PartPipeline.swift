@@ -134,7 +134,7 @@ final class PartPipeline: Sendable {
       && parts[state.next].plainSize <= largest - min(largest, state.plainSize)
   }
 
-  /// The next part to be decoded; nil when there is none, or no room in memory.
+  /// The next part to be decoded; nil when no part is left, or no memory is free.
   private func claim(endingHelper: Bool) -> Claim? {
     state.withLock { state in
       guard hasRoom(state) else {

@@ -99,8 +99,8 @@ package final class StreamDecoder {
 
   /// Decodes a frame that is in memory as a whole, where the library has a faster way for that.
   ///
-  /// - Returns: how many bytes of content are in the buffer now; nil when the frame has to go by steps, which
-  ///   will also tell its damage.
+  /// - Returns: how many bytes of content are in the buffer now; nil when the frame has to be decoded in steps, which also
+  ///   reports damage.
   func decode(wholeFrame: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
     decoder.decode(wholeFile: wholeFrame, into: buffer, largest: largest)
   }
@@ -129,7 +129,7 @@ package final class StreamDecoder {
     }
   }
 
-  /// What one ``step(_:)`` came to.
+  /// The outcome of one ``step(_:)``.
   struct Step {
     /// How many bytes of the input were taken.
     let consumed: Int
@@ -147,7 +147,7 @@ package final class StreamDecoder {
     var rest = input
     while !isInside {
       guard let byte = rest.first else { return Step(consumed: input.count, content: rest) }
-      // The few bytes that tell a frame hold no content.
+      // The few bytes that identify a frame have no content.
       try lookForFrame(byte) { _ in }
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst())
     }

@@ -3,7 +3,7 @@ import BatchOutputs
 
 /// Copies a source that gets no compressed output to where its output would be, under its own name.
 struct PlainCopy {
-  /// Opens the source, tells of it each time that reading starts, and reads it to its end.
+  /// Opens the source, reports it each time that reading starts, and reads it to its end.
   typealias Read = (
     _ opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     _ consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void

@@ -16,7 +16,7 @@ package struct TransformReport: OutputReport {
   }
 }
 
-/// How many sources came to what, and their sizes.
+/// The number of sources by result, and their sizes.
 package struct TransformCounts: Sendable {
   package private(set) var written = 0
   /// Of those the ones that took the place of an older output.

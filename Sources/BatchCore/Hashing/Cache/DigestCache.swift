@@ -142,7 +142,7 @@ package final class DigestCache: Sendable {
     for file in Self.files(of: path) { _ = calls.remove(file) }
   }
 
-  // MARK: What lanes ask and tell
+  // MARK: Calls of the lanes
 
   /// Files whose digest was taken from the cache.
   package var knownCount: Int { known.load(ordering: .relaxed) }

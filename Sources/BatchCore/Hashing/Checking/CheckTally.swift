@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// How many entries of manifests came to what.
+/// The number of manifest entries by result.
 package struct CheckTally: Sendable, Hashable {
   package var matches = 0
   package var differs = 0

@@ -10,7 +10,7 @@ package enum CheckOutcome: Sendable, Hashable {
   case unreadable
 }
 
-/// What the entries of one chunk came to, in the order of the manifest.
+/// The results of the entries of one chunk, in the order of the manifest.
 package struct CheckedChunk: ChunkOutput, Sendable {
   enum Finding: Sendable {
     case entry(CheckOutcome)

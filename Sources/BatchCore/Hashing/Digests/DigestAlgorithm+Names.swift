@@ -69,8 +69,7 @@ extension DigestAlgorithm {
 
   /// All algorithms whose digests have this many hexadecimal digits, the one to assume first.
   ///
-  /// More than one means that a line without a tag does not tell: 128 digits are SHA-512, BLAKE2b or
-  /// SHA3-512.
+  /// More than one means that a line without a tag is ambiguous: 128 digits are SHA-512, BLAKE2b or SHA3-512.
   public static func candidates(hexLength: Int) -> [DigestAlgorithm] {
     // The order of the cases would put XXH128 behind MD5 anyway, and SHA-2 before SHA-3.
     allCases.filter { $0.byteCount * 2 == hexLength }

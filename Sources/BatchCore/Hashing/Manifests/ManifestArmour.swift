@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Tells the lines that OpenPGP puts around a signed text (RFC 9580, 6.2 and 7.1) from the rows in it.
+/// Separates the lines that OpenPGP puts around a signed text (RFC 9580, 6.2 and 7.1) from the rows in it.
 ///
 /// It takes no line that could be a row: those of a signature are base64 without a blank.
 struct ManifestArmour: Sendable {

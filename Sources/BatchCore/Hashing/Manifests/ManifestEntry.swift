@@ -5,7 +5,7 @@ package struct ManifestEntry: Sendable, Hashable {
   package var path: PathBytes
   /// One or more.
   package var digests: [Digest]
-  /// In bytes, where the format tells.
+  /// In bytes, if the format stores it.
   package var size: UInt64?
   package var modified: ManifestTime?
   /// The number of the line that the entry begins in, from 1.

@@ -57,7 +57,7 @@ struct EntryMetadata {
     return losses
   }
 
-  /// What is lost in any case, as far as the archive and the options tell.
+  /// The losses that are known from the archive and the options alone.
   var foreseenLosses: Losses {
     var losses = Losses()
     _ = owner(&losses)

@@ -14,7 +14,7 @@ final class ExtractionFolder: Sendable {
   let opener: FolderOpener
   /// In a run that makes nothing: whether the target folder is not there. Then the folder that is to hold it is open.
   private let isMissing: Bool
-  /// Folders that were made here; complete when all lanes have come to their end, and not before.
+  /// Folders that were made here; complete only when all lanes have ended.
   private let made = Mutex(MadeFolders())
   /// A folder on each file system below, opened before the first output there: `syncfs(2)` reports errors from then on. Nil
   /// for a folder that cannot be read.

@@ -9,7 +9,7 @@ final class ExtractionPlanner {
     case made(MemberClaims.Turn)
     /// A folder that it is in was refused and named before.
     case belowRefused
-    /// Nothing is left of its path.
+    /// Its path is empty after stripping.
     case passed
   }
 
@@ -75,14 +75,14 @@ final class ExtractionPlanner {
 }
 
 extension MemberSelection {
-  /// Where a member goes; nil for one that is refused, or of whose path nothing is left.
+  /// Where a member goes; nil for a refused member, or if its path is empty after stripping.
   package func place(of path: PathBytes) -> RelativePath? {
     (try? RelativePath(path)).flatMap { place(of: $0) }
   }
 
   /// What is to be done with a member whose place was claimed.
   ///
-  /// - Returns: nil for a member of whose path nothing is left.
+  /// - Returns: nil for a member whose path is empty after stripping.
   /// - Throws: `invalid` for a member that is refused.
   func order(for entry: ArchiveEntry, turn: MemberClaims.Turn) throws(BatchError) -> ExtractionOrder? {
     let path = try RelativePath(entry.path)

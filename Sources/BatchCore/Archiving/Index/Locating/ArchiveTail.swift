@@ -5,8 +5,8 @@ import BatchEngine
 /// | archive | how |
 /// |---|---|
 /// | zst | skippable frames with the index, then the seek table of zstd's seekable format |
-/// | lz4 | skippable frames with the index, then one that tells where they begin |
-/// | gz | empty members whose extra field holds the index in slices, then one that tells where they begin |
+/// | lz4 | skippable frames with the index, then one with the offset of the first |
+/// | gz | empty members whose extra field holds the index in slices, then one with the offset of the first |
 /// | xz, bz2, and no compression | bytes behind the end of the archive, where reading stops; in streams of their own for xz and bz2 |
 struct ArchiveTail {
   static let indexMagic: UInt32 = 0x184D_2A5A
@@ -55,7 +55,7 @@ struct ArchiveTail {
       }
       try output(Self.gzipLocator(offset))
     case .streams:
-      // A stream does not tell where it begins: the last one, which is short, tells it of the one before.
+      // A stream does not store its offset: the last, short stream stores that of the one before.
       var bytes = try index.bytes(0..<index.count)
       TarBlock.pad(&bytes, from: 0)
       for start in stride(from: 0, to: bytes.count, by: partSize) {
@@ -72,7 +72,7 @@ struct ArchiveTail {
     }
   }
 
-  /// What fills the last block of a plain index, and the block that tells of it.
+  /// The padding of a plain index to a whole block, and the block that locates the index.
   private var endOfPlain: [UInt8] {
     let size = TarBlock.size
     let padding = [UInt8](repeating: 0, count: (size - indexSize % size) % size)

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Finds the index of a `.tar.bz2`: in a stream of its own, before a short one that tells where it begins.
+/// Finds the index of a `.tar.bz2`: in a stream of its own, followed by a short one with its offset.
 struct BZip2IndexLocator: IndexLocator {
   /// Larger than any stream of one block of zeros with a few numbers in it.
   private static let longestLocator: UInt64 = 1024

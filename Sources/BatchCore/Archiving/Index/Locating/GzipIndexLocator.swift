@@ -1,7 +1,6 @@
 import BatchEngine
 
-/// Finds the index of a `.tar.gz`: slices in the extra fields of empty members, before one that tells where they
-/// begin.
+/// Finds the index of a `.tar.gz`: slices in the extra fields of empty members, followed by one with their offset.
 struct GzipIndexLocator: IndexLocator {
   /// Nothing checks an extra field, so it is recognised by most of its bytes, of 64.
   private static let fewestEqual = 48

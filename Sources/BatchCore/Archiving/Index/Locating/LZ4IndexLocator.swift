@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Finds the index of a `.tar.lz4`: skippable frames before one that tells where they begin.
+/// Finds the index of a `.tar.lz4`: skippable frames, followed by one with their offset.
 struct LZ4IndexLocator: IndexLocator {
   private static let locatorSize: UInt64 = 24
 

@@ -20,7 +20,7 @@ struct SkippableIndex {
     return IndexPlace(start: start, index: try payload(of: ours))
   }
 
-  /// Looks for an index by going over all frames, where the end of the file does not tell of it.
+  /// Looks for an index by going over all frames, when the end of the file does not locate it.
   ///
   /// - Parameter last: what ought to stand behind the index, for the remark on it.
   func scan(for last: String) throws(BatchError) -> IndexPlace? {

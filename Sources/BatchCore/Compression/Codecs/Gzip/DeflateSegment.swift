@@ -8,12 +8,12 @@ import BatchEngine
 /// on one, and the checks of the pieces are joined by zlib's `crc32_combine`. An empty final block, `03 00`,
 /// ends the member.
 ///
-/// libdeflate does not tell where its last block begins, and with Huffman codes only decoding all blocks
-/// before it does. ``DeflateWalker`` reads the codes without making the data: at level 6 that takes 3 % of
-/// the time of the compression for prose and 11 % for program files with many short blocks, half of what
-/// zlib's `inflate` with `Z_BLOCK` takes (10 and 20 %). zlib's own deflate with a full flush between pieces,
-/// as pigz has it, needs no such look and two to three times as long. The joints add at most 5 bytes to each
-/// piece; pieces that start without the 32 KiB before them make the file 0.1 to 0.2 % larger at 1 MiB each.
+/// libdeflate does not report where its last block begins, and with Huffman codes it is only found by decoding all blocks
+/// before it. ``DeflateWalker`` reads the codes without making the data: at level 6 that takes 3 % of the time of the
+/// compression for prose and 11 % for program files with many short blocks, half of what zlib's `inflate` with `Z_BLOCK` takes
+/// (10 and 20 %). zlib's own deflate with a full flush between pieces, as in pigz, needs no search but takes two to three times
+/// as long. The joints add at most 5 bytes to each piece; pieces that start without the 32 KiB before them make the file 0.1 to
+/// 0.2 % larger at 1 MiB each.
 enum DeflateSegment {
   /// The room that ``open(_:count:_:)`` needs behind the stream.
   static let slack = DeflateWalker.readAhead

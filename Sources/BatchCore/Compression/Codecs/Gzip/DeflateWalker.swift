@@ -10,8 +10,8 @@ final class DeflateWalker {
 
   private static let indexBits = 11
 
-  // The steps of literals, then those of distances, so that a step tells its follower's table without a
-  // branch, which no processor could foresee.
+  // The steps of literals, then those of distances, so that a step gives the table of the next step without a branch that a
+  // processor cannot predict.
   private let steps: UnsafeMutablePointer<DeflateTable.Step>
   private let precodeSteps: UnsafeMutablePointer<DeflateTable.Step>
   private let literals: DeflateTable

@@ -140,7 +140,7 @@ final class GzipFrameDecoder: FrameDecoder {
     return result == LIBDEFLATE_SUCCESS && consumed == wholeFile.count ? produced : nil
   }
 
-  /// Whether the data could be decoded and its CRC-32 or length is another. zlib tells by words alone.
+  /// Whether the data could be decoded but its CRC-32 or length is wrong. zlib reports this only by its message.
   private var isCheckError: Bool {
     guard let message = stream.pointee.msg else { return false }
     let text = String(cString: message)

@@ -16,7 +16,7 @@ struct LZ4FrameHeader {
   /// Set in the length of a block that is not compressed.
   static let isStored: UInt32 = 0x8000_0000
 
-  /// Nil when the frame does not tell it.
+  /// Nil when the frame does not store it.
   let contentSize: UInt64?
   let check: Check
 

@@ -45,7 +45,7 @@ final class XZContext: CodecContext {
     return CompressedBlock(index: index, bytes: bytes, plainCount: block.count, unpaddedSize: size)
   }
 
-  /// Appends a block whose header tells its sizes, without which `xz -T` could not decode in parallel.
+  /// Appends a block whose header has its sizes: `xz -T` needs them to decode in parallel.
   ///
   /// - Returns: the size that the index records.
   private func append(_ content: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(BatchError)

@@ -3,9 +3,9 @@ import CLZMA
 
 /// Follows the parts of an xz stream by their lengths, .xz file format 1.1.0, without decoding any.
 ///
-/// liblzma has one number for all damage. Where its reading ended tells a check that is wrong from data
-/// that cannot be decoded: it compares a check when it has taken the last byte of it, and nothing else
-/// there. Data of a block is a sequence of LZMA2 chunks, whatever filters are before it.
+/// liblzma has one error number for all damage. The place where it stopped distinguishes a wrong check from data that cannot be
+/// decoded: liblzma compares a check when it has read its last byte, and compares nothing else there. Data of a block is a
+/// sequence of LZMA2 chunks, whatever filters are before it.
 struct XZLayout {
   private enum Part {
     case streamHeader, blockStart, blockHeader, chunkStart, chunkHeader, chunk, padding, check

@@ -10,8 +10,8 @@ struct ZstdFrameScanner {
 
   let size: UInt64
 
-  /// - Returns: one part for each frame, nil when a frame does not tell its content's size or is damaged, and
-  ///   when there are too many.
+  /// - Returns: one part for each frame, nil when a frame does not store its content's size or is damaged, and when there are
+  ///   too many frames.
   func parts(_ read: PartReader) throws(BatchError) -> [CompressedPart]? {
     var parts: [CompressedPart] = []
     var offset: UInt64 = 0
@@ -69,7 +69,7 @@ struct ZstdFrameScanner {
     let contentSize: UInt64
     let hasChecksum: Bool
 
-    /// - Returns: nil when it is cut off or does not tell the size.
+    /// - Returns: nil when it is cut off or does not store the size.
     init?(_ bytes: [UInt8], needsContentSize: Bool) {
       let descriptor = bytes[4]
       let isSingleSegment = descriptor >> 5 & 1 == 1
