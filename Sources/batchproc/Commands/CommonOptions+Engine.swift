@@ -122,8 +122,8 @@ extension CommonOptions {
 }
 
 extension BatchOptions {
-  /// A large file's output is open until its last block is written: small ones need a place beside it, or
-  /// the lanes that wait for one would never come to the blocks.
+  /// A large file's output is open until its last block is written: small outputs need another place, or the lanes that wait
+  /// for one would never process the blocks.
   private static let fewestOutputs = 2
   private static let mostOutputs = 1024
   /// Folders that stay open from output to output.

@@ -41,7 +41,7 @@ struct ReportCommand: Command {
     return .exit(sets.allSatisfy(\.isWhole) ? .success : .differences)
   }
 
-  /// - Throws: `missing` when there is none, or not the one that is named.
+  /// - Throws: `missing` when there is no set, or no set of the given name.
   private func sets() throws(BatchError) -> [BackupSet] {
     if name != nil { return [try BackupSet(in: directory, named: name, session.context)] }
     let names = try BackupSet.names(in: directory, calls: session.context.calls)

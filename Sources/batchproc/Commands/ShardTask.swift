@@ -41,7 +41,7 @@ final class ShardTask: Sendable {
     let lock: ShardLock
   }
 
-  /// What processing came to.
+  /// The result of processing.
   struct Processed {
     let summary: RunSummary
     let ending: Ending
@@ -83,7 +83,7 @@ final class ShardTask: Sendable {
   ///
   /// - Parameters:
   ///   - checksFolders: whether folders are looked at that may have got or lost entries.
-  ///   - process: runs the job; says what the run came to and how the command ends.
+  ///   - process: runs the job; returns the result of the run and how the command ends.
   /// - Throws: what ends the run before it begins.
   func run(
     _ session: Session, checksFolders: Bool,
@@ -130,7 +130,7 @@ final class ShardTask: Sendable {
     }
   }
 
-  /// Names the result, where the run came to its end.
+  /// Gives the result its name, if the run reached its end.
   private func finish(
     _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ processed: Processed,
     seconds: Double

@@ -5,7 +5,7 @@ import Synchronization
 import func Glibc._exit
 import func Glibc.pause
 
-/// Tells of a run that makes no progress, and ends it where the options ask for that.
+/// Reports a run without progress, and ends it if the options ask for that.
 ///
 /// A run is cancelled first, and ends by itself where its threads can. A thread that waits in the kernel for a file system cannot:
 /// then the process ends here, and its temporary files stay for the next run to remove.
@@ -30,8 +30,8 @@ final class StallGuard: Sendable {
   /// Who does what follows a run.
   private let closer = Atomic<Int>(Speaker.nobody.rawValue)
 
-  /// The thread that the run belongs to and the guard may come to the end of a run at the same moment, when a read comes
-  /// back late.
+  /// Decides who reports the end: when a read returns late, the thread of the run and the guard may end the run at the same
+  /// moment.
   private enum Speaker: Int {
     case nobody, run, watch
   }

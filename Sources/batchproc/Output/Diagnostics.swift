@@ -4,8 +4,7 @@ import Synchronization
 
 /// Messages for people on standard error, one line each, with a status line below them.
 ///
-/// Safe to call from any thread; lines never mix. A descriptor that cannot be written is ignored:
-/// there is nowhere left to tell.
+/// Safe to call from any thread; lines never mix. A failed write is ignored: there is no other place to report it.
 final class Diagnostics: Sendable {
   enum Severity: Sendable {
     case error, warning, note

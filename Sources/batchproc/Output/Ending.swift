@@ -16,7 +16,7 @@ enum Ending: Equatable {
     return place < other
   }
 
-  /// As a shell tells it.
+  /// The exit status as a shell reports it.
   var status: Int32 {
     switch self {
     case .exit(let status): status.rawValue

@@ -63,7 +63,7 @@ struct RunFacts: Sendable {
   /// What ended the run, or spoilt an output.
   let fatal: [BatchError]
   let counts: Counters.Snapshot
-  /// Nil when the run did not come to its summary.
+  /// Nil when the run ended before its summary.
   let summary: SummaryText?
   let samples: [Sample]
   /// The first changes of the concurrency, and how many there were.

@@ -83,7 +83,7 @@ final class TextReporter: Reporter {
 
   func end(_ counts: Counters.Snapshot) { tellFolded() }
 
-  /// Tells how many problems were counted in place of a message each.
+  /// Reports how many problems were counted without a message of their own.
   func tellFolded() {
     let folded = causes.withLock { causes in
       defer { causes = [] }

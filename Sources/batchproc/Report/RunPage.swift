@@ -32,7 +32,7 @@ struct RunPage: Sendable {
     }
   }
 
-  // MARK: What it came to
+  // MARK: Results
 
   private func appendState(to page: inout HTMLWriter) {
     let (word, kind) = facts.ending.verdict

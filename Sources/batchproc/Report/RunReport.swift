@@ -8,7 +8,7 @@ struct RunReport: Sendable {
   private let file: OutputFile
   private let path: PathBytes
   private let replaced: FileIdentity?
-  /// Whether only a page of batchproc may give way.
+  /// Whether only a page of batchproc may be replaced.
   private let replacesPageAlone: Bool
 
   /// Opens the file, which appears when the run has ended, and begins to take samples.

@@ -30,7 +30,7 @@ struct SetPage: Sendable {
     }
   }
 
-  /// All sets in one table, with what each has come to.
+  /// All sets in one table, with the result of each.
   private func appendOverview(to page: inout HTMLWriter) {
     let columns = [
       ("Set", false), ("State", false), ("Newest snapshot", false), ("Usual interval", true),

@@ -11,7 +11,7 @@ struct Configuration: Sendable {
   ///
   /// - Parameters:
   ///   - system: the file for all users.
-  ///   - environment: tells where the file of the user is: `$XDG_CONFIG_HOME/batchproc/config`, or below `~/.config`.
+  ///   - environment: locates the file of the user: `$XDG_CONFIG_HOME/batchproc/config`, or below `~/.config`.
   /// - Throws: when a file cannot be read, can be written by others, or holds what is not valid.
   static func read(
     system: PathBytes = "/etc/batchproc.conf", environment: (String) -> PathBytes?,

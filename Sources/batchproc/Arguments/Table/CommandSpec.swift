@@ -1,4 +1,4 @@
-/// The name by which code tells commands apart.
+/// Identifies a command in code.
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
   case audit, duplicates, backup, snapshots, restore, prune, drill, copy, report, schedule
@@ -22,7 +22,7 @@ struct CommandSpec: Sendable {
     let help: String
     /// Whether there may be none; only the last operand.
     var isOptional = false
-    /// Whether standard input is read where there is none.
+    /// Whether standard input is read when no operand is given.
     var takesInput = false
 
     /// As usage lines and messages write it.

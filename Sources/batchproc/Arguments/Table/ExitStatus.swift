@@ -33,7 +33,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     }
   }
 
-  /// Of a run that came to its end: fatal when paths were given and each of them is missing or could not be read.
+  /// The status of a run that reached its end: fatal when paths were given and each of them is missing or could not be read.
   init(_ counts: Counters.Snapshot) {
     self =
       counts.failed == 0

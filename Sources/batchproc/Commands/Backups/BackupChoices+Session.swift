@@ -12,7 +12,7 @@ extension BackupChoices {
 
   /// The snapshot that is meant. When a time or the beginning of an id was given, says which one it is.
   ///
-  /// - Throws: `missing` when there is none, `ambiguous` when several fit.
+  /// - Throws: `missing` when no snapshot fits, `ambiguous` when several fit.
   func snapshot(of content: BackupSet.Content, in session: Session) throws(BatchError) -> Snapshot {
     let snapshot = try content.snapshot(at: place)
     Self.tell(snapshot, place, "--at", in: session)

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Tells a monitoring service about a backup, as healthchecks.io asks for it: `URL/start`, then `URL` or `URL/fail`.
+/// Notifies a monitoring service about a backup, in the form of healthchecks.io: `URL/start`, then `URL` or `URL/fail`.
 struct BackupNotification: Sendable {
   enum Event: String {
     case start, success, failure

@@ -90,7 +90,7 @@ struct SnapshotRows {
     if !rows.isEmpty, !(session.reporter is JSONReporter) { try session.output.write(rows) }
   }
 
-  /// Whether the newest snapshot of a set is young enough; says so where it is not.
+  /// Whether the newest snapshot of a set is young enough; reports it if not.
   private func isYoung(_ content: BackupSet.Content, _ set: BackupSet, _ maxAge: Int64) -> Bool {
     let text: String
     if let newest = content.snapshots.last {

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What the results of a check come to: the exit status, and the sentences behind the rows.
+/// The verdict of a check: the exit status, and the sentences behind the rows.
 struct CheckVerdict {
   let status: ExitStatus
   let warnings: [String]

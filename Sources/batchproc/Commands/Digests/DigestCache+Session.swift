@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 
 extension DigestCache {
-  /// Where caches are; nil when the environment does not tell.
+  /// Where caches are; nil when the environment does not give a place.
   static func folder(environment: (String) -> PathBytes?) -> PathBytes? {
     let home = environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".cache".utf8) : nil }
     return environment("XDG_CACHE_HOME").flatMap { $0.isAbsolute ? $0 : nil } ?? home
@@ -10,7 +10,7 @@ extension DigestCache {
 
   /// Opens the cache, or makes it.
   ///
-  /// - Throws: why there is none.
+  /// - Throws: the reason when the cache cannot be opened.
   static func open(
     in folder: PathBytes?, verifiedShare: Double, _ session: Session
   ) throws(BatchError) -> DigestCache {

@@ -7,7 +7,7 @@ struct DuplicateLinking: Sendable {
   let common: CommonOptions
   let endsNamesInNUL: Bool
 
-  /// - Parameter search: what finding the groups came to.
+  /// - Parameter search: the result of the search for groups.
   func run(_ groups: [DuplicateGroup], after search: RunSummary, in session: Session) -> Ending {
     // What the search met and could not read counts here too.
     let part = RunContext(

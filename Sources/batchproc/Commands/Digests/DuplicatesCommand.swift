@@ -55,7 +55,7 @@ struct DuplicatesCommand: Command {
     return finish(summary, cache, surplus)
   }
 
-  /// Nil where there is none; a run goes on without it.
+  /// Nil when it is not used or cannot be opened; a run goes on without a cache.
   private func openCache() -> DigestCache? {
     do throws(BatchError) {
       return try DigestCache.open(in: cacheFolder, verifiedShare: 0, session)

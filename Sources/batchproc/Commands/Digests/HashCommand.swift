@@ -8,7 +8,7 @@ struct HashCommand: Command {
   private let options: HashOptions
   private let common: CommonOptions
   private let operands: [PathBytes]
-  /// Where caches are; nil when the environment does not tell.
+  /// Where caches are; nil when the environment does not give a place.
   private let cacheFolder: PathBytes?
   let session: Session
 
@@ -59,7 +59,7 @@ struct HashCommand: Command {
     return finish(summary, file, cache)
   }
 
-  /// Nil where there is none; a run goes on without it.
+  /// Nil when it is not used or cannot be opened; a run goes on without a cache.
   private func openCache() -> DigestCache? {
     guard options.usesCache, !common.dryRun else { return nil }
     do throws(BatchError) {

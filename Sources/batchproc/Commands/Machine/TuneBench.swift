@@ -88,7 +88,7 @@ struct TuneBench: Sendable {
 
   /// Takes as many files of a tree as make a run of a useful length.
   ///
-  /// - Throws: `missing` when there are none.
+  /// - Throws: `missing` when the folder has no files.
   func sample(of folder: PathBytes, seconds: Double, _ device: DeviceFacts) throws(BatchError) -> TuneSample {
     var source = session.context.tree([folder], options: try common.walkOptions())
     var items: [WalkItem] = []
@@ -99,7 +99,7 @@ struct TuneBench: Sendable {
     guard !items.isEmpty else { throw BatchError(.missing, "holds no files to measure with", path: folder) }
     let all = items
     let start = ConcurrencySweep.Setting(concurrency: options.concurrency)
-    // Enough files to tell how long some take; twice, since the first run also loads what the later ones find in memory.
+    // Enough files to measure the time; twice, since the first run also loads files into the cache for the later ones.
     var (trial, once, computed) = (Array(all.prefix(Self.trialFiles)), 0.0, 0.0)
     var isCold = false
     while true {

@@ -59,7 +59,7 @@ final class ProgressDisplay: Sendable {
 
   /// Removes the line; nothing is shown afterwards.
   ///
-  /// - Parameter isComplete: whether the run came to its end.
+  /// - Parameter isComplete: whether the run reached its end.
   func end(isComplete: Bool) {
     if mode == .plain, isComplete {
       var last = current()
