@@ -34,14 +34,21 @@ let package = Package(
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
-    .target(name: "BatchEngine", dependencies: ["CLinux"], swiftSettings: settings),
-    .target(name: "BatchOutputs", dependencies: ["BatchEngine"], swiftSettings: settings),
+    .target(
+      name: "BatchEngine", dependencies: ["CLinux"], exclude: ["Engine/README.md", "FileSystem/README.md"],
+      swiftSettings: settings),
+    .target(
+      name: "BatchOutputs", dependencies: ["BatchEngine"], exclude: ["README.md"], swiftSettings: settings),
     .target(
       name: "BatchCore",
       dependencies: [
         "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate",
         "CIPSecMB", "CIsal", "CLZ4",
         "CLZMA", "CSHA256", "CSQLite", "CXXHash", "CZlib", "CZstd",
+      ],
+      exclude: [
+        "Archiving/README.md", "Backup/README.md", "Cluster/README.md", "Compression/README.md",
+        "Hashing/README.md",
       ],
       swiftSettings: settings
     ),

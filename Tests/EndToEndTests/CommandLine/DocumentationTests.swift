@@ -87,6 +87,8 @@ import Testing
       "README.md", "docs/commands.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md",
       "docs/concurrency.md",
       "docs/security.md", "docs/backup.md", "docs/configuration.md", "docs/reports.md", "docs/cluster.md",
+      "Sources/BatchOutputs/README.md", "Sources/BatchCore/Archiving/README.md",
+      "Sources/BatchCore/Compression/README.md", "Sources/BatchCore/Hashing/README.md",
       "samples/README.md",
       "samples/cron/batchproc.cron", "samples/cron/batchproc-photos.service",
       "samples/cron/backup.cron", "samples/cron/backup.service",
