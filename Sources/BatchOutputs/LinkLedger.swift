@@ -1,32 +1,32 @@
 import BatchEngine
 import var Glibc.EEXIST
 
-/// Further names of files with hard links: their outputs become links of the first one's output.
+/// Handles files with several hard links: the outputs of further names become links to the output of the first name.
 ///
-/// Belongs to the collector, which calls it in row order. Sources with several names are removed only when every name of
-/// the file was in the tree and has its output.
+/// The collector calls it in row order. A source with several names is removed only if every name of the file was in the tree
+/// and has its output.
 final class LinkLedger {
   /// The result for the first name of a file.
   private struct First {
-    /// Nil when it failed, which was reported.
+    /// Nil when it failed; the failure was reported.
     var outcome: OutputOutcome?
     /// The inode of its output.
     var output: FileIdentity?
-    /// Whether that is a plain copy.
+    /// Whether the output is an uncompressed copy.
     var isCopy = false
-    /// The names whose outputs are safe, when the file may be removed.
+    /// If the file may be removed: its names whose outputs are safe.
     var names: [FileRecord] = []
-    /// The file as it was when it was read, when it may be removed.
+    /// If the file may be removed: its status when it was read.
     var proved: FileStatus?
   }
 
-  /// What is to be done about a further name.
+  /// What the collector does with a further name.
   enum Answer {
     case report(OutputOutcome)
-    /// It gets no output: its first name failed, which was reported.
+    /// No output: its first name failed, which was reported.
     case skip
     case link(StagedLink)
-    /// A dry run would make a link under this name.
+    /// In a dry run: a link with this name would be created.
     case planned(PathBytes)
     case refused(BatchError)
   }
@@ -35,7 +35,7 @@ final class LinkLedger {
   private let folders: OutputFolders
   private let removesSource: Bool
   private let isDryRun: Bool
-  /// By the inode of the source.
+  /// The first names, by the inode of the source.
   private var firsts: [FileIdentity: First] = [:]
 
   init(_ options: OutputOptions, _ folders: OutputFolders) {
@@ -45,13 +45,13 @@ final class LinkLedger {
     isDryRun = options.isDryRun
   }
 
-  /// Notes the result for the first name of a file; nil when it failed, which was reported.
+  /// Records the result for the first name of a file; nil when it failed, which was reported.
   func note(_ outcome: OutputOutcome?, of source: SharedSource) {
     firsts[source.record.status.identity] = First(
       outcome: outcome, output: source.output, isCopy: source.isCopy)
   }
 
-  /// Notes that the output of a first name is safe, or could not be made safe.
+  /// Records whether the output of a first name was committed.
   func committed(_ source: SharedSource, isSafe: Bool) {
     let identity = source.record.status.identity
     guard isSafe else {
@@ -63,9 +63,9 @@ final class LinkLedger {
     firsts[identity]?.names = [source.record]
   }
 
-  /// Takes a further name.
+  /// Decides about a further name.
   ///
-  /// - Parameter decision: about its output.
+  /// - Parameter decision: the decision about its output.
   func take(_ name: FurtherName, _ decision: OutputDecision) -> Answer {
     guard let first = firsts[name.record.status.identity] else { return .skip }
     var name = name
@@ -87,7 +87,7 @@ final class LinkLedger {
         name.record, target: target, first: FirstName(record: name.first.record, target: firstTarget))
       if linker.isLinked(name, to: output) { return .report(.upToDate) }
     }
-    // If the first output is going to be replaced, the link has to be made again.
+    // An existing link to the first output is up to date. If that output is replaced, the link must be made again.
     if decision == .upToDate(output) { return .report(.upToDate) }
     if isDryRun { return .planned(name.target) }
     let (linker, further) = (linker, name)
@@ -102,13 +102,13 @@ final class LinkLedger {
     firsts[name.record.status.identity]?.outcome == nil
   }
 
-  /// Notes that the output of a further name is safe.
+  /// Records that the output of a further name is committed.
   func linked(_ name: FurtherName) {
     let identity = name.record.status.identity
     if firsts[identity]?.proved != nil { firsts[identity]?.names.append(name.record) }
   }
 
-  /// Removes sources whose every name was in the tree.
+  /// Removes the sources of which all names were in the tree.
   ///
   /// - Parameters:
   ///   - kept: receives a file that has further names.
@@ -125,7 +125,7 @@ final class LinkLedger {
 
   /// Removes all names of a file if the tree has all of them.
   ///
-  /// - Parameter read: the file as it was when it was read.
+  /// - Parameter read: the status of the file when it was read.
   private func remove(
     _ records: [FileRecord], _ read: FileStatus, by right: CommitRight, kept: (BatchError) -> Void,
     failed: (BatchError) -> Void
@@ -159,7 +159,7 @@ final class LinkLedger {
     }
   }
 
-  /// The status of a file by another name, after the removal of one name changed its change time.
+  /// The current status of a file under another name, because the removal of a name changes the change time.
   private func seen(_ record: FileRecord, after seen: FileStatus) throws(BatchError) -> FileStatus {
     var place: OutputPlace?
     let folder = try folders.place(of: record, after: &place).source
@@ -171,15 +171,15 @@ final class LinkLedger {
   }
 }
 
-/// Makes links of outputs.
+/// Creates hard links to outputs.
 struct OutputLinker: Sendable {
   let options: OutputOptions
   let folders: OutputFolders
 
-  /// Makes the output of a further name a link.
+  /// Creates the output of a further name as a link to the output of the first name.
   ///
   /// - Parameter output: the inode of the first name's output.
-  /// - Returns: the folder of the link; nil where the first name's output is not there.
+  /// - Returns: the folder of the link; nil if the output of the first name does not exist.
   func link(
     _ name: FurtherName, to output: FileIdentity, by right: CommitRight
   ) throws(BatchError) -> OpenFolder? {
@@ -198,7 +198,7 @@ struct OutputLinker: Sendable {
     return folder
   }
 
-  /// Whether the output of a further name is that of the first one already.
+  /// Whether the output of a further name is already a link to the output of the first name.
   func isLinked(_ name: FurtherName, to output: FileIdentity) -> Bool {
     var place: OutputPlace?
     guard let folder = try? folders.place(of: name.record, after: &place).target else { return false }
@@ -206,9 +206,9 @@ struct OutputLinker: Sendable {
     return status?.identity == output
   }
 
-  /// Opens the output of a first name, if only as a place.
+  /// Opens the output of a first name with `O_PATH`.
   ///
-  /// - Returns: nil where it is not there any more.
+  /// - Returns: nil if it does not exist any more.
   /// - Throws: `changed` when it is another file.
   private func open(
     _ target: PathBytes, in folder: OpenFolder, _ output: FileIdentity

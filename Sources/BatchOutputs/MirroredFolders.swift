@@ -3,18 +3,18 @@ import Dispatch
 import Synchronization
 import var Glibc.ENOTDIR
 
-/// The folders below the one that all outputs go to, made as they are needed.
+/// The folders below the output directory, created when needed.
 ///
-/// Every one is opened below the descriptor of that folder and through no symbolic link, and must stay the inode that it was at
-/// first. A new one is private to its owner until ``finish()``; then group and others get no more rights than in the source's
-/// folder. An existing folder that gives them more is restricted first.
+/// Each is opened below the descriptor of the output directory, without following symbolic links, and must remain the same
+/// inode. A new folder is private to its owner until ``finish()``; then group and others get no more rights than in the
+/// source's folder. An existing folder that gives them more rights is restricted first.
 final class MirroredFolders: Sendable {
   /// One folder below the root.
   private struct Known {
     let identity: FileIdentity
-    /// What a folder that was made here is given at the end.
+    /// The final metadata of a folder that was created here.
     var made: AtomicFile.Metadata?
-    /// The folder that it mirrors.
+    /// The source folder that it mirrors.
     let source: FileIdentity
   }
 
@@ -22,7 +22,7 @@ final class MirroredFolders: Sendable {
     var root: FileIdentity?
     /// By the path below the root.
     var folders: [PathBytes: Known] = [:]
-    /// Folders that a lane is making; other lanes wait until it has finished.
+    /// Folders that a lane is creating; other lanes wait until it has finished.
     var begun: [PathBytes: DispatchGroup] = [:]
   }
 
@@ -33,7 +33,7 @@ final class MirroredFolders: Sendable {
   private let commits: any CommitCalls
   private let state = Mutex(State())
 
-  /// - Parameter directory: the folder that all outputs go to; has to exist.
+  /// - Parameter directory: the output directory; must exist.
   init(_ directory: PathBytes, _ opener: FolderOpener, _ commits: any CommitCalls) {
     self.directory = directory
     self.opener = opener
@@ -42,8 +42,8 @@ final class MirroredFolders: Sendable {
 
   /// Opens the folder for the outputs of a source's folder.
   ///
-  /// - Returns: nil where it is not there.
-  /// - Throws: `unwritable` where another file has its name.
+  /// - Returns: nil if it does not exist.
+  /// - Throws: `unwritable` if another kind of file has its name.
   func open(_ source: DirectoryPath) throws(BatchError) -> OpenFolder? {
     do throws(BatchError) {
       let path = Self.path(of: Self.names(of: source))
@@ -54,9 +54,9 @@ final class MirroredFolders: Sendable {
     }
   }
 
-  /// Opens the folder for outputs, and makes what is missing of the way to it.
+  /// Opens the folder for outputs, and creates missing folders on the way.
   ///
-  /// - Parameter syncs: whether names of folders in that folder are brought to the disk at once.
+  /// - Parameter syncs: whether the names of folders in that folder are synced at once.
   func make(
     _ place: OutputPlace, syncs: (OpenFolder) throws(BatchError) -> Bool
   ) throws(BatchError) -> OpenFolder {
@@ -79,7 +79,7 @@ final class MirroredFolders: Sendable {
     return folder
   }
 
-  /// Gives the folders that were made their owners and permissions, those below others first.
+  /// Sets owner and permissions of the created folders, deepest first.
   func finish() -> [BatchError] {
     let folders = state.withLock { state in
       defer { for path in state.folders.keys { state.folders[path]?.made = nil } }
@@ -117,7 +117,7 @@ final class MirroredFolders: Sendable {
 
   // MARK: The target
 
-  /// - Parameter known: the folder that was there before, which must be unchanged.
+  /// - Parameter known: the folder as it was first opened; it must be the same.
   private func open(_ path: PathBytes, _ known: Known?) throws(BatchError) -> OpenFolder {
     do throws(BatchError) {
       let root = try opener.base(named: directory)
@@ -145,7 +145,7 @@ final class MirroredFolders: Sendable {
 
   private static let replaced = BatchError(.unwritable, "was replaced by another folder during the run")
 
-  /// Makes one folder, or uses the existing one if it may have outputs. Of several lanes the first one does it.
+  /// Creates one folder, or uses the existing one if outputs are allowed there. The first of several lanes does this.
   private func enter(
     _ name: ArraySlice<UInt8>, _ path: PathBytes, in folder: OpenFolder, _ access: FolderAccess,
     syncs: (OpenFolder) throws(BatchError) -> Bool
@@ -177,14 +177,14 @@ final class MirroredFolders: Sendable {
     }
     let next = try open(path, known)
     if known.source != access.identity, access.isInTree {
-      // Two source folders share one mirrored path, which gives no more rights than either.
+      // Two source folders share this mirrored folder, so it must not give more rights than either.
       if known.made == nil { try narrow(next, to: access.permissions) }
       state.withLock { $0.folders[path]?.made?.permissions &= access.permissions }
     }
     return next
   }
 
-  /// Makes one folder, or takes the one that is there when it may have outputs.
+  /// Creates one folder, or uses the existing one if outputs are allowed there.
   private func make(
     _ name: ArraySlice<UInt8>, in folder: OpenFolder, _ access: FolderAccess
   ) throws(BatchError) -> OpenFolder {

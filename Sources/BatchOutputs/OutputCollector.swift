@@ -1,16 +1,15 @@
 import BatchEngine
 
 /// Commits the outputs of a run that makes one output for each source, and reports and counts the results of the sources in
-/// tree order. A job's collector owns one and gives it each row that comes.
+/// tree order. A job's collector owns one and passes each row to it.
 ///
-/// Outputs get their names in completion order. A source is reported when its output is safe, and what follows it waits
-/// here, so that reports and problems come in the same order at every concurrency. All calls are made on the queue of the
-/// collector.
+/// Outputs are committed in completion order. A source is reported when its output is committed, and later rows wait here, so
+/// that reports and problems have the same order at every concurrency. All calls are made on the queue of the collector.
 package final class OutputCollector<Report: OutputReport> {
-  /// Identifies a source whose place among the rows is kept until its result is known.
+  /// Identifies a source whose position among the rows is reserved until its result is known.
   package typealias Place = ObjectIdentifier
 
-  /// A row or problem whose turn to be reported has not come.
+  /// A row or problem that has not been reported yet.
   private enum Waiting {
     case report(Report)
     case problem(Problem, Severity)
@@ -22,7 +21,7 @@ package final class OutputCollector<Report: OutputReport> {
     case nameOfKept(FurtherName, OutputDecision)
   }
 
-  /// How many rows may wait for an output before the staged outputs are committed at once.
+  /// If more rows than these wait for an output, the staged outputs are committed at once.
   private static var mostWaiting: Int { 2048 }
 
   private let context: CollectorContext
@@ -31,11 +30,11 @@ package final class OutputCollector<Report: OutputReport> {
   private let links: LinkLedger
   private let report: (Report) throws(BatchError) -> Void
   private var waiting: [Waiting] = []
-  /// How many of those that wait have been reported.
+  /// How many of the waiting rows have been reported.
   private var reported = 0
   private var keptPlaces = 0
 
-  /// - Parameter report: receives the result of each source when its output is safe.
+  /// - Parameter report: receives the result of each source when its output is committed.
   package init(
     _ outputs: RunOutputs, in context: CollectorContext,
     report: @escaping (Report) throws(BatchError) -> Void
@@ -51,21 +50,21 @@ package final class OutputCollector<Report: OutputReport> {
 
   // MARK: Rows as they come
 
-  /// Takes a source that has no output to wait for.
+  /// Adds a source whose output need not be committed.
   ///
-  /// - Parameter source: where the source has further names.
+  /// - Parameter source: if the source has further names.
   package func add(_ report: Report, of source: SharedSource?) {
     if let source { links.note(report.outcome, of: source) }
     waiting.append(.report(report))
   }
 
-  /// Takes a source whose output waits for its name.
+  /// Adds a source with a staged output.
   package func add(_ report: Report, _ output: StagedOutput, of source: SharedSource?) {
     if let source { links.note(report.outcome, of: source) }
     waiting.append(.output(report, output.id, source))
   }
 
-  /// Takes a further name of a source.
+  /// Adds a further name of a source.
   package func add(_ name: FurtherName, _ decision: OutputDecision) throws(BatchError) {
     if isKept(name.record.status.identity) {
       waiting.append(.nameOfKept(name, decision))
@@ -74,26 +73,26 @@ package final class OutputCollector<Report: OutputReport> {
     }
   }
 
-  /// Takes a warning about the row before.
+  /// Adds a warning about the previous row.
   package func add(warning error: BatchError) { waiting.append(.problem(Problem(.special, error), .warning)) }
 
-  /// Notes that a source with further names has failed, which was reported.
+  /// Records that a source with further names has failed; the failure was reported.
   package func noteFailure(of source: SharedSource) { links.note(nil, of: source) }
 
-  /// Takes a source that failed, and counts it.
+  /// Adds a failed source, and counts it.
   package func fail(_ record: FileRecord, _ problem: Problem) { waiting.append(failure(of: record, problem)) }
 
-  /// Keeps the place of a source among the rows.
+  /// Reserves the position of a source among the rows.
   package func keep(_ place: Place, for record: FileRecord) {
     keptPlaces += 1
     waiting.append(.kept(place, record.status.identity))
   }
 
-  /// Takes the result of a source whose place was kept.
+  /// Adds the result of a source whose position was reserved.
   ///
   /// - Parameters:
-  ///   - output: nil where there is none to wait for.
-  ///   - remark: what to warn of beside it.
+  ///   - output: nil if no output must be committed.
+  ///   - remark: an additional warning.
   package func fill(
     _ place: Place, with report: Report, _ output: StagedOutput?, of source: SharedSource?,
     remark: BatchError?
@@ -109,7 +108,7 @@ package final class OutputCollector<Report: OutputReport> {
     if let remark { waiting.insert(.problem(Problem(.special, remark), .warning), at: index) }
   }
 
-  /// Takes the failure of a source whose place was kept.
+  /// Adds the failure of a source whose position was reserved.
   package func fill(_ place: Place, of record: FileRecord, with problem: Problem) {
     guard let index = takeIndex(of: place) else { return }
     waiting[index] = failure(of: record, problem)
@@ -162,7 +161,7 @@ package final class OutputCollector<Report: OutputReport> {
 
   // MARK: The life of a run
 
-  /// Keeps a problem that belongs behind rows that wait.
+  /// Keeps a problem that must be reported after waiting rows.
   ///
   /// - Returns: whether it was kept; otherwise the caller reports it at once.
   package func hold(_ problem: Problem, severity: Severity) -> Bool {
@@ -171,7 +170,7 @@ package final class OutputCollector<Report: OutputReport> {
     return true
   }
 
-  /// Reports what waited for outputs that are committed now. Called when all rows of a chunk are there.
+  /// Reports rows whose outputs are committed now. Called after the last row of a chunk.
   package func settle() throws(BatchError) {
     try reportSettled()
     if waiting.count - reported > Self.mostWaiting {
@@ -181,7 +180,7 @@ package final class OutputCollector<Report: OutputReport> {
     context.note(kept: waiting.count - reported)
   }
 
-  /// Commits and reports everything, and removes sources that several names lead to.
+  /// Commits and reports everything, and removes sources with several names.
   package func finish() throws(BatchError) {
     repeat {
       committer.flush()
@@ -206,9 +205,9 @@ package final class OutputCollector<Report: OutputReport> {
             .special, "is complete and waits for the disk; a second signal discards it", path: target))
       }
     }
-    // After an error that ended the run nothing is reported.
+    // Nothing is reported if an error ended the run.
     while context.cancellation.isFromOutside, reported < waiting.count {
-      // A report that cannot be delivered any more changes no count.
+      // Counts do not depend on whether the report can still be delivered.
       try? reportSettled()
       if reported < waiting.count { reported += 1 }
     }
@@ -269,7 +268,7 @@ package final class OutputCollector<Report: OutputReport> {
     }
   }
 
-  /// Frees the rows that were reported, when they are the larger part.
+  /// Frees the reported rows, when they are the majority.
   private func compact() {
     guard reported * 2 >= waiting.count else { return }
     if reported == waiting.count {
@@ -280,7 +279,7 @@ package final class OutputCollector<Report: OutputReport> {
     reported = 0
   }
 
-  /// A source whose output could not get its name, or that could not be removed, counts as failed under every policy.
+  /// A source whose output could not be committed, or that could not be removed, counts as failed under every policy.
   private func fail(_ error: BatchError) {
     context.counters.addFailed()
     context.report(Problem(.unreadable, error), severity: .failure)

@@ -2,12 +2,12 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Gives the outputs of a staging area their names in batches: one sync for all of them, the renames, the folders, and
-/// only then the removal of sources. It belongs to the collector of the run.
+/// Commits the outputs of a staging area in batches: one sync for all of them, then the renames, then a sync of the folders,
+/// and only then the removal of sources. The collector of the run owns it.
 ///
-/// Outputs get their names in the order in which they were staged, whatever comes before them in the tree. A batch is committed
-/// while the lanes go on. Without a sync there are no batches: the thread that stages an output commits it. The result of an
-/// output is kept until ``outcome(of:)`` takes it.
+/// Outputs are committed in the order in which they were staged, not in tree order. A batch is committed while the lanes
+/// continue. Without syncs there are no batches: the thread that stages an output commits it. The result of an output is kept
+/// until ``outcome(of:)`` returns it.
 final class OutputCommitter: OutputStage.Receiver {
   private typealias ID = StagedOutput.ID
 
@@ -34,7 +34,7 @@ final class OutputCommitter: OutputStage.Receiver {
   private struct Entry {
     let id: ID
     let output: Staged
-    /// The folder in which it got its name; nil before.
+    /// The folder of the committed output; nil before.
     var folder: OpenFolder?
   }
 
@@ -53,7 +53,7 @@ final class OutputCommitter: OutputStage.Receiver {
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "batchproc.commit")
 
-  /// - Parameter stage: whose outputs it takes from now on.
+  /// - Parameter stage: passes its outputs to this committer from now on.
   init(
     _ stage: OutputStage, isSynced: Bool, devices: OutputDevices, calls: any CommitCalls,
     by right: CommitRight
@@ -68,7 +68,7 @@ final class OutputCommitter: OutputStage.Receiver {
 
   func take(_ output: WrittenOutput, as id: StagedOutput.ID) { take(.file(output), as: id) }
 
-  /// Takes a link, for which a place was reserved.
+  /// Adds a link, for which a place was reserved.
   func add(_ link: StagedLink) -> StagedOutput.ID {
     let id = stage.nextID()
     take(.link(link), as: id)
@@ -85,7 +85,7 @@ final class OutputCommitter: OutputStage.Receiver {
       state.staged.append(Entry(id: id, output: output))
       return state.staged.count
     }
-    // Half, so that lanes find places while the batch is written to the disk.
+    // Commits when half of the places are used, so that lanes find places while the batch is synced.
     if count >= max(1, stage.limit / 2) || stage.isShort { queue.async { self.commit() } }
   }
 
@@ -98,10 +98,10 @@ final class OutputCommitter: OutputStage.Receiver {
     queue.sync { commit() }
   }
 
-  /// The same for a run that was stopped.
+  /// As ``flush()``, for a run that was stopped.
   ///
-  /// - Parameter late: receives the outputs that are not committed after ``CommitCalls/patience``, in the order in which
-  ///   they were finished; they are waited for all the same.
+  /// - Parameter late: receives the outputs that are not committed after ``CommitCalls/patience``, in the order in which they
+  ///   were finished; the call still waits for them.
   func flushLast(late: ([PathBytes]) -> Void) {
     let end = DispatchGroup()
     queue.async(group: end) { self.commit() }
@@ -119,7 +119,7 @@ final class OutputCommitter: OutputStage.Receiver {
     if !batch.isEmpty { commit(batch) }
   }
 
-  /// Gives an output its name where nothing is synced.
+  /// Commits one output without syncing.
   private func commit(alone output: Staged) -> CommitOutcome {
     do throws(BatchError) {
       switch output {
@@ -176,7 +176,7 @@ final class OutputCommitter: OutputStage.Receiver {
       outcomes.append((entry.id, .failed(error)))
     }
 
-    /// One sync for each file system that has outputs of the batch, or one for each output.
+    /// Syncs once for each file system with outputs of the batch, or once for each output.
     private func sync() {
       var apart: [Entry] = []
       let together = entries.filter { entry in
@@ -210,7 +210,7 @@ final class OutputCommitter: OutputStage.Receiver {
           return false
         }
       }
-      // A link follows the output that it is made of.
+      // A link must follow the output to which it links.
       entries.sort { $0.id < $1.id }
     }
 

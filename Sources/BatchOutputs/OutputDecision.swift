@@ -1,21 +1,21 @@
 import BatchEngine
 import var Glibc.ENAMETOOLONG
 
-/// Whether the output of a source is written, decided by the file that has its name already.
+/// Whether the output of a source is written, which depends on an existing file with its name.
 package enum OutputDecision: Sendable, Hashable {
-  /// The name is free, or an older file has it and is replaced.
+  /// Write it: the name is free, or an older file with the name is replaced.
   case write(isReplacing: Bool)
-  /// It has the source's modification time.
+  /// An existing output has the source's modification time.
   case upToDate(FileIdentity)
-  /// The same, but the source is to be removed: an earlier run may have been killed before it removed the source. The output is
-  /// written again if it holds the content of the source.
+  /// An existing output has that time, but the source is to be removed: an earlier run may have been killed before it did that.
+  /// The output is written again if it contains the source's content.
   case rewrite
   case refused(BatchError)
 
-  /// Examines the file that has the name; reads its first bytes if it would be replaced.
+  /// Examines an existing file with the name; reads its first bytes if it would be replaced.
   ///
   /// - Parameters:
-  ///   - folder: the target's; nil only for a plan, which resolves the path as it is.
+  ///   - folder: the target's; nil only for a plan, which uses the path.
   ///   - looksInside: whether an older file is replaced only when it is recognized as an output.
   ///   - calls: those of the run.
   package static func of(
@@ -93,7 +93,7 @@ package enum OutputDecision: Sendable, Hashable {
 }
 
 extension OutputOptions {
-  /// Whether a file begins as an output of an earlier run does.
+  /// Whether a file begins like an output of an earlier run.
   fileprivate func isOutput(
     _ name: PathBytes, in folder: Int32?, _ calls: any FileSystemCalls
   ) -> Bool {

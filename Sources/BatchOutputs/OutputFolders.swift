@@ -1,17 +1,17 @@
 import BatchEngine
 import Synchronization
 
-/// The folders of a run that writes one output for each source: opens them, and prepares each before its first output.
+/// Opens the folders of a run that writes one output for each source, and prepares each before its first output.
 ///
-/// A source's folder is opened below its operand and through no symbolic link, and has to be the inode that the walk listed.
-/// The source is read through it; its output is looked for, written and named in it, and the source removed from it. So another
-/// user who replaces folders or links of the tree meanwhile gains nothing. Where outputs are mirrored into a folder, the same
-/// rules hold below that folder.
+/// A source's folder is opened below its operand, without following symbolic links, and must be the inode that the walk listed.
+/// The source is read and removed through its descriptor, and the output is looked up, written and committed through it. So
+/// another user cannot redirect a run by replacing folders or links of the tree. The same rules apply below an output
+/// directory.
 package final class OutputFolders: Sendable {
   let devices: OutputDevices
-  /// The calls that name outputs and sync their folders.
+  /// The calls that rename outputs and sync their folders.
   package let commits: any CommitCalls
-  /// The calls that open folders and look for outputs.
+  /// The calls that open folders and look up outputs.
   package var calls: any FileSystemCalls { opener.calls }
   private let opener: FolderOpener
   private let mirrored: MirroredFolders?
@@ -20,10 +20,10 @@ package final class OutputFolders: Sendable {
   private let cleared = Mutex<Set<FileIdentity>>([])
 
   /// - Parameters:
-  ///   - directory: the folder that all outputs are mirrored into; nil puts each beside its source.
-  ///   - isSynced: whether outputs are brought to the disk.
-  ///   - kept: how many folders may be kept open to sync what is on their file systems; 0 syncs each output by itself.
-  ///   - opener: that of the run.
+  ///   - directory: the folder into which all outputs are mirrored; nil puts each output beside its source.
+  ///   - isSynced: whether outputs are synced to the disk.
+  ///   - kept: how many folders may be kept open to sync their file systems; 0 syncs each output by itself.
+  ///   - opener: opens folders with the calls of the run.
   package init(
     mirroredInto directory: PathBytes?, isSynced: Bool, kept: Int, opener: FolderOpener,
     commits: any CommitCalls = LinuxCommitCalls()
@@ -35,11 +35,11 @@ package final class OutputFolders: Sendable {
     mirrored = directory.map { MirroredFolders($0, opener, commits) }
   }
 
-  /// Opens the folder of a source, and that of its output where it is there.
+  /// Opens the folder of a source, and the folder of its output if that exists.
   ///
-  /// - Parameter last: the place of the source before, which usually is the same or above it. Otherwise it is closed before
-  ///   another one is opened.
-  /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
+  /// - Parameter last: the place of the previous source, which usually is the same folder or above it. Otherwise it is closed
+  ///   before another one is opened.
+  /// - Throws: `vanished` or `changed` if the folder is gone or replaced, with the source's path.
   package func place(of record: FileRecord, after last: inout OutputPlace?) throws(BatchError) -> OutputPlace
   {
     if let last, last.holds(record) { return last }
@@ -48,7 +48,7 @@ package final class OutputFolders: Sendable {
     do throws(BatchError) {
       source = try openSource(record, below: last)
     } catch {
-      // An operand that does not exist is missing; a path that the walk found has vanished.
+      // An operand that does not exist is missing; a listed path that does not exist has vanished.
       let isListed = record.directory.identity != nil && error.code == .missing
       throw (isListed ? error.recoded(.vanished) : error).at(record.path)
     }
@@ -59,11 +59,11 @@ package final class OutputFolders: Sendable {
     return place
   }
 
-  /// Prepares the folder of an output before the first one is written there: creates it where outputs are mirrored, and
-  /// removes the temporary files of runs that were killed.
+  /// Prepares the folder of an output before the first one is written there: creates it if outputs are mirrored, and removes
+  /// temporary files of killed runs.
   ///
-  /// - Parameter syncsNames: brings the names of folders that are made to the disk.
-  /// - Throws: `unwritable` when it cannot be made.
+  /// - Parameter syncsNames: syncs the names of created folders.
+  /// - Throws: `unwritable` when it cannot be created.
   package func prepare(_ place: OutputPlace, syncsNames: Bool = false) throws(BatchError) -> OutputPlace {
     if place.isPrepared { return place }
     var place = place
@@ -85,8 +85,8 @@ package final class OutputFolders: Sendable {
     return place
   }
 
-  /// Gives folders that were made for outputs the permissions of those of the sources, when all outputs are there, and
-  /// closes what was kept open.
+  /// Sets the permissions of created folders to those of the source folders, after the last output, and closes folders that
+  /// were kept open.
   ///
   /// - Returns: one error for each folder that could not be given them.
   package func finish() -> [BatchError] {
@@ -100,7 +100,7 @@ package final class OutputFolders: Sendable {
   private func openSource(_ record: FileRecord, below last: OutputPlace?) throws(BatchError) -> OpenFolder {
     let directory = record.directory
     if directory.identity == nil || (record.followsLinks && directory.depth > 0) {
-      // What the user named, or what the options of the walk say to follow.
+      // A folder that the user named, or a walk that follows links.
       return try checked(opener.folder(named: directory.openPath), directory)
     }
     let base: OpenFolder

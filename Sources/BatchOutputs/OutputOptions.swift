@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// What a run that writes one output for each source is to do beside the work itself.
+/// How a run writes one output for each source.
 package struct OutputOptions: Sendable {
   /// What an output of the same name may replace.
   package enum Replacing: Sendable, Hashable {
-    /// Nothing; an output with the time of its source is up to date.
+    /// No file; an output with the time of its source is up to date.
     case never
     /// An output that is older than its source.
     case older
@@ -12,9 +12,9 @@ package struct OutputOptions: Sendable {
     case always
   }
 
-  /// How an output of an earlier run is recognized, which an older file has to be before it is replaced.
+  /// How an output of an earlier run is recognized; an older file is replaced only if it is one.
   package struct Recognition: Sendable {
-    /// How many of the first bytes of a file are looked at; 1 or more.
+    /// How many of the first bytes of a file are examined; 1 or more.
     let length: Int
     let isOutput: @Sendable ([UInt8]) -> Bool
 
@@ -29,19 +29,19 @@ package struct OutputOptions: Sendable {
   package var replacing = Replacing.older
   /// Removes a source after its output is verified and on the disk.
   package var removesSource = false
-  /// Brings outputs to the disk before they get their names.
+  /// Syncs outputs to the disk before they are renamed.
   package var isSynced = true
-  /// How many outputs may be open at once, finished and waiting for the sync that they share; 1 or more.
+  /// How many finished outputs may be open at once while they wait for a common sync; 1 or more.
   package var staged = 256
   /// How many folders may be kept open from output to output; 0 or more.
   package var keptFolders = 16
-  /// Writes the outputs to a stream, one after the other, in the place of files.
+  /// Writes the outputs to a stream, one after the other, instead of files.
   package var writesToStream = false
-  /// Copies sources that get no compressed output to the folder that outputs are mirrored into.
+  /// Copies sources without a compressed output to the output directory.
   package var copiesOthers = false
   /// Decides about outputs, and writes none.
   package var isDryRun = false
-  /// Writes outputs also when they are not smaller, and of files that are compressed already.
+  /// Writes outputs even if they are not smaller, and even for files that are already compressed.
   package var compressesAll = false
 
   package init(naming: OutputNaming, recognizing recognition: Recognition) {
@@ -49,11 +49,11 @@ package struct OutputOptions: Sendable {
     self.recognition = recognition
   }
 
-  /// Descriptors that one output needs until it has its name: file, folder and lock, and the folder of a source that is
-  /// removed, where that is another folder.
+  /// Descriptors that one output needs until it is committed: file, folder and lock; also the source's folder if the source is
+  /// removed and the output is in another folder.
   package var descriptorsOfOutput: Int { removesSource && naming.directory != nil ? 4 : 3 }
 
-  /// Descriptors that a lane needs at once: a folder, and the next one on the way or a file; where outputs are mirrored
-  /// the same in the other tree.
+  /// Descriptors that a lane needs at once: a folder, and the next folder on the way or a file; twice that if outputs are
+  /// mirrored into another tree.
   package var descriptorsOfLane: Int { naming.directory == nil ? 2 : 4 }
 }

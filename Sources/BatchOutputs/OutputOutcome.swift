@@ -9,9 +9,9 @@ package enum OutputOutcome: Sendable, Hashable {
   /// The output would not have been smaller.
   case notSmaller
   case linked(target: PathBytes)
-  /// As it is, since no compressed output was made.
+  /// Copied uncompressed, because no compressed output was made.
   case copied(target: PathBytes, size: Int64)
-  /// A dry run found that an output would be written; the size is that of the source, and 0 for a further name.
+  /// A dry run found that an output would be written; the size of the source, or 0 for a further name.
   case planned(target: PathBytes, size: Int64)
 
   /// The reason under which a source without its own output counts as skipped.
@@ -25,7 +25,7 @@ package enum OutputOutcome: Sendable, Hashable {
   }
 }
 
-/// The report of one source, made in tree order when the output is safe.
+/// The report of one source, made in tree order when its output is committed.
 package protocol OutputReport: Sendable {
   var outcome: OutputOutcome { get }
 

@@ -1,26 +1,26 @@
 import BatchEngine
 
-/// Where the output of a source goes and whether it is written. Decided once for each source, before it is read: by the
-/// source of the run for a large file, by the lane for any other.
+/// Where the output of one file goes and whether it is written. Decided once for each file, before it is read: by the run's
+/// source for a large file, by the lane for others.
 package struct OutputPlan {
   package let target: PathBytes
   package let decision: OutputDecision
   package let place: OutputPlace
 
-  /// Goes to the folder of a source and looks for its output.
+  /// Opens the folder of a source and looks up its output.
   ///
   /// - Parameters:
-  ///   - last: the place of the source before; of this one afterwards.
-  ///   - looksInside: whether an older file is opened that would be replaced. The source does not open it: the lane decides
-  ///     again.
-  /// - Throws: `vanished` or `changed` where the folder is not there any more, with the source's path.
+  ///   - last: the place of the previous source; afterwards the place of this one.
+  ///   - looksInside: whether an older file that would be replaced is opened. The run's source does not open it: the lane
+  ///     decides again.
+  /// - Throws: `vanished` or `changed` if the folder is gone or replaced, with the source's path.
   package init(
     for record: FileRecord, target: PathBytes, _ options: OutputOptions, _ folders: OutputFolders,
     after last: inout OutputPlace?, looksInside: Bool = true
   ) throws(BatchError) {
     self.target = target
     place = try folders.place(of: record, after: &last)
-    // In a mirrored folder that is not there yet there is nothing.
+    // A mirrored folder that does not exist yet contains no output.
     decision =
       if let folder = place.target {
         OutputDecision.of(
@@ -30,15 +30,15 @@ package struct OutputPlan {
       }
   }
 
-  /// The same on a lane, which then reads the source through the folder that was opened.
+  /// The same for a lane, which then reads the source through the opened folder.
   ///
-  /// - Returns: nil where the folder is not there any more, which has been reported.
+  /// - Returns: nil if the folder is gone or replaced, which has been reported.
   package init?(
     for record: FileRecord, target: PathBytes, _ outputs: RunOutputs, after last: inout OutputPlace?,
     in context: WorkerContext
   ) {
     do throws(BatchError) {
-      // Only the place stays open: the path to the next one may begin there.
+      // Keeps only the place open: the path to the next folder may begin there.
       if last?.holds(record) != true { context.closeFolder() }
       try self.init(for: record, target: target, outputs.options, outputs.folders, after: &last)
       context.useFolder(place.source.raw, for: record.directory, of: place.source)

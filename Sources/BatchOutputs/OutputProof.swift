@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// Takes the bytes of an output that is read back, and finds what they hold.
+/// Takes the bytes of an output that is read back, and determines their content.
 package protocol OutputContent: AnyObject {
   associatedtype Found: Equatable
 
-  /// Begins with another output.
+  /// Starts another output.
   func restart()
 
   /// - Throws: `unwritable` when an output cannot have these bytes.
@@ -15,23 +15,23 @@ package protocol OutputContent: AnyObject {
   /// - Throws: `unwritable` when an output cannot end here.
   func end() throws(BatchError)
 
-  /// What was found until here.
+  /// The content found so far.
   func found() throws(BatchError) -> Found
 }
 
-/// Proves that outputs hold what their sources held, by reading them back.
+/// Verifies that outputs contain the content of their sources, by reading them back.
 package final class OutputProof<Content: OutputContent> {
   package let content: Content
-  /// What an output that failed the proof differs from, for messages.
+  /// What a failed output differs from, for messages.
   private let expectation: String
   private let calls: any FileSystemCalls
   private let right: ReadingRight
   private let probe: LaneProbe
 
   /// - Parameters:
-  ///   - expectation: what an output is compared with, as a message names it: "its source".
-  ///   - calls: those that read.
-  ///   - probe: of the lane; pauses and cancels the reading.
+  ///   - expectation: what an output is compared with, as text for messages: "its source".
+  ///   - calls: the calls that read.
+  ///   - probe: the lane's cancellation check; pauses and cancels the reading.
   package init(
     _ content: Content, comparedWith expectation: String, _ calls: any FileSystemCalls, _ probe: LaneProbe,
     by right: ReadingRight
@@ -43,7 +43,7 @@ package final class OutputProof<Content: OutputContent> {
     self.right = right
   }
 
-  /// Reads a file that lies in a folder, for the check of the lane between any two pieces.
+  /// Reads a file in a folder, and checks the cancellation of the lane between two pieces.
   package func read(
     _ record: FileRecord, in folder: OpenFolder, restart: () throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -56,7 +56,7 @@ package final class OutputProof<Content: OutputContent> {
     }
   }
 
-  /// - Throws: `unwritable` when what comes back is not what it should be.
+  /// - Throws: `unwritable` when the content read back is not the expected one.
   package func prove(_ file: AtomicFile, has expected: Content.Found) throws(BatchError) {
     content.restart()
     do throws(BatchError) {
@@ -74,7 +74,7 @@ package final class OutputProof<Content: OutputContent> {
     }
   }
 
-  /// Compares an existing output with the content that it should have.
+  /// Compares an existing output with the expected content.
   ///
   /// - Parameter folder: the target's.
   /// - Throws: `invalid` when it has other content and must not be replaced.

@@ -2,13 +2,13 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Where workers leave the outputs that they completed, until the committer of the run gives them their names.
+/// Holds completed outputs of workers until the committer of the run commits them.
 ///
-/// Each output that is open holds a place; where none is free, what is staged is committed at once. A place is the last
-/// resource that is taken for an output: a thread that waits for a place may hold descriptors and memory, and a thread that
-/// holds a place waits for neither.
+/// Each open output takes a place; if none is free, the staged outputs are committed at once. A place is the last resource
+/// taken for an output: a thread that waits for a place may hold descriptors and memory, but a thread that holds a place waits
+/// for neither.
 package final class OutputStage: Sendable {
-  /// Takes what is staged. Only a collector makes one.
+  /// Commits staged outputs. Only a collector creates one.
   protocol Receiver: AnyObject, Sendable {
     func take(_ output: WrittenOutput, as id: StagedOutput.ID)
     /// Commits everything that is staged.
@@ -44,10 +44,10 @@ package final class OutputStage: Sendable {
   /// Whether a thread waits for a place.
   var isShort: Bool { state.withLock { $0.waiting > 0 } }
 
-  /// Takes a place for one more output, as soon as there is one.
+  /// Takes a place for one more output; waits until one is free.
   ///
-  /// - Parameter spare: how many places must stay free, if there are more than one. For a large output, which stays open while
-  ///   lanes finish small ones.
+  /// - Parameter spare: how many places must stay free, if there is more than one place. For a large output, which stays open
+  ///   while lanes finish small ones.
   /// - Throws: the reason, when the run stops before a place is free.
   package func reserve(sparing spare: Int = 0) throws(BatchError) {
     TokenOrder.place.take()
@@ -70,7 +70,7 @@ package final class OutputStage: Sendable {
     }
   }
 
-  /// Gives back places of outputs that were committed or not made.
+  /// Gives back places of outputs that were committed or dropped.
   package func release(_ count: Int = 1) {
     let waiting = state.withLock { state in
       state.open -= count
@@ -80,7 +80,7 @@ package final class OutputStage: Sendable {
     for _ in 0..<waiting { freed.signal() }
   }
 
-  /// Takes a complete output, which keeps its place until it is committed.
+  /// Adds a complete output, which keeps its place until it is committed.
   ///
   /// - Returns: its value in the rows of the run.
   package func add(_ output: WrittenOutput) -> StagedOutput {
@@ -94,7 +94,7 @@ package final class OutputStage: Sendable {
     return staged
   }
 
-  /// A number for what the collector commits beside the outputs of workers.
+  /// An id for an output that the collector commits in addition to those of workers.
   func nextID() -> StagedOutput.ID {
     state.withLock { state in
       state.staged += 1

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// What the lanes and the collector of a run that writes one output for each source use together: the folders, and the
-/// staging area.
+/// Objects that the lanes and the collector share in a run that writes one output for each source: the folders and the staging
+/// area.
 package final class RunOutputs: Sendable {
   package let options: OutputOptions
   package let folders: OutputFolders

@@ -3,13 +3,13 @@ import BatchEngine
 /// The first name of a file that has several, and its output.
 package final class SharedSource: Sendable {
   package let record: FileRecord
-  /// The file as it was when it was read.
+  /// The status of the file when it was read.
   package let read: FileStatus
   /// The inode of the output; nil without one.
   package let output: FileIdentity?
   /// Whether the output was read back and compared.
   package let isProved: Bool
-  /// Whether the output is a plain copy.
+  /// Whether the output is an uncompressed copy.
   package let isCopy: Bool
 
   private init(
@@ -22,7 +22,7 @@ package final class SharedSource: Sendable {
     self.isCopy = isCopy
   }
 
-  /// - Parameter output: the inode of one that is up to date.
+  /// - Parameter output: the inode of an up-to-date output.
   /// - Returns: nil for a file with one name.
   package static func of(
     _ record: FileRecord, output: FileIdentity? = nil, isCopy: Bool = false
@@ -40,7 +40,7 @@ package final class SharedSource: Sendable {
   }
 }
 
-/// One more name of a file, whose first name came before in the tree.
+/// A further name of a file whose first name came earlier in the tree.
 package final class FurtherName: Sendable {
   package let record: FileRecord
   package let target: PathBytes
@@ -54,21 +54,21 @@ package final class FurtherName: Sendable {
 }
 
 extension FirstName {
-  /// Whether a further name belongs to this first name.
+  /// Whether a further name is a name of this file.
   ///
-  /// The first name of a plan may be gone since: another run has removed it, or was killed after it did.
+  /// The first name in a plan may have been removed since, by another run or by one that was killed later.
   package func leads(_ further: FileRecord, _ folders: FolderOpener) -> Bool {
     guard further.isPlanned else { return true }
     do throws(BatchError) {
       return try folders.status(of: record.path).identity.inode == record.status.identity.inode
     } catch {
-      // If it cannot be examined, it fails, and the further name with it.
+      // If it cannot be examined, it fails, and so does the further name.
       return !error.isNotFound && !error.isNoFolder
     }
   }
 }
 
-/// The first name of a file with several, and the output of it.
+/// The first name of a file with several names, and its output.
 package struct FirstName: Sendable {
   package let record: FileRecord
   package let target: PathBytes

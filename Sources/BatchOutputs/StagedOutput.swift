@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// A complete output that has not been renamed to its final name, as the value that a worker returns. Its file belongs to the
+/// A complete output that has not been renamed to its final name, as a value that a worker returns. Its file belongs to the
 /// staging area of the run.
 package struct StagedOutput: Sendable, Identifiable {
   /// Counted from 1 in the staging area.
   package let id: Int
   package let source: FileRecord
-  /// The source as it was when it was read.
+  /// The status of the source when it was read.
   package let read: FileStatus
   /// The inode of an output that further names are linked to; nil for a source with one name.
   package let identity: FileIdentity?
@@ -14,13 +14,13 @@ package struct StagedOutput: Sendable, Identifiable {
   package let isProved: Bool
 }
 
-/// The file of a complete output, on its way from the worker to the committer.
+/// The file of a complete output, passed from the worker to the committer.
 package struct WrittenOutput: Sendable {
   package let file: AtomicFile
-  /// The folder that it gets its name in.
+  /// The folder of its final name.
   package let folder: OpenFolder
   package let source: FileRecord
-  /// The source as it was when it was read.
+  /// The status of the source when it was read.
   package let read: FileStatus
   /// The folder that the source was read through; nil when the source stays.
   private let sourceFolder: OpenFolder?
@@ -42,11 +42,11 @@ package struct WrittenOutput: Sendable {
   /// Whether the output was read back and compared.
   package var isProved: Bool { sourceFolder != nil }
 
-  /// The folder of a source that is removed when the output is safe; nil for a source with several names, which waits for all
-  /// of them.
+  /// The folder of a source that is removed when its output is committed; nil for a source with several names, which is removed
+  /// after all outputs.
   private var removedFrom: OpenFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
 
-  /// Removes the source where that is asked for.
+  /// Removes the source if the options require it.
   ///
   /// - Returns: why it could not be removed.
   func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
@@ -60,22 +60,22 @@ package struct WrittenOutput: Sendable {
   }
 }
 
-/// A further name for an output, which it gets after that one.
+/// A hard link to an output, created after that output is committed.
 struct StagedLink: Sendable {
   let target: PathBytes
-  /// Makes the link.
+  /// Creates the link.
   ///
-  /// - Returns: the folder that it is in; nil where the output is not there.
+  /// - Returns: the folder of the link; nil if the output does not exist.
   let make: @Sendable (CommitRight) throws(BatchError) -> OpenFolder?
 }
 
 /// The result of a staged output.
 enum CommitOutcome: Sendable {
-  /// It has its name and is safe.
+  /// The output is committed.
   ///
-  /// - `remaining`: why the source could not be removed, where it was to be.
+  /// - `remaining`: why the source could not be removed, if it was to be removed.
   case committed(remaining: BatchError?)
-  /// A link whose first output is not there.
+  /// A link whose first output does not exist.
   case withoutFirst
   case failed(BatchError)
 }

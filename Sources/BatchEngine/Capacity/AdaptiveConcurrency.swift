@@ -1,11 +1,11 @@
-/// Moves the number of operations of a run to where the processors or the device have enough to do.
+/// Adapts the number of operations of a run until the processors or the device are fully used.
 ///
-/// It looks at what operations wait for. Where the processors are busy, the number is that of the processors, divided by the
-/// part of its time in which an operation computes. Where they are idle, the number rises in long steps as long as the device
-/// does not become slower. The rates before and after a step are compared; files differ, so only a clear difference counts.
-/// Where more operations were not faster, fewer are tried as well.
+/// It measures what operations wait for. If the processors are busy, the number of operations is the number of processors,
+/// divided by the fraction of its time that an operation computes. If the processors are idle, the number rises in long steps
+/// until the device becomes slower. The rates before and after a step are compared; files differ, so only a clear difference
+/// counts. If more operations were not faster, fewer are tried too.
 ///
-/// It has no clock and makes no calls: each reading has its time, so that a test can replay a run at once.
+/// It has no clock and makes no system calls: each reading contains its time, so a test can replay a run without waiting.
 package struct AdaptiveConcurrency: Sendable {
   /// What was counted up to one moment; all numbers only grow.
   package struct Reading: Sendable, Hashable {
@@ -14,16 +14,16 @@ package struct AdaptiveConcurrency: Sendable {
     package var files: Int
     /// Bytes that were read.
     package var bytes: Int64
-    /// What the threads of the process have computed.
+    /// Processor time used by the threads of the process.
     package var processorTime: Duration
-    /// Threads of operations and of the walk that wait for a device at this moment.
+    /// Threads of operations and of the walk that wait for a device now.
     package var blocked: Int
     /// Operations that run.
     package var running: Int
-    /// Whether more operations could begin. When not, and fewer run than allowed, the rate does not depend on the allowed
-    /// number.
+    /// Whether more operations could begin. If not, and fewer operations run than allowed, the rate does not depend on the
+    /// allowed number.
     package var hasMore: Bool
-    /// Whether the source has ended, so that what runs is all that is left.
+    /// Whether the source has ended, so that only the running operations are left.
     package var isExhausted: Bool
 
     package init(
@@ -41,38 +41,38 @@ package struct AdaptiveConcurrency: Sendable {
     }
   }
 
-  /// A number that is measured, and the one before it.
+  /// A number of operations that is being measured, and the number before it (`base`).
   private struct Trial {
     let base: Int
-    /// Items a second at the base; 0 where it was not measured.
+    /// Items a second at the base; 0 if not measured.
     let rate: Double
-    /// Whether it is the first one, whose base was measured while the walk began.
+    /// Whether it is the first trial, whose base was measured while the walk began.
     var isFirst = false
   }
 
-  /// The factors by which a number must be too low, or too high, before it is changed.
+  /// The number is changed only if it is too low, or too high, by these factors.
   private static let toleranceUp = 1.3
   private static let toleranceDown = 1.45
-  /// All operations may wait at the same time: so this many times more are right than if they took turns. The second factor is
-  /// for lowering a number, which is done later.
+  /// All operations may wait at the same time; then this many times more operations are needed than if they wait in turns. The
+  /// second factor is used to lower a number; it is larger, so that a number is lowered later than it is raised.
   private static let marginUp = 2.0
   private static let marginDown = 4.0
-  /// The number to which a run whose operations wait is raised first, unless it is careful.
+  /// The first number to which a run is raised if its operations wait, unless it is careful.
   private static let firstStep = 16
   private static let factor = 4
   private static let carefulFactor = 2
   /// After a failed step up from at most this number, fewer operations are tried at once.
   private static let few = 4
-  /// What a step up has to keep of the rate, a long one and a short one, and what makes a further one right; what a step down
-  /// has to gain.
+  /// Ratios of the new rate to the old one: the least after a long and after a short step up, the least for a further step up,
+  /// and the least gain of a step down.
   private static let leastKept = 0.8
   private static let mostKept = 0.95
   private static let fasterRate = 1.1
   private static let fewerRate = 1.15
-  /// A rate that leaves these bounds around the one before is that of another device.
+  /// If the rate changes by more than these factors, the run has probably reached another device.
   static let fallen = 0.5
   static let risen = 2.0
-  /// Seconds that windows take: to see whether operations wait, to compare two numbers, and while a number is kept.
+  /// Lengths of windows in seconds: to detect whether operations wait, to compare two numbers, and while a number is kept.
   private static let glance = 0.01
   private static let leastLooks = 3
   private static let longestGlance = 0.12
@@ -80,36 +80,36 @@ package struct AdaptiveConcurrency: Sendable {
   private static let steadySeconds = 0.15...0.4
   private static let longDeviation = 0.4
   private static let longestSettling = 2.0
-  /// Tenths of a number that a step down keeps where the processors bind.
+  /// Tenths of the number that a step down keeps if the processors are the limit.
   private static let keptOfLevel = 6
   private static let probeInterval = 0.25
   private static let longestProbeInterval = 8.0
-  /// The part of the work that trials may cost.
+  /// The fraction of the work that trials may cost.
   private static let probeCost = 0.008
 
-  /// Operations at once; what the controller asks for now.
+  /// Operations at once that the controller asks for now.
   package private(set) var level: Int
   package let ceiling: Int
-  /// Whether no trial is going on, so that readings may be rare.
+  /// Whether no trial is in progress, so that fewer readings are needed.
   package var isSettled: Bool { trial == nil && reference > 0 }
-  /// Files and bytes a second in the last window that was decided upon.
+  /// Files and bytes a second in the last window that led to a decision.
   package private(set) var measured = (files: 0.0, bytes: 0.0)
   private let processors: Double
   private var trial: Trial?
   /// Items a second at the number that is kept; 0 before it is known.
   private var reference = 0.0
   private var window: RateWindow?
-  /// After a change of the number: until when operations may still be at what they had begun before, and the reading at which
-  /// no more ran than may.
+  /// After a change of the number: when to stop waiting for operations that began before it, and the first reading with no more
+  /// operations than allowed.
   private var settling: (end: Double, start: Reading?)?
   /// The earliest moments of the next trials.
   private var nextUp = 0.0
   private var nextDown = 0.0
   private var wantsFewer = false
-  /// Whether more operations were found to be slower: then steps up are short.
+  /// Whether steps up are short, because more operations were slower.
   private var isCareful: Bool
   private let isAlwaysCareful: Bool
-  /// Whether the number is still that of the start, which was not measured.
+  /// Whether the number is still the one at the start, which was not measured.
   private var isNew: Bool
   /// The rate of a step up that was taken back.
   private var doubted: Double?
@@ -121,9 +121,9 @@ package struct AdaptiveConcurrency: Sendable {
   /// - Parameters:
   ///   - start: operations at first, 1 or more.
   ///   - ceiling: operations at most; never less than `start`.
-  ///   - processors: how many the process may use, as a fraction where a quota says so.
-  ///   - isCareful: whether steps are short from the beginning: many operations at once may make the device slow, as a disk whose
-  ///     head moves, or the start was found best before.
+  ///   - processors: how many the process may use; a fraction if a quota limits them.
+  ///   - isCareful: whether steps are short from the beginning: many operations may slow the device down, such as a rotating
+  ///     disk, or an earlier run found the start to be best.
   package init(
     start: Int, ceiling: Int, processors: Double, isCareful: Bool = false
   ) {
@@ -140,7 +140,7 @@ package struct AdaptiveConcurrency: Sendable {
   /// - Returns: the reason, when ``level`` was changed.
   package mutating func take(_ reading: Reading) -> ConcurrencyChange.Reason? {
     let now = reading.time / .seconds(1)
-    // At the end of a run, and while results wait for others, fewer run than may.
+    // At the end of a run, and while results wait for others, fewer operations run than allowed.
     guard reading.hasMore || (reading.running >= level && reading.running > 0) else {
       window = nil
       deviations = 0
@@ -165,7 +165,7 @@ package struct AdaptiveConcurrency: Sendable {
     return trial.map { end($0, rate, current, now) } ?? hold(rate, current, now)
   }
 
-  /// Where the last operations are fewer than the number that is measured, as many as there are can still be too many.
+  /// If fewer operations are left than the number being measured, measures the number that is left: it may still be too high.
   private mutating func follow(_ reading: Reading, _ now: Double) -> ConcurrencyChange.Reason? {
     guard reading.isExhausted, let trial, reading.running > trial.base, reading.running < level else {
       return nil
@@ -173,7 +173,7 @@ package struct AdaptiveConcurrency: Sendable {
     return move(to: reading.running, trial, .ending, now)
   }
 
-  /// Operations that began before the change have to end first.
+  /// Whether the operations that began before the change have ended.
   private mutating func hasSettled(_ reading: Reading, _ now: Double) -> Bool {
     guard let settling else { return true }
     if reading.running <= level || now >= settling.end, settling.start == nil {
@@ -197,24 +197,24 @@ package struct AdaptiveConcurrency: Sendable {
 
   // MARK: What operations wait for
 
-  /// As many operations as the processors have time for, where that is clearly more than there are.
+  /// The number of operations that the processors have time for, if it is clearly higher than the current one.
   private func wanted(_ window: RateWindow) -> Int {
     let enough = window.enough(for: processors, margin: Self.marginUp)
     return enough > Double(level) * Self.toleranceUp ? min(ceiling, Int(enough.rounded())) : level
   }
 
-  /// Where the processors bind, only so many operations as keep them busy, in a few steps.
+  /// If the processors are the limit, lowers the number in a few steps to what keeps them busy.
   private mutating func fall(_ window: RateWindow, _ now: Double) -> ConcurrencyChange.Reason? {
     guard window.looks >= Self.leastLooks else { return nil }
     let enough = window.enough(for: processors, margin: Self.marginDown)
     let wanted = max(1, Int(enough.rounded()), level * Self.keptOfLevel / 10)
     guard enough < Double(level) / Self.toleranceDown, wanted < level else { return nil }
     note(window)
-    // Not all at once: a moment later the files may be ones that are not in memory.
+    // Not in one step: the next files may not be in the page cache.
     return move(to: wanted, nil, .busy, now)
   }
 
-  /// At the start of a run whose operations wait, takes a number that is faster on most devices.
+  /// At the start of a run, if operations wait, raises the number to one that is faster on most devices.
   private mutating func jump(_ window: RateWindow, _ now: Double) -> ConcurrencyChange.Reason? {
     guard isNew, level < Self.firstStep, window.elapsed >= Self.glance,
       window.items >= 4 || window.elapsed >= Self.longestGlance
@@ -239,7 +239,7 @@ package struct AdaptiveConcurrency: Sendable {
     doubted = nil
     if reference <= 0 { reference = rate }
     let ratio = rate / reference
-    // A long window is no moment in which nothing ran.
+    // A long window cannot be a short pause in which nothing ran, so it counts twice.
     let weight = window.elapsed >= Self.longDeviation ? 2 : 1
     deviations = ratio < Self.fallen || ratio > Self.risen ? deviations + weight : 0
     if deviations == 0 { reference += (rate - reference) * 0.25 }
@@ -273,7 +273,7 @@ package struct AdaptiveConcurrency: Sendable {
   ) -> ConcurrencyChange.Reason? {
     let isUp = level > trial.base
     let gain = trial.rate > 0 ? rate / trial.rate : isUp ? Self.fasterRate : .infinity
-    // Bounds the cost of all trials. The first steps up that failed are repeated sooner, since files differ.
+    // Limits the cost of all trials. The first failed steps up are repeated sooner, because files differ.
     let pause = max(0, 1 - gain) * window.elapsed * 2 / Self.probeCost
     let longest = isUp ? Self.probeInterval * Double(1 << (2 * min(failures, 8))) : Self.longestProbeInterval
     let next = now + min(Self.longestProbeInterval, longest, max(Self.probeInterval, pause))
@@ -296,7 +296,7 @@ package struct AdaptiveConcurrency: Sendable {
     return move(to: trial.base, nil, isUp ? .slower : .fewerSlower, now)
   }
 
-  /// What a step up has to keep of the rate. Files differ, and a device that was as fast may still be slower with other files.
+  /// The least ratio of rates for a step up to be kept. Files differ, so a device that was as fast may be slower with other files.
   private var keptRate: Double { isCareful ? Self.mostKept : Self.leastKept }
 
   private mutating func attempt(

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What a limit of the address space (`ulimit -v`) leaves.
+/// How much address space is left under a limit (`ulimit -v`).
 ///
-/// An allocation that fails ends a Swift program by a trap, so the limit is found before anything begins.
+/// A failed allocation traps and ends a Swift program, so the limit is checked before a run begins.
 package enum AddressSpace {
   /// Whether there is a limit at all.
   package static var isLimited: Bool {
@@ -10,7 +10,7 @@ package enum AddressSpace {
     return getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 && limit.rlim_cur != rlim_t.max
   }
 
-  /// How many parts of some bytes each can be allocated at once, `count` at most.
+  /// How many blocks of `byteCount` bytes can be allocated together, up to `count`.
   package static func available(upTo count: Int, ofBytes byteCount: Int) -> Int {
     guard isLimited, byteCount > 0 else { return count }
     var (least, most) = (0, count)
@@ -21,7 +21,7 @@ package enum AddressSpace {
     return least
   }
 
-  /// Takes address space and no memory.
+  /// Reserves address space, but no memory.
   private static func canMap(_ count: Int, _ byteCount: Int) -> Bool {
     let (size, isTooLarge) = count.multipliedReportingOverflow(by: byteCount)
     guard !isTooLarge, size > 0 else { return false }

@@ -1,16 +1,16 @@
 import CLinux
 import Glibc
 
-/// What this machine, this container and this process are really allowed to use.
+/// The processors, memory and descriptors that this process may use on this machine and in this container.
 public struct Capacity: Sendable, Hashable {
-  /// All limits that were found, not only those that bind.
+  /// All limits that were found, including those that a lower limit overrides.
   public let limits: [CapacityLimit]
 
   public init(limits: [CapacityLimit]) {
     self.limits = limits
   }
 
-  /// Looks at the limits of this moment. What cannot be read is no limit.
+  /// Reads the current limits. A limit that cannot be read is left out.
   ///
   /// - Parameters:
   ///   - proc: where proc(5) is mounted.
@@ -37,18 +37,18 @@ public struct Capacity: Sendable, Hashable {
     return Capacity(limits: limits)
   }
 
-  /// The limit of a resource that allows least; nil when none was found.
+  /// The lowest limit of a resource; nil when none was found.
   public func binding(_ resource: CapacityLimit.Resource) -> CapacityLimit? {
     limits.filter { $0.resource == resource }.min { $0.value < $1.value }
   }
 
-  /// How many operations can compute at once: what affinity and quota leave, at least 1.
+  /// How many operations can compute at once under CPU affinity and quota, at least 1.
   public var concurrency: Int {
     guard let limit = binding(.processors) else { return 1 }
     return max(1, Int(clamping: limit.value))
   }
 
-  /// The processors that may be used, as a fraction where a quota says so.
+  /// The number of processors that may be used; a fraction if a quota limits them.
   public var processors: Double {
     limits.filter { $0.resource == .processors }.map(\.exact).min() ?? 1
   }
@@ -76,7 +76,7 @@ func processLimit(_ resource: __rlimit_resource) -> rlimit? {
 }
 
 extension UInt64 {
-  /// The decimal number between blanks at the start of some bytes; nil when there is none or it is too large.
+  /// Reads a decimal number at the start of the bytes, with blanks around it; nil when there is none or it is too large.
   package init?(decimalIn bytes: some Sequence<UInt8>) {
     let digits = bytes.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
       .prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

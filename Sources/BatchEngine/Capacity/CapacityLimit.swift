@@ -1,6 +1,6 @@
-/// One limit that was found on this machine: how much it allows, and where that is written.
+/// One limit that was found on this machine: how much it allows, and where it was read.
 public struct CapacityLimit: Sendable, Hashable {
-  /// What is limited, and so the unit of the value.
+  /// The limited resource, which also determines the unit of the value.
   public enum Resource: String, Sendable, Hashable, CaseIterable {
     /// Whole processors.
     case processors
@@ -15,9 +15,9 @@ public struct CapacityLimit: Sendable, Hashable {
   public let name: String
   /// How much is allowed, in the unit of the resource.
   public let value: UInt64
-  /// The same as a fraction, where the limit is one: half a processor counts as one in ``value``.
+  /// The value before rounding: half a processor is 1 in ``value`` and 0.5 here.
   public let exact: Double
-  /// The call or the file that it comes from.
+  /// The system call or the file that reported it.
   public let source: String
 
   public init(_ resource: Resource, name: String, value: UInt64, exact: Double? = nil, source: String) {

@@ -1,4 +1,4 @@
-/// How many operations may run at once: when they mostly compute, and when they mostly wait for devices.
+/// How many operations may run at once: if they mostly compute, and if they mostly wait for devices.
 ///
 /// A run of `-j auto` begins with ``computing`` and is never raised above ``waiting``.
 package struct ConcurrencyBounds: Sendable, Hashable {
@@ -7,21 +7,21 @@ package struct ConcurrencyBounds: Sendable, Hashable {
     /// What sets it, for people: "CPU affinity", "memory".
     package let name: String
     package let operations: Int
-    /// Where it comes from: the call or the file, and the division.
+    /// The system call or file that reported it, and the division that was applied.
     package let source: String
   }
 
-  /// On all devices that were measured more requests at once are not faster; each costs a thread and buffers.
+  /// More requests at once were not faster on any measured device; each costs a thread and buffers.
   package static let mostWaiting = 64
-  /// The part of the memory that the operations may take together.
+  /// The operations together may take this fraction of the memory (1 / n).
   private static let shareOfMemory: UInt64 = 2
 
-  /// Each is 1 or more; the smallest binds.
+  /// Each is 1 or more; the smallest applies.
   package let computing: [Bound]
   package let waiting: [Bound]
 
   /// - Parameters:
-  ///   - descriptors: that files may take at once.
+  ///   - descriptors: how many files may take at once.
   ///   - memoryOfLane: bytes that one operation takes at most.
   package init(_ capacity: Capacity, descriptors: Int, descriptorsOfLane: Int, memoryOfLane: Int) {
     let processors = capacity.limits.filter { $0.resource == .processors }.map {
@@ -51,7 +51,7 @@ package struct ConcurrencyBounds: Sendable, Hashable {
   /// The number at which an adaptive run begins.
   package var start: Int { min(Self.binding(computing)?.operations ?? 1, most) }
 
-  /// The number above which it is never raised, except where there are more processors.
+  /// The highest number of an adaptive run, except if there are more processors.
   package var most: Int {
     let shared = waiting.dropFirst().map(\.operations).min() ?? .max
     let processors = computing.dropLast(waiting.count - 1).map(\.operations).min() ?? 1

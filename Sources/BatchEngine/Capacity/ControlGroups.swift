@@ -1,8 +1,7 @@
-/// The limits of the control groups that this process is in, of version 1, version 2, or both.
+/// The limits of the control groups that contain this process: version 1, version 2, or both.
 ///
-/// A group's limit holds for all groups in it, so every level up to the root counts. A container often sees
-/// its own group as the root and reads a path that does not exist there: levels without files are
-/// passed by, and the root is always looked at.
+/// A group's limit applies to all groups in it, so every level up to the root is read. A container often sees its own group as
+/// the root and is given a path that does not exist there: levels without files are skipped, and the root is always read.
 struct ControlGroups: Sendable {
   /// Version 1 writes the largest number of pages for "no limit".
   private static let unlimited: UInt64 = 1 << 62
@@ -33,7 +32,7 @@ struct ControlGroups: Sendable {
       for (controller, read) in [("cpu", quota(in:)), ("memory", memoryLimit(in:))]
       where controllers.contains(where: { $0.elementsEqual(controller.utf8) }) {
         let mounts = controllers.count == 1 ? [fields[1]] : [fields[1], Array(controller.utf8)[...]]
-        // Joined controllers have a folder of both names, and mostly a link of each.
+        // Joined controllers share a folder with both names, and usually have one link for each name.
         for mount in mounts {
           let found = Self.levels(of: fields[2], below: root.appending(mount)).compactMap(read)
           limits += found
@@ -47,7 +46,7 @@ struct ControlGroups: Sendable {
   /// The folders from a group up to the mount, the group's own first.
   private static func levels(of path: ArraySlice<UInt8>, below mount: PathBytes) -> [PathBytes] {
     var names = path.split(separator: UInt8(ascii: "/"))
-    // A group outside of our namespace is shown with `..`: none of its levels can be seen.
+    // A group outside of our namespace has a path with `..`: none of its levels can be read.
     if names.contains(where: { $0.elementsEqual("..".utf8) }) { names = [] }
     var levels = [mount]
     for name in names { levels.append(levels[levels.count - 1].appending(name)) }

@@ -2,14 +2,14 @@ import Glibc
 
 /// How many file descriptors the process may have open.
 package struct DescriptorLimit: Sendable, Hashable {
-  /// What stays free for the standard streams, the queues of Dispatch, and the outputs.
+  /// Descriptors kept free for the standard streams, the queues of Dispatch, and the outputs.
   ///
   /// Without a free descriptor the event loop of Dispatch stops the process.
   package static let reserve: UInt64 = 14
-  /// With fewer nothing can be done safely.
+  /// With fewer descriptors no run is safe.
   package static let minimum: UInt64 = 16
 
-  /// The limit that holds.
+  /// The limit that the kernel enforces.
   package let soft: UInt64
   /// What the soft limit may be raised to.
   package let hard: UInt64
@@ -19,7 +19,7 @@ package struct DescriptorLimit: Sendable, Hashable {
     self.hard = hard
   }
 
-  /// The limits of this moment.
+  /// The current limits.
   package static func current() -> DescriptorLimit {
     guard let limit = processLimit(RLIMIT_NOFILE) else {
       let least = UInt64(_POSIX_OPEN_MAX)
@@ -28,7 +28,7 @@ package struct DescriptorLimit: Sendable, Hashable {
     return DescriptorLimit(soft: UInt64(limit.rlim_cur), hard: UInt64(limit.rlim_max))
   }
 
-  /// Raises the soft limit to the hard one, to be called at the start; where that is refused it stays.
+  /// Raises the soft limit to the hard one. Called at the start. If the kernel refuses, the limit is unchanged.
   ///
   /// - Returns: the limits afterwards.
   @discardableResult
@@ -40,7 +40,7 @@ package struct DescriptorLimit: Sendable, Hashable {
     return current()
   }
 
-  /// How many descriptors the process was given beside its standard streams, or opened since.
+  /// How many descriptors besides the standard streams are open, inherited or opened since.
   ///
   /// Counted below a limit of 1,024 only: under a higher one they make no difference.
   package var inherited: UInt64 {
@@ -48,7 +48,7 @@ package struct DescriptorLimit: Sendable, Hashable {
     return (STDERR_FILENO + 1..<Int32(soft)).reduce(into: 0) { if fcntl($1, F_GETFD) >= 0 { $0 += 1 } }
   }
 
-  /// The same without those that are ``inherited``.
+  /// The limits less the ``inherited`` descriptors.
   package var free: DescriptorLimit {
     let taken = inherited
     return DescriptorLimit(soft: soft - min(soft, taken), hard: hard - min(hard, taken))

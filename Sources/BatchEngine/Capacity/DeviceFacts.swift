@@ -1,23 +1,23 @@
 import CLinux
 import Glibc
 
-/// What a folder is stored on, and what can be done there.
+/// The device and file system that a folder is stored on, and what can be done there.
 package struct DeviceFacts: Sendable, Hashable {
   package enum Kind: String, Sendable, Hashable {
-    /// A disk whose head moves, a device without one, and one for which the kernel does not report it.
+    /// A rotating disk, a solid-state device, or a block device whose kind the kernel does not report.
     case rotational, solidState = "solid_state", block
     case memory, network, overlay, virtual, unknown
   }
 
-  /// Whether something can be done; `untried` where the folder cannot be written.
+  /// Whether an operation works in the folder; `untried` if the folder is not writable.
   package enum Ability: String, Sendable, Hashable {
     case yes, no, untried
   }
 
   package let kind: Kind
-  /// The type as statfs(2) has it, by name where it is known.
+  /// The type that statfs(2) reports, as a name if it is known.
   package let fileSystem: String
-  /// The identity of the file system, by which a number that was found for it is remembered: 16 hexadecimal digits.
+  /// The identity of the file system, 16 hexadecimal digits: the key under which a tuned number is saved.
   package let fileSystemID: String
   package let canMakeUnnamedFiles: Ability
   package let canKeepAttributes: Ability
@@ -25,7 +25,7 @@ package struct DeviceFacts: Sendable, Hashable {
   package let canCloneContent: Ability
   package let canOpenBeneath: Ability
 
-  /// Looks at a folder; makes unnamed files there, or files that are removed at once.
+  /// Examines a folder; creates unnamed files there, or files that are removed at once.
   ///
   /// - Parameter sys: where sysfs is mounted.
   /// - Throws: the error of opening the folder.
@@ -50,7 +50,7 @@ package struct DeviceFacts: Sendable, Hashable {
     if beneath >= 0 { close(beneath) }
   }
 
-  /// The identity of the file system that something lies on; nil where it cannot be looked at.
+  /// The identity of the file system that holds a path; nil if it cannot be examined.
   package static func fileSystemID(of path: PathBytes) -> String? {
     let opened = path.withCString {
       Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, clinux_o_path | O_CLOEXEC, 0))
@@ -60,7 +60,7 @@ package struct DeviceFacts: Sendable, Hashable {
     return identity(of: descriptor.raw)
   }
 
-  /// Whether something lies on a disk whose head moves; false where that is not certain.
+  /// Whether a path is on a rotating disk; false if unknown.
   package static func isRotational(_ path: PathBytes, sys: PathBytes = "/sys") -> Bool {
     let opened = path.withCString {
       Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, clinux_o_path | O_CLOEXEC, 0))
@@ -70,7 +70,7 @@ package struct DeviceFacts: Sendable, Hashable {
     return blockKind(of: descriptor.raw, sys: sys) == .rotational
   }
 
-  // Those of linux/magic.h that a run may meet.
+  // The file systems of linux/magic.h that a run may meet.
   private static let names: [UInt64: (name: String, kind: Kind?)] = [
     0x0102_1994: ("tmpfs", .memory), 0x8584_58f6: ("ramfs", .memory), 0x794c_7630: ("overlay", .overlay),
     0x6969: ("nfs", .network), 0xff53_4d42: ("cifs", .network), 0xfe53_4d42: ("smb2", .network),
@@ -81,7 +81,7 @@ package struct DeviceFacts: Sendable, Hashable {
     0x2011_bab0: ("exfat", nil),
   ]
 
-  /// The id that the file system reports, else the number of its device.
+  /// The id that the file system reports; the number of its device if it reports none.
   private static func identity(of directory: Int32) -> String {
     var number = clinux_file_system_id_of(directory)
     if number == 0 {
@@ -97,7 +97,7 @@ package struct DeviceFacts: Sendable, Hashable {
     guard fstat(directory, &status) == 0 else { return .unknown }
     let (major, minor) = (clinux_major(UInt64(status.st_dev)), clinux_minor(UInt64(status.st_dev)))
     let device = sys.appending("dev/block/\(major):\(minor)".utf8)
-    // A partition has the queue of its disk.
+    // A partition uses the queue of its disk.
     for disk in [device, device.appending("..".utf8)] {
       guard let content = try? SmallFile.read(disk.appending("queue/rotational".utf8)) else { continue }
       guard content.first != UInt8(ascii: "0") else { return .solidState }
@@ -106,7 +106,7 @@ package struct DeviceFacts: Sendable, Hashable {
     return major == 0 ? .unknown : .block
   }
 
-  /// Whether a disk names a maker of disks: virtual disks report a moving head without knowing.
+  /// Whether a disk reports a manufacturer of disks: virtual disks claim to rotate whatever is below them.
   private static func isPhysical(_ disk: PathBytes) -> Bool {
     let names = ["device/vendor", "device/model"].compactMap { try? SmallFile.read(disk.appending($0.utf8)) }
     let text = names.map { String(decoding: $0, as: UTF8.self).uppercased() }.joined(separator: " ")
@@ -115,7 +115,7 @@ package struct DeviceFacts: Sendable, Hashable {
   }
 }
 
-/// What can be done with files that are made in a folder for this alone.
+/// Tests what can be done in a folder, with files that are created only for the test.
 private struct WriteProbe {
   var unnamed = DeviceFacts.Ability.untried
   var attributes = DeviceFacts.Ability.untried
@@ -127,7 +127,7 @@ private struct WriteProbe {
     var byte: UInt8 = 0
     attributes =
       clinux_fsetxattr(file.raw, "user.batchproc.probe", &byte, 1) == 0 ? .yes : .no
-    // Every file system with lists accepts a list that has only the owner, the group and the others.
+    // Every file system with access control lists accepts one that has only owner, group and others.
     var list: [UInt8] = [2, 0, 0, 0]
     for (tag, rights) in [(0x01, 6), (0x04, 0), (0x20, 0)] as [(UInt8, UInt8)] {
       list += [tag, 0, rights, 0, 0xff, 0xff, 0xff, 0xff]
@@ -138,7 +138,7 @@ private struct WriteProbe {
     clones = write(file.raw, list, 1) == 1 && clinux_clone(copy.raw, file.raw) == 0 ? .yes : .no
   }
 
-  /// A file without a name, or one that has lost its name again.
+  /// Creates a file without a name, or one whose name is removed at once.
   private static func make(in directory: Int32, isUnnamed: inout DeviceFacts.Ability) -> Descriptor? {
     let unnamed = clinux_openat(directory, ".", O_RDWR | clinux_o_tmpfile | O_CLOEXEC, 0o600)
     if unnamed >= 0 {

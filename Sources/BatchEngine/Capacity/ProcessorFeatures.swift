@@ -1,12 +1,12 @@
-/// What the processor can do that digests and compression make use of.
+/// The processor features that digests and compression use.
 package enum ProcessorFeatures {
   private static let wanted = [
     "sha_ni", "ssse3", "sse4_1", "sse4_2", "pclmulqdq", "avx2", "avx512f", "avx512vl", "bmi2", "vaes",
-    // Those of ARM.
+    // ARM.
     "asimd", "sha2", "sha3", "sha512", "crc32", "pmull",
   ]
 
-  /// The names as the kernel has them, in a fixed order.
+  /// The names that the kernel reports, in a fixed order.
   ///
   /// - Parameter proc: where proc(5) is mounted.
   package static func present(proc: PathBytes = "/proc") -> [String] {

@@ -1,19 +1,19 @@
 import CLinux
 import Glibc
 
-/// What the process has asked of the processors, and how many of its threads wait for devices instead.
+/// The processor time that the process used, and how many of its threads wait for devices.
 package enum ProcessorTime {
   /// At most this many threads are examined; the others count in proportion.
   private static let mostLooks = 16
 
-  /// Time that its threads computed.
+  /// Processor time of all threads.
   package static func computed() -> Duration {
     var used = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
     return .seconds(Int64(used.tv_sec)) + .nanoseconds(Int64(used.tv_nsec))
   }
 
-  /// How many threads sleep in a call on a file at this moment, so that they wait for its device.
+  /// How many threads wait for a device now: they sleep in a call on a file.
   static func blockedThreads() -> Int {
     var threads = [Int32](repeating: 0, count: mostLooks)
     let count = Int(clinux_threads_in_calls(&threads, Int32(mostLooks)))
@@ -22,11 +22,11 @@ package enum ProcessorTime {
     return looks == 0 ? 0 : (asleep * count + looks / 2) / looks
   }
 
-  /// Whether a thread computes or waits for a processor at this moment; nil where the kernel does not report it.
+  /// Whether a thread computes or waits for a processor now; nil if the kernel does not report it.
   static func isRunnable(thread: Int32) -> Bool? {
     let file = PathBytes("/proc/self/task").appending("\(thread)/stat".utf8)
     guard let content = try? SmallFile.read(file) else { return nil }
-    // The number, the name in parentheses, which may hold any byte, and the state.
+    // The fields are: number, name in parentheses (any bytes), state.
     return content.lastIndex(of: UInt8(ascii: ")")).map {
       content[$0...].dropFirst(2).first == UInt8(ascii: "R")
     }

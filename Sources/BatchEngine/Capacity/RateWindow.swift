@@ -1,4 +1,4 @@
-/// A stretch of a run with the same number of operations: what was done in it, and what its operations waited for.
+/// A period of a run with one number of operations: the work done in it, and the time that operations waited.
 struct RateWindow {
   typealias Reading = AdaptiveConcurrency.Reading
 
@@ -8,19 +8,19 @@ struct RateWindow {
   private static let clearDeviation = 2.0
   /// Seconds after which a rate may count as clearly different from the expected one.
   private static let least = 0.02
-  /// The part of the processors from which on they are busy, whatever operations wait for.
+  /// The processors count as busy from this fraction of their time on.
   private static let busyProcessors = 0.85
 
   let start: Reading
   private(set) var last: Reading
-  /// The last reading at which something had been done since the one before it.
+  /// The last reading that showed progress since the one before.
   private(set) var end: Reading
-  /// Seconds in which threads waited for a device, of all together.
+  /// Seconds that threads waited for a device, summed over all threads.
   private var blockedTime = 0.0
   /// Readings after the first one.
   private(set) var looks = 0
 
-  /// Operations that may be in progress.
+  /// The allowed number of operations.
   let level: Int
 
   init(_ start: Reading, level: Int) {
@@ -37,13 +37,13 @@ struct RateWindow {
     last = reading
   }
 
-  /// Files and bytes that were done, as files.
+  /// Items done: files, plus bytes in units of 256 KiB.
   var items: Double { Self.items(start, end) }
-  /// Seconds from the first reading to the last one, and to the last one at which something had been done.
+  /// Seconds from the first reading to the last one (`elapsed`), and to the last one that showed progress (`span`).
   var elapsed: Double { (last.time - start.time) / .seconds(1) }
   var span: Double { (end.time - start.time) / .seconds(1) }
 
-  /// How many operations keep the processors busy if each waits for devices as long as in this window.
+  /// How many operations keep the processors busy, if each waits for devices as long as in this window.
   ///
   /// Waiting for a processor, for other operations or for the collector does not count: more operations would wait as well.
   ///
@@ -63,12 +63,12 @@ struct RateWindow {
   ///
   /// - Parameters:
   ///   - needed: the number of items that is enough.
-  ///   - seconds: that the window takes at least and at most.
-  ///   - expected: the rate that is expected, 0 where none is. A rate that clearly differs needs a shorter window.
+  ///   - seconds: the shortest and the longest window.
+  ///   - expected: the expected rate, or 0. If the rate clearly differs, a shorter window is enough.
   func rate(needed: Double, seconds: ClosedRange<Double>, expected: Double) -> Double? {
     if span >= seconds.lowerBound, items >= needed { return items / span }
     if expected > 0, elapsed >= max(Self.least, needed / expected) {
-      // By the deviation of counts that follow Poisson's law.
+      // Uses the standard deviation of a Poisson distribution.
       let usual = expected * elapsed
       let (few, many) = (usual * AdaptiveConcurrency.fallen, usual * AdaptiveConcurrency.risen)
       if items < few - Self.clearDeviation * few.squareRoot() { return items / elapsed }

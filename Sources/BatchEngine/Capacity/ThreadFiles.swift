@@ -1,11 +1,11 @@
 import Glibc
 
-/// The files that the kernel has for each thread of the process, below `/proc/self/task`.
+/// The files of the kernel for each thread of the process, below `/proc/self/task`.
 package enum ThreadFiles {
-  /// Checks that the kernel shows the threads of the process. Dispatch reads their states there and stops the process by
-  /// a trap when it cannot, so nothing may run without them.
+  /// Checks that the kernel lists the threads of the process. Dispatch reads their states there, and traps if it cannot, so no
+  /// run may begin without these files.
   ///
-  /// - Throws: `unreadable` where `/proc` is not mounted, as in a plain chroot.
+  /// - Throws: `unreadable` if `/proc` is not mounted, as in a plain chroot.
   package static func require() throws(BatchError) {
     guard access("/proc/self/task", F_OK) != 0 else { return }
     throw BatchError(
@@ -13,10 +13,10 @@ package enum ThreadFiles {
       remedy: "mount it with `mount -t proc proc /proc`")
   }
 
-  /// What one file of each thread holds. A thread that ends meanwhile is left out.
+  /// The contents of one file of each thread. A thread that ends meanwhile is left out.
   ///
   /// - Parameter name: of the file, such as `schedstat`.
-  /// - Returns: nothing where the kernel does not have these files.
+  /// - Returns: empty if the kernel does not have these files.
   static func contents(of name: String) -> [[UInt8]] {
     guard let folder = opendir("/proc/self/task") else { return [] }
     defer { closedir(folder) }

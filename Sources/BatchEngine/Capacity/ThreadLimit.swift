@@ -3,13 +3,13 @@ import Glibc
 
 /// How many more threads the process can have at once.
 ///
-/// Dispatch waits for ever for a thread that it cannot start, even for the queue that receives signals. So no more threads may
-/// be requested than there are.
+/// Dispatch waits forever for a thread that it cannot start, even for the queue that receives signals. So a run must not
+/// request more threads than are available.
 package enum ThreadLimit {
-  /// Starts threads, has them wait until all are there, and ends them.
+  /// Starts threads, lets them wait until all have started, and ends them.
   ///
   /// - Parameter count: how many are enough.
-  /// - Returns: how many there were, `count` at most.
+  /// - Returns: how many could be started, `count` at most.
   package static func available(upTo count: Int) -> Int {
     let gate = DispatchSemaphore(value: 0)
     var threads: [pthread_t] = []
@@ -20,7 +20,7 @@ package enum ThreadLimit {
         &thread, nil,
         { argument in
           guard let argument else { return nil }
-          // The first allocation takes the address space that a thread needs beside its stack.
+          // The first allocation of a thread takes address space in addition to its stack.
           let memory = malloc(1 << 10)
           Unmanaged<DispatchSemaphore>.fromOpaque(argument).takeRetainedValue().wait()
           free(memory)

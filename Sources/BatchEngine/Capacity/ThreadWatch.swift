@@ -2,13 +2,13 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// Notices that a run cannot go on because the system starts no more threads.
+/// Detects that a run cannot continue because the system cannot start another thread.
 ///
-/// Dispatch then asks again once a second without end, on the thread that needs another one. It succeeds when other programs
-/// end threads; otherwise the run has to be ended from here.
+/// Dispatch then retries once a second without end, on the thread that needs another one. The retry succeeds if other programs
+/// end threads; otherwise this watch must end the run.
 package final class ThreadWatch: Sendable {
-  /// Decides after how many looks without progress a run is given up. Idle threads of Dispatch end after five seconds, so after
-  /// ten looks, one a second, no idle thread is left.
+  /// Decides after how many checks without progress a run is given up. Idle threads of Dispatch end after five seconds, so no
+  /// idle thread is left after ten checks, one a second.
   package struct Patience: Sendable {
     private static let looks = 10
     private var progress = Int64.min
@@ -17,8 +17,8 @@ package final class ThreadWatch: Sendable {
     package init() {}
 
     /// - Parameters:
-    ///   - progress: any number that changes while the run goes on.
-    ///   - isShort: whether a thread waits for another one that cannot be started; asked only where there was no progress.
+    ///   - progress: any number that changes while the run makes progress.
+    ///   - isShort: whether a thread waits for another one that cannot be started; evaluated only if there was no progress.
     /// - Returns: whether to give up.
     package mutating func isOver(progress: Int64, isShort: @autoclosure () -> Bool) -> Bool {
       failures = progress == self.progress && isShort() ? failures + 1 : 0
@@ -55,12 +55,12 @@ package final class ThreadWatch: Sendable {
 
   private let watcher: Watcher
 
-  /// Begins on a thread of its own.
+  /// Starts the watch on its own thread.
   ///
   /// - Parameters:
-  ///   - progress: any number that changes while the run goes on.
-  ///   - giveUp: called once, on that thread, when the run will not go on; to end the process.
-  ///   - look: called about once a second on that thread; it takes no lock that a thread of the run may hold.
+  ///   - progress: any number that changes while the run makes progress.
+  ///   - giveUp: called once, on that thread, if the run cannot continue; it ends the process.
+  ///   - look: called about once a second on that thread; it must not take a lock that a thread of the run may hold.
   /// - Throws: `exhausted` when not even this thread can be started.
   package init(
     progress: @escaping @Sendable () -> Int64, giveUp: @escaping @Sendable () -> Void,
@@ -69,7 +69,7 @@ package final class ThreadWatch: Sendable {
     watcher = Watcher(progress, giveUp, look)
     let argument = Unmanaged.passRetained(watcher)
     var thread = pthread_t()
-    // Signals are for the thread that Dispatch has for them.
+    // Dispatch handles signals on its own thread, so this thread blocks them.
     var (all, before) = (sigset_t(), sigset_t())
     sigfillset(&all)
     pthread_sigmask(SIG_BLOCK, &all, &before)
@@ -89,7 +89,7 @@ package final class ThreadWatch: Sendable {
 
   deinit { watcher.end.signal() }
 
-  /// Whether a thread of the process is in sleep(3), as one of Dispatch is before it asks again.
+  /// Whether a thread of the process is in sleep(3), as a Dispatch thread is before it retries.
   private static var isAnyThreadAsleep: Bool {
     let wanted = Array("\(clinux_sleep_call()) ".utf8)
     return ThreadFiles.contents(of: "syscall").contains { $0.starts(with: wanted) }

@@ -15,18 +15,18 @@ package struct FileInProgress: Sendable, Hashable {
 
 /// An item that can be named while it is processed.
 package protocol FileItem {
-  /// The file that is read or made for it; nil where there is none.
+  /// The file that is read or written for it; nil if there is none.
   var path: PathBytes? { get }
 }
 
-/// Which files the lanes of a run are processing, and since when, so that a message can name the file of a file system that
-/// does not answer.
+/// Which files the lanes of a run are processing, and since when. A message can then name the file on which a file system does
+/// not respond.
 ///
 /// A lane stores one number for each item; the path is looked up only when it is needed.
 package final class FilesInProgress: Sendable {
   private let lanes = Mutex<[LanePosition]>([])
   /// How many lanes there are, read and written under the lock. The thread sanitizer does not see a lock that a thread waited
-  /// for, and without this atomic reports the first look at a new lane as a race.
+  /// for; without this atomic it reports a race when a new lane is first read.
   private let laneCount = Atomic<Int>(0)
   private let clock: @Sendable () -> UInt64
 
@@ -35,7 +35,7 @@ package final class FilesInProgress: Sendable {
     self.clock = clock
   }
 
-  /// Makes the position of one more lane.
+  /// Adds a lane and returns its position.
   func addLane() -> LanePosition {
     let lane = LanePosition(clock: clock)
     lanes.withLock {
@@ -72,7 +72,7 @@ final class LanePosition: Sendable {
 
   /// The items of the chunk; nil while the lane has none.
   private let items = Mutex<(any FileItems)?>(nil)
-  /// Milliseconds, and in the lower bits which item it is.
+  /// Milliseconds, and the index of the item in the lower bits.
   private let position = Atomic<UInt64>(0)
   private let clock: @Sendable () -> UInt64
 
@@ -87,7 +87,7 @@ final class LanePosition: Sendable {
     }
   }
 
-  /// To be called before each item.
+  /// Called before each item.
   func advance(to index: Int) {
     let index = UInt64(truncatingIfNeeded: index) & (1 << Self.indexBits - 1)
     position.store(clock() << Self.indexBits | index, ordering: .releasing)
@@ -107,7 +107,7 @@ final class LanePosition: Sendable {
   }
 }
 
-/// Items of which each may stand for a file.
+/// Items, each of which may have a file.
 protocol FileItems: Sendable {
   func path(at index: Int) -> PathBytes?
 }

@@ -1,27 +1,27 @@
 import Synchronization
 
-/// One run, for the program that makes it: its options and budgets, the concurrency, counts, cancellation and observer.
+/// One run, for the program that starts it: its options, budgets, concurrency, counts, cancellation and observer.
 ///
-/// The parts of a job do not get it. A worker has a ``WorkerContext``, a collector a ``CollectorContext``, each with what its
-/// role may do.
+/// The parts of a job do not get it: a worker gets a ``WorkerContext`` and a collector a ``CollectorContext``, which offer only
+/// what the role may do.
 public final class RunContext: Sendable {
   public let options: BatchOptions
   public let counters = Counters()
   public let cancellation: Cancellation
-  /// The one place that knows how many operations run at once.
+  /// How many operations run at once; no other place stores that number.
   public let concurrency: ConcurrencyLimit
   package let descriptors: DescriptorBudget
   package let memory: MemoryBudget
   /// What the lanes are processing.
   package let filesInProgress: FilesInProgress
-  /// The system calls by which everything in the run reads.
+  /// The system calls that the run uses to read.
   package let calls: any FileSystemCalls
   private let observer: (any RunObserver)?
-  /// Nil where times of files are not wanted.
+  /// Nil if the times of files are not needed.
   let fileTimes: (any FileTimeObserver)?
   private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
-  /// Results that the collector has taken and keeps until others are there.
+  /// Results that the collector keeps until others arrive.
   let keptResults = Atomic<Int>(0)
 
   /// - Parameters:
@@ -60,12 +60,12 @@ public final class RunContext: Sendable {
     filesInProgress = FilesInProgress()
     concurrency = ConcurrencyLimit(options.concurrency)
     descriptors = DescriptorBudget(capacity: options.descriptors)
-    // Memory that the lanes cannot use would still need a token for each page.
+    // Each page needs a token, so no more memory is counted than the lanes can use.
     memory = MemoryBudget(
       capacity: min(options.memory, FileReader.largeMemory * max(concurrency.current, 256)))
   }
 
-  /// A further run with the same concurrency, budgets and cancellation, and counts and an observer of its own.
+  /// Another run that shares concurrency, budgets and cancellation, but has its own counts and observer.
   public convenience init(sharing run: RunContext, stride: ChunkStride, observer: (any RunObserver)?) {
     self.init(sharing: run, stride: stride, observer: observer, fileTimes: nil)
   }
@@ -94,11 +94,11 @@ public final class RunContext: Sendable {
   /// Lets the program commit, link and remove outside of its runs.
   package var commits: CommitRight { CommitRight() }
 
-  /// A lane, the reader of a large file beside it, and that of a folder.
+  /// The lane, its reader for large files, and its reader for folders.
   private static let threadsOfLane = 3
 
-  /// How many of these operations have enough descriptors and threads: Dispatch waits for ever for a thread that cannot be
-  /// started.
+  /// How many of the wanted operations have enough descriptors and threads. Dispatch waits forever for a thread that it cannot
+  /// start.
   package func affordable(_ wanted: Int) -> Int {
     guard !options.isSerial else { return 1 }
     let current = concurrency.current
@@ -108,17 +108,17 @@ public final class RunContext: Sendable {
     return min(wanted, current + threads / Self.threadsOfLane)
   }
 
-  /// Whether the collector takes no more results: workers need not begin what they have.
+  /// Whether the collector takes no more results, so that workers need not begin further items.
   var isEnded: Bool { ended.load(ordering: .relaxed) }
 
   /// Asks the source for no further items.
   func end() { ended.store(true, ordering: .relaxed) }
 
-  /// Opens folders by the calls of the run; the descriptors of those that stay open are set apart from the others.
+  /// Opens folders with the calls of the run. Folders that stay open have their own share of the descriptors.
   package var folders: FolderOpener { FolderOpener(calls: calls, holding: descriptors.heldFolders) }
 
-  /// The one object of a type that the workers and the collector of the run use together, such as the committer of
-  /// outputs; made by the first of them that asks.
+  /// The one object of a type that the workers and the collector of the run share, such as the committer of outputs. The first
+  /// caller creates it.
   func service<Service: AnyObject & Sendable, Failure: Error>(
     _ make: () throws(Failure) -> Service
   ) throws(Failure) -> Service {
@@ -131,10 +131,10 @@ public final class RunContext: Sendable {
     }
   }
 
-  /// The files below some operands as a source.
+  /// A source of the files below some operands.
   ///
   /// - Parameters:
-  ///   - operands: asked for one at a time, as the walk gets there; `-` is standard input.
+  ///   - operands: each is requested when the walk reaches it; `-` is standard input.
   ///   - walk: which files the walk takes.
   public func tree(
     _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
@@ -145,13 +145,13 @@ public final class RunContext: Sendable {
     return TreeSource(walker: walker)
   }
 
-  /// What a walk yielded before, as a source.
+  /// A source of items that an earlier walk yielded.
   package func tree(of items: [WalkItem]) -> TreeSource {
     var rest = items[...]
     return tree { rest.popFirst() }
   }
 
-  /// What a walk yielded before, as a source.
+  /// A source of items that an earlier walk yielded.
   ///
   /// - Parameter next: the next item, nil at the end.
   package func tree(playing next: @escaping () -> WalkItem?) -> TreeSource {
@@ -162,7 +162,7 @@ public final class RunContext: Sendable {
     return TreeSource(walker: walker, known: next)
   }
 
-  /// Reports a problem to the observer without counting it.
+  /// Reports a problem to the observer, without counting it.
   func report(_ problem: Problem, severity: Severity) {
     observer?.met(problem, severity: severity)
   }

@@ -1,5 +1,5 @@
 extension BatchError {
-  /// A file that is not read, since its holes would be read as too many zeros.
+  /// The error of a file that is not read because it has too many bytes of holes.
   static func tooManyHoles(_ limit: UInt64) -> BatchError {
     BatchError(.unreadable, "has more than \(text(limit)) of holes, and is not read", remedy: .allowHoles)
   }

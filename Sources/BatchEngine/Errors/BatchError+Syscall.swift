@@ -4,9 +4,9 @@ extension BatchError {
   /// The error of a failed system call, with the class and the remedy that its number implies.
   ///
   /// - Parameters:
-  ///   - action: what was tried, for people: "open", "read", "rename".
+  ///   - action: what was tried, as shown to users: "open", "read", "rename".
   ///   - number: the value of `errno` right after the call.
-  ///   - path: what the call was about.
+  ///   - path: the path that the call was for.
   public static func syscall(_ action: String, errno number: Int32, path: PathBytes? = nil) -> BatchError {
     let (code, remedy) = classify(number, isOpen: action.hasPrefix("open"))
     return BatchError(code, "cannot \(action)", path: path, errno: number, remedy: remedy)
@@ -17,7 +17,7 @@ extension BatchError {
     case ENOENT: (.missing, nil)
     case EMFILE: (.exhausted, .raiseOrLowerDescriptors)
     case ENFILE: (.exhausted, "the system has no file descriptors left; raise fs.file-max")
-    // Files are opened without blocking, and so the kernel does not wait for the holder of a lease.
+    // Files are opened without blocking, so the kernel does not wait for the holder of a lease.
     case EAGAIN where isOpen:
       (.unreadable, "another program holds a lease on it; run again when that has closed it")
     case ENOMEM, EAGAIN: (.exhausted, .lowerConcurrencyOrMemory)
@@ -34,13 +34,13 @@ extension BatchError {
   /// Whether the name does not exist.
   package var isNotFound: Bool { errno == ENOENT }
 
-  /// Whether there is a file or a link on the way to a folder, or in its place.
+  /// Whether a file or a link was found instead of a folder, at the path or on the way to it.
   package var isNoFolder: Bool { [ENOTDIR, ELOOP, EXDEV].contains(errno) }
 
-  /// Whether the device could not read.
+  /// Whether the device failed (EIO).
   package var isOfDevice: Bool { errno == EIO }
 
-  /// What the system calls its error number, in the C locale's words.
+  /// The system's message for its error number, in the C locale.
   public var systemMessage: String? {
     guard errno != 0 else { return nil }
     return BatchError.systemMessage(for: errno)

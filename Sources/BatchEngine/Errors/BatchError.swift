@@ -1,24 +1,24 @@
 /// One error: what was done, to which path, what the system reported, and the remedy.
 public struct BatchError: Error, Sendable, Hashable {
-  /// The class of an error; policies and exit codes go by it.
+  /// The class of an error, which determines policy and exit code.
   public enum Code: String, Sendable, Hashable, CaseIterable {
-    /// The path was there when the tree was read and is gone now.
+    /// The path existed when its folder was listed, and does not exist any more.
     case vanished
     /// The file changed while it was read.
     case changed
     /// Permission was refused, or the device failed to read.
     case unreadable
-    /// A path that was named does not exist.
+    /// A path that the user named does not exist.
     case missing
     /// Not a regular file: FIFO, socket, device, symbolic link.
     case special
     /// An output could not be written or finished.
     case unwritable
-    /// The input does not have the form it should have.
+    /// The input is not valid in its format.
     case malformed
-    /// The input has a form that this program does not read: encrypted, or made by a method it does not know.
+    /// The input has a format that this program does not read: encrypted, or compressed by an unknown method.
     case unsupported
-    /// The reader of our output has gone.
+    /// The reader of the output has closed it.
     case closedOutput
     /// The run was cancelled before this was done.
     case cancelled
@@ -28,15 +28,15 @@ public struct BatchError: Error, Sendable, Hashable {
     case exhausted
     /// The caller asked for something impossible.
     case invalid
-    /// What the caller asked for can mean several things.
+    /// The request of the caller is ambiguous.
     case ambiguous
   }
 
   public let code: Code
-  /// What could not be done, for people: "cannot open", "cannot read".
+  /// What could not be done, as shown to users: "cannot open", "cannot read".
   public let message: String
   public let path: PathBytes?
-  /// The system's error number, 0 when it came from no system call.
+  /// The system's error number, 0 if no system call caused the error.
   public let errno: Int32
   /// What the user can do about it, if known.
   public let remedy: Remedy?
@@ -51,7 +51,7 @@ public struct BatchError: Error, Sendable, Hashable {
     self.remedy = remedy
   }
 
-  /// The same error with a path, which the code that threw it did not know.
+  /// The same error with a path that the throwing code did not know.
   public func at(_ path: PathBytes) -> BatchError {
     BatchError(code, message, path: path, errno: errno, remedy: remedy)
   }

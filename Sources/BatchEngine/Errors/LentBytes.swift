@@ -1,4 +1,4 @@
-/// Lends the bytes of an array, with the error type of the caller.
+/// Calls a closure with the bytes of an array, and keeps the error type of the closure.
 @inlinable
 package func withBytes<Result>(
   of bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result

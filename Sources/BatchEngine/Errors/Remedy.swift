@@ -1,6 +1,6 @@
-/// What the reader of an error can do about it. A program words it in the terms of its own options.
+/// What the user can do about an error. A program translates it to its own options.
 public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
-  /// In words that need no option of a program: "raise `ulimit -n`".
+  /// Text that names no option of a program: "raise `ulimit -n`".
   case advice(String)
   /// Fewer operations at once.
   case lowerConcurrency
@@ -10,19 +10,19 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case raiseOrLowerDescriptors
   /// More memory for buffers and indexes.
   case raiseMemory
-  /// A higher limit for what is decoded.
+  /// A higher limit for the size of decoded content.
   case raiseOutputLimit
-  /// A higher limit for how much content may grow as it is decoded.
+  /// A higher limit for the ratio of decoded to encoded size.
   case raiseRatioLimit
   /// A higher limit for the holes of a file.
   case allowHoles
-  /// More levels of folders in one another.
+  /// More levels of nested folders.
   case raiseLevels
   /// Permission to replace an output that exists.
   case replaceOutput
-  /// Permission to replace files that exist by members.
+  /// Permission for members to replace existing files.
   case overwriteFiles
-  /// To extract the undamaged members too, also those behind the damage.
+  /// To extract the undamaged members too, including those after the damage.
   case keepGoing
   /// To compare with another folder.
   case compareWith(PathBytes)
@@ -32,9 +32,9 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case restorePrivileges
   /// Permission to make links that lead outside.
   case allowUnsafeLinks
-  /// The formats that are read only on demand.
+  /// The formats that are read only on request.
   case readAllFormats
-  /// Standard input in the place of a special file.
+  /// Standard input instead of a special file.
   case readStandardInput
   /// A list whose paths end in NUL.
   case readListWithNUL
@@ -44,11 +44,11 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case chooseSet
   /// To mount a source, or to say that it may be empty.
   case mountOrAllowEmpty
-  /// To mount the disk of the target, or to say that a set begins there.
+  /// To mount the disk of the target, or to say that a new set begins there.
   case mountOrInitialize
-  /// To leave out the option that says that a set begins.
+  /// To omit the option that begins a new set.
   case continueSet
-  /// To write to a local directory, and to copy that to another machine.
+  /// To write to a local directory, and to copy that directory to another machine.
   case copyElsewhere
   /// An identity that opens an encrypted file.
   case giveIdentity

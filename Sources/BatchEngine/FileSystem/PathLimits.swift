@@ -1,7 +1,7 @@
-/// How deep folders may lie in one another and how long their paths may be, in a walk and in an extraction alike: what is
-/// walked can be extracted again.
+/// How deeply folders may be nested and how long their paths may be. A walk and an extraction have the same limits, so a tree
+/// that can be walked can be extracted again.
 public struct PathLimits: Sendable, Hashable {
-  /// What the path of a folder exceeds.
+  /// The limit that the path of a folder exceeds.
   package enum Excess: Sendable, Hashable {
     case levels(Int)
     case length(Int)
@@ -28,10 +28,10 @@ public struct PathLimits: Sendable, Hashable {
 
   /// How many names the path of a folder may have.
   public let levels: Int
-  /// How many bytes the path of a folder may have: 64 KiB, and 16 for each level where there may be more than 4,096.
+  /// How many bytes the path of a folder may have: 64 KiB, or 16 for each level if more than 4,096 levels are allowed.
   public let length: Int
 
-  /// - Parameter levels: from 1 to ``mostLevels``; other numbers count as the nearest of these.
+  /// - Parameter levels: from 1 to ``mostLevels``; other numbers are clamped.
   public init(levels: Int = PathLimits.defaultLevels) {
     self.levels = min(max(1, levels), Self.mostLevels)
     length = max(Self.defaultLevels, self.levels) * Self.bytesOfLevel
@@ -52,17 +52,17 @@ public struct PathLimits: Sendable, Hashable {
     name.isEmpty || name.count == 1 && name.first == UInt8(ascii: ".")
   }
 
-  /// What a folder with so many names in its path, and so many bytes, exceeds; nil for one that is within the limits.
+  /// The limit that a folder with this many names and bytes in its path exceeds; nil within the limits.
   func excess(levels: Int, length: Int) -> Excess? {
     if levels > self.levels { return .levels(self.levels) }
     return length > self.length ? .length(self.length) : nil
   }
 
-  /// The first folder on the way of a path, or at its end, that exceeds a limit.
+  /// The first folder along a path, including its end, that exceeds a limit.
   ///
   /// - Parameter folder: names with single slashes between them.
   package func excess(of folder: ArraySlice<UInt8>) -> (folder: ArraySlice<UInt8>, excess: Excess)? {
-    // So many names need as many slashes.
+    // More names than `levels` need at least this many bytes.
     guard folder.count > length || folder.count >= 2 * levels else { return nil }
     var names = 0
     var end = folder.startIndex

@@ -1,6 +1,6 @@
-/// Where a name leads below a folder: names without `.` and `..`, with single slashes between them.
+/// A path below a folder: names without `.` and `..`, separated by single slashes.
 ///
-/// Archives and manifests hold such names; what leads out of the folder is refused here.
+/// Archives and manifests contain such paths; a path that leads out of the folder is refused here.
 package struct RelativePath: Sendable, Hashable {
   /// Empty for the folder itself.
   package let bytes: [UInt8]
@@ -9,7 +9,7 @@ package struct RelativePath: Sendable, Hashable {
 
   private static let slash = UInt8(ascii: "/")
 
-  /// - Throws: `invalid` for a path that leads out, or that no file can have.
+  /// - Throws: `invalid` for a path that leads out of the folder, or that no file can have.
   package init(_ path: PathBytes) throws(BatchError) {
     guard !path.containsNUL else { throw BatchError(.invalid, "refused: the name holds a NUL", path: path) }
     wasAbsolute = path.isAbsolute
@@ -17,7 +17,7 @@ package struct RelativePath: Sendable, Hashable {
       bytes = path.bytes
       return
     }
-    // So begin all paths in the archive of a folder that was given as `.`.
+    // All paths in an archive of the folder `.` begin like this.
     if path.bytes.count > 2, path.bytes[0] == UInt8(ascii: "."), path.bytes[1] == Self.slash,
       Self.isPlain(path.bytes[2...])
     {
@@ -37,7 +37,7 @@ package struct RelativePath: Sendable, Hashable {
     bytes = result
   }
 
-  /// Whether a path is in its final form: no dot begins a name, and each slash stands between two names.
+  /// Whether a path needs no change: no name begins with a dot, and each slash is between two names.
   private static func isPlain(_ bytes: ArraySlice<UInt8>) -> Bool {
     var last = slash
     for byte in bytes {
@@ -53,7 +53,7 @@ package struct RelativePath: Sendable, Hashable {
   }
 
   /// - Parameters:
-  ///   - folder: the bytes of such a path.
+  ///   - folder: the bytes of a relative path.
   ///   - name: in that folder; empty for the folder itself.
   package init(folder: [UInt8], name: [UInt8]) {
     bytes = folder.isEmpty ? name : name.isEmpty ? folder : folder + [Self.slash] + name

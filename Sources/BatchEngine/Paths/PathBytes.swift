@@ -1,7 +1,7 @@
-/// A path as the kernel knows it: any bytes but NUL, with `/` between names.
+/// A path as the kernel uses it: any bytes except NUL, with `/` between names.
 ///
-/// A path never passes through `String` on its way to a system call, so names that are not UTF-8,
-/// and names that differ only in Unicode normalisation, stay what they are.
+/// A path is never converted to `String` for a system call, so names that are not UTF-8, and names that differ only in Unicode
+/// normalisation, are preserved.
 public struct PathBytes: Hashable, Sendable, Comparable {
   /// The bytes, without a terminating NUL.
   public let bytes: [UInt8]
@@ -22,7 +22,7 @@ public struct PathBytes: Hashable, Sendable, Comparable {
   /// The path as text when it is valid UTF-8.
   public var text: String? { String(validating: bytes, as: UTF8.self) }
 
-  /// The part behind the last `/`; trailing slashes do not count. Empty for `/`.
+  /// The part after the last `/`; trailing slashes are ignored. Empty for `/`.
   public var lastComponent: ArraySlice<UInt8> {
     let end = endWithoutTrailingSlashes
     let start = bytes[..<end].lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
@@ -52,13 +52,13 @@ public struct PathBytes: Hashable, Sendable, Comparable {
 
   /// Calls `body` with the NUL-terminated path.
   ///
-  /// A path that holds a NUL byte would be cut by the kernel: callers that take paths from files
-  /// must refuse those first (``containsNUL``).
+  /// The kernel would cut a path at a NUL byte: callers that take paths from files must refuse such paths first
+  /// (``containsNUL``).
   @inlinable
   public func withCString<Result, Failure: Error>(
     _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // On the stack where the path is short.
+    // On the stack if the path is short.
     let outcome: Swift.Result<Result, Failure> = withUnsafeTemporaryAllocation(
       of: CChar.self, capacity: bytes.count + 1
     ) { buffer in
@@ -93,7 +93,7 @@ extension ArraySlice<UInt8> {
 }
 
 extension PathBytes: CustomStringConvertible {
-  /// For people and logs; bytes that are not UTF-8 appear as U+FFFD, so it is not the path.
+  /// For messages and logs only: bytes that are not UTF-8 appear as U+FFFD.
   public var description: String { String(decoding: bytes, as: UTF8.self) }
 }
 

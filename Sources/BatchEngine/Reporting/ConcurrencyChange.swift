@@ -1,12 +1,12 @@
-/// A change of the number of operations while a run goes on.
+/// A change of the number of operations during a run.
 public struct ConcurrencyChange: Sendable, Hashable {
   /// Why the number was changed.
   public enum Reason: String, Sendable, Hashable, CaseIterable {
     /// Operations wait for a device, and the processors have time left.
     case waiting
-    /// The processors are busy with fewer operations.
+    /// Fewer operations keep the processors busy.
     case busy
-    /// To see whether fewer are better, since more were not.
+    /// A trial of fewer operations, because more were not faster.
     case probe
     /// More operations made the run slower.
     case slower

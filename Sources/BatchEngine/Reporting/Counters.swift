@@ -1,39 +1,39 @@
 import Synchronization
 
-/// Why a path was skipped: there was nothing to do for it, or the options say that it is passed over.
+/// Why a path was skipped: there was nothing to do for it, or the options exclude it.
 public enum SkipReason: Sendable, Hashable {
   /// FIFO, socket, device or symbolic link: nothing to read.
   case special(FileStatus.Kind)
   /// Left out by a filter, an ignore file or its size.
   case filtered
-  /// Listed, and gone when it was to be read.
+  /// Listed, but no longer there when it was opened.
   case vanished
-  /// Changed, unreadable or special, where the policy says to pass over that.
+  /// Changed, unreadable or special, and the policy allows that.
   case permitted(Problem.Event)
-  /// The output is there, and as new as its source.
+  /// The output exists and is as new as its source.
   case upToDate
   case compressedAlready
   /// Its output would not be smaller.
   case notSmaller
-  /// Its name has no suffix of a format that is known, or its content no such format.
+  /// Its name has no suffix of a known format, or its content is not of a known format.
   case unknownFormat
   /// A further name of a file that got no output under its first one.
   case withoutFirst
   /// An operand named it before.
   case repeated
-  /// What exists stays as it is.
+  /// A file exists and is not replaced.
   case kept
   /// A later member of the archive has its name.
   case superseded
   /// This member of the archive is not selected, or its path is empty after stripping.
   case notChosen
-  /// Missing, and need not be there.
+  /// Missing, and the options allow that.
   case ignored
-  /// A line of a manifest that is not a row.
+  /// A line of a manifest that is text, not a row.
   case text
 }
 
-/// What a run has counted so far; any thread may add.
+/// The counts of a run so far; any thread may add.
 ///
 /// At the end of a run that was not cancelled, `seen` is the sum of `done`, `failed` and `skipped`.
 public final class Counters: Sendable {
@@ -43,9 +43,9 @@ public final class Counters: Sendable {
     public var seen = 0
     /// Files that were processed.
     public var done = 0
-    /// Paths that could not be processed; each was named.
+    /// Paths that could not be processed; each was reported.
     public var failed = 0
-    /// Paths that the policies pass over: special, vanished.
+    /// Paths that were skipped; see ``reasons``.
     public var skipped = 0
     /// Why paths were skipped; the counts add up to ``skipped``.
     public var reasons: [SkipReason: Int] = [:]
@@ -53,9 +53,9 @@ public final class Counters: Sendable {
     public var byteCount: Int64 = 0
     /// Operands that do not exist; also counted as failed.
     public var missing = 0
-    /// Paths that are missing or that the system refused to give; also counted as failed.
+    /// Paths that are missing or could not be read; also counted as failed.
     public var unavailable = 0
-    /// Files that were processed although they changed meanwhile; also counted as done.
+    /// Files that were processed although they changed while they were read; also counted as done.
     public var changed = 0
 
     public init() {}
@@ -83,18 +83,18 @@ public final class Counters: Sendable {
     snapshot.changed = changed.load(ordering: .relaxed)
     snapshot.reasons = reasons.withLock { $0 }
     snapshot.skipped = snapshot.reasons.values.reduce(0, +)
-    // Last, so that a look in between never shows more done than seen.
+    // Read last, so that a snapshot never shows more paths done than seen.
     snapshot.seen = seen.load(ordering: .relaxed)
     return snapshot
   }
 
-  /// Paths that are finished, and bytes read: the measure of a run's speed.
+  /// Finished paths and bytes read, to measure the speed of a run.
   package var progress: (files: Int, bytes: Int64) {
     (done.load(ordering: .relaxed) + failed.load(ordering: .relaxed), byteCount.load(ordering: .relaxed))
   }
 
   func addSeen(_ count: Int) { seen.add(count, ordering: .relaxed) }
-  /// Counts a file that was processed; for a collector that decides when it is.
+  /// Counts a processed file; for a collector that decides when a file is done.
   public func addDone(_ count: Int = 1) { done.add(count, ordering: .relaxed) }
   /// Turns a file that was counted as done into a failed one.
   package func withdrawDone() {
@@ -114,7 +114,7 @@ public final class Counters: Sendable {
     addSkipped(.filtered, count)
   }
 
-  /// Counts a path that could not be processed.
+  /// Counts a problem by its severity.
   package func count(_ problem: Problem, _ severity: Severity) {
     if severity == .failure {
       addFailed()
@@ -127,9 +127,9 @@ public final class Counters: Sendable {
 
   func addMissing() { missing.add(1, ordering: .relaxed) }
   package func addChanged() { changed.add(1, ordering: .relaxed) }
-  /// Bytes that were read for blocks of large files which are not done yet: for the progress alone.
+  /// Bytes that were read for unfinished blocks of large files; used only to show progress.
   package var pending: Int64 { max(0, pendingBytes.load(ordering: .relaxed)) }
-  /// Notes bytes of a block that was read; ``addBytes(ofBlock:)`` counts them when it is done.
+  /// Adds bytes of a block that was read; ``addBytes(ofBlock:)`` counts them when it is done.
   func addPending(_ count: Int) { pendingBytes.add(Int64(count), ordering: .relaxed) }
   package func addBytes(ofBlock count: Int) {
     addBytes(count)
@@ -137,10 +137,10 @@ public final class Counters: Sendable {
   }
   package func addBytes(_ count: Int) { byteCount.add(Int64(count), ordering: .relaxed) }
 
-  /// Forgets what was read and seen behind the result at which a run ended early, so that the counts are the same
-  /// however far the lanes were ahead.
+  /// Removes paths and bytes after the result at which a run ended early, so that the counts do not depend on how far the lanes
+  /// were ahead.
   ///
-  /// - Parameter bytes: read up to there.
+  /// - Parameter bytes: read up to that result.
   package func end(bytes: Int) {
     byteCount.store(Int64(bytes), ordering: .relaxed)
     let snapshot = snapshot
@@ -149,7 +149,7 @@ public final class Counters: Sendable {
 }
 
 extension Problem {
-  /// The reason under which a path counts that is skipped because of it.
+  /// The skip reason for a path that is skipped because of this problem.
   package var skipReason: SkipReason {
     switch event {
     case .special: .special(kind ?? .unknown)

@@ -1,8 +1,8 @@
-/// What a run does about each class of event.
+/// How a run treats each class of event.
 public struct EventPolicy: Sendable, Hashable {
-  /// What is done about one event.
+  /// How one event is treated.
   public enum Action: Sendable, Hashable {
-    /// Reported as a note; the path counts as skipped, or as done where it could be processed.
+    /// Reported as a note; the path counts as skipped, or as done if it could be processed.
     case ok
     /// Reported as a warning; the path counts as with ``ok``.
     case warn
@@ -19,7 +19,7 @@ public struct EventPolicy: Sendable, Hashable {
     actions = [.vanished: .ok, .changed: .warn, .unreadable: .fail, .special: .ok]
   }
 
-  /// The action for an event. Those of `missing` and `malformed` cannot be changed: both are failures.
+  /// The action for an event. Events `missing` and `malformed` are always failures.
   public subscript(event: Problem.Event) -> Action {
     get { actions[event] ?? .fail }
     set { if event != .missing, event != .malformed { actions[event] = newValue } }

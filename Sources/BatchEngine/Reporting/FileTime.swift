@@ -1,4 +1,4 @@
-/// How long a lane was at one file, or at a part of one.
+/// How long a lane processed one file, or a part of it.
 package struct FileTime: Sendable, Hashable {
   package let path: PathBytes
   package let duration: Duration

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Writes JSON (RFC 8259) as bytes, without values or strings in between.
+/// Writes JSON (RFC 8259) directly as bytes.
 package enum JSONText {
   /// Appends `"path":"…"`, or `"path_b64":"…"` when the bytes are not UTF-8.
   package static func append(path: PathBytes, to output: inout [UInt8]) {
@@ -9,7 +9,7 @@ package enum JSONText {
 
   /// Appends `"key":"…"`, or `"key_b64":"…"` with base64 (RFC 4648) when the bytes are not UTF-8.
   ///
-  /// - Parameter key: a name that needs no escape.
+  /// - Parameter key: must need no escaping.
   package static func append(bytes: [UInt8], key: StaticString, to output: inout [UInt8]) {
     output.append(quote)
     output.append(literal: key)
@@ -46,7 +46,7 @@ package enum JSONText {
 
   /// Appends a string literal with its quotes; appends nothing and returns false when the bytes are not UTF-8.
   package static func append(_ bytes: [UInt8], to output: inout [UInt8]) -> Bool {
-    // Most names need no look at each character.
+    // Most names need no escaping of characters.
     if isPlain(bytes) {
       output.append(quote)
       output += bytes
@@ -60,7 +60,7 @@ package enum JSONText {
     return true
   }
 
-  /// Whether bytes are ASCII that stands for itself.
+  /// Whether bytes are ASCII that needs no escape.
   private static func isPlain(_ bytes: [UInt8]) -> Bool {
     bytes.withUnsafeBufferPointer { bytes in
       var isPlain = true
@@ -74,8 +74,8 @@ package enum JSONText {
   private static let quote = UInt8(ascii: "\"")
   private static let backslash = UInt8(ascii: "\\")
 
-  /// Appends UTF-8 with escapes for what JSON demands, and for all that could steer the terminal that the
-  /// line is shown on.
+  /// Appends UTF-8 with escapes for the characters that JSON requires, and for those that could control the terminal on which
+  /// the line is shown.
   private static func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>, to output: inout [UInt8]) {
     var copied = 0
     var index = 0
@@ -91,13 +91,13 @@ package enum JSONText {
     output.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[copied...]))
   }
 
-  /// The character that the bytes begin with, nil where it stays as it is, and how many bytes are past it.
+  /// The first character if it must be escaped, otherwise nil, and its length in bytes.
   private static func escaped(_ bytes: UnsafeBufferPointer<UInt8>) -> (UInt16?, length: Int) {
     let scalar: UInt16
     let length: Int
     switch bytes[0] {
     case quote, backslash, 0x7f, 0x00..<0x20: return (UInt16(bytes[0]), 1)
-    // The first bytes of every control beyond ASCII.
+    // The first bytes of every control character outside ASCII.
     case 0xc2 where bytes.count > 1, 0xd8 where bytes.count > 1:
       scalar = UInt16(bytes[0] & 0x1f) << 6 | UInt16(bytes[1] & 0x3f)
       length = 2

@@ -1,4 +1,4 @@
-/// A problem that was met while a chunk was processed.
+/// A problem that occurred while a chunk was processed.
 package struct MetProblem: Sendable {
   package let problem: Problem
   package let severity: Severity

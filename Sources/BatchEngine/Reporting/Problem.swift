@@ -1,16 +1,16 @@
-/// A problem with one path of the tree, after which the run went on.
+/// A problem with one path of the tree that does not end the run.
 public struct Problem: Sendable, Hashable {
   /// The classes of events: those that ``EventPolicy`` sets an action for, and those that are always failures.
   public enum Event: String, Sendable, Hashable, CaseIterable {
-    /// Listed, and gone when it was to be read.
+    /// Listed, but no longer there when it was opened.
     case vanished
-    /// Its size, time or inode moved while it was read.
+    /// Its size, time or inode changed while it was read.
     case changed
-    /// Refused or broken: permission, device error, a folder that lists no further.
+    /// Permission denied, a device error, or a folder that cannot be listed to its end.
     case unreadable
-    /// Nothing to read in it: FIFO, socket, device, symbolic link.
+    /// No content to read: FIFO, socket, device, symbolic link.
     case special
-    /// An operand that is not there. Always a failure.
+    /// An operand that does not exist. Always a failure.
     case missing
     /// A row of a manifest that is not valid. Always a failure.
     case malformed
@@ -18,7 +18,7 @@ public struct Problem: Sendable, Hashable {
 
   public let event: Event
   public let error: BatchError
-  /// The kind of a special file, where it is known.
+  /// The kind of a special file, if known.
   public let kind: FileStatus.Kind?
 
   public init(_ event: Event, _ error: BatchError, kind: FileStatus.Kind? = nil) {

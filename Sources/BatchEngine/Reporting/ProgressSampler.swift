@@ -2,8 +2,8 @@ import Dispatch
 
 /// Calls a handler during a run: when the counters change, and by a timer.
 ///
-/// Counts are merged by a data-add source: a thousand additions between two turns of the queue are one
-/// call. The handler decides by its own clock what it shows.
+/// A data-add source merges counts: a thousand additions between two blocks of the queue become one call. The handler decides
+/// by its own clock what it shows.
 package final class ProgressSampler: Sendable {
   private let queue = DispatchQueue(label: "batchproc.progress")
   // Dispatch objects may be used from any thread; their protocols do not say so.
@@ -11,7 +11,7 @@ package final class ProgressSampler: Sendable {
   private nonisolated(unsafe) let additions: any DispatchSourceUserDataAdd
 
   /// - Parameters:
-  ///   - interval: between two calls of the timer, in milliseconds, 1 or more.
+  ///   - interval: milliseconds between two calls of the timer, 1 or more.
   ///   - handler: called on one serial queue with what was added since the last call.
   package init(everyMilliseconds interval: Int, handler: @escaping @Sendable (_ added: UInt) -> Void) {
     timer = DispatchSource.makeTimerSource(queue: queue)
@@ -41,7 +41,7 @@ package final class ProgressSampler: Sendable {
     queue.sync(execute: body)
   }
 
-  /// Ends the calls; when this returns the handler runs no more.
+  /// Ends the calls; the handler does not run after this returns.
   package func stop() {
     timer.cancel()
     additions.cancel()

@@ -1,11 +1,11 @@
-/// Where the results of a run go: standard output, or a file that appears when it is complete.
+/// The destination of the results of a run: standard output, or a file that appears when it is complete.
 public protocol ResultStream: Sendable {
-  /// Appends bytes, all of them.
+  /// Appends all bytes.
   ///
-  /// - Throws: `closedOutput` when the reader has gone, `unwritable` when the bytes cannot be kept.
+  /// - Throws: `closedOutput` when the reader has closed the stream, `unwritable` when the bytes cannot be stored.
   func write(_ bytes: [UInt8]) throws(BatchError)
 
-  /// Makes what was written final.
+  /// Completes the output.
   ///
   /// - Throws: as ``write(_:)``.
   func finish() throws(BatchError)

@@ -1,14 +1,14 @@
 /// The result of a run.
 public struct RunSummary: Sendable {
   public let counts: Counters.Snapshot
-  /// Why the run stopped before its end; nil when it reached it.
+  /// Why the run stopped before its end; nil if it reached the end.
   public let stopped: BatchError?
-  /// By a clock that is never set back.
+  /// The duration of the run, by a monotonic clock.
   public let elapsed: Duration
-  /// Operations at once when the run ended; nil where the options fixed the number.
+  /// Operations at once when the run ended; nil if the options fixed the number.
   public let concurrency: Int?
-  /// Whether the run stopped before all items of its source were done, failed or skipped. Also true where all were, and
-  /// the source had not yet said that there are no more.
+  /// Whether the run stopped before all items of its source were done, failed or skipped. Also true if all were, but the source
+  /// had not reported its end yet.
   public let leavesItems: Bool
 
   public init(
@@ -23,9 +23,9 @@ public struct RunSummary: Sendable {
   }
 }
 
-/// A run that has ended.
+/// The outcome of a run that has ended.
 public struct RunOutcome<Result: Sendable>: Sendable {
   public let summary: RunSummary
-  /// What the collector made of it; nil when the run stopped before its end.
+  /// The collector's result; nil when the run stopped before its end.
   public let result: Result?
 }

@@ -9,15 +9,15 @@ import var Glibc.ENOTSUP
 import var Glibc.EPERM
 
 extension AtomicFile {
-  /// What a finished file is given besides its content.
+  /// The metadata that a finished file gets.
   package struct Metadata: Sendable, Hashable {
     /// The permission bits; setuid, setgid and sticky are never set.
     package var permissions: UInt32
-    /// User and group, as `chown(2)` takes them; nil keeps those of the process.
+    /// User and group for `chown(2)`; nil keeps those of the process.
     package var owner: Owner?
     /// Access and modification time; nil leaves them as they are.
     package var times: Times?
-    /// Whether an access control list that the folder gives to new files is removed.
+    /// Whether an access control list that was inherited from the folder is removed.
     package var removesForeignList = false
 
     package struct Owner: Sendable, Hashable {
@@ -29,7 +29,7 @@ extension AtomicFile {
         self.group = group
       }
 
-      /// For a process that may not give files away: it keeps them, and may give them to a group of its own.
+      /// For a process that may not change the user: it may change the group to one of its own.
       package init(group: UInt32) {
         self.init(user: .max, group: group)
       }
@@ -61,16 +61,16 @@ extension AtomicFile {
     }
   }
 
-  /// What a new file gets: 0666 without the bits of the umask that the process was started with.
+  /// The permissions of a new file: 0666 without the bits of the umask of the process.
   ///
-  /// Read from /proc once: `umask(2)` could only be read by setting it, which other threads would notice. 0600 where the kernel
+  /// Read from /proc once: `umask(2)` can only read it by changing it, which would affect other threads. 0600 if the kernel
   /// does not report it.
   package static let defaultPermissions: UInt32 = {
     guard let status = try? SmallFile.read("/proc/self/status") else { return 0o600 }
     return permissions(processStatus: status)
   }()
 
-  /// The permissions that the umask lets a new folder have.
+  /// The permissions of a new folder under the umask.
   package static var folderPermissions: UInt32 { defaultPermissions | defaultPermissions >> 2 & 0o111 }
 
   package static func permissions(processStatus: [UInt8]) -> UInt32 {
@@ -84,23 +84,23 @@ extension AtomicFile {
 }
 
 extension AtomicFile.Metadata {
-  /// Owner, mode and list that a file got when it was made.
+  /// Owner, mode and access control list of a file as it was created.
   package struct Given {
-    /// Owner and mode, where they are known; equal values are not set again.
+    /// Owner and mode, if known; equal values are not set again.
     package var status: FileStatus?
-    /// Whether the file may have an access control list that its folder gave it, and is to have none.
+    /// Whether the file may have an inherited access control list that must be removed.
     package var mayHaveForeignList = false
   }
 
-  /// Sets all of it on an open file: first the owner, because changing it clears bits of the mode; then attributes,
-  /// which a mode may forbid to write; then the mode; then the times.
+  /// Sets all metadata of an open file: first the owner, because changing it clears bits of the mode; then attributes, because
+  /// the mode may prevent writing them; then the mode; then the times.
   ///
   /// When the owner may not be changed, group and others lose their permissions, so that no user gains access that the intended
-  /// owner would not have given; when only the group was to be changed, it keeps the permissions that all have. If a list
+  /// owner would not have given; if only the group could not be changed, it keeps the permissions that others have. If a list
   /// cannot be set, rights that only some users had are removed. File systems without modes or times are accepted.
   ///
-  /// - Parameter attributes: of a source; those that the target does not keep, or that only root may set, are left
-  ///   out, as the stock tools leave them out.
+  /// - Parameter attributes: of a source; those that the target does not support, or that only root may set, are skipped, as
+  ///   the stock tools do.
   /// - Returns: 0, or the error number of the call that failed; and whether an access control list was lost.
   package func apply(
     to descriptor: Int32, having given: Given = Given(), attributes: [ExtendedAttribute] = [],
@@ -144,14 +144,14 @@ extension AtomicFile.Metadata {
     return (0, isListLost)
   }
 
-  /// Whether the group bits allow what others may not do; only then can a named entry of a list allow it.
+  /// Whether the group bits allow something that others may not do; only then can a named entry of a list allow it.
   package var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
 
   /// - Returns: 0 or the error number.
   private static func set(
     _ attribute: ExtendedAttribute, on descriptor: Int32, _ calls: any FileSystemCalls
   ) -> Int32 {
-    // A capability belongs to the program that has it, not to its compressed form.
+    // A file capability belongs to the program, not to its compressed form.
     if unkept.contains(attribute.name) { return 0 }
     return -calls.setAttribute(attribute.name, of: descriptor, to: attribute.value)
   }

@@ -3,7 +3,7 @@ import BatchEngine
 extension AtomicFile {
   /// Opens the output of a source.
   ///
-  /// It has a temporary name if it is synced before it gets its final name; otherwise it has no name.
+  /// It has a temporary name if it is synced before the rename; otherwise it has no name yet.
   package convenience init(
     outputOf source: FileStatus, at target: PathBytes, in folder: OpenFolder, replacing: Bool,
     isSynced: Bool
@@ -16,8 +16,7 @@ extension AtomicFile {
 }
 
 extension AtomicFile.Metadata {
-  /// Mode, owner and modification time of a source; of the owner only the group where this process may not give
-  /// files away.
+  /// Mode, owner and modification time of a source; only the group of the owner if this process may not change the user.
   package init(of source: FileStatus) {
     self.init(
       permissions: source.mode & 0o777, owner: Self.owner(of: source),
@@ -25,7 +24,7 @@ extension AtomicFile.Metadata {
     removesForeignList = true
   }
 
-  /// The owner of a source's folder, and permissions of its own.
+  /// The owner of a source's folder, with the given permissions.
   package init(ofFolder source: FileStatus, permissions: UInt32) {
     self.init(permissions: permissions, owner: Self.owner(of: source))
   }

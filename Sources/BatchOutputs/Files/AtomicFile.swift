@@ -2,17 +2,17 @@ import BatchEngine
 import Synchronization
 import var Glibc.EEXIST
 
-/// A file that appears under its name complete or not at all.
+/// A file that appears under its name either complete or not at all.
 ///
-/// It is written as a ``TemporaryFile`` in the target's own folder, and named by ``commit(_:syncing:by:)``.
-/// Until then the target is what it was. The temporary file is removed when anything fails, when this
-/// object is released, and by ``StagingArea/removeAll()``. After a `kill -9`
-/// ``StaleTemporaries`` removes it: its lock (`flock(2)`) went with the process.
+/// It is written as a ``TemporaryFile`` in the target's folder, and renamed by ``commit(_:syncing:by:)``. Until then the target
+/// is unchanged. The temporary file is removed when anything fails, when this object is released, and by
+/// ``StagingArea/removeAll()``. After a `kill -9` ``StaleTemporaries`` removes it: its lock (`flock(2)`) ended with the
+/// process.
 ///
-/// Holds two descriptors from start to end, the folder's, which it may share, and the file's; and a third one during the
+/// Holds two descriptors from start to end, for the folder (which may be shared) and the file; and a third one during the
 /// commit, if one is free. Calls from several threads take turns.
 package final class AtomicFile: Sendable {
-  /// The path as it was given, which every error names.
+  /// The path as it was given, which is in every error.
   package let target: PathBytes
   private let folder: OpenFolder
   private let isReplacing: Bool
@@ -23,12 +23,11 @@ package final class AtomicFile: Sendable {
   ///
   /// - Parameters:
   ///   - target: its folder must exist; links on the way to the folder are followed.
-  ///   - replacing: whether a file or symbolic link that has the name is replaced. What the link points to is left
-  ///     alone.
-  ///   - calls: those that open the folder.
-  ///   - area: notes the temporary file as long as it exists.
-  /// - Throws: `.invalid` when the name is taken by something that may not be replaced (folders,
-  ///   FIFOs, sockets and devices never may), `.unwritable` when the folder takes no file.
+  ///   - replacing: whether an existing file or symbolic link is replaced. The target of the link is not changed.
+  ///   - calls: the calls that open the folder.
+  ///   - area: records the temporary file while it exists.
+  /// - Throws: `.invalid` when an existing file may not be replaced (folders, FIFOs, sockets and devices never may),
+  ///   `.unwritable` when no file can be created in the folder.
   package convenience init(
     at target: PathBytes, replacing: Bool, calls: any FileSystemCalls, area: StagingArea = .shared
   ) throws(BatchError) {
@@ -38,10 +37,10 @@ package final class AtomicFile: Sendable {
     try self.init(at: target, in: folder, replacing: replacing, area: area)
   }
 
-  /// Opens the file in a folder that is open, when what has the target's name was looked at.
+  /// Opens the file in an open folder. The caller has already checked an existing target.
   ///
-  /// - Parameter permissions: makes a file that replaces nothing without a temporary name where that can be, and with
-  ///   these permissions.
+  /// - Parameter permissions: creates the file with these permissions and, if supported, without a temporary name. Only for a
+  ///   file that replaces nothing.
   package init(
     at target: PathBytes, in folder: OpenFolder, replacing: Bool, unnamedWith permissions: UInt32? = nil,
     area: StagingArea = .shared
@@ -65,7 +64,7 @@ package final class AtomicFile: Sendable {
 
   // MARK: Content
 
-  /// Appends bytes, all of them.
+  /// Appends all bytes.
   ///
   /// - Throws: `.unwritable`, also for a full disk, and then the temporary file is gone; `.invalid` when
   ///   the file was committed, discarded, or failed before.
@@ -73,52 +72,51 @@ package final class AtomicFile: Sendable {
     try use { file throws(BatchError) in try file.write(bytes) }
   }
 
-  /// Appends bytes, all of them, as the other `write` does.
+  /// Appends all bytes, as the other `write` does.
   package func write(_ bytes: Span<UInt8>) throws(BatchError) {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
-  /// Appends a part of another file inside the kernel, as far as that can be done there.
+  /// Appends a part of another file inside the kernel, as far as the file systems support that.
   ///
   /// - Returns: how many bytes were appended; the caller writes the rest.
   package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
     try use { file throws(BatchError) in try file.append(range, of: source) }
   }
 
-  /// Writes bytes in the place of others; what is appended later still goes to the end.
+  /// Overwrites bytes; later appends still go to the end.
   package func overwrite(_ bytes: Span<UInt8>, at offset: UInt64) throws(BatchError) {
     try bytes.bytes.withUnsafeBytes { raw throws(BatchError) in
       try use { file throws(BatchError) in try file.write(raw, at: offset) }
     }
   }
 
-  /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
+  /// Appends bytes, and leaves holes for zeros. Call ``finishSparse(size:)`` after the last bytes.
   package func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try use { file throws(BatchError) in try file.writeSparse(bytes) }
   }
 
-  /// Gives a file that ends in a hole its size.
+  /// Sets the size of a file that ends in a hole.
   package func finishSparse(size: Int64) throws(BatchError) {
     try use { file throws(BatchError) in try file.finishSparse(size: size) }
   }
 
-  /// Reads back what was written, from the beginning.
+  /// Reads back the content, from the beginning.
   ///
-  /// - Throws: `unwritable` when it cannot be read, or what `body` throws.
+  /// - Throws: `unwritable` when it cannot be read, or the error of `body`.
   package func readBack(_ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void) throws(BatchError) {
     try use { file throws(BatchError) in try file.readBack(body) }
   }
 
-  /// A further descriptor, which the caller closes, for reading at any place of what was written so far.
+  /// Another descriptor for reading the content so far at any offset. The caller closes it.
   ///
-  /// - Parameter syncing: brings the content to the disk and drops it from the cache, so that what is read is
-  ///   what the disk holds.
+  /// - Parameter syncing: syncs the content and drops it from the page cache, so that reads come from the disk.
   /// - Throws: as ``write(_:)``.
   package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     try use { file throws(BatchError) in try file.openForReading(syncing: syncing) }
   }
 
-  /// The temporary file's inode, by which a walk can leave its own output out; nil when it is closed.
+  /// The temporary file's inode, so that a walk can exclude its own output; nil when it is closed.
   package var identity: FileIdentity? { output.withLock { $0?.identity } }
 
   /// Bytes written so far.
@@ -128,10 +126,10 @@ package final class AtomicFile: Sendable {
 
   // MARK: The end
 
-  /// Finishes the content without giving the name yet; ``publish(by:)`` follows.
+  /// Finishes the content without renaming the file; ``publish(by:)`` follows.
   ///
   /// - Parameter attributes: of a source, access control lists among them.
-  /// - Returns: nil, or what to report of an access control list that the target does not take.
+  /// - Returns: nil, or the error if the target does not support an access control list.
   /// - Throws: as ``write(_:)``.
   @discardableResult
   package func prepare(_ metadata: Metadata, attributes: [ExtendedAttribute] = []) throws(BatchError)
@@ -147,26 +145,25 @@ package final class AtomicFile: Sendable {
       path: target)
   }
 
-  /// Brings the content of a prepared file to the disk (`fsync(2)`).
+  /// Syncs the content of a prepared file to the disk (`fsync(2)`).
   ///
   /// - Throws: as ``write(_:)``.
   package func sync() throws(BatchError) { try use { file throws(BatchError) in try file.sync() } }
 
-  /// Gives a prepared file its name; syncs nothing.
+  /// Renames a prepared file to its final name, without syncing.
   ///
   /// - Throws: as ``commit(_:syncing:by:)``.
   package func publish(by right: CommitRight) throws(BatchError) {
     try last { file throws(BatchError) in try publish(&file, by: right) }
   }
 
-  /// Finishes the file and gives it its name.
+  /// Finishes the file and renames it to its final name.
   ///
   /// - Parameters:
-  ///   - metadata: applied before the name is given, so that the file never appears without it.
+  ///   - metadata: applied before the rename, so that the file never appears without it.
   ///   - syncing: whether content and name are on the disk when this returns.
-  /// - Throws: as when writing; `.invalid` when the name was taken meanwhile and may not be replaced;
-  ///   `.cancelled` when the area was closed. The name is not given then, except when only
-  ///   syncing the folder failed.
+  /// - Throws: as when writing; `.invalid` when the name is taken now and may not be replaced; `.cancelled` when the area is
+  ///   closed. The file is then not renamed, except if only the sync of the folder failed.
   package func commit(
     _ metadata: Metadata = Metadata(), syncing: Bool = true, by right: CommitRight
   ) throws(BatchError) {
@@ -180,7 +177,7 @@ package final class AtomicFile: Sendable {
     }
   }
 
-  /// Removes the temporary file; nothing happens after a commit.
+  /// Removes the temporary file; does nothing after a commit.
   package func discard() {
     output.withLock { $0 = nil }
   }

@@ -1,27 +1,27 @@
 import BatchEngine
 import Dispatch
 
-/// The steps by which outputs get their names, so that a test can put faults in their place.
+/// The system calls of a commit, so that a test can inject faults.
 package protocol CommitCalls: Sendable {
   /// How long the last commit of a stopped run may take before its outputs are reported as late.
   var patience: DispatchTimeInterval { get }
-  /// Brings all that was written to the file system of a folder to the disk.
+  /// Syncs the file system of a folder to the disk.
   func syncFileSystem(through folder: OpenFolder) throws(BatchError)
-  /// Brings one output to the disk.
+  /// Syncs one output to the disk.
   func sync(_ file: AtomicFile) throws(BatchError)
   func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError)
-  /// Brings the names in a folder to the disk.
+  /// Syncs the names in a folder to the disk.
   func syncFolder(_ folder: OpenFolder) throws(BatchError)
-  /// Removes a source from the folder that it was read through.
+  /// Removes a source through the folder in which it was read.
   ///
-  /// - Parameter seen: its last known status; a source that changed since then stays, and a missing one is not an error.
+  /// - Parameter seen: its last known status. A source that has changed since is not removed; a missing one is not an error.
   /// - Throws: `changed`, or the error of the call.
   func remove(
     _ source: FileRecord, seen: FileStatus, in folder: OpenFolder, by right: CommitRight
   ) throws(BatchError)
 }
 
-/// The steps as this kernel takes them.
+/// The system calls of this kernel.
 package struct LinuxCommitCalls: CommitCalls {
   package init() {}
 
@@ -62,7 +62,7 @@ package struct LinuxCommitCalls: CommitCalls {
         .invalid, "is a symbolic link: what it leads to was read, and both stay beside the output",
         path: source.path)
     }
-    // A writer that resets the modification time still changes the change time.
+    // The change time is compared too: it also changes when a writer resets the modification time.
     guard now.hasSameContent(as: source.status), now.hasSameContent(as: seen),
       now.statusChanged == seen.statusChanged
     else {

@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// The access that a folder of the source tree gives to others.
+/// The access rights of a folder of the source tree.
 struct FolderAccess {
   private let status: FileStatus
   /// Its access control list; nil without one.
   private let list: [UInt8]?
-  /// Whether it is the operand, or below it.
+  /// Whether the folder is the operand or is below it.
   let isInTree: Bool
 
   private init(_ folder: OpenFolder, isInTree: Bool) {
@@ -17,27 +17,27 @@ struct FolderAccess {
 
   var identity: FileIdentity { status.identity }
 
-  /// The most that a mirrored folder may give: everything to its owner, to others what the source folder gives them.
+  /// The most rights that a mirrored folder may give: all to its owner, and to others those of the source folder.
   var permissions: UInt32 {
     0o700 | AccessList.permissions(status.mode & 0o777, without: list) & 0o077
   }
 
-  /// What a mirrored folder gets when it is made: no more than the umask lets a new folder have.
+  /// The metadata of a new mirrored folder; the umask limits its permissions.
   var metadata: AtomicFile.Metadata {
     AtomicFile.Metadata(
       ofFolder: status, permissions: permissions & (0o700 | AtomicFile.folderPermissions))
   }
 
-  /// That of the folders that have these names.
+  /// The access rights of the folders along a path.
   ///
-  /// - Parameter names: parts of the path of the place's source, the last of them its own name.
+  /// - Parameter names: slices of the path of the place's source folder, up to its own name.
   static func of(
     _ names: ArraySlice<ArraySlice<UInt8>>, _ place: OutputPlace, _ opener: FolderOpener
   ) throws(BatchError) -> [FolderAccess] {
     guard let last = names.last else { return [] }
     let directory = place.directory
     let prefix = directory.prefix.bytes
-    // The prefix of an operand ends in a slash, that of its name does not.
+    // The length of an operand includes its final slash; the end of a name does not.
     let isInTree = { (name: ArraySlice<UInt8>) in
       directory.identity != nil && name.endIndex + 1 >= directory.operandLength
     }
@@ -56,7 +56,7 @@ struct FolderAccess {
       }
       accesses.append(FolderAccess(folder, isInTree: isInTree(name)))
     }
-    // The folder that was read has to lie in the last one of these, so only a user with rights there can have made it.
+    // The folder that was read must be inside the last of these folders, so only a user with rights there can have created it.
     if let parent, try opener.folder(last, below: parent, shown: "").identity != place.source.identity {
       throw BatchError(.changed, "was replaced while the tree was read", path: directory.shownPath)
     }

@@ -3,14 +3,14 @@ import Synchronization
 import func Glibc.uname
 import struct Glibc.utsname
 
-/// How the outputs on each file system are brought to the disk.
+/// How the outputs on each file system are synced to the disk.
 ///
-/// One `syncfs(2)` serves all outputs of a batch. It reports a write error that came after its descriptor was opened,
-/// so that one is opened before the first output of the run and stays open. Kernels before 5.8 and overlayfs report
-/// none: there each output is synced by itself.
+/// One `syncfs(2)` serves all outputs of a batch. It reports only write errors that occur after its descriptor was opened, so a
+/// descriptor is opened before the first output and stays open. Kernels before 5.8 and overlayfs report no errors: there each
+/// output is synced by itself.
 final class OutputDevices: Sendable {
   enum Way: Sendable {
-    /// All at once, through this folder.
+    /// All outputs at once, through this folder.
     case together(OpenFolder)
     case each
   }
@@ -20,13 +20,13 @@ final class OutputDevices: Sendable {
   private let limit: Int
   private let reportsErrors: Bool
 
-  /// - Parameter release: of the kernel, as `uname -r` prints it.
+  /// - Parameter release: the kernel release, as printed by `uname -r`.
   init(limit: Int, release: String = OutputDevices.kernelRelease) {
     self.limit = limit
     reportsErrors = Self.reportsErrors(release: release)
   }
 
-  /// Takes note of a folder, before the first output is made in it.
+  /// Records a folder before the first output is written there.
   func note(_ folder: OpenFolder) {
     ways.withLock { ways in
       guard ways[folder.identity.device] == nil else { return }
@@ -40,13 +40,13 @@ final class OutputDevices: Sendable {
     ways.withLock { $0[folder.identity.device] } ?? .each
   }
 
-  /// Has all later outputs on a file system synced by themselves: `syncfs(2)` reports an error once, and outputs outside of the
-  /// batch that got it may be damaged too.
+  /// Makes all later outputs on a file system be synced individually: `syncfs(2)` reports an error only once, and outputs of
+  /// other batches may be damaged too.
   func distrust(_ folder: OpenFolder) {
     ways.withLock { $0[folder.identity.device] = .each }
   }
 
-  /// Closes the folders that are kept.
+  /// Closes the folders that were kept open.
   func close() {
     ways.withLock { $0 = [:] }
   }

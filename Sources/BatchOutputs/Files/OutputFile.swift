@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// A file as a stream of results: it appears under its name when it is finished.
+/// A result stream that writes a file, which appears under its name when it is finished.
 ///
-/// A character device that has the name, or an open pipe, takes the results as they come, and is never replaced.
+/// If the path is a character device or an open pipe, the results are written directly, and it is never replaced.
 public final class OutputFile: ResultStream {
   private enum Target {
     case file(AtomicFile)
@@ -16,16 +16,16 @@ public final class OutputFile: ResultStream {
   private let isPrivate: Bool
   private let right: CommitRight
 
-  /// Removes what dead runs left in the target's folder, and opens the temporary file.
+  /// Removes stale temporary files from the target's folder, and opens the temporary file.
   ///
   /// - Parameters:
-  ///   - path: of the output; a character device or an open pipe is written as it is.
-  ///   - isReplacing: whether a file that has the name is replaced.
-  ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
-  ///   - isPrivate: whether only its owner may read it, whatever the umask says.
-  ///   - context: of the collector that writes it.
+  ///   - path: of the output; a character device or an open pipe is written directly.
+  ///   - isReplacing: whether an existing file is replaced.
+  ///   - isSynced: whether content and name are synced when ``finish()`` returns.
+  ///   - isPrivate: whether only its owner may read it, regardless of the umask.
+  ///   - context: the context of the collector that writes it.
   ///   - filter: changes what is written to a terminal.
-  /// - Throws: when the name is taken and `isReplacing` is false, or the folder takes no file.
+  /// - Throws: when the name is taken and `isReplacing` is false, or no file can be created in the folder.
   public convenience init(
     _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false,
     in context: CollectorContext,
@@ -36,16 +36,16 @@ public final class OutputFile: ResultStream {
       cancellation: context.cancellation, terminalFilter: filter, by: context.commits)
   }
 
-  /// The same for a program that writes a file of its own, outside of its runs or beside them.
+  /// The same for a program that writes a file outside of its runs or beside them.
   ///
   /// - Parameters:
-  ///   - path: of the output; a character device or an open pipe is written as it is.
-  ///   - isReplacing: whether a file that has the name is replaced.
-  ///   - isSynced: whether content and name are on the disk when ``finish()`` returns.
-  ///   - isPrivate: whether only its owner may read it, whatever the umask says.
-  ///   - run: whose cancellation ends the wait for a reader that is slow.
+  ///   - path: of the output; a character device or an open pipe is written directly.
+  ///   - isReplacing: whether an existing file is replaced.
+  ///   - isSynced: whether content and name are synced when ``finish()`` returns.
+  ///   - isPrivate: whether only its owner may read it, regardless of the umask.
+  ///   - run: its cancellation ends the wait for a slow reader.
   ///   - filter: changes what is written to a terminal.
-  /// - Throws: when the name is taken and `isReplacing` is false, or the folder takes no file.
+  /// - Throws: when the name is taken and `isReplacing` is false, or no file can be created in the folder.
   public convenience init(
     _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
@@ -74,9 +74,9 @@ public final class OutputFile: ResultStream {
     }
   }
 
-  /// Refuses an output that the initializer would refuse for what has its name; nothing is made.
+  /// Refuses an output that the initializer would refuse because of an existing file; creates nothing.
   ///
-  /// - Throws: when the name is taken and `isReplacing` is false, or the folder is missing and could not be made.
+  /// - Throws: when the name is taken and `isReplacing` is false, or the folder is missing and could not be created.
   public static func check(_ path: PathBytes, isReplacing: Bool, in run: RunContext) throws(BatchError) {
     guard !isDevice(path) else { return }
     try FolderMaker(calls: run.calls).checkLast(path.parent)
@@ -84,21 +84,21 @@ public final class OutputFile: ResultStream {
       let folder = try OpenFolder(of: path, calls: run.calls)
       try AtomicFile.check(path, in: folder, isReplacing: isReplacing)
     } catch {
-      // A folder that is missing holds nothing.
+      // A missing folder contains no file.
       guard error.isNotFound else { throw error }
     }
   }
 
-  /// Whether a path leads to a pipe or a device: what is written there cannot be read back.
+  /// Whether a path leads to a pipe or a device, which cannot be read back.
   public static func isDevice(_ path: PathBytes) -> Bool { OutputDevice.isOne(path) }
 
   public var isTerminal: Bool {
     if case .device(let device) = target { device.isTerminal } else { false }
   }
 
-  /// What was written so far, in bytes; nil for a pipe or a device.
+  /// The bytes written so far; nil for a pipe or a device.
   ///
-  /// - Throws: the error of asking for it.
+  /// - Throws: the error of reading the size.
   public func size() throws(BatchError) -> Int64? { try file?.size() }
 
   /// The temporary file's inode, for `WalkOptions/excluded`.
@@ -108,7 +108,7 @@ public final class OutputFile: ResultStream {
     if case .file(let file) = target { file } else { nil }
   }
 
-  /// A further descriptor, for reading what was written so far; as ``AtomicFile/openForReading(syncing:)``.
+  /// Another descriptor for reading the content so far; as ``AtomicFile/openForReading(syncing:)``.
   ///
   /// - Throws: `invalid` for a pipe or a device.
   package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {

@@ -1,25 +1,25 @@
 import BatchEngine
 
-/// Where a source lies and where its output goes: two folders that are open, mostly one and the same.
+/// The open folders of a source and of its output, usually the same folder.
 package struct OutputPlace: Sendable {
   package let directory: DirectoryPath
-  /// The folder through which the source is read, and removed.
+  /// The folder through which the source is read and removed.
   package let source: OpenFolder
-  /// Nil for a mirrored folder that is not there yet.
+  /// The folder of the output; nil for a mirrored folder that does not exist yet.
   package var target: OpenFolder?
-  /// Whether the way to the source may go through links, because the options of the walk say so.
+  /// Whether the path to the source may contain links, because the walk follows them.
   package let followsLinks: Bool
   /// Whether the target was prepared for outputs.
   package var isPrepared = false
 
-  /// Whether a file lies in this place.
+  /// Whether a file is in the source folder of this place.
   package func holds(_ record: FileRecord) -> Bool {
     if record.directory === directory { return true }
-    // Each operand has its own folder object, with the same prefix.
+    // Each operand has its own folder object, even with the same prefix.
     return record.isOperand && directory.identity == nil && record.directory.prefix == directory.prefix
   }
 
-  /// Whether a folder lies below this one, so that the way to it can begin here.
+  /// Whether a folder is below this one, so that it can be opened from here.
   package func isAbove(_ other: DirectoryPath) -> Bool {
     directory.identity != nil && other.operandLength == directory.operandLength
       && other.prefix.bytes.count > directory.prefix.bytes.count

@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// The outputs that a run has met so far: none is given to two sources.
+/// The outputs of a run so far, to prevent two sources from having one output.
 ///
-/// Asked by the one thread that admits sources, in tree order. Within one operand no two sources that are
-/// compressed have one output, so that a run with a single operand keeps no account.
+/// Used by the one thread that admits sources, in tree order. Within one operand two compressed sources never have the same
+/// output, so a run with a single operand stores nothing.
 package struct OutputClaims {
-  /// The answer for the output of one source.
+  /// The result for the output of one source.
   package enum Answer {
     case granted
-    /// The same file came before, by another operand.
+    /// The same file came earlier, through another operand.
     case repeated
     case refused(BatchError)
   }
 
-  /// The first source of each output, both as hashes: a million of them take 32 MB.
+  /// The first source of each output, both as hashes: a million entries take 32 MB.
   private var sources: [Int: Int] = [:]
   /// The last folder, as given and resolved.
   private var folder: (given: PathBytes, real: PathBytes)?
@@ -31,14 +31,14 @@ package struct OutputClaims {
       BatchError(.invalid, "has the same output as another source: \(target)", path: source.path))
   }
 
-  /// The output with its folder resolved: operands may reach one folder by several links.
+  /// The output with its folder resolved: operands may reach one folder through different links.
   private mutating func realPath(of target: PathBytes) -> PathBytes {
     let given = target.parent
     if folder?.given != given { folder = (given, Self.real(given)) }
     return (folder?.real ?? given).appending(target.lastComponent)
   }
 
-  /// A missing folder will be made, and so is not a link.
+  /// A missing folder will be created, so it is not a link.
   private static func real(_ folder: PathBytes) -> PathBytes {
     let resolved = try? folder.resolved()
     let parent = folder.parent

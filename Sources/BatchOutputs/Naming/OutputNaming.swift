@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// Where the output of each source goes and what it is called.
+/// The folder and the name of the output of each source.
 package struct OutputNaming: Sendable, Hashable {
-  /// Which way names are changed.
+  /// How names are changed.
   package enum Direction: Sendable, Hashable {
     /// A suffix is added.
     case adding(suffix: PathBytes)
-    /// The suffix of a name is replaced, where it is one of these.
+    /// The suffix of a name is replaced if it is one of these.
     case removing([KnownSuffix])
   }
 
@@ -19,7 +19,7 @@ package struct OutputNaming: Sendable, Hashable {
     self.directory = directory
   }
 
-  /// The output of a source; nil when its name has no suffix to take off.
+  /// The output of a source; nil when its name has no known suffix.
   package func target(of source: PathBytes) -> PathBytes? {
     let name = source.lastComponent
     let changed: [UInt8]
@@ -35,29 +35,29 @@ package struct OutputNaming: Sendable, Hashable {
     return Self.mirrored(folder, below: directory).appending(changed)
   }
 
-  /// The suffixes that are replaced; none where one is added.
+  /// The suffixes that are replaced; empty if one is added.
   var knownSuffixes: [KnownSuffix] {
     if case .removing(let suffixes) = direction { suffixes } else { [] }
   }
 
-  /// Where a plain copy of a source goes; nil where outputs stand beside their sources.
+  /// The path of an uncompressed copy of a source; nil if outputs are beside their sources.
   package func copyTarget(of source: PathBytes) -> PathBytes? {
     guard let directory else { return nil }
     let name = source.lastComponent
     return Self.mirrored(source.bytes[..<name.startIndex], below: directory).appending(Array(name))
   }
 
-  /// Makes the folder that outputs are mirrored into, before a walk that is to leave it out.
+  /// Creates the output directory before a walk that must exclude it.
   ///
-  /// - Returns: its inode; nil without such a folder.
-  /// - Throws: `unwritable` when it cannot be made.
+  /// - Returns: its inode; nil without an output directory.
+  /// - Throws: `unwritable` when it cannot be created.
   package func makeDirectory(by calls: any FileSystemCalls) throws(BatchError) -> FileIdentity? {
     guard let directory else { return nil }
     try FolderMaker(calls: calls).make(directory)
     return StandardStreams.identity(of: directory)
   }
 
-  /// Whether a file is the output of an earlier run: its source stands beside it with the same time.
+  /// Whether a file is the output of an earlier run: its source is beside it and has the same time.
   package func isOutput(_ record: FileRecord, calls: any FileSystemCalls) -> Bool {
     guard directory == nil, case .adding(let suffix) = direction else { return false }
     let path = record.path
@@ -71,7 +71,7 @@ package struct OutputNaming: Sendable, Hashable {
     return source.kind == .regular && source.modified == record.status.modified
   }
 
-  /// A folder's path below another one.
+  /// The path of a folder, mirrored below another one.
   private static func mirrored(_ folder: ArraySlice<UInt8>, below directory: PathBytes) -> PathBytes {
     var path = directory.bytes
     path.reserveCapacity(path.count + folder.count + 1)
@@ -83,14 +83,14 @@ package struct OutputNaming: Sendable, Hashable {
     return PathBytes(path)
   }
 
-  /// The names that a folder's path is mirrored by: without a leading slash, `.` and `..`, so that nothing leaves the
-  /// folder that they are below.
+  /// The names of a folder's mirrored path: without a leading slash, `.` and `..`, so that it cannot leave the output
+  /// directory.
   package static func mirroredNames(of folder: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     folder.split(separator: UInt8(ascii: "/")).filter { !$0.isDots }
   }
 }
 
-/// A suffix of the names of sources, and what stands in its place in the names of their outputs.
+/// A suffix of source names, and its replacement in output names.
 package struct KnownSuffix: Sendable, Hashable {
   /// With its dot.
   package let suffix: String
@@ -110,7 +110,7 @@ extension [KnownSuffix] {
     }
   }
 
-  /// The same for a name in a folder.
+  /// As ``first(of:)``, for a name in a folder.
   func first(ofName name: UnsafeRawBufferPointer) -> KnownSuffix? {
     first {
       let suffix = $0.suffix.utf8

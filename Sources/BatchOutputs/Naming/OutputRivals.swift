@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// Sources beside each other whose outputs would have one name: `a.gz` and `a.zst`.
+/// Sources in one folder whose outputs would have the same name: `a.gz` and `a.zst`.
 package struct OutputRivals {
   private let directory: DirectoryPath
-  /// The outputs that several names of the folder would have, as hashes.
+  /// The outputs that several names of the folder would share, as hashes.
   private let shared: Set<Int>
 
-  /// Looks through the names of the folder that a record was found in.
+  /// Examines the names of the folder in which a record was found.
   package init(beside record: FileRecord, _ naming: OutputNaming) {
     directory = record.directory
     var seen = Set<Int>()
@@ -19,15 +19,15 @@ package struct OutputRivals {
     self.shared = shared
   }
 
-  /// Whether these are the names of the folder that a record was found in.
+  /// Whether these are the names of a record's folder.
   package func hold(for record: FileRecord) -> Bool { directory === record.directory }
 
-  /// Whether a source of the folder may have a rival, so that a search is needed; false is certain.
+  /// Whether another source may have this output, so that a search is needed; false is reliable.
   package func mayHold(_ target: PathBytes) -> Bool {
     !shared.isEmpty && shared.contains(Array(target.lastComponent).hashValue)
   }
 
-  /// Another file in the source's folder with the same output; nil when there is none.
+  /// Another file in the source's folder with the same output; nil if there is none.
   package static func rival(
     of record: FileRecord, target: PathBytes, _ naming: OutputNaming, calls: any FileSystemCalls
   ) -> PathBytes? {

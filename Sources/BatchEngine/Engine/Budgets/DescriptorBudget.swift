@@ -1,17 +1,17 @@
 /// The file descriptors that a run may have open at once.
 ///
-/// This is for safety: in a process without free descriptors libdispatch's own monitor fails. Code that opens a file holds a
-/// token for each descriptor it may need at a time.
+/// Without free descriptors the event loop of libdispatch fails. So code that opens files holds a token for each descriptor
+/// that it may need at once.
 package struct DescriptorBudget: Sendable {
-  /// A folder and one file in it: what reading a file takes.
+  /// Reading a file takes two: a folder and one file in it.
   package static let tokensToRead = 2
-  /// A folder, and the next one on the way to it when its path is longer than the kernel takes.
+  /// Listing a folder takes two: the folder, and another one on the way to it if its path is longer than the kernel accepts.
   static let tokensToList = 2
-  /// Only walks that go on in several places of one deep tree could use more.
+  /// Only several walks in one deep tree could use more.
   private static let mostHeld = 16
 
   package let capacity: Int
-  /// Folders on the way that stay open where trees are deep: up to a quarter of the capacity is for them alone.
+  /// Folders of deep trees that stay open. Up to a quarter of the capacity is reserved for them.
   let heldFolders: HeldFolders
   private let budget: TokenBudget
 

@@ -1,6 +1,6 @@
 /// The memory that the buffers of a run may take at once.
 package struct MemoryBudget: Sendable {
-  /// Buffers are counted in pages of 64 KiB.
+  /// The unit in which buffers are counted: 64 KiB.
   package static let pageSize = 64 << 10
 
   private let budget: TokenBudget

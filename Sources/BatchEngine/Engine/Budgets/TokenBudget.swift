@@ -1,10 +1,10 @@
 import Dispatch
 import Synchronization
 
-/// A bounded number of tokens that operations take before they use something scarce and give back after.
+/// A bounded number of tokens. Operations take tokens before they use a scarce resource and give them back afterwards.
 ///
-/// An item takes all its tokens in one step. A single turnstile lets one taker collect at a time, so
-/// two operations can never each hold a part and wait for the other.
+/// An operation takes all its tokens in one step. Only one thread at a time may collect tokens, so two operations can never
+/// each hold a part and wait for the other.
 package final class TokenBudget: Sendable {
   /// How many tokens there are; at least 1.
   package let capacity: Int
@@ -14,15 +14,14 @@ package final class TokenBudget: Sendable {
 
   package init(capacity: Int) {
     self.capacity = max(1, capacity)
-    // libdispatch traps when a semaphore is released with a lower count than it was made with. One that was made with 0 may be
-    // released at any count.
+    // libdispatch traps if a semaphore is released with a lower count than its initial one. A semaphore with the initial count
+    // 0 may always be released.
     for _ in 0..<self.capacity { tokens.signal() }
   }
 
   /// Waits for tokens, runs `body`, and gives the tokens back, also when it throws.
   ///
-  /// - Parameter count: how many; more than the capacity counts as the capacity, so that a single
-  ///   large item still runs, alone.
+  /// - Parameter count: how many; limited to the capacity, so that one very large item can still run, alone.
   package func withTokens<Result, Failure: Error>(
     _ count: Int, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -31,9 +30,9 @@ package final class TokenBudget: Sendable {
     return try body()
   }
 
-  /// Waits until the tokens are there and takes them.
+  /// Waits until enough tokens are free and takes them.
   ///
-  /// - Returns: how many were taken, which is what ``release(_:)`` wants back.
+  /// - Returns: how many were taken; pass this number to ``release(_:)``.
   package func acquire(_ count: Int) -> Int {
     let wanted = min(max(count, 0), capacity)
     guard wanted > 0 else { return 0 }

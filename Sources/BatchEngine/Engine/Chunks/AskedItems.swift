@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Items that the collector of a run asks for, beside those of the source: work that can begin only when other results are
-/// there, such as the proof of an output whose last block was written.
+/// Items that the collector of a run requests in addition to those of the source: work that needs earlier results, such as the
+/// verification of an output whose last block was written.
 ///
-/// They are admitted before what the source still has, also where there is no room for the results of that.
+/// They are admitted before further items of the source, even when there is no room for results of the source's items.
 public final class AskedItems<Item: Sendable>: Sendable {
   private struct State {
     var items = WaitingLine<Item>()
@@ -14,10 +14,10 @@ public final class AskedItems<Item: Sendable>: Sendable {
 
   public init() {}
 
-  /// Asks for an item; the run does not end before it is processed. Called by the collector.
+  /// Requests an item; the run does not end before it is processed. Called by the collector.
   public func ask(_ item: Item) { ask([item]) }
 
-  /// Asks for several, which are processed in this order.
+  /// Requests several items, which begin in this order.
   public func ask(_ items: [Item]) {
     guard !items.isEmpty else { return }
     let asked = state.withLock { state in
@@ -27,7 +27,7 @@ public final class AskedItems<Item: Sendable>: Sendable {
     asked?()
   }
 
-  /// Gives up what was asked for and has not begun.
+  /// Removes and returns the requested items that have not begun.
   public func giveUp() -> [Item] {
     state.withLock { state in
       var items = [Item]()
@@ -40,7 +40,7 @@ public final class AskedItems<Item: Sendable>: Sendable {
 
   func take() -> Item? { state.withLock { $0.items.removeFirst() } }
 
-  /// Has `asked` called for each item that is asked for from now on.
+  /// Calls `asked` for each item that is requested from now on.
   func onAsk(_ asked: @escaping @Sendable () -> Void) {
     state.withLock { $0.asked = asked }
   }

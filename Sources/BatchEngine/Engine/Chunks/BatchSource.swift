@@ -1,26 +1,26 @@
-/// Where the items of a run come from.
+/// Supplies the items of a run.
 public protocol BatchSource<Item> {
   associatedtype Item: Sendable
 
-  /// The next item, nil at the end. Called from one place, one call at a time, when there is room for more.
+  /// The next item, nil at the end. Calls never overlap, and are made when there is room for more.
   ///
   /// - Throws: an error that ends the run.
   mutating func next() throws(BatchError) -> Item?
 
-  /// What an item weighs in bytes, 0 when that is not known before it is read.
+  /// The weight of an item in bytes, 0 if not known before the item is read.
   func weight(of item: Item) -> Int64
 
-  /// How many paths an item stands for: 1, or 0 where it is one more part of a file that was counted.
+  /// How many paths an item counts as: 1, or 0 for a further part of a file that was counted.
   func count(of item: Item) -> Int
 
-  /// Bytes that stay in memory from the admission of an item until its result is collected, beside the
-  /// buffers of the lane; a bounded number of them is admitted.
+  /// Bytes that an item keeps in memory from its admission until its result is collected, without the buffers of the lane. The
+  /// run limits the sum of these bytes.
   func retained(by item: Item) -> Int64
 
   /// How many paths the source has left out so far because the options ask for that.
   var filteredCount: Int { get }
 
-  /// Takes the items that the collector asks for; nil where it asks for none.
+  /// The items that the collector requests; nil if it requests none.
   var asked: AskedItems<Item>? { get }
 }
 

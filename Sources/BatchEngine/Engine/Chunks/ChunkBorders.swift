@@ -1,13 +1,13 @@
-/// Where the chunks of a run would end, for a plan that is divided among several runs.
+/// Computes where the chunks of a run would end, for a plan that is divided among several runs.
 package struct ChunkBorders {
   private var planner: ChunkPlanner<Void>
 
-  /// - Parameter stride: that of the run.
+  /// - Parameter stride: the stride of the run.
   package init(_ stride: ChunkStride) {
     planner = ChunkPlanner(stride: stride)
   }
 
-  /// Takes the next item.
+  /// Adds the next item.
   ///
   /// - Returns: whether a chunk now ends before it, and whether one ends with it.
   package mutating func add(_ measure: ItemMeasure) -> (before: Bool, after: Bool) {

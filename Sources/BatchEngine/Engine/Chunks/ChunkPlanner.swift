@@ -1,8 +1,8 @@
-/// What is known of an item when chunks are cut.
+/// What the planner knows about an item before it is processed.
 package struct ItemMeasure: Sendable {
   /// In bytes, 0 when that is not known.
   let weight: Int64
-  /// How many paths it stands for.
+  /// How many paths it counts as.
   let count: Int
   /// Bytes that stay in memory until its result is collected.
   let retained: Int64
@@ -14,17 +14,16 @@ package struct ItemMeasure: Sendable {
   }
 }
 
-/// A chunk with what is known of its items together.
+/// A chunk, with the number of its paths and the bytes that it retains.
 struct PlannedChunk<Item: Sendable>: Sendable {
   let chunk: Chunk<Item>
   let pathCount: Int
   let retained: Int64
 }
 
-/// Cuts a sequence of items into chunks by count and bytes, and by nothing else.
+/// Cuts a sequence of items into chunks, by count and bytes only.
 ///
-/// The plan never depends on the concurrency or on time, so everything that is made chunk by chunk is
-/// the same at every `-j`.
+/// The plan never depends on the concurrency or on time, so whatever is made chunk by chunk is the same at every `-j`.
 struct ChunkPlanner<Item: Sendable> {
   private let stride: ChunkStride
   private var items: [Item] = []
@@ -32,7 +31,7 @@ struct ChunkPlanner<Item: Sendable> {
   private var index = 0
   /// The most items of the next chunk.
   private var limit: Int
-  /// A large item that came while a chunk was begun.
+  /// The chunk of a large item that ended an incomplete chunk.
   private var large: PlannedChunk<Item>?
 
   init(stride: ChunkStride) {
@@ -40,9 +39,9 @@ struct ChunkPlanner<Item: Sendable> {
     limit = stride.count(at: 0)
   }
 
-  /// Takes the next item.
+  /// Adds the next item.
   ///
-  /// - Returns: a chunk that is complete with it; ``takeLarge()`` is to be asked for another one then.
+  /// - Returns: a chunk if this item completes one; then ``takeLarge()`` may return a second one.
   mutating func add(_ item: Item, _ measure: ItemMeasure) -> PlannedChunk<Item>? {
     let isLarge = measure.weight >= stride.largeThreshold
     let before = isLarge && !items.isEmpty ? cut() : nil
@@ -58,10 +57,10 @@ struct ChunkPlanner<Item: Sendable> {
     return before
   }
 
-  /// The large item that ended the chunk before.
+  /// The chunk of a large item that ended the chunk before it.
   mutating func takeLarge() -> PlannedChunk<Item>? { large.take() }
 
-  /// The items behind the last complete chunk.
+  /// The chunk of the items that follow the last complete chunk.
   mutating func takeRest() -> PlannedChunk<Item>? { items.isEmpty ? nil : cut() }
 
   private mutating func cut(isLarge: Bool = false) -> PlannedChunk<Item> {

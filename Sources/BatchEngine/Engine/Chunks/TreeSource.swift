@@ -1,7 +1,7 @@
 /// The files below some operands, in tree order.
 public struct TreeSource: BatchSource {
   private var walker: TreeWalker
-  /// What is yielded in the place of a walk.
+  /// The items to yield instead of a walk.
   private let known: (() -> WalkItem?)?
 
   init(walker: TreeWalker, known: (() -> WalkItem?)? = nil) {
@@ -11,15 +11,15 @@ public struct TreeSource: BatchSource {
 
   public mutating func next() -> WalkItem? { known == nil ? walker.next() : known?() }
 
-  /// The folder that the last item lies in, as it was when it was listed; nil for an operand.
+  /// The status of the folder of the last item, as it was when it was listed; nil for an operand.
   package var folderStatus: FileStatus? { walker.folderStatus }
 
   public var filteredCount: Int { walker.filteredCount }
 
-  /// Where a file has data; nil when it has no holes or cannot be asked.
+  /// The ranges of a file that have data; nil if it has no holes, or the ranges are unknown.
   package func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
 
-  /// The problem of a file with more holes than are read; nil where it has fewer.
+  /// The problem of a file with more holes than the options allow; nil if it has fewer.
   ///
   /// - Parameter size: how many of its bytes are to be read; nil for all.
   package func tooManyHoles(_ record: FileRecord, among size: UInt64? = nil) -> Problem? {
@@ -27,7 +27,7 @@ public struct TreeSource: BatchSource {
     return Problem(BatchError.tooManyHoles(walker.mostHoles).at(record.path))
   }
 
-  /// The calls that the tree is read by.
+  /// The calls that read the tree.
   package var calls: any FileSystemCalls { walker.calls }
 
   /// Opens the folders of the tree again.
@@ -47,7 +47,7 @@ public struct TreeSource: BatchSource {
     return isHuge ? .max : weight
   }
 
-  /// The bytes of its row, which has the path.
+  /// The size of its row, which contains the path.
   public func retained(by item: WalkItem) -> Int64 {
     if case .file(let record) = item { record.excessPathLength * 2 } else { 0 }
   }

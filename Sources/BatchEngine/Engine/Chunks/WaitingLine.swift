@@ -1,8 +1,8 @@
-/// Elements that leave in the order in which they came.
+/// A first-in, first-out queue.
 ///
-/// An element that left is released at once, even if the line never becomes empty: an operation keeps its chunk in memory.
+/// A removed element is released at once, even if the queue never becomes empty: an operation keeps its chunk in memory.
 struct WaitingLine<Element> {
-  /// From this size on, the memory of the elements that left is freed when it is half of all.
+  /// From this size on, the slots of removed elements are freed when they are half of all slots.
   private static var leastRoom: Int { 32 }
 
   private var elements: [Element?] = []
@@ -12,7 +12,7 @@ struct WaitingLine<Element> {
 
   mutating func append(_ element: Element) { elements.append(element) }
 
-  /// - Returns: nil when none waits.
+  /// - Returns: nil when the queue is empty.
   mutating func removeFirst() -> Element? {
     guard first < elements.count else { return nil }
     let element = elements[first].take()

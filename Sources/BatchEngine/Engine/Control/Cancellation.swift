@@ -8,7 +8,7 @@ public final class Cancellation: Sendable {
     var registrations = 0
   }
 
-  /// Each ``check()`` notes a step here.
+  /// Each ``check()`` records a step here.
   package let activity = Activity()
   private let flag = Atomic<Bool>(false)
   private let state = Mutex(State())
@@ -36,9 +36,9 @@ public final class Cancellation: Sendable {
     for handler in handlers { handler() }
   }
 
-  /// Has `handler` called once when the run is cancelled, at once if it is already.
+  /// Calls `handler` once when the run is cancelled; immediately if it is already cancelled.
   ///
-  /// - Returns: what ``forget(_:)`` wants.
+  /// - Returns: a number for ``forget(_:)``.
   @discardableResult
   public func onCancel(_ handler: @escaping @Sendable () -> Void) -> Int {
     let registration = state.withLock { state -> Int? in
@@ -51,7 +51,7 @@ public final class Cancellation: Sendable {
     return registration ?? 0
   }
 
-  /// Drops a handler that has not been called.
+  /// Removes a handler that has not been called.
   public func forget(_ registration: Int) {
     state.withLock { $0.handlers[registration] = nil }
   }

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// How many operations of a run go on at once: the one owner of that number, and of whether any may go on.
+/// How many operations of a run may run at once, and whether the run is suspended. No other object stores this.
 ///
-/// Code that divides something among the lanes asks for ``current`` each time that it matters, so that a change
-/// during a run takes effect everywhere. Lanes look before each item and each buffer, so that a lower number and a pause
-/// hold soon, and not from the next operation on.
+/// Code that divides work among the lanes reads ``current`` each time, so that a change during a run takes effect everywhere.
+/// Lanes check before each item and each buffer, so that a lower number or a pause takes effect soon, not only with the next
+/// operation.
 public final class ConcurrencyLimit: Sendable {
-  /// The parts that may suspend a run; it goes on when no part suspends it.
+  /// The parts that may suspend a run; it continues when none of them suspends it.
   package enum Suspender: Hashable, Sendable {
     case caller, load
   }
 
   private struct State {
-    /// The number that was asked for.
+    /// The requested number.
     var wanted: Int
     var isHalved = false
     var suspenders: Set<Suspender> = []
@@ -20,7 +20,7 @@ public final class ConcurrencyLimit: Sendable {
     var registrations = 0
   }
 
-  /// More operations at once than any process has threads for.
+  /// An upper bound that exceeds the threads of any process.
   private static let most = 1 << 16
 
   private let number: Atomic<Int>
@@ -47,7 +47,7 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether the number was chosen and must not be adapted.
   package var isFixed: Bool { fixed.load(ordering: .relaxed) }
 
-  /// The number that was asked for, which is more than ``current`` while that is halved.
+  /// The requested number, which is higher than ``current`` while the run is halved.
   package var wanted: Int { state.withLock { $0.wanted } }
 
   /// Whether the number is fixed or halved, or the run suspended: then it is not adapted.
@@ -58,8 +58,7 @@ public final class ConcurrencyLimit: Sendable {
 
   func note(running count: Int) { running.store(count, ordering: .relaxed) }
 
-  /// Whether more operations could begin, or the source may still have some; false at its end, and while results wait for
-  /// others.
+  /// Whether more operations could begin, or the source may have more; false at its end, and while results wait for others.
   var hasMore: Bool { more.load(ordering: .relaxed) }
 
   func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
@@ -72,10 +71,10 @@ public final class ConcurrencyLimit: Sendable {
     note(hasMore: !isExhausted)
   }
 
-  /// Runs `body` with the number of threads that may work on the item of one operation: the thread that calls, and others
-  /// as far as no operation and no other item uses them.
+  /// Runs `body` with the number of threads that may work on the item of one operation: the calling thread, and others that no
+  /// operation and no other item uses.
   ///
-  /// - Parameter most: threads that are of use, 1 or more.
+  /// - Parameter most: the most threads that the item can use, 1 or more.
   package func withThreads<Result, Failure: Error>(
     upTo most: Int, _ body: (_ count: Int) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -95,26 +94,25 @@ public final class ConcurrencyLimit: Sendable {
     }
   }
 
-  /// Changes the number, before a run or while it goes on. Operations above a lower number wait where they are, after the
-  /// file or the buffer that they are at.
+  /// Changes the number, before or during a run. If it falls, the excess operations wait after their current file or buffer.
   public func set(_ count: Int) {
     state.withLock { $0.wanted = Self.bounded(count) }
     apply()
   }
 
-  /// Changes the number and keeps it; nil leaves it to be adapted again, where the run does that.
+  /// Changes the number and prevents its adaptation; nil allows adaptation again, if the run adapts the number.
   package func fix(_ count: Int?) {
     fixed.store(count != nil, ordering: .relaxed)
     if let count { set(count) }
   }
 
-  /// Allows half of the number that was asked for, at least 1, until it is called with false.
+  /// Allows half of the requested number, at least 1, until called with false.
   package func setHalved(_ isHalved: Bool) {
     state.withLock { $0.isHalved = isHalved }
     apply()
   }
 
-  /// Holds operations back, or lets them go on again.
+  /// Suspends or resumes the operations.
   public func setSuspended(_ isSuspended: Bool) { setSuspended(isSuspended, by: .caller) }
 
   package func setSuspended(_ isSuspended: Bool, by suspender: Suspender) {
@@ -126,7 +124,7 @@ public final class ConcurrencyLimit: Sendable {
 
   /// Calls `listener` after each change, on the thread that makes it.
   ///
-  /// - Returns: what ``forget(_:)`` wants.
+  /// - Returns: a number for ``forget(_:)``.
   func onChange(_ listener: @escaping @Sendable () -> Void) -> Int {
     state.withLock { state in
       state.registrations += 1
@@ -142,7 +140,7 @@ public final class ConcurrencyLimit: Sendable {
   /// Sets the current number from the state.
   private func apply() {
     let listeners = state.withLock { state in
-      // Inside the lock, so that of two changes the later one holds.
+      // Inside the lock, so that the later of two changes wins.
       number.store(state.isHalved ? max(1, state.wanted / 2) : state.wanted, ordering: .relaxed)
       suspended.store(!state.suspenders.isEmpty, ordering: .relaxed)
       return Array(state.listeners.values)

@@ -3,17 +3,17 @@ import Glibc
 
 /// How a run competes with others for processor and disk.
 package enum ProcessPriority: String, Sendable, CaseIterable {
-  /// Last in line: nice 19 and the idle class of I/O.
+  /// Lowest priority: nice 19 and the idle I/O class.
   case background
   /// Behind interactive work: nice 10 and the lowest best-effort level.
   case utility
-  /// As the process was started.
+  /// The priority with which the process was started.
   case standard = "default"
 
-  /// Applies to the calling thread and to those that it and they start later: to be called before any
-  /// other thread exists. What the kernel refuses stays as it is.
+  /// Applies to the calling thread and all threads started from it later: called before any other thread exists. If the kernel
+  /// refuses a setting, that setting is unchanged.
   ///
-  /// libdispatch would give each of its threads a nice value of its own; the program prevents that (`CInheritedPriority`).
+  /// libdispatch would set the nice value of each of its threads; the program prevents that (`CInheritedPriority`).
   package func apply() {
     switch self {
     case .standard: break
@@ -23,7 +23,7 @@ package enum ProcessPriority: String, Sendable, CaseIterable {
   }
 
   private func lower(nice value: Int32, ioClass: Int32, level: Int32) {
-    // Never raised: a process that was started nicer stays so.
+    // The nice value is never lowered: a process that was started with a higher one keeps it.
     if getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) < value {
       _ = clinux_set_nice(value)
     }

@@ -10,8 +10,8 @@ package final class SignalSources: Sendable {
   private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
 
   /// - Parameters:
-  ///   - numbers: the signals to take over. One that was ignored when the process began, as `nohup`
-  ///     does with HUP, stays ignored.
+  ///   - numbers: the signals to handle. A signal that was ignored when the process began stays ignored, such as HUP under
+  ///     `nohup`.
   ///   - handler: called with the number, one call at a time.
   package init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
     let queue = queue
@@ -24,9 +24,9 @@ package final class SignalSources: Sendable {
       source.resume()
       return source
     }
-    // Until all are in place the default action holds: the caller has begun nothing yet.
+    // Until all handlers are installed, signals have their default action: the caller has begun nothing yet.
     guard installation.wait(timeout: .now() + 20) == .success else {
-      // Without memory libdispatch drops a handler. Nothing has begun, and signals would not end the process any more.
+      // Without memory libdispatch drops a handler, and the signal would no longer end the process. Nothing has begun yet.
       fatalError("the handlers of signals were not installed")
     }
   }
@@ -35,13 +35,12 @@ package final class SignalSources: Sendable {
     for source in sources { source.cancel() }
   }
 
-  /// Ends the process by the default action of a signal, so that its parent sees what it died of.
+  /// Ends the process by the default action of a signal, so that its parent sees which signal ended it.
   package static func reraise(_ number: Int32) {
     clinux_reraise(number)
   }
 
-  /// Lets writes to a closed pipe, or beyond the file size limit, fail with an error instead of ending
-  /// the process.
+  /// Makes writes to a closed pipe, or beyond the file size limit, fail with an error instead of ending the process.
   package static func ignoreFailedWrites() {
     clinux_ignore_signal(SIGPIPE)
     clinux_ignore_signal(SIGXFSZ)

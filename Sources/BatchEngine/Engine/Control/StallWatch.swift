@@ -1,18 +1,18 @@
 /// Decides when a run without progress is reported, and when it is ended.
 package struct StallWatch: Sendable {
-  /// What has to be done. Times are milliseconds without progress.
+  /// The action that is needed. Times are milliseconds without progress.
   package enum Finding: Sendable, Hashable {
-    /// To be reported, once until there is progress again.
+    /// Report the stall, once until there is progress again.
     case stalled(Int)
-    /// The run is to be cancelled.
+    /// Cancel the run.
     case overdue(Int, isTold: Bool)
-    /// The run was cancelled and cannot end by itself: the process is to end.
+    /// End the process: the run was cancelled and does not end by itself.
     case stuck
   }
 
-  /// The most that counts between two looks: a process that was stopped (SIGSTOP) could not look, and did not stall.
+  /// The longest time that counts between two checks: a process that was stopped (SIGSTOP) could not check, and did not stall.
   private static let longestLook: UInt64 = 5_000
-  /// The most that a cancelled run gets to end by itself.
+  /// The longest time for a cancelled run to end by itself.
   private static let longestEnd: UInt64 = 60_000
 
   private let warning: UInt64?
@@ -23,8 +23,8 @@ package struct StallWatch: Sendable {
   private var isOverdue = false
 
   /// - Parameters:
-  ///   - warning: seconds without progress after which this is reported; 0 is never.
-  ///   - timeout: seconds after which the run is ended; 0 is never.
+  ///   - warning: seconds without progress before a report; 0 for never.
+  ///   - timeout: seconds without progress before the run is cancelled; 0 for never.
   package init(warning: Int64, timeout: Int64) {
     self.warning = Self.milliseconds(warning)
     self.timeout = Self.milliseconds(timeout)
@@ -36,11 +36,11 @@ package struct StallWatch: Sendable {
     return overflow ? nil : product
   }
 
-  /// Looks once.
+  /// Checks once.
   ///
   /// - Parameters:
   ///   - now: milliseconds since any fixed moment.
-  ///   - hasMoved: whether there was progress since the last look.
+  ///   - hasMoved: whether there was progress since the last check.
   ///   - isHeld: whether the run is paused or waits for another process; that time does not count.
   package mutating func look(at now: UInt64, hasMoved: Bool, isHeld: Bool) -> Finding? {
     let passed = min(lastLook.map { now >= $0 ? now - $0 : 0 } ?? 0, Self.longestLook)

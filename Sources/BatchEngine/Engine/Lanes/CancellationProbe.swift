@@ -1,5 +1,5 @@
-/// What threads that help a lane with its item ask between their steps: they must not use the context of the chunk, which
-/// belongs to the lane.
+/// The cancellation check for threads that help a lane with its item. They must not use the context of the chunk, which belongs
+/// to the lane.
 package struct CancellationProbe: Sendable {
   private let gate: LaneGate
   private let pool: LanePool?
@@ -20,7 +20,8 @@ package struct CancellationProbe: Sendable {
   }
 }
 
-/// As ``WorkerContext/checkCancellation()``, for what a worker keeps from chunk to chunk: it finds the lane that it runs on.
+/// The same check as ``WorkerContext/checkCancellation()``, for objects that a worker keeps from chunk to chunk. It finds the lane on which
+/// it is called.
 package struct LaneProbe: Sendable {
   private let cancellation: Cancellation
 
@@ -28,7 +29,7 @@ package struct LaneProbe: Sendable {
     self.cancellation = cancellation
   }
 
-  /// - Throws: why the run is to stop, when it is.
+  /// - Throws: the reason, when the run is to stop.
   package func check() throws(BatchError) {
     if let bench = Lane.workbench, bench.gate.isCrowded { bench.pool?.pass(bench) }
     try cancellation.check()

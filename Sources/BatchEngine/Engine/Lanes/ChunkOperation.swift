@@ -2,11 +2,11 @@ import Foundation
 
 /// The operation that processes one chunk on a lane.
 final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
-  /// How many items the chunk has; the depth of the queue is bounded by them.
+  /// How many items the chunk has; the queue limits the sum of these.
   let itemCount: Int
-  /// Whether it begins before the others: it has one large file, which only one core can process.
+  /// Whether it begins before the others, because it has one large file that only one core can process.
   let isLarge: Bool
-  /// Which operation of the run it is, by the order in which they begin; set by the lanes.
+  /// The position of the operation in the order in which operations begin; set by the lanes.
   var turn = 0
   private let lanes: LanePool?
   private let body: @Sendable (Workbench) -> Void
@@ -14,9 +14,9 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   private let finished: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - lanes: where the body runs; nil for one that is started by ``run(on:)``.
-  ///   - ending: called once just before the operation is finished, also after a cancellation; makes its completion block,
-  ///     nil for none.
+  ///   - lanes: where the body runs; nil for an operation that ``run(on:)`` starts.
+  ///   - ending: called once just before the operation finishes, also after a cancellation; returns its completion block, or
+  ///     nil.
   ///   - finished: called when the operation is finished, also after a cancellation.
   init(
     itemCount: Int, isLarge: Bool, lanes: LanePool?,

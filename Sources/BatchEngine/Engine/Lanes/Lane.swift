@@ -3,14 +3,14 @@ import Synchronization
 
 /// One serial queue that runs one operation at a time, with the buffers that belong to it.
 ///
-/// A serial queue has a thread at once, where a concurrent queue gets one a second beyond the cores.
+/// A serial queue gets a thread immediately. A concurrent queue that needs more threads than cores gets only one more each second.
 package final class Lane: Sendable {
-  // A key is an address and nothing else; Dispatch does not say so in its types.
+  // A key is only an address, so it is safe to share; its type does not declare that.
   private nonisolated(unsafe) static let key = DispatchSpecificKey<Workbench>()
 
   let queue: DispatchQueue
 
-  /// - Parameter number: nil for what runs beside the lanes.
+  /// - Parameter number: nil for a helper queue beside the lanes.
   init(number: Int?, bench: Workbench) {
     queue = DispatchQueue(label: number.map { "batchproc.lane.\($0)" } ?? "batchproc.reader")
     // The queue owns the bench: it is freed with the queue.
@@ -20,7 +20,7 @@ package final class Lane: Sendable {
   /// The bench of the lane that this code runs on; nil elsewhere.
   static var workbench: Workbench? { DispatchQueue.getSpecific(key: key) }
 
-  /// Waits for something that another lane holds. A lane that is held back may be that one, so it goes on meanwhile.
+  /// Waits for something that another lane holds. That lane may be one that is held back, so held-back lanes may continue meanwhile.
   package static func whileBlocked(_ wait: () -> Void) {
     guard let bench = workbench, bench.turn != nil, let pool = bench.pool else { return wait() }
     pool.block()

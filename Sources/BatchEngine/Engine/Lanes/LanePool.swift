@@ -1,29 +1,29 @@
 import Dispatch
 import Synchronization
 
-/// The lanes of a run: each runs one operation at a time, and no more run at once than the concurrency says.
+/// The lanes of a run. Each runs one operation at a time; the concurrency limits how many run at once.
 ///
-/// Operations that come when all lanes are busy stand by, and a lane that becomes free goes on with one of them at once. So no
-/// lane is idle during the two changes of thread that the operation queue takes.
+/// Operations that arrive when all lanes are busy stand by, and a lane that becomes free starts one of them immediately. So no
+/// lane is idle while the operation queue switches threads twice.
 ///
-/// When the concurrency falls, or the run is suspended, lanes wait in the middle of their operations, between two files or
-/// buffers: an operation may take minutes. A lane that waits keeps its tokens. An operation that waits for those does not count
-/// as running, so that the lane can go on.
+/// When the concurrency falls, or the run is suspended, lanes wait within their operations, between two files or buffers,
+/// because an operation may take minutes. A waiting lane keeps its tokens. An operation that waits for these tokens does not
+/// count as running, so that the lane can continue.
 package final class LanePool: Sendable {
-  /// How many operations may stand by: enough that a lane finds one, however short they are.
+  /// How many operations may stand by: enough for each free lane to find one, even if operations are short.
   static let standby = 32
 
   private struct State {
     var free: [Lane] = []
     /// Operations that stand by, in the order in which they came.
     var waiting = WaitingLine<ChunkOperation>()
-    /// Those of them that go first.
+    /// Large operations, which start first.
     var urgent: [ChunkOperation] = []
     var busy = 0
     var count = 0
     /// Operations that have begun so far.
     var turns = 0
-    /// Lanes that wait in the middle of their operation, and threads that help one while the run is suspended.
+    /// Lanes that wait within their operation, and helper threads that wait while the run is suspended.
     var held: [Held] = []
     var helpers: [DispatchSemaphore] = []
     /// Lanes that wait for something that another one holds.
@@ -43,7 +43,7 @@ package final class LanePool: Sendable {
 
   /// - Parameters:
   ///   - cancellation: lets operations that are held back end.
-  ///   - makeBench: makes what belongs to a lane.
+  ///   - makeBench: makes the workbench of a lane.
   init(
     concurrency: ConcurrencyLimit, cancellation: Cancellation,
     makeBench: @escaping @Sendable () -> Workbench
@@ -53,7 +53,7 @@ package final class LanePool: Sendable {
     self.makeBench = makeBench
   }
 
-  /// How many lanes have been made, which is how many operations have run at once at most.
+  /// How many lanes have been made: the most operations that have run at once.
   var count: Int { state.withLock { $0.count } }
 
   /// How many lanes are at work.
@@ -70,7 +70,7 @@ package final class LanePool: Sendable {
     startWaiting()
   }
 
-  /// Puts lanes to work on what stands by, as many as the concurrency allows; to be called when that has changed.
+  /// Starts operations that stand by, as many as the concurrency allows. Called when the concurrency has changed.
   func startWaiting() {
     letGoOn()
     while let (lane, operation) = next() {
@@ -78,8 +78,8 @@ package final class LanePool: Sendable {
     }
   }
 
-  /// How many operations may run now. Read inside the lock: code that changes it takes the lock afterwards, so that the
-  /// last change holds.
+  /// How many operations may run now. Read inside the lock: code that changes the concurrency takes the lock afterwards, so the
+  /// last change takes effect.
   private var limit: Int {
     concurrency.isSuspended && !cancellation.isCancelled ? 0 : concurrency.current
   }
@@ -108,7 +108,7 @@ package final class LanePool: Sendable {
       bench.gate = gate
       return (Lane(number: state.count, bench: bench), operation)
     }
-    // A place that a lane leaves goes to lanes that are held back.
+    // When a lane becomes idle, a held-back lane may continue in its place.
     if lane != nil, next == nil { letGoOn() }
     return next
   }
@@ -127,7 +127,7 @@ package final class LanePool: Sendable {
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter bench: of the lane that calls; nil on a thread that helps a lane. Beside the lanes its turn is nil.
+  /// - Parameter bench: of the calling lane; nil on a thread that helps a lane. The bench of a helper queue has no turn.
   func pass(_ bench: Workbench?) {
     let turn = bench?.turn
     letGoOn()
@@ -152,7 +152,7 @@ package final class LanePool: Sendable {
     bench?.heldTime += ContinuousClock.now - start
   }
 
-  /// Counts a lane as one that waits for others.
+  /// Counts a lane as waiting for another one.
   func block() {
     state.withLock { $0.blocked += 1 }
     letGoOn()
@@ -163,7 +163,7 @@ package final class LanePool: Sendable {
     letGoOn()
   }
 
-  /// Lets lanes go on that were held back, the oldest operations first, as many as may run.
+  /// Resumes held-back lanes, those with the oldest operations first, as many as may run.
   private func letGoOn() {
     state.withLock { state in
       let limit = self.limit
@@ -189,13 +189,13 @@ package final class LanePool: Sendable {
       bench.turn = operation.turn
       operation.process(on: bench)
       bench.restIfAwaited()
-      // The lane is free, or has its next operation, before the end is announced. Another operation that it gets waits in its
-      // queue until this block ends.
+      // The lane is free, or has its next operation, before the end is reported. If it gets another operation, that one waits
+      // in its queue until this block ends.
       current = next(on: lane)?.1
       if current == nil { bench.rest() }
       operation.end()
     }
-    // Where lanes were held back there may be room now for what stands by.
+    // If lanes were held back, there may be room now for operations that stand by.
     startWaiting()
   }
 }

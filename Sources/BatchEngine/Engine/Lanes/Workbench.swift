@@ -1,10 +1,10 @@
 import Synchronization
 
-/// What a lane keeps from operation to operation: the reader with its buffers, the worker of the job, and the tokens
-/// for what both may open and fill.
+/// What a lane keeps from operation to operation: the reader with its buffers, the worker of the job, and the tokens for the
+/// descriptors and memory of both.
 ///
-/// Only code that runs on the lane uses it, one operation at a time. Until the lane rests it keeps its tokens and the folder
-/// that was read last: the next operation mostly reads there too.
+/// Only code that runs on the lane uses it, one operation at a time. Until the lane is idle it keeps its tokens and the last
+/// folder open: the next operation usually reads there too.
 package final class Workbench {
   package let reader: FileReader
   /// Which item the lane is processing.
@@ -13,9 +13,9 @@ package final class Workbench {
   weak var pool: LanePool?
   /// The gate of the pool, kept here because a weak reference costs a lock each time.
   var gate = LaneGate()
-  /// When the operation of the lane began, among those of the run: the oldest ones go on first. Nil where this is no lane.
+  /// The position of the lane's operation in the order in which operations began: the oldest continue first. Nil for a helper queue.
   var turn: Int? = 0
-  /// How long the lane was held back since the time of a file was measured last.
+  /// How long the lane was held back since the last measured time of a file.
   var heldTime = Duration.zero
   /// Made when the lane first processes a chunk.
   var worker: AnyObject?
@@ -33,10 +33,10 @@ package final class Workbench {
 
   deinit { rest() }
 
-  /// Takes what the next chunk needs, unless the lane has just that.
+  /// Takes the tokens that the next chunk needs, unless the lane already has exactly these.
   ///
-  /// The order is the same everywhere: descriptors in one step, then memory in one step, then places for outputs.
-  /// A thread that holds memory never waits for descriptors, so that threads never wait in a circle: ``TokenOrder``.
+  /// All threads take them in the same order: descriptors in one step, then memory in one step, then places for outputs. A
+  /// thread that holds memory never waits for descriptors, so that threads never wait in a circle: ``TokenOrder``.
   func hold(descriptors count: Int, memory byteCount: Int) {
     if heldDescriptors == count, heldMemory == byteCount { return }
     rest()
@@ -46,7 +46,7 @@ package final class Workbench {
     heldMemory = byteCount
   }
 
-  /// Closes the folder that was read last, then gives the tokens back.
+  /// Closes the last folder, then gives the tokens back.
   func rest() {
     reader.closeFolder()
     if heldMemory > 0 { memory.giveBack(heldMemory) }
@@ -65,7 +65,7 @@ package final class Workbench {
 final class LaneGate: Sendable {
   private let crowded = Atomic<Bool>(false)
 
-  /// Whether a lane has to look whether it may go on: ``LanePool/pass(_:)``.
+  /// Whether a lane must check that it may continue: ``LanePool/pass(_:)``.
   var isCrowded: Bool { crowded.load(ordering: .relaxed) }
 
   func set(isCrowded: Bool) { crowded.store(isCrowded, ordering: .relaxed) }

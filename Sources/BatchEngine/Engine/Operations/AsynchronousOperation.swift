@@ -3,8 +3,8 @@ import Synchronization
 
 /// An operation that still runs after `start` has returned, until it calls ``finish()``.
 ///
-/// It keeps the rules that the queue relies on: it finishes even if it was cancelled before it began, and it notifies the queue
-/// after its state has changed, outside the lock.
+/// It follows the rules on which the queue relies: it finishes even if it was cancelled before it began, and it notifies the
+/// queue after its state has changed, outside the lock.
 open class AsynchronousOperation: Operation, @unchecked Sendable {
   private enum Phase {
     case ready, executing, finished
@@ -31,9 +31,9 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     try startByHand(doing: execute)
   }
 
-  /// The same with other work in the place of ``execute()``.
+  /// As ``startByHand()``, with other work instead of ``execute()``.
   ///
-  /// - Parameter work: calls ``finish()`` as that does.
+  /// - Parameter work: must call ``finish()`` once, as ``execute()`` does.
   package final func startByHand(doing work: () -> Void) throws(BatchError) {
     guard isReady || isCancelled else {
       throw BatchError(.invalid, "an operation cannot start before those it depends on are finished")
@@ -49,7 +49,7 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     finish()
   }
 
-  /// Called in place of ``execute()`` when the operation was cancelled while it waited.
+  /// Called instead of ``execute()`` when the operation was cancelled before it began.
   open func cancelledBeforeStart() {}
 
   /// Marks the operation as finished, which lets the queue go on. Calls after the first do nothing.
@@ -65,12 +65,12 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
     didFinish()
   }
 
-  /// Called once on the thread that finished the operation, after the queue was notified: where a completion block would
-  /// take a thread of its own.
+  /// Called once on the thread that finished the operation, after the queue was notified. A completion block would need another
+  /// thread.
   open func didFinish() {}
 
-  /// Whether a queue has the operation, which would count one that it did not start. Foundation keeps the queue in a property
-  /// that is not public.
+  /// Whether the operation is in a queue; the queue's counts would be wrong if it were started by hand. Foundation keeps the
+  /// queue in a private property.
   private var isInQueue: Bool {
     var mirror: Mirror? = Mirror(reflecting: self)
     while let current = mirror, current.subjectType != Operation.self { mirror = current.superclassMirror }

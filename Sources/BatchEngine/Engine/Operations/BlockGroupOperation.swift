@@ -23,11 +23,11 @@ package final class BlockGroupOperation: AsynchronousOperation, @unchecked Senda
         if let self, !isCancelled { block() }
       }
     }
-    // Keeps the operation until then.
+    // The closure keeps the operation alive until then.
     group.notify(queue: queue) { self.finish() }
   }
 
-  /// Starts the blocks outside of any queue.
+  /// Starts the blocks without an operation queue.
   ///
   /// - Returns: a group to wait for, which is left when all blocks are done.
   package func started() -> DispatchGroup {

@@ -2,15 +2,15 @@ import Foundation
 
 /// An operation that can fail.
 public protocol FallibleOperation: Operation {
-  /// Why it ended so; nil before it has ended and after success.
+  /// Why it failed; nil before its end and after success.
   var failure: BatchError? { get }
 }
 
 extension Operation {
-  /// Adds a dependency unless it would make a circle, in which no operation could begin.
+  /// Adds a dependency, unless it would create a cycle, in which no operation could begin.
   ///
-  /// - Throws: `invalid` when the other operation waits for this one, directly or through others, and when this one depends
-  ///   on it already.
+  /// - Throws: `invalid` when the other operation waits for this one, directly or through others, or when this one already
+  ///   depends on it.
   public func addCheckedDependency(_ other: Operation) throws(BatchError) {
     guard !dependencies.contains(where: { $0 === other }) else {
       throw BatchError(.invalid, "an operation cannot depend on another one twice")

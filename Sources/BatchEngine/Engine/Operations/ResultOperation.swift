@@ -3,8 +3,8 @@ import Synchronization
 
 /// An operation that makes one value, on a queue of its own or on the thread that starts it.
 ///
-/// A dependency says when this operation may begin; ``requireSuccess(of:)`` says also that it must not
-/// run when the other one failed or was cancelled, which `Operation` by itself counts as finished.
+/// A dependency says when this operation may begin; ``requireSuccess(of:)`` also prevents it from running when the other one
+/// failed or was cancelled, which `Operation` alone treats as finished.
 public final class ResultOperation<Value: Sendable>: AsynchronousOperation, FallibleOperation,
   @unchecked Sendable
 {
@@ -19,7 +19,7 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
 
   /// - Parameters:
   ///   - queue: where the body runs; nil for the thread that calls `start`.
-  ///   - body: gets the operation, so that it can look at `isCancelled` as it goes.
+  ///   - body: gets the operation, so that it can check `isCancelled` while it runs.
   public init(
     on queue: DispatchQueue? = nil,
     _ body: @escaping @Sendable (ResultOperation<Value>) throws -> Value

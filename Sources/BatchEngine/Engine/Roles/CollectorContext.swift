@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a collector may do in a run: count, report, give outputs their names, and end the run.
+/// What a collector may do in a run: count, report, commit outputs, and end the run.
 ///
 /// It cannot read or decode the content of files. It stays valid until the collector is finished or discarded.
 public struct CollectorContext: Sendable {
@@ -15,7 +15,7 @@ public struct CollectorContext: Sendable {
 
   public var options: BatchOptions { run.options }
 
-  /// The counts of the run. The collector counts what workers leave open.
+  /// The counts of the run. The collector counts what workers do not count.
   public var counters: Counters { run.counters }
 
   package var cancellation: Cancellation { run.cancellation }
@@ -23,23 +23,23 @@ public struct CollectorContext: Sendable {
   /// The number of operations at once.
   package var concurrency: ConcurrencyLimit { run.concurrency }
 
-  /// The system calls by which outputs and their folders are looked at.
+  /// The system calls that examine outputs and their folders.
   package var calls: any FileSystemCalls { run.calls }
 
-  /// Opens folders by these calls.
+  /// Opens folders with these calls.
   package var folders: FolderOpener { run.folders }
 
-  /// What workers and the collector use together.
+  /// Objects that workers and the collector share.
   package var services: RunServices { RunServices(run) }
 
   /// - Throws: the reason, when the run is to stop.
   public func checkCancellation() throws(BatchError) { try run.cancellation.check() }
 
-  /// Notes how many results the collector keeps until others arrive. If there are many, only items that it asked for are
+  /// Records how many results the collector keeps until others arrive. If there are many, only items that it requested are
   /// admitted.
   package func note(kept count: Int) { run.keptResults.store(count, ordering: .relaxed) }
 
-  /// Stops the source and the workers from beginning items. For a collector that discards all further results; the run then
+  /// Makes the source and the workers begin no further items. For a collector that discards all further results; the run then
   /// ends normally.
   package func end() { run.end() }
 
@@ -68,7 +68,7 @@ public struct CollectorContext: Sendable {
   }
 }
 
-/// The objects that the workers and the collector of a run use together.
+/// The objects that the workers and the collector of a run share.
 package struct RunServices: Sendable {
   private let run: RunContext
 
@@ -76,7 +76,7 @@ package struct RunServices: Sendable {
     self.run = run
   }
 
-  /// The one object of a type in the run, such as the committer of outputs; made by the first that asks.
+  /// The one object of a type in the run, such as the committer of outputs. The first caller creates it.
   package func service<Service: AnyObject & Sendable, Failure: Error>(
     _ make: () throws(Failure) -> Service
   ) throws(Failure) -> Service {

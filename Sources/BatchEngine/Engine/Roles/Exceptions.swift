@@ -1,7 +1,7 @@
-// The places that use a right which their role does not have. Each has its own name here, and is removed when the place is
-// fixed. Nothing is added.
+// Exceptions: code that uses a right which its role does not have. Each has its own name here, and is removed when the code is
+// fixed. None is added.
 
 extension ReadingRight {
-  /// `SegmentCut`, of a collector: a segment in memory, which the run has just made, and which has to lose a member.
+  /// `SegmentCut`, used by a collector: it decodes a segment in memory that the run has just made, to remove a member from it.
   package static var segmentCut: ReadingRight { ReadingRight() }
 }

@@ -1,6 +1,6 @@
 /// What a reader may do in a run: read, decode, count bytes, and yield items to the workers.
 ///
-/// It cannot give or remove names. It belongs to the call of ``BatchReader/read(in:)`` and must not leave it.
+/// It cannot name or remove files. It is valid only during the call of ``BatchReader/read(in:)``.
 package final class ReaderContext<Item: MeasuredItem> {
   /// Lets the reader read and decode.
   package let reading = ReadingRight()
@@ -9,7 +9,7 @@ package final class ReaderContext<Item: MeasuredItem> {
   private var planner: ChunkPlanner<Item>
   private let handOver: (PlannedChunk<Item>) throws(BatchError) -> Void
 
-  /// - Parameter handOver: takes one chunk after the other; what it throws ends the reading.
+  /// - Parameter handOver: receives one chunk after the other; an error that it throws ends the reading.
   init(_ run: RunContext, _ handOver: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) {
     self.run = run
     self.handOver = handOver
@@ -17,10 +17,10 @@ package final class ReaderContext<Item: MeasuredItem> {
     planner = ChunkPlanner(stride: run.options.stride)
   }
 
-  /// For files that are opened on the way.
+  /// For files that the reader opens.
   package var source: SourceContext { SourceContext(run) }
 
-  /// Waits while the run is suspended. To be asked between the pieces of what is read.
+  /// Waits while the run is suspended. Called between two pieces of the input.
   ///
   /// - Throws: the reason, when the run is to stop or its collector takes no more.
   package func checkCancellation() throws(BatchError) {
@@ -28,10 +28,10 @@ package final class ReaderContext<Item: MeasuredItem> {
     if run.isEnded { throw BatchError(.cancelled, "the run takes no more items") }
   }
 
-  /// Counts bytes that were read, or takes back those of what turned out to be damaged.
+  /// Counts bytes that were read; a negative number subtracts bytes that turned out to be damaged.
   package func count(bytes: Int) { run.counters.addBytes(bytes) }
 
-  /// Hands an item over to the workers; waits while they have enough.
+  /// Passes an item to the workers; waits while they have enough.
   ///
   /// - Throws: as ``checkCancellation()``.
   package func yield(_ item: Item) throws(BatchError) {

@@ -1,10 +1,10 @@
-/// What a source may do in a run: walk, look at what lies in folders, and read the lists that name its items.
+/// What a source may do in a run: walk, examine the entries of folders, and read the lists that name its items.
 ///
-/// It cannot read or decode the content of files, nor name or remove any.
+/// It cannot read, decode, name or remove files.
 package struct SourceContext: Sendable {
   let run: RunContext
 
-  /// - Parameter run: that the source is for.
+  /// - Parameter run: the run of the source.
   package init(_ run: RunContext) {
     self.run = run
   }
@@ -13,13 +13,13 @@ package struct SourceContext: Sendable {
 
   package var cancellation: Cancellation { run.cancellation }
 
-  /// For what is read in the run, by a lane or a reader.
+  /// The cancellation check for code that reads on a lane or in a reader.
   package var laneProbe: LaneProbe { LaneProbe(run.cancellation) }
 
-  /// The system calls by which the run looks at files.
+  /// The system calls with which the run examines files.
   package var calls: any FileSystemCalls { run.calls }
 
-  /// Opens folders by these calls.
+  /// Opens folders with these calls.
   package var folders: FolderOpener { run.folders }
 
   /// The files below some operands, as ``RunContext/tree(_:options:)``.

@@ -2,17 +2,17 @@ import Glibc
 
 /// What a worker may do while it processes one chunk: read, decode, stage outputs, count, and report to its chunk.
 ///
-/// It cannot give or remove names. It belongs to the calls that process the chunk and must not leave them.
+/// It cannot name or remove files. It is valid only during the calls that process the chunk.
 public final class WorkerContext {
   /// Lets the worker read and decode.
   package let reading = ReadingRight()
   private let run: RunContext
   private let bench: Workbench
   private(set) var problems: [MetProblem] = []
-  /// Nil where they are not wanted.
+  /// Nil if times of files are not needed.
   private(set) var stopwatch: FileStopwatch?
-  /// How many results the chunk has so far, so that a problem has its place among them. The runner keeps it from item to
-  /// item; a worker that adds results of several items at once keeps it between these.
+  /// How many results the chunk has so far: the position of a problem among them. The runner updates it after each item; a
+  /// worker that adds the results of several items at once updates it between them.
   package var resultCount = 0
 
   init(bench: Workbench, run: RunContext) {
@@ -22,51 +22,51 @@ public final class WorkerContext {
     bench.heldTime = .zero
   }
 
-  /// Begins the time of what follows: for workers of items that are several files. Cheap where times are not wanted.
+  /// Starts the time of the next file, for workers whose items contain several files. Cheap if times are not needed.
   package func startTime() {
     bench.heldTime = .zero
     stopwatch?.start()
   }
 
-  /// Ends the time of an item, where it is one file or a part of one.
+  /// Stops the time of an item that is one file or a part of one.
   func endTime(of item: some Any) {
     leaveOutHeldTime()
     stopwatch?.endItem((item as? any FileItem)?.path)
   }
 
-  /// Ends it.
+  /// Stops the time of a file.
   package func endTime(of path: @autoclosure () -> PathBytes) {
     guard stopwatch != nil else { return }
     leaveOutHeldTime()
     stopwatch?.end(path())
   }
 
-  /// The time for which the lane was held back does not count for the file.
+  /// Subtracts the time that the lane was held back from the time of the file.
   private func leaveOutHeldTime() {
     stopwatch?.leaveOut(bench.heldTime)
     bench.heldTime = .zero
   }
 
-  /// Operations of the run at once. An operation that divides its own work keeps to this number too.
+  /// Operations of the run at once. An operation that divides its own work must keep this limit too.
   package var concurrency: Int { run.concurrency.current }
 
-  /// The limit that ``concurrency`` is read from, for what divides a file among threads.
+  /// The limit behind ``concurrency``, for code that divides a file among threads.
   package var concurrencyLimit: ConcurrencyLimit { run.concurrency }
 
-  /// The system calls by which the run reads.
+  /// The system calls that the run uses to read.
   package var calls: any FileSystemCalls { run.calls }
 
-  /// Opens folders by these calls.
+  /// Opens folders with these calls.
   package var folders: FolderOpener { run.folders }
 
   package var options: BatchOptions { run.options }
 
   package var cancellation: Cancellation { run.cancellation }
 
-  /// What workers and the collector use together.
+  /// Objects that workers and the collector share.
   package var services: RunServices { RunServices(run) }
 
-  /// Whether the collector takes no more results: the worker need not begin what it has.
+  /// Whether the collector takes no more results, so that the worker need not begin further items.
   package var isEnded: Bool { run.isEnded }
 
   private var policy: EventPolicy { run.options.policy }
@@ -81,21 +81,21 @@ public final class WorkerContext {
     try cancellation.check()
   }
 
-  /// For threads that help the lane with its item.
+  /// The cancellation check for threads that help the lane with its item.
   package var probe: CancellationProbe { CancellationProbe(bench: bench, cancellation: cancellation) }
 
-  /// For what the worker keeps from chunk to chunk, such as a codec.
+  /// The cancellation check for objects that the worker keeps from chunk to chunk, such as a codec.
   package var laneProbe: LaneProbe { LaneProbe(cancellation) }
 
-  /// Reads a file to its end, again where the policies say so, and counts it.
+  /// Reads a file to its end, with the retries of the policy, and counts it.
   ///
   /// - Parameters:
   ///   - record: the file, as the walk found it.
   ///   - isCounted: whether the file counts as done when it is read; otherwise ``finish()``, ``skip(_:)`` or
   ///     ``report(_:)`` follows.
-  ///   - restart: called before the content comes, and again when reading starts over.
+  ///   - restart: called before the content, and again when reading starts over.
   ///   - consume: called with each piece of the content, in order.
-  /// - Returns: nil when the content is not to be used; the reason has been reported.
+  /// - Returns: nil when the content must not be used; the reason has been reported.
   /// - Throws: only what ends the run: its cancellation, or an error that `restart` or `consume` throws.
   public func read(
     _ record: FileRecord, isCounted: Bool = true, restart: () throws(BatchError) -> Void,
@@ -106,11 +106,11 @@ public final class WorkerContext {
       opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
   }
 
-  /// The same for a reader that wants to know more of the open file, each time that reading starts.
+  /// As the other `read`, and also passes the open file to `opened` each time that reading starts.
   ///
   /// - Parameters:
-  ///   - keepsShort: whether what there was of a file that became shorter is used; the file counts as failed, also
-  ///     where `isCounted` is false.
+  ///   - keepsShort: whether the content of a file that became shorter is used. The file counts as failed, even if `isCounted`
+  ///     is false.
   ///   - room: as in ``FileReader/read(_:into:settling:opened:consume:)``, and `settling` too.
   ///   - beforeProblem: called before a problem is reported, for results that belong before it.
   package func read(
@@ -169,9 +169,9 @@ public final class WorkerContext {
     }
   }
 
-  /// Reads a file that has been read and counted before, to look at its content in another way.
+  /// Reads a file again that has been read and counted before.
   ///
-  /// - Returns: nil when it cannot be read as it was; nothing is reported.
+  /// - Returns: nil when it cannot be read or has changed; nothing is reported.
   public func reread(
     _ record: FileRecord, restart: () throws(BatchError) -> Void,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -192,7 +192,7 @@ public final class WorkerContext {
   /// - Parameters:
   ///   - record: the file, as the walk found it.
   ///   - ranges: within the size that the walk saw.
-  ///   - buffer: as many bytes as the ranges, which come one behind the other.
+  ///   - buffer: receives the ranges one after the other; has exactly their total size.
   ///   - isCounted: whether the bytes are counted now; otherwise the collector counts those that are used.
   /// - Throws: `changed` when the file is not what it was, or another error with its path.
   public func read(
@@ -209,31 +209,31 @@ public final class WorkerContext {
     try run.calls.status(of: descriptor)
   }
 
-  /// Opens a file and lends its descriptor, as ``FileReader/withFile(_:_:)``.
+  /// Opens a file and passes its descriptor to `body`, as ``FileReader/withFile(_:_:)``.
   package func withFile<Result>(
     _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
     try bench.reader.withFile(record, body)
   }
 
-  /// Lends the descriptor of the folder that something lies in, as ``FileReader/withFolder(of:_:)``.
+  /// Passes the descriptor of the folder of a file to `body`, as ``FileReader/withFolder(of:_:)``.
   package func withFolder<Result>(
     of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
     try bench.reader.withFolder(of: record, body)
   }
 
-  /// Has the files of a folder read through a descriptor, as ``FileReader/useFolder(_:for:of:)``.
+  /// Reads the files of a folder through a descriptor from now on, as ``FileReader/useFolder(_:for:of:)``.
   package func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
     bench.reader.useFolder(descriptor, for: directory, of: owner)
   }
 
-  /// Closes the folder that the last file was read from.
+  /// Closes the folder of the last file.
   package func closeFolder() { bench.reader.closeFolder() }
 
-  /// Counts a file that was read although it changed meanwhile, as the policy says.
+  /// Counts a file that changed while it was read, as the policy says.
   ///
-  /// - Returns: whether what was read is to be used.
+  /// - Returns: whether the content is used.
   package func finishChanged(_ path: PathBytes) -> Bool {
     let error = BatchError(.changed, "changed while it was read", path: path)
     let severity = policy.severity(of: .changed)
@@ -247,7 +247,7 @@ public final class WorkerContext {
     return true
   }
 
-  /// Counts an item that was processed without being read.
+  /// Counts an item as processed that was not read.
   public func finish() {
     counters.addDone()
   }
@@ -257,7 +257,7 @@ public final class WorkerContext {
     counters.addBytes(bytes)
   }
 
-  /// Counts an item for which nothing has to be done.
+  /// Counts an item that needs no work.
   public func skip(_ reason: SkipReason) {
     counters.addSkipped(reason)
   }

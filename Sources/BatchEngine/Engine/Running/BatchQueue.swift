@@ -4,25 +4,24 @@ import Synchronization
 
 /// Runs operations in bounded batches: the completion block of a batch admits the next one.
 ///
-/// Only a bounded number of operations exists at a time, whatever the length of the source: the window. Operations are added in
-/// arrays and from one serial queue. A batch is half of the window: the operation whose end leaves half of the window free gets
-/// a completion block, and that block admits the next batch. While operations run, only three other events admit more: a change
-/// of the concurrency, room for results after a wait, and a checkpoint. The other operations have no block, since a block takes
-/// a thread of its own. Only the number of operations that ended counts for a batch, so that a slow one does not delay those
+/// Only a bounded number of operations exists at a time, however long the source is: the window. Operations are added in arrays
+/// and from one serial queue. A batch is half of the window: the operation whose end leaves half of the window free gets a
+/// completion block, and that block admits the next batch. While operations run, only three other events admit more: a change
+/// of the concurrency, room for results after a wait, and a checkpoint. The other operations have no block, because a block
+/// needs its own thread. Only the number of operations that ended counts for a batch, so that a slow one does not delay those
 /// behind it.
 ///
-/// Between batches a barrier can run a checkpoint, when everything before it is finished and nothing after it has been
-/// admitted.
+/// Between batches a barrier can run a checkpoint: all operations before it are finished, and none after it has been admitted.
 final class BatchQueue: Sendable {
   /// How much may be admitted at once.
   struct Depth: Sendable {
     /// Operations that wait or run.
     var operations: Int
-    /// The same for each operation that may run at once, where that is more.
+    /// Operations that wait or run, for each operation of the concurrency, if that is more.
     var operationsPerLane: Int
-    /// Items in them, which bounds memory where strides are long; never less than two operations a lane.
+    /// Items in these operations, which limits memory if strides are long; at least two operations for each lane.
     var items: Int
-    /// Operations from one checkpoint to the next; nil for none.
+    /// Operations between two checkpoints; nil for no checkpoints.
     var perCheckpoint: Int?
 
     init(
@@ -41,17 +40,17 @@ final class BatchQueue: Sendable {
     var sinceCheckpoint = 0
     var isExhausted = false
     var isAtBarrier = false
-    /// Whether an admission is on its way or at work, so that none needs to be asked for.
+    /// Whether an admission is scheduled or running, so that none needs to be requested.
     var isAdmitting = false
-    /// Whether an admission was requested since the last look for room.
+    /// Whether an admission was requested since the last check for room.
     var isAskedAgain = false
-    /// Whether the run is kept alive until there is room behind the operations.
+    /// Whether the run is kept alive until there is room for results.
     var isWaitingForRoom = false
   }
 
-  /// Those that were admitted and are not finished; for tests to look at.
+  /// The operations that were admitted and are not finished; read by tests.
   package let operations = OperationQueue()
-  /// Hands operations over to lanes: one thread needs fewer switches for that than many.
+  /// Hands operations to lanes. One thread needs fewer switches for that than many.
   private let handover = DispatchQueue(label: "batchproc.handover")
   private let admission = DispatchQueue(label: "batchproc.admission")
   private let group = DispatchGroup()
@@ -66,8 +65,7 @@ final class BatchQueue: Sendable {
   /// - Parameters:
   ///   - next: makes the next operation, which calls ``ending(itemCount:)`` and ``finished()`` of this queue; nil at the end
   ///     of the source. Called from one place, one call at a time.
-  ///   - hasRoom: whether what comes behind the operations can take more; after a false the run waits
-  ///     for ``roomAppeared()``.
+  ///   - hasRoom: whether the stage after the operations can take more; after false the run waits for ``roomAppeared()``.
   ///   - checkpoint: runs at the barrier after each ``Depth/perCheckpoint`` operations.
   init(
     concurrency: ConcurrencyLimit, depth: Depth = Depth(), cancellation: Cancellation,
@@ -86,16 +84,16 @@ final class BatchQueue: Sendable {
     followConcurrency()
   }
 
-  /// Takes over the number of operations and whether they are held back.
+  /// Applies the number of operations, and whether they are suspended.
   private func followConcurrency() {
     operations.maxConcurrentOperationCount = concurrency.current + LanePool.standby
-    // A cancelled queue never stays suspended: its operations have to end.
+    // A cancelled queue is never suspended: its operations must end.
     operations.isSuspended = concurrency.isSuspended && !cancellation.isCancelled
     if cancellation.isCancelled { operations.isSuspended = false }
   }
 
-  /// Runs the source to its end, or to where the cancellation stops it. Blocks the caller. May be called again when there is
-  /// more after the end.
+  /// Runs until the source ends or the run is cancelled. Blocks the caller. May be called again when there are more items after
+  /// the end.
   package func run() {
     let changes = concurrency.onChange { [weak self] in
       self?.followConcurrency()
@@ -110,7 +108,7 @@ final class BatchQueue: Sendable {
     concurrency.forget(changes)
   }
 
-  /// To be called each time that `hasRoom` may have turned true again; costs little when the queue does not wait.
+  /// Called each time that `hasRoom` may have become true again; cheap when the queue does not wait.
   func roomAppeared() {
     let isAwaited = state.withLock { state in
       defer { state.isWaitingForRoom = false }
@@ -118,14 +116,14 @@ final class BatchQueue: Sendable {
       return state.isWaitingForRoom
     }
     guard isAwaited else { return }
-    // The wait holds a place in the group, which is left when the next operations are admitted.
+    // The wait keeps the group entered until the next operations are admitted.
     admission.async {
       self.admit()
       self.group.leave()
     }
   }
 
-  /// Whether an admission is on its way or at work; for tests to look at.
+  /// Whether an admission is scheduled or running; read by tests.
   var isAdmitting: Bool { state.withLock { $0.isAdmitting } }
 
   // MARK: On the admission queue
@@ -135,7 +133,7 @@ final class BatchQueue: Sendable {
     while mayAdmit(), let operation = pull() {
       group.enter()
       batch.append(operation)
-      // A source may be slow, for example a list from a pipe: lanes must not wait for more while items are ready.
+      // A source may be slow, for example a list from a pipe: lanes must not wait for the source while items are ready.
       if isHungry(without: batch.count) { add(&batch) }
     }
     add(&batch)
@@ -150,7 +148,7 @@ final class BatchQueue: Sendable {
 
   /// Whether the lanes may soon be idle.
   ///
-  /// - Parameter held: operations that exist and have not been handed to the queue.
+  /// - Parameter held: operations that exist and have not been added to the queue.
   private func isHungry(without held: Int) -> Bool {
     let concurrency = concurrency.current
     return state.withLock { $0.operations - held < concurrency * 2 }
@@ -180,7 +178,7 @@ final class BatchQueue: Sendable {
       concurrency.note(hasMore: false)
       return true
     }
-    // The room or the cancellation may have come just before the wait was noted.
+    // Room may have appeared, or the run been cancelled, just before the wait was recorded.
     if isNew, cancellation.isCancelled || hasRoom() { roomAppeared() }
   }
 
@@ -203,8 +201,8 @@ final class BatchQueue: Sendable {
 
   /// Counts an operation that is about to be finished.
   ///
-  /// - Returns: its completion block, which admits the next batch; nil while more than half of the window is taken, while an
-  ///   admission is on its way, and at the end of the source.
+  /// - Returns: its completion block, which admits the next batch; nil while more than half of the window is in use, while an
+  ///   admission is scheduled, and at the end of the source.
   func ending(itemCount: Int) -> (@Sendable () -> Void)? {
     let concurrency = concurrency.current
     let isLow = state.withLock { state in
@@ -213,23 +211,23 @@ final class BatchQueue: Sendable {
       return state.operations <= max(Self.most(depth, concurrency) / 2, concurrency * 2)
     }
     guard isLow, reserveAdmission() else { return nil }
-    // The block must not capture the operation, or it would keep it for ever. The block admits on its own thread: on a busy
-    // machine each change of threads delays the lanes.
+    // The block must not capture the operation: they would keep each other alive forever. It admits on its own thread, because
+    // on a busy machine each change of threads delays the lanes.
     return { self.admission.sync { self.admitReserved() } }
   }
 
-  /// To be called when an operation is finished and Foundation was notified. The run may end with it, so its completion block
+  /// Called when an operation is finished and Foundation was notified. The run may end with this call, so the completion block
   /// was reserved before.
   func finished() { group.leave() }
 
-  /// Admits what there is room for, unless an admission is on its way.
+  /// Admits as many operations as there is room for, unless an admission is scheduled.
   private func requestAdmission() {
     if reserveAdmission() { admission.async { self.admitReserved() } }
   }
 
   /// Keeps the run alive until ``admitReserved()`` has ended.
   ///
-  /// - Returns: false while another admission is on its way, and at the end of the source.
+  /// - Returns: false while another admission is scheduled, and at the end of the source.
   private func reserveAdmission() -> Bool {
     state.withLock { state in
       guard !state.isExhausted else { return false }
@@ -245,7 +243,7 @@ final class BatchQueue: Sendable {
 
   /// On the admission queue.
   private func admitReserved() {
-    // Where the source is slower than the lanes, operations end all the time: one admission serves them all.
+    // If the source is slower than the lanes, operations end all the time: one admission serves all of them.
     repeat {
       state.withLock { $0.isAskedAgain = false }
       admit()
@@ -285,7 +283,7 @@ final class BatchQueue: Sendable {
   }
 
   private func stop() {
-    // A barrier that is cancelled never runs its block: then the operations see the cancellation themselves.
+    // A cancelled barrier would never run its block, so at a barrier the operations check the cancellation themselves.
     if !state.withLock({ $0.isAtBarrier }) { operations.cancelAllOperations() }
     operations.isSuspended = false
     roomAppeared()

@@ -5,12 +5,12 @@ import Synchronization
 /// Runs jobs over sources: plans chunks, runs them as operations on lanes, collects their results in order.
 public struct BatchRunner: Sendable {
   private static let smallRetained: Int64 = 1 << 20
-  /// From here on, what waits costs more memory than the lanes that would wait for it gain.
+  /// Chunks that retain more than this count as large: fewer of them may wait, because their memory costs more than the waiting gains.
   private static let largeRetained: Int64 = 4 << 20
-  /// Results behind a slow file are small; so many may wait for it before the lanes do.
+  /// Results are small: this many may wait for a slow file before the lanes have to wait too.
   private static let mostResults = 4096
 
-  /// What the run shares with its job.
+  /// The run.
   public let context: RunContext
 
   public init(_ context: RunContext) {
@@ -19,14 +19,14 @@ public struct BatchRunner: Sendable {
 
   /// Runs a job over a source. Blocks the caller until everything is collected or the run has stopped.
   ///
-  /// - Returns: the counts, why the run stopped early, if it did, and what the collector made of it otherwise.
+  /// - Returns: the counts, and the reason if the run stopped early, otherwise the collector's result.
   public func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
     run(job, ChunkFeed(source: source, stride: context.options.stride))
   }
 
-  /// The same over the items of a reader.
+  /// As the other `run`, over the items of a reader.
   package func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
@@ -70,14 +70,14 @@ public struct BatchRunner: Sendable {
   ///
   /// - Parameters:
   ///   - job: makes the workers and the collector.
-  ///   - source: given away to the run.
+  ///   - source: transferred to the run; the caller must not use it any more.
   ///   - queue: where `handler` is called, once, when the run has ended.
   ///   - handler: gets what ``run(_:over:)`` returns.
   public func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
     _ job: Job, over source: sending Source, notify queue: DispatchQueue,
     _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
   ) where Job.Item == Source.Item {
-    // Given away by the caller, and used by the one block below alone.
+    // Transferred by the caller, and used only by the block below.
     nonisolated(unsafe) let source = source
     let outcome = OutcomeBox<RunOutcome<Job.Collector.Summary>>()
     let group = DispatchGroup()
@@ -101,13 +101,13 @@ public struct BatchRunner: Sendable {
     private let context: RunContext
     private let feed: any ChunkSupply<Job.Item>
     private let collector: Mutex<Job.Collector>
-    /// Where the collector is called, and nowhere else.
+    /// All calls of the collector are made here.
     private let collecting = DispatchQueue(label: "batchproc.collect")
     /// Receives "there is room for more work"; nil outside a run.
     private let queue = Mutex<BatchQueue?>(nil)
     /// Bytes of results and inputs between admission and collection.
     private let retained = Atomic<Int64>(0)
-    /// The most bytes that one chunk has retained, at least those of many small ones.
+    /// The most bytes that one chunk has retained so far, with a minimum for chunks of many small files.
     private let largestRetained = Atomic<Int64>(BatchRunner.smallRetained)
     private let sourceEnded = Atomic<Bool>(false)
 
@@ -120,9 +120,9 @@ public struct BatchRunner: Sendable {
     }
 
     private var cancellation: Cancellation { context.cancellation }
-    /// Whether the source has no further items.
+    /// Whether the source has no more items.
     var isSourceAtEnd: Bool { sourceEnded.load(ordering: .relaxed) }
-    /// Whether the next chunk is ready, or none will come.
+    /// Whether the next chunk is ready, or there are no more.
     private var isFeedReady: Bool { feed.isReady || context.isEnded }
 
     private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {
@@ -133,7 +133,7 @@ public struct BatchRunner: Sendable {
       }
     }
 
-    /// Has the next chunks admitted, where the run waited for room or for them.
+    /// Admits the next chunks, if the run waited for room or for them.
     private func roomAppeared() {
       if isFeedReady { queue.withLock { $0 }?.roomAppeared() }
     }
@@ -146,7 +146,7 @@ public struct BatchRunner: Sendable {
       let lanes = LanePool(concurrency: context.concurrency, cancellation: cancellation) {
         Workbench(run: context)
       }
-      // The other half of the memory is for the buffers of the lanes.
+      // Half of the memory; the other half is for the buffers of the lanes.
       let window = Int64(clamping: context.options.memory / 2)
       let queue = BatchQueue(
         concurrency: context.concurrency,
@@ -171,10 +171,10 @@ public struct BatchRunner: Sendable {
           let retained = self.retained.load(ordering: .relaxed)
           let largest = self.largestRetained.load(ordering: .relaxed)
           let (share, isHuge) = largest.multipliedReportingOverflow(by: self.mostRetained(of: largest))
-          // What the collector asked for may be what it waits for.
+          // The collector may wait for the items that it requested.
           if self.feed.hasAsked { return true }
           return sink.backlog + context.keptResults.load(ordering: .relaxed) < BatchRunner.mostResults
-            // At least one chunk is always admitted, even if it alone exceeds the window.
+            // One chunk is always admitted, even if it exceeds the window.
             && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
         },
         checkpoint: {
@@ -208,7 +208,7 @@ public struct BatchRunner: Sendable {
             if let report = self.process(chunk, on: $0) { sink.submit(report, at: chunk.index) }
           }
           try operation.run(on: bench)
-          // The source reads on this thread too, and would wait for itself.
+          // The source takes tokens on this thread too, and would wait for those of the bench.
           bench.rest()
           sink.flush()
           sinceCheckpoint += 1
@@ -227,15 +227,15 @@ public struct BatchRunner: Sendable {
 
     // MARK: Steps
 
-    /// How many chunks of a size may be retained: one that each lane works on, and one for each lane that waits
-    /// for it or for its turn to be collected. Of large ones no more wait than there are processors.
+    /// How many chunks of this size may be retained: for each lane one in progress, and one that waits to be processed or
+    /// collected. Of large chunks, at most as many wait as there are processors.
     private func mostRetained(of largest: Int64) -> Int64 {
       let lanes = context.concurrency.current
       guard largest >= BatchRunner.largeRetained else { return Int64(lanes) * 2 }
       return Int64(lanes + min(lanes, max(1, Int(context.options.processors.rounded(.up)))))
     }
 
-    /// - Throws: why no further chunk is to begin, when none is.
+    /// - Throws: the reason, if no further chunk may begin.
     private func goOn() throws(BatchError) {
       try cancellation.check()
       if context.isEnded { throw BatchError(.cancelled, "the collector takes no more") }
@@ -279,7 +279,7 @@ public struct BatchRunner: Sendable {
         bench.position.begin(chunk)
         defer { bench.position.end() }
         try worker.begin(chunk, in: chunkContext, into: &output)
-        // Counted by hand: an enumeration of a type that is not known makes its metadata anew for each item.
+        // Counted by hand: enumerating a generic type would build its metadata for each item.
         var index = 0
         for item in chunk.items {
           bench.position.advance(to: index)
@@ -294,7 +294,7 @@ public struct BatchRunner: Sendable {
           output: output, problems: chunkContext.problems,
           times: isTimed ? chunkContext.stopwatch?.times ?? [] : [])
       } catch {
-        // Closes what the worker holds open now, and not when Dispatch releases the lane.
+        // Releases the worker, and what it holds open, now and not when Dispatch releases the lane.
         bench.worker = nil
         cancellation.cancel(error)
         guard cancellation.isFromOutside else { return nil }
@@ -310,7 +310,7 @@ public struct BatchRunner: Sendable {
     }
 
     private func deliver(_ report: ChunkReport<Job.Worker.Output>) {
-      // More operations do not help where the collector waits for a device.
+      // Calls of the collector are not counted as waiting for a device: more operations would not help.
       clinux_note_calls(0)
       defer {
         clinux_note_calls(1)
@@ -337,7 +337,7 @@ public struct BatchRunner: Sendable {
     }
 
     private func checkpoint() {
-      // Collecting the last results before it may have failed.
+      // Collecting the last results may have failed and cancelled the run.
       guard !cancellation.isCancelled else { return }
       do throws(BatchError) {
         try withCollector { (collector) throws(BatchError) in try collector.checkpoint() }
@@ -346,7 +346,7 @@ public struct BatchRunner: Sendable {
       }
     }
 
-    /// - Returns: what the collector made of the run; nil when it was stopped.
+    /// - Returns: the collector's result; nil when the run was stopped.
     func finish() -> Job.Collector.Summary? {
       do throws(BatchError) {
         return try withCollector { (collector) throws(BatchError) in
@@ -364,7 +364,7 @@ public struct BatchRunner: Sendable {
       }
     }
 
-    /// Calls the collector on its queue, behind what is being collected.
+    /// Calls the collector on its queue, after the results that are being collected.
     private func withCollector<Result: Sendable>(
       _ body: (Job.Collector) throws(BatchError) -> Result
     ) throws(BatchError) -> Result {

@@ -1,41 +1,41 @@
 import Synchronization
 
-/// Where the chunks of a run come from.
+/// Supplies the chunks of a run.
 protocol ChunkSupply<Item>: AnyObject, Sendable {
   associatedtype Item: Sendable
 
   /// Whether ``next()`` would return a chunk, the end or an error without waiting.
   var isReady: Bool { get }
 
-  /// The next chunk, nil at the end. To be called where ``isReady``.
+  /// The next chunk, nil at the end. Called only when ``isReady`` is true.
   ///
-  /// - Throws: what source or reader throws.
+  /// - Throws: the error of the source or reader.
   func next() throws(BatchError) -> PlannedChunk<Item>?
 
   /// How many paths were left out since the last call.
   func takeFiltered() -> Int
 
-  /// Whether the collector asked for items that were not taken yet; ``next()`` has them first.
+  /// Whether the collector requested items that were not taken yet; ``next()`` returns them first.
   var hasAsked: Bool { get }
 
-  /// Has `asked` called for each item that the collector asks for.
+  /// Calls `asked` for each item that the collector requests.
   func onAsk(_ asked: @escaping @Sendable () -> Void)
 
-  /// Begins to make chunks that ``next()`` gives out.
+  /// Begins to make the chunks that ``next()`` returns.
   ///
-  /// - Parameter appeared: called on any thread when ``isReady`` has turned true.
+  /// - Parameter appeared: called on any thread when ``isReady`` has become true.
   func start(beside lanes: LanePool, appeared: @escaping @Sendable () -> Void)
 
-  /// Returns when no more chunks are made. Follows ``start(beside:appeared:)`` when the run is over.
+  /// Ends what ``start(beside:appeared:)`` began; returns when no more chunks are made. Called at the end of the run.
   func stop()
 
-  /// Makes all chunks on the thread that calls, in the place of the calls above.
+  /// Makes all chunks on the calling thread, instead of the calls above.
   ///
-  /// - Throws: what source, reader or `body` throw.
+  /// - Throws: the error of the source, the reader or `body`.
   func forEach(_ body: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) throws(BatchError)
 }
 
-/// A planner over a source that one thread at a time may ask for the next chunk.
+/// Makes chunks from the items of a source. One thread at a time may request the next chunk.
 final class ChunkFeed<Item: Sendable>: ChunkSupply {
   private struct State {
     var planner: ChunkPlanner<Item>
@@ -83,7 +83,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
         filtered: { source.filteredCount }))
   }
 
-  /// A source plans, and each step of it is short.
+  /// A source only plans, so each of its steps is short.
   var isReady: Bool { true }
 
   func next() throws(BatchError) -> PlannedChunk<Item>? {

@@ -1,13 +1,13 @@
-/// The outcome of one chunk: its results, and the problems that were met between them.
+/// The outcome of one chunk: its results, and the problems that arose between them.
 struct ChunkReport<Output: ChunkOutput & Sendable>: Sendable {
   let output: Output
   let problems: [MetProblem]
-  /// Empty where they are not wanted.
+  /// Empty if times of files are not needed.
   var times: [FileTime] = []
-  /// Bytes that were kept in memory for it.
+  /// Bytes that the chunk keeps in memory.
   var retained: Int64 = 0
 
-  /// Hands results and problems over in the order in which they arose.
+  /// Delivers results and problems in the order in which they arose.
   func deliver(
     _ collect: (Output) throws(BatchError) -> Void, _ report: (MetProblem) -> Void
   ) throws(BatchError) {

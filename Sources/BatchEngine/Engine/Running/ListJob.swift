@@ -7,9 +7,9 @@ public struct ListJob: BatchJob {
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - name: what is shown of a file, nil for one that would be skipped; what it throws is reported as the
-  ///     file's. On many threads at once, as `render` is.
-  ///   - render: appends what is to be shown of a path.
+  ///   - name: the name to show for a file, nil if it would be skipped; an error that it throws is reported for the file.
+  ///     Called on many threads at once, as `render` is.
+  ///   - render: appends the row of a path.
   ///   - output: takes rows; one call at a time, in tree order.
   public init(
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path },
@@ -60,7 +60,7 @@ public struct ListJob: BatchJob {
   }
 }
 
-/// Hands rows on as they come.
+/// Passes rows on as they arrive.
 public final class RowCollector: BatchCollector {
   public typealias Summary = Void
 

@@ -1,10 +1,10 @@
 import Dispatch
 import Synchronization
 
-/// Delivers results in the order of their indices, one at a time, however they arrive.
+/// Delivers results one at a time, in the order of their indices, whatever order they arrive in.
 ///
-/// A serial queue stands in for a lock: results may come from any thread, and `deliver` is never called
-/// twice at once. One turn of the queue delivers all that is due.
+/// A serial queue replaces a lock: results may come from any thread, and calls of `deliver` never overlap. One block on the
+/// queue delivers all results that are due.
 final class OrderedSink<Value: Sendable>: Sendable {
   private struct State {
     var arrived: [Int: Value] = [:]
@@ -18,8 +18,8 @@ final class OrderedSink<Value: Sendable>: Sendable {
   private let drained: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - queue: a serial one, on which everything is delivered.
-  ///   - drained: called after each turn that delivered everything that was due.
+  ///   - queue: a serial queue on which `deliver` is called.
+  ///   - drained: called after each block that delivered all results that were due.
   ///   - deliver: called with index 0, 1, 2 … without a gap.
   init(
     on queue: DispatchQueue = DispatchQueue(label: "batchproc.sink"),
@@ -37,7 +37,7 @@ final class OrderedSink<Value: Sendable>: Sendable {
   func submit(_ value: Value, at index: Int) {
     let isFirst = state.withLock { state in
       state.arrived[index] = value
-      // A result behind a gap is delivered in the turn of the one that closes it.
+      // A result after a gap is delivered together with the one that closes the gap.
       guard index == state.next, !state.isScheduled else { return false }
       state.isScheduled = true
       return true
@@ -49,12 +49,12 @@ final class OrderedSink<Value: Sendable>: Sendable {
     }
   }
 
-  /// Returns when everything that was submitted before and has no gap before it is delivered.
+  /// Returns when all results are delivered that were submitted before and have no gap before them.
   func flush() {
     queue.sync { drain() }
   }
 
-  /// The same, including results behind a gap. Nothing may be submitted afterwards.
+  /// As ``flush()``, and also delivers results after a gap. No result may be submitted afterwards.
   func flushPastGaps() {
     queue.sync {
       drain()

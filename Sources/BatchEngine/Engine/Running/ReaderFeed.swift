@@ -2,9 +2,9 @@ import CLinux
 import Dispatch
 import Synchronization
 
-/// The chunks of a reader, which it makes on a thread of its own while lanes process those before.
+/// Supplies the chunks of a reader, which runs on its own thread while lanes process earlier chunks.
 ///
-/// It makes one chunk ahead of what the run admits, and waits then.
+/// It makes one chunk more than the run has admitted, then waits.
 final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
   typealias Item = Reader.Item
 
@@ -17,7 +17,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
     var isStopped = false
   }
 
-  /// Nil once it reads.
+  /// Nil once the reader has started.
   private let reader: Mutex<Reader?>
   private let run: RunContext
   private let state = Mutex(State())
@@ -47,7 +47,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
 
   func takeFiltered() -> Int { 0 }
 
-  /// No collector asks a reader for items.
+  /// Collectors do not request items from a reader.
   var hasAsked: Bool { false }
 
   func onAsk(_ asked: @escaping @Sendable () -> Void) {}
@@ -56,7 +56,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
     let registration = run.cancellation.onCancel { [weak self] in self?.letGo() }
     self.registration.withLock { $0 = registration }
     lanes.makeHelper().queue.async(group: group) {
-      // It reads one piece after the other, which is no faster with more operations.
+      // Its calls are not counted as waiting for a device: it reads sequentially, and more operations would not help.
       clinux_note_calls(0)
       defer { clinux_note_calls(1) }
       var failure: BatchError?
@@ -96,7 +96,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
     try context.finish()
   }
 
-  /// Waits while the chunk before has not been taken.
+  /// Waits until the previous chunk has been taken.
   private func put(_ chunk: PlannedChunk<Item>, _ appeared: () -> Void) throws(BatchError) {
     while true {
       let isPut = state.withLock { state in

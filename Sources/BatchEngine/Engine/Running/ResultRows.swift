@@ -1,6 +1,6 @@
 /// The rendered rows of the items of a chunk, in their order.
 public struct ResultRows: ChunkOutput, Sendable {
-  /// The rows, one behind the other.
+  /// The rows, concatenated.
   public var bytes: [UInt8] { stored }
   @usableFromInline var stored: [UInt8] = []
   @usableFromInline var ends: [Int] = []
@@ -25,9 +25,9 @@ public struct ResultRows: ChunkOutput, Sendable {
     return part
   }
 
-  /// Adds the row of one more item; what `render` appended before it threw is taken back.
+  /// Adds the row of one more item. If `render` throws, the bytes that it appended are removed.
   ///
-  /// - Throws: what `render` throws.
+  /// - Throws: the error of `render`.
   @inlinable
   public mutating func append<Failure: Error>(
     _ render: (inout [UInt8]) throws(Failure) -> Void

@@ -1,23 +1,23 @@
 import Dispatch
 import Synchronization
 
-/// Has an ``AdaptiveConcurrency`` move the number of operations of a run while it goes on.
+/// Adapts the number of operations during a run, as ``AdaptiveConcurrency`` decides.
 ///
-/// While the number is fixed or halved, or the run is suspended, it is not adapted; afterwards it is adapted from its value
-/// then. When the number of processors changes, it is reset to the value with which a new run would begin.
+/// The number is not adapted while it is fixed or halved or the run is suspended; afterwards adaptation continues from the
+/// current number. When the number of processors changes, the number is reset to the one with which a new run would begin.
 final class ConcurrencyAdapter: Sendable {
-  /// What is measured, as values that a test may provide.
+  /// The measurements, which a test can replace.
   struct Meters: Sendable {
     /// Since any fixed moment.
     var time: @Sendable () -> Duration
-    /// What the threads of the process have computed.
+    /// Processor time used by the threads of the process.
     var computed: @Sendable () -> Duration = { ProcessorTime.computed() }
     /// Threads that wait for a device.
     var blocked: @Sendable () -> Int = { ProcessorTime.blockedThreads() }
-    /// How many processors the process may use now, as a fraction where a quota says so. Reads some small files.
+    /// How many processors the process may use now; a fraction if a quota limits them. Reads some small files.
     var processors: @Sendable () -> Double = { Capacity.current().processors }
 
-    /// Those of the machine.
+    /// The measurements of this machine.
     init() {
       let start = ContinuousClock.now
       time = { ContinuousClock.now - start }
@@ -26,20 +26,20 @@ final class ConcurrencyAdapter: Sendable {
 
   private struct State {
     var controller: AdaptiveConcurrency
-    /// Nil before the first look at them.
+    /// Nil before they are read first.
     var processors: Double?
     var nextLook = Duration.zero
-    /// Whether the number of processors has changed and the run has not been reset.
+    /// Whether the number of processors has changed, and the number of operations has not been reset yet.
     var hasOtherProcessors = false
     var wasHeld = false
     /// The interval of the timer, in milliseconds.
     var interval = 0
   }
 
-  /// From one reading to the next, and while there is nothing to be found out, in milliseconds.
+  /// Milliseconds between two readings: during a trial, and otherwise.
   private static let interval = 10
   private static let restInterval = 50
-  /// From one look at the processors to the next.
+  /// The time between two readings of the number of processors.
   private static let lookInterval = Duration.seconds(10)
   private let context: RunContext
   private let meters: Meters
@@ -48,7 +48,7 @@ final class ConcurrencyAdapter: Sendable {
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-  /// Nil where the options of the run keep its number.
+  /// Nil if the options of the run fix its number.
   init?(_ context: RunContext, meters: Meters = Meters()) {
     guard let most = context.options.mostConcurrency, most > 1 else { return nil }
     self.context = context
@@ -60,7 +60,7 @@ final class ConcurrencyAdapter: Sendable {
           isCareful: context.options.isConcurrencyCareful)))
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.tick() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
+    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }
@@ -73,7 +73,7 @@ final class ConcurrencyAdapter: Sendable {
     queue.async { self.tick() }
   }
 
-  /// When this returns the number is not changed any more.
+  /// Stops the adaptation; the number does not change after this returns.
   func stop() {
     timer.cancel()
     queue.sync {}
@@ -91,7 +91,7 @@ final class ConcurrencyAdapter: Sendable {
       deadline: .now() + .milliseconds(new), repeating: .milliseconds(new), leeway: .milliseconds(1))
   }
 
-  /// Reads the counts and moves the number where that is due.
+  /// Takes a reading and changes the number if needed.
   func look() {
     guard let change = state.withLock({ step(&$0) }) else { return }
     context.concurrency.set(change.new)
@@ -131,7 +131,7 @@ final class ConcurrencyAdapter: Sendable {
     state.processors = processors
   }
 
-  /// Resets the number when the number of processors has changed.
+  /// Resets the number of operations when the number of processors has changed.
   private func followProcessors(from old: Int, _ state: inout State) -> ConcurrencyChange? {
     guard state.hasOtherProcessors, let processors = state.processors else { return nil }
     state.hasOtherProcessors = false

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// Holds a run back while the load of the machine is above a limit: first half of the operations run, then none; and back in
-/// the same steps.
+/// Holds a run back while the load of the machine is above a limit: first half of the operations run, then none. It resumes in
+/// the same two steps.
 package final class LoadGovernor: Sendable {
   /// How far a run is held back.
   package enum Pressure: Int, Sendable {
@@ -20,9 +20,9 @@ package final class LoadGovernor: Sendable {
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
   /// - Parameters:
-  ///   - limit: the load above which nothing begins; more than 0.
-  ///   - load: the load of this moment, nil when it cannot be known.
-  ///   - canHalve: whether more than one operation runs; one is suspended at once.
+  ///   - limit: the load above which no operation begins; more than 0.
+  ///   - load: the current load, nil if unknown.
+  ///   - canHalve: whether more than one operation runs; a single operation is suspended without being halved first.
   ///   - apply: called with each step, one call at a time and in their order, on one serial queue.
   package init(
     limit: Double, load: @escaping @Sendable () -> Double?,
@@ -34,7 +34,7 @@ package final class LoadGovernor: Sendable {
     self.apply = apply
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.step() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
+    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }
@@ -43,15 +43,15 @@ package final class LoadGovernor: Sendable {
     timer.cancel()
   }
 
-  /// Looks at once and then every few seconds, which is how often the kernel renews its averages.
+  /// Checks now and then every few seconds, which is how often the kernel updates its averages.
   package func start() {
     sample()
     timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))
   }
 
-  /// Holds a run back as the steps say, and reports each to its observer.
+  /// Applies the steps to a run, and reports each to its observer.
   ///
-  /// - Parameter load: in the place of that of the machine.
+  /// - Parameter load: replaces the load of the machine, for tests.
   package static func holdBack(
     _ run: RunContext, limit: LoadLimit, load: (@Sendable () -> Double?)? = nil
   ) -> LoadGovernor {
@@ -60,7 +60,7 @@ package final class LoadGovernor: Sendable {
       limit: limit.value, load: load ?? { limit.load() }, canHalve: { concurrency.wanted > 1 },
       apply: { pressure in
         let old = concurrency.isSuspended ? 0 : concurrency.current
-        // Suspended, it stays halved: that is the next step back.
+        // A suspended run stays halved: halved is the next step when it resumes.
         concurrency.setHalved(pressure != .none)
         concurrency.setSuspended(pressure == .suspended, by: .load)
         let new = concurrency.isSuspended ? 0 : concurrency.current
@@ -68,7 +68,7 @@ package final class LoadGovernor: Sendable {
       })
   }
 
-  /// Looks once, and goes one step. Must not be called by `apply`.
+  /// Checks once, and takes one step if needed. Must not be called by `apply`.
   package func sample() {
     queue.sync { step() }
   }

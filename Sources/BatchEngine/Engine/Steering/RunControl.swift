@@ -4,10 +4,10 @@ import Synchronization
 
 /// Controls a run by a file (`--control`), which is read again during the run.
 ///
-/// Its lines are `concurrency N`, `concurrency auto`, `pause` and `resume`; of lines that contradict each other the last one
-/// counts. Empty lines and lines that begin with `#` are skipped. A missing file changes nothing.
+/// Its lines are `concurrency N`, `concurrency auto`, `pause` and `resume`; if lines contradict each other, the last one
+/// counts. Empty lines and lines that begin with `#` are skipped. If the file is missing, nothing changes.
 package final class RunControl: Sendable {
-  /// What a file asks for; nil where it has no line for it.
+  /// The requests in a file; nil for one that it does not contain.
   package struct Wishes: Sendable, Hashable {
     package enum Number: Sendable, Hashable {
       case fixed(Int)
@@ -47,7 +47,7 @@ package final class RunControl: Sendable {
   private let path: PathBytes
   private let run: RunContext
   private let warn: @Sendable (BatchError) -> Void
-  /// What was read last; nil when there was no file.
+  /// The content that was read last; nil when there was no file.
   private let content = Mutex<[UInt8]?>(nil)
   private let queue = DispatchQueue(label: "batchproc.control")
   // Dispatch objects may be used from any thread; their protocols do not say so.
@@ -60,7 +60,7 @@ package final class RunControl: Sendable {
     self.warn = warn
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.look() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
+    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }
@@ -69,7 +69,7 @@ package final class RunControl: Sendable {
     timer.cancel()
   }
 
-  /// Looks at once and then ten times a second.
+  /// Reads the file now and then ten times a second.
   package func start() {
     queue.sync { look() }
     timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(10))
@@ -104,9 +104,9 @@ package final class RunControl: Sendable {
     }
   }
 
-  /// Nil when there is no file to read: one that is being replaced.
+  /// Nil when the file is missing, for example while it is being replaced.
   private func read() -> [UInt8]? {
-    // Without O_NONBLOCK a FIFO would hold the timer for ever.
+    // Without O_NONBLOCK a FIFO would block the timer forever.
     let opened = path.withCString {
       run.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     }

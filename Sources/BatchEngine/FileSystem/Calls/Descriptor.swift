@@ -14,7 +14,7 @@ package struct Descriptor: ~Copyable, Sendable {
     _ = Glibc.close(raw)
   }
 
-  /// The end to read of a pipe that holds bytes. What a pipe does not take is cut off.
+  /// The read end of a pipe that contains the bytes. Bytes that do not fit into the pipe are cut off.
   ///
   /// - Throws: the error of making the pipe.
   package static func pipe(holding bytes: [UInt8]) throws(BatchError) -> Descriptor {
@@ -33,7 +33,7 @@ package struct Descriptor: ~Copyable, Sendable {
     return number
   }
 
-  /// Closes now and reports what the kernel says, which matters after writing.
+  /// Closes now and reports the kernel's error, which matters after writing.
   ///
   /// - Throws: the error of `close(2)`. The descriptor is gone in either case: Linux frees it before
   ///   it reports, so there is nothing to retry, also after EINTR.

@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
 
-/// A call that changes what a file system holds. Every one of them passes through ``FileSystemCalls/change(_:_:_:)``, where a
-/// test puts a fault in its place.
+/// A system call that changes a file system. All of them pass through ``FileSystemCalls/change(_:_:_:)``, where a test can
+/// inject a fault.
 package enum FileChange: Hashable, Sendable {
   case create, makeFolder, makeNode, makeSymbolicLink
   case link, rename, remove
@@ -11,15 +11,15 @@ package enum FileChange: Hashable, Sendable {
   case sync, syncFileSystem, lock
 }
 
-/// What a change is about: a name in a folder, or an open file.
+/// The target of a change: a name in a folder, or an open file.
 package enum FileChangePlace {
   case name(UnsafePointer<CChar>)
   case descriptor(Int32)
 }
 
-/// The changes. Each returns 0 or more, or the negative error number; none is cut short by a signal.
+/// The calls that change files. Each returns 0 or more, or the negative error number, and is retried after a signal.
 ///
-/// A name is one of the folder that the descriptor belongs to, and is not followed where it is a symbolic link.
+/// A name is relative to the folder of the descriptor. A symbolic link is not followed.
 extension FileSystemCalls {
   @inline(__always)
   package func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int {
@@ -28,9 +28,9 @@ extension FileSystemCalls {
 
   // MARK: Names
 
-  /// Makes a file, or opens it where `flags` say so.
+  /// Creates a file, or opens it if `flags` allow that.
   ///
-  /// - Parameter permissions: less the umask, or as the folder's default list has it.
+  /// - Parameter permissions: reduced by the umask, or by the folder's default access control list.
   /// - Returns: the descriptor.
   package func create(
     _ name: PathBytes, in folder: Int32 = AT_FDCWD, flags: Int32 = O_RDWR | O_CREAT | O_EXCL,
@@ -43,11 +43,11 @@ extension FileSystemCalls {
     }
   }
 
-  /// Opens a file to change it in its place, not through a link. One that is missing is made for its owner alone.
+  /// Opens a file to change it in place, not through a link. A missing file is created for its owner only.
   ///
   /// - Parameters:
-  ///   - folder: the descriptor of the one that the path begins in.
-  ///   - appending: whether what is written goes to its end.
+  ///   - folder: the descriptor of the folder in which the path begins.
+  ///   - appending: whether writes append to the file.
   /// - Throws: the error of the call.
   package func openToChange(
     _ path: PathBytes, in folder: Int32 = AT_FDCWD, appending: Bool = false
@@ -66,7 +66,7 @@ extension FileSystemCalls {
     }
   }
 
-  /// Makes a FIFO or a device.
+  /// Creates a FIFO or a device.
   package func makeNode(
     _ name: PathBytes, in folder: Int32, kind: FileStatus.Kind, permissions: UInt32, major: UInt32,
     minor: UInt32
@@ -86,7 +86,7 @@ extension FileSystemCalls {
     }
   }
 
-  /// Gives what has a name in one folder a further name in another one.
+  /// Creates a hard link in another folder.
   package func link(
     _ old: PathBytes, in folder: Int32, as name: PathBytes, in target: Int32
   ) -> Int32 {
@@ -97,14 +97,14 @@ extension FileSystemCalls {
     }
   }
 
-  /// Gives an open file a name, also one that has none.
+  /// Gives an open file a name, even if it has none yet.
   package func link(_ file: Int32, as name: PathBytes, in folder: Int32) -> Int32 {
     name.withCString { name in
       changed(.link, .name(name)) { Int(clinux_link_descriptor(file, folder, name)) }
     }
   }
 
-  /// Renames, and replaces what has the new name.
+  /// Renames, and replaces the file that has the new name.
   package func rename(
     _ old: PathBytes, in folder: Int32, to name: PathBytes, in target: Int32
   ) -> Int32 {
@@ -113,7 +113,7 @@ extension FileSystemCalls {
     }
   }
 
-  /// Renames unless something has the new name (`-EEXIST`), in one step where the file system has a way to do it.
+  /// Renames unless the new name exists (`-EEXIST`); atomically if the file system supports that.
   package func renameKeeping(
     _ old: PathBytes, in folder: Int32, to name: PathBytes, in target: Int32
   ) -> Int32 {
@@ -133,13 +133,13 @@ extension FileSystemCalls {
       return 0
     }
     guard Self.isUnknown(linked) || linked == -EPERM || linked == -EMLINK else { return linked }
-    // Neither exists, for example on FAT: the name is only checked before the rename.
+    // Neither call is supported, for example on FAT: the name is only checked before the rename.
     var raw = stat()
     let isTaken = name.withCString { status(of: $0, at: target, followingLinks: false, into: &raw) } == 0
     return isTaken ? -EEXIST : rename(old, in: folder, to: name, in: target)
   }
 
-  /// Removes a name, that of an empty folder where `isFolder` says so.
+  /// Removes the name of a file, or of an empty folder if `isFolder` is true.
   package func remove(_ name: PathBytes, in folder: Int32 = AT_FDCWD, isFolder: Bool = false) -> Int32 {
     name.withCString { name in
       changed(.remove, .name(name)) { Int(unlinkat(folder, name, isFolder ? AT_REMOVEDIR : 0)) }
@@ -148,7 +148,7 @@ extension FileSystemCalls {
 
   // MARK: Content
 
-  /// Appends bytes, or writes them at a place.
+  /// Appends bytes, or writes them at an offset.
   ///
   /// - Returns: 0 when all are written.
   package func write(_ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: off_t? = nil) -> Int32 {
@@ -166,16 +166,16 @@ extension FileSystemCalls {
           return Glibc.write(file, rest.baseAddress, rest.count)
         }
       }
-      // A write of 0 bytes never happens on a regular file; repeating it could go on for ever.
+      // A write to a regular file never returns 0; retrying could loop forever.
       guard count > 0 else { return count == 0 ? -EIO : Int32(truncatingIfNeeded: count) }
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
     return 0
   }
 
-  /// Appends a part of another file, which does not pass through this process (`copy_file_range(2)`).
+  /// Appends a part of another file inside the kernel (`copy_file_range(2)`).
   ///
-  /// - Returns: how many bytes were copied, 0 where the part lies behind the end, or the negative error number.
+  /// - Returns: how many bytes were copied, 0 if the range is beyond the end, or the negative error number.
   package func append(_ range: Range<UInt64>, of source: Int32, to file: Int32) -> Int {
     change(.write, .descriptor(file)) {
       retrying { clinux_copy_range(source, range.lowerBound, file, UInt64(range.count)) }
@@ -188,7 +188,7 @@ extension FileSystemCalls {
 
   /// Lets a part of a file share the blocks of the same part of another one, if the kernel finds both equal (FIDEDUPERANGE).
   ///
-  /// - Returns: how many bytes are shared now, 0 where they differ, or the negative error number.
+  /// - Returns: how many bytes are shared now, 0 if they differ, or the negative error number.
   package func share(_ range: Range<UInt64>, of source: Int32, with target: Int32) -> Int {
     change(.share, .descriptor(target)) {
       retrying {
@@ -200,8 +200,8 @@ extension FileSystemCalls {
   // MARK: Metadata
 
   /// - Parameters:
-  ///   - user: `UInt32.max` leaves it as it is, and so does `group`.
-  ///   - isPlace: whether the descriptor was opened as a place only (`O_PATH`), which may be that of a symbolic link.
+  ///   - user: `UInt32.max` keeps the user; the same holds for `group`.
+  ///   - isPlace: whether the descriptor was opened with `O_PATH`; it may refer to a symbolic link.
   package func setOwner(of file: Int32, user: UInt32, group: UInt32, isPlace: Bool = false) -> Int32 {
     changed(.setOwner, .descriptor(file)) {
       Int(isPlace ? clinux_chown_path_descriptor(file, user, group) : fchown(file, user, group))
@@ -214,7 +214,7 @@ extension FileSystemCalls {
     }
   }
 
-  /// - Parameter accessed: nil leaves the time of access as it is.
+  /// - Parameter accessed: nil keeps the time of access.
   package func setTimes(
     of file: Int32, accessed: FileStatus.Time?, modified: FileStatus.Time
   ) -> Int32 {
@@ -228,7 +228,7 @@ extension FileSystemCalls {
     return changed(.setTimes, .descriptor(file)) { Int(futimens(file, values)) }
   }
 
-  /// The time of modification of what a descriptor names that was opened as a place only.
+  /// Sets the time of modification through a descriptor that was opened with `O_PATH`.
   package func setTime(ofPlace file: Int32, modified: FileStatus.Time) -> Int32 {
     changed(.setTimes, .descriptor(file)) {
       Int(clinux_set_time_of_path_descriptor(file, modified.seconds, modified.nanoseconds))
@@ -253,17 +253,17 @@ extension FileSystemCalls {
 
   // MARK: The disk
 
-  /// Brings a file, or the names in a folder, to the disk (`fsync(2)`).
+  /// Syncs a file, or the names in a folder, to the disk (`fsync(2)`).
   ///
-  /// - Returns: 0 also where the file system has nothing to sync here, such as folders over some networks (`EINVAL`).
+  /// - Returns: 0 also if the file system cannot sync such an object (`EINVAL`), such as folders on some network file systems.
   package func sync(_ file: Int32) -> Int32 {
     let result = changed(.sync, .descriptor(file)) { Int(fsync(file)) }
     return result == -EINVAL ? 0 : result
   }
 
-  /// Brings the names in a folder to the disk. A folder that this process may write to and not read is left as it is.
+  /// Syncs the names in a folder to the disk. A folder that this process may write to but not read is not synced.
   ///
-  /// - Returns: 0 or the error number, of opening it too.
+  /// - Returns: 0 or the error number, also of opening the folder.
   package func syncFolder(_ path: PathBytes) -> Int32 {
     let opened = path.withCString { open($0, at: AT_FDCWD, flags: O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     guard opened >= 0 else { return opened == -EACCES ? 0 : -opened }
@@ -276,7 +276,7 @@ extension FileSystemCalls {
     changed(.lock, .descriptor(file)) { Int(flock(file, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB)) }
   }
 
-  /// Brings all that this machine has in memory to its disks (`sync(2)`).
+  /// Writes all cached data of this machine to its disks (`sync(2)`).
   package func syncAll() {
     _ = change(.syncFileSystem, .descriptor(AT_FDCWD)) {
       Glibc.sync()
@@ -301,7 +301,7 @@ extension FileSystemCalls {
     Int32(truncatingIfNeeded: self.change(change, place) { retrying(call) })
   }
 
-  /// Whether the kernel or the file system has no such call.
+  /// Whether the kernel or the file system does not support the call.
   private static func isUnknown(_ result: Int32) -> Bool {
     [-ENOSYS, -EINVAL, -ENOTSUP].contains(result)
   }

@@ -1,4 +1,4 @@
-/// What makes two names the same file: the device and the inode number.
+/// Identifies a file: the device and the inode number.
 public struct FileIdentity: Hashable, Sendable {
   public let device: UInt64
   public let inode: UInt64

@@ -7,7 +7,7 @@ public struct FileStatus: Sendable, Hashable {
   public enum Kind: UInt8, Sendable {
     case regular, directory, symbolicLink, fifo, socket, characterDevice, blockDevice, unknown
 
-    /// What the bits of a mode say.
+    /// The kind in the bits of a mode.
     package init(mode: UInt32) {
       self =
         switch mode & S_IFMT {
@@ -37,7 +37,7 @@ public struct FileStatus: Sendable, Hashable {
     }
   }
 
-  /// A moment as the file system keeps it; seconds may be negative.
+  /// A time as the file system stores it; seconds may be negative.
   public struct Time: Sendable, Hashable {
     public let seconds: Int64
     /// 0 to 999,999,999.
@@ -48,7 +48,7 @@ public struct FileStatus: Sendable, Hashable {
       self.nanoseconds = nanoseconds
     }
 
-    /// That of the clock of the machine.
+    /// The current time of the machine's clock.
     package static var now: Time {
       var time = timespec()
       clock_gettime(CLOCK_REALTIME, &time)
@@ -64,9 +64,9 @@ public struct FileStatus: Sendable, Hashable {
   /// In bytes; 0 or too large for the files of /proc and /sys.
   public let size: Int64
   public let modified: Time
-  /// When content, owner, mode, names or attributes changed last.
+  /// When content, owner, mode, names or attributes last changed.
   public let statusChanged: Time
-  /// Bytes that the file takes on its device; fewer than ``size`` where it has holes or is compressed.
+  /// Bytes that the file takes on its device; fewer than ``size`` if it has holes or is compressed.
   public let allocated: Int64
   /// The number of the device that a character or block device stands for.
   public let device: UInt64
@@ -82,13 +82,13 @@ public struct FileStatus: Sendable, Hashable {
       seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_mtim.tv_nsec))
     statusChanged = Time(
       seconds: Int64(raw.st_ctim.tv_sec), nanoseconds: Int32(truncatingIfNeeded: raw.st_ctim.tv_nsec))
-    // A file system in user space may report any number.
+    // A FUSE file system may report any number.
     let (bytes, isTooMany) = Int64(raw.st_blocks).multipliedReportingOverflow(by: 512)
     allocated = isTooMany ? .max : bytes
     device = UInt64(raw.st_rdev)
   }
 
-  /// A status that was written down.
+  /// A status that was recorded earlier.
   package init(
     identity: FileIdentity, mode: UInt32, linkCount: UInt64, owner: UInt32, group: UInt32, size: Int64,
     modified: Time, statusChanged: Time, allocated: Int64, device: UInt64
@@ -107,17 +107,17 @@ public struct FileStatus: Sendable, Hashable {
 
   public var kind: Kind { Kind(mode: mode) }
 
-  /// Whether it belongs to the user of this process.
+  /// Whether the file belongs to the user of this process.
   package var isOwn: Bool { owner == geteuid() }
 
-  /// Whether the same file still has the content that it had: same inode, size and mtime.
+  /// Whether the file still has the same content: same inode, size and mtime.
   ///
   /// The change time is left out on purpose: link, unlink and chmod change it without changing the content.
   package func hasSameContent(as other: FileStatus) -> Bool {
     identity == other.identity && size == other.size && modified == other.modified && kind == other.kind
   }
 
-  /// The same for a status of another machine, where the device has another number.
+  /// The same for a status from another machine, where the device number differs.
   package func hasSameContentElsewhere(as other: FileStatus) -> Bool {
     identity.inode == other.identity.inode && size == other.size && modified == other.modified
       && kind == other.kind
@@ -144,7 +144,7 @@ extension FileStatus.Kind {
     self == .unknown ? "an object of unknown kind" : "a \(noun)"
   }
 
-  /// The kind that a directory entry claims; nil when the file system does not say.
+  /// The kind in a directory entry; nil when the file system does not report it.
   package init?(entryType: UInt8) {
     switch Int32(entryType) {
     case Int32(DT_REG): self = .regular

@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// The system calls by which trees are read, so that a test can put faults in their place.
+/// The system calls that read trees, so that a test can inject faults.
 ///
 /// Every call returns what the kernel returns, or the negative error number; none is interrupted by
 /// a signal (`EINTR` is retried here and nowhere else).
 package protocol FileSystemCalls: Sendable {
   func open(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
-  /// Opens a path below a folder without passing a symbolic link (`openat2(2)`); `-ENOSYS` where there is no such call.
+  /// Opens a path below a folder without following a symbolic link (`openat2(2)`); `-ENOSYS` if the call does not exist.
   func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32
   func status(of descriptor: Int32, into status: inout stat) -> Int32
   func status(
@@ -16,19 +16,19 @@ package protocol FileSystemCalls: Sendable {
   func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
   func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: off_t) -> Int
   func readEntries(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int
-  /// The magic number of the file system of an open file (`fstatfs(2)`); nil when it is not known.
+  /// The magic number of the file system of an open file (`fstatfs(2)`); nil if unknown.
   func fileSystemType(of descriptor: Int32) -> Int?
   /// Takes a read lease on a file that is open for reading, and gives it back (`F_SETLEASE` of `fcntl(2)`).
   ///
-  /// Zero when the kernel granted it, which it does only where no descriptor and no shared mapping can be written through.
+  /// Zero when the kernel granted the lease, which it does only if no writable descriptor or shared mapping exists.
   func tryReadLease(on descriptor: Int32) -> Int32
   /// Writes the content of an open file to its device (`fdatasync(2)`).
   func syncContent(of descriptor: Int32) -> Int32
-  /// Writes all that the file system of an open file has in memory to its device (`syncfs(2)`).
+  /// Writes all cached data of the file system of an open file to its device (`syncfs(2)`).
   func syncFileSystem(of descriptor: Int32) -> Int32
-  /// Makes a call that changes files.
+  /// Runs a call that changes files.
   ///
-  /// - Parameter call: makes it, and returns 0 or more, or the negative error number.
+  /// - Parameter call: performs the change, and returns 0 or more, or the negative error number.
   /// - Returns: what `call` returns.
   func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int
 }
@@ -90,7 +90,7 @@ package struct LinuxCalls: FileSystemCalls {
   }
 }
 
-/// Makes a call that may wait for a device, so that its thread is known while it does.
+/// Makes a call that may wait for a device, and records meanwhile that its thread waits.
 @inline(__always)
 package func noted<Result>(_ call: () -> Result) -> Result {
   clinux_enter_call()
@@ -121,8 +121,8 @@ extension FileSystemCalls {
     return FileStatus(raw)
   }
 
-  /// - Parameter folder: as of ``openFile(_:in:followingLast:)``.
-  /// - Throws: the error of looking, with the path.
+  /// - Parameter folder: as in ``openFile(_:in:followingLast:)``.
+  /// - Throws: the error of the call, with the path.
   package func status(
     of path: PathBytes, in folder: Int32? = nil, followingLinks: Bool = false
   ) throws(BatchError) -> FileStatus {
@@ -134,9 +134,9 @@ extension FileSystemCalls {
     return FileStatus(raw)
   }
 
-  /// Opens a file to read it. A FIFO without a writer opens as well.
+  /// Opens a file to read it. A FIFO without a writer is opened too.
   ///
-  /// - Parameter folder: the descriptor of the one that the path begins in; nil for the working folder.
+  /// - Parameter folder: the descriptor of the folder in which the path begins; nil for the working folder.
   /// - Throws: the error of the call, with the path.
   package func openFile(
     _ path: PathBytes, in folder: Int32? = nil, followingLast: Bool

@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
 
-/// Looks at what a path leads to. For paths that the user or the system named; what a walk found is looked at below its folder.
+/// Examines the file at a path. For paths that the user or the system named; files that a walk found are examined relative to their folder.
 extension PathBytes {
-  /// - Parameter followingLinks: whether a link as the last name is followed.
-  /// - Throws: the error of looking.
+  /// - Parameter followingLinks: whether a link is followed if it is the last name.
+  /// - Throws: the error of the call.
   package func status(followingLinks: Bool = false) throws(BatchError) -> FileStatus {
     try LinuxCalls().status(of: self, followingLinks: followingLinks)
   }
 
-  /// The path from the root without links and dots.
+  /// The path from the root, without links and dots.
   ///
   /// - Throws: the error of `realpath(3)`.
   package func resolved() throws(BatchError) -> PathBytes {
@@ -20,9 +20,9 @@ extension PathBytes {
     return PathBytes(UnsafeRawBufferPointer(start: real, count: strlen(real)))
   }
 
-  /// The id that the file system of the path gives itself (`statfs(2)`); 0 where it has none.
+  /// The id of the path's file system (`statfs(2)`); 0 if it has none.
   ///
-  /// - Throws: the error of looking.
+  /// - Throws: the error of the call.
   package func fileSystemID() throws(BatchError) -> UInt64 {
     var identity: UInt64 = 0
     let failed = withCString { clinux_file_system_id($0, &identity) }

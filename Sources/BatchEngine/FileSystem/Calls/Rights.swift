@@ -1,14 +1,14 @@
 /// Lets code read and decode the content of files.
 ///
-/// Workers have it from their ``WorkerContext``; a program has it outside of its runs. Only this module can make one, so that
-/// a source or a collector that reads or decodes does not compile.
+/// Workers get it from their ``WorkerContext``; a program has it outside of its runs. Only this module can make one, so that a
+/// source or a collector that reads or decodes does not compile.
 package struct ReadingRight: Sendable {
   init() {}
 }
 
-/// Lets code give, link and remove names: the last step of every output.
+/// Lets code rename, link and remove files: the last step of every output.
 ///
-/// Collectors have it from their ``CollectorContext``; a program has it outside of its runs. Only this module can make one, so
+/// Collectors get it from their ``CollectorContext``; a program has it outside of its runs. Only this module can make one, so
 /// that a worker or a source that commits, links or removes does not compile.
 package struct CommitRight: Sendable {
   init() {}

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Files that are read as a whole: those of the kernel, and lists that a user wrote.
+/// Files that are read as a whole: kernel files, and lists that a user wrote.
 package enum SmallFile {
   /// Reads to the end, whatever size the file claims; pipes are read until they are closed.
   ///
@@ -12,11 +12,11 @@ package enum SmallFile {
     return try content(of: file, path, limit)
   }
 
-  /// Reads a regular file; a link or a pipe that has its name is refused.
+  /// Reads a regular file; refuses a link or a pipe.
   ///
   /// - Parameters:
   ///   - limit: the most bytes the file may have.
-  ///   - check: throws for a file that is not to be read.
+  ///   - check: throws for a file that must not be read.
   /// - Throws: the error of a system call, `.malformed` for anything but a regular file, and for one above the limit.
   package static func readRegular(
     _ path: PathBytes, limit: Int = 1 << 20, check: (stat) throws(BatchError) -> Void = { _ in }
@@ -33,7 +33,7 @@ package enum SmallFile {
 
   /// The first bytes of a file.
   ///
-  /// - Parameter isRegular: refuses a link, a pipe or a device that has the name.
+  /// - Parameter isRegular: whether a link, a pipe or a device is refused.
   package static func start(
     of path: PathBytes, count: Int, isRegular: Bool = false
   ) throws(BatchError) -> [UInt8] {

@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// What a process was given as standard input, output and error.
+/// Standard input, output and error of the process.
 package enum StandardStreams {
-  /// Opens `/dev/null` for each of the three that is closed, so that no file gets its number and with
-  /// it the messages that were meant for it. To be called first of all.
+  /// Opens `/dev/null` for each closed stream, so that no file gets its number and then receives the messages for that stream.
+  /// Called before anything else.
   package static func secure() {
     for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 && errno == EBADF {
-      // Opened in the opposite direction on purpose: a write to a closed output must still fail.
+      // Opened for the opposite direction on purpose: a write to a closed output must still fail.
       let flags = number == STDIN_FILENO ? O_WRONLY : O_RDONLY
       _ = "/dev/null".withCString { clinux_openat(AT_FDCWD, $0, flags, 0) }
     }
@@ -33,26 +33,26 @@ package enum StandardStreams {
     }
   }
 
-  /// Whether the process is the superuser's.
+  /// Whether the process runs as root.
   package static let isRoot = geteuid() == 0
 
   /// Whether a stream is a terminal.
   package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
-  /// Whether standard input is a pipe, a socket or a regular file: something that was given to be read.
+  /// Whether standard input is a pipe, a socket or a regular file: input that was given on purpose.
   package static var hasInput: Bool {
     var raw = stat()
     guard fstat(STDIN_FILENO, &raw) == 0 else { return false }
     return [.regular, .fifo, .socket].contains(FileStatus(raw).kind)
   }
 
-  /// The width of the terminal behind standard error in columns; 80 when it does not report one.
+  /// The width of standard error's terminal in columns; 80 if unknown.
   package static var columns: Int {
     let columns = clinux_terminal_columns(STDERR_FILENO)
     return columns > 0 ? Int(columns) : 80
   }
 
-  /// The regular file that standard output is, if it is one: no run should read what it writes.
+  /// The identity of standard output if it is a regular file: a run must not read its own output.
   package static var outputFile: FileIdentity? {
     var raw = stat()
     guard fstat(STDOUT_FILENO, &raw) == 0 else { return nil }
@@ -60,35 +60,35 @@ package enum StandardStreams {
     return status.kind == .regular ? status.identity : nil
   }
 
-  /// Whether standard error is the stream to the journal that a service manager names as `device:inode`.
+  /// Whether standard error is the journal stream, which a service manager names as `device:inode`.
   package static func isJournal(_ name: PathBytes?) -> Bool {
     var raw = stat()
     guard let name, fstat(STDERR_FILENO, &raw) == 0 else { return false }
     return name.bytes.elementsEqual("\(raw.st_dev):\(raw.st_ino)".utf8)
   }
 
-  /// Reports to the service manager in one line what is being done.
+  /// Reports the current activity to the service manager in one line.
   ///
-  /// - Parameter address: of its socket.
+  /// - Parameter address: of the service manager's socket.
   package static func notify(_ address: PathBytes?, status: String) {
     guard let address, !address.isEmpty else { return }
     _ = address.withCString { clinux_notify($0, "STATUS=\(status)\n") }
   }
 
-  /// The inode behind a path, links followed; nil when there is none.
+  /// The identity of the file at a path, following links; nil if there is none.
   package static func identity(of path: PathBytes) -> FileIdentity? {
     var raw = stat()
     return path.withCString { stat($0, &raw) } == 0 ? FileStatus(raw).identity : nil
   }
 
-  /// How many names the file behind a path has, the path's last name not followed; 0 when there is none.
+  /// The link count of the file at a path, without following a link as the last name; 0 if there is none.
   package static func linkCount(of path: PathBytes) -> UInt64 {
     var raw = stat()
     return path.withCString { lstat($0, &raw) } == 0 && FileStatus(raw).kind == .regular
       ? FileStatus(raw).linkCount : 0
   }
 
-  /// The descriptors' numbers.
+  /// The numbers of the descriptors.
   package enum Stream: Int32, Sendable {
     case input = 0
     case output = 1

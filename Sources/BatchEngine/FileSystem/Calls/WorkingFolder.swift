@@ -1,8 +1,8 @@
 import Glibc
 
-/// The folder of the process that relative paths begin in.
+/// The folder of the process, in which relative paths begin.
 package enum WorkingFolder {
-  /// Goes to a folder, for all threads; to be called before there are others that open relative paths.
+  /// Changes the folder for all threads. Called before other threads open relative paths.
   ///
   /// - Throws: the error of `chdir(2)`.
   package static func enter(_ folder: PathBytes) throws(BatchError) {
@@ -11,14 +11,14 @@ package enum WorkingFolder {
     }
   }
 
-  /// Its path from the root, without links; `/` where it is unknown.
+  /// Its path from the root, without links; `/` if unknown.
   package static var path: PathBytes {
     guard let current = getcwd(nil, 0) else { return "/" }
     defer { free(current) }
     return PathBytes(UnsafeRawBufferPointer(start: current, count: strlen(current)))
   }
 
-  /// The path from the root, as it is now; `-` and paths that are unknown stay as they are.
+  /// Makes a path absolute in the current working folder. Returns `-` unchanged, and any path if the folder is unknown.
   package static func absolute(_ path: PathBytes) -> PathBytes {
     guard !path.isAbsolute, path != "-" else { return path }
     guard let current = getcwd(nil, 0) else { return path }

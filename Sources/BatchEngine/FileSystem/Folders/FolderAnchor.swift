@@ -1,16 +1,16 @@
 import Synchronization
 
-/// A folder on the way of a walk, one every ``levels`` levels, from which the folders below it are opened.
+/// A folder of a walk, every ``levels`` levels, from which the folders below it are opened.
 ///
-/// Paths below it are stored from it on, so that the folders of a deep tree share what stands before.
+/// Paths below it are stored relative to it, so that the folders of a deep tree share the beginning of their paths.
 package final class FolderAnchor: Sendable {
-  /// A folder this many levels below the last anchor becomes an anchor.
+  /// A folder becomes an anchor if it is this many levels below the last one.
   static let levels = 32
-  /// A folder with this many bytes of path from the last anchor becomes one too: with one more name the path still fits in one
-  /// call.
+  /// A folder also becomes an anchor if its path from the last anchor has this many bytes: then a path with one more name still
+  /// fits into one call.
   static let pathLength = 1024
 
-  /// The path from the outer anchor, or with the operand where there is none; ends in `/`.
+  /// The path from the outer anchor, or including the operand if there is none; ends in `/`.
   let names: [UInt8]
   /// The inode that the walk opened.
   let identity: FileIdentity
@@ -19,11 +19,11 @@ package final class FolderAnchor: Sendable {
   /// How many names and bytes the whole path has.
   let levels: Int
   let length: Int
-  /// Those that are open.
+  /// The anchors that are open.
   let held: HeldFolders
-  /// The folder, where it stays open in any case.
+  /// The folder, if it always stays open.
   let open: OpenFolder?
-  /// In a mutex because the chain is released link by link and not recursively: it is as long as the tree is deep.
+  /// In a mutex, because the chain is as long as the tree is deep and must be released in a loop, not recursively.
   private let link: Mutex<FolderAnchor?>
 
   init(
@@ -40,7 +40,7 @@ package final class FolderAnchor: Sendable {
     self.open = open
   }
 
-  /// An anchor without one above that stays open.
+  /// An outermost anchor, which stays open.
   package convenience init(_ folder: OpenFolder, held: HeldFolders) {
     self.init(outer: nil, names: [], identity: folder.identity, depth: 0, held: held, open: folder)
   }
@@ -55,10 +55,10 @@ package final class FolderAnchor: Sendable {
     }
   }
 
-  /// The anchor above, nil where the operand is nearer.
+  /// The anchor above; nil for the outermost one.
   var outer: FolderAnchor? { link.withLock { $0 } }
 
-  /// The key by which it is held open.
+  /// The key under which it is held open.
   var key: HeldFolders.Key {
     .anchor(ObjectIdentifier(self), depth: depth, outer: outer.map { ObjectIdentifier($0) })
   }

@@ -1,29 +1,29 @@
 import CLinux
 import Glibc
 
-/// Opens folders, for reading, writing and comparing alike: what the user named by its path, all others below a folder that is
-/// open and through no symbolic link.
+/// Opens folders for reading, writing and comparing. A folder that the user named is opened by its path; every other one is
+/// opened below an open folder, without following a symbolic link.
 ///
-/// Folders on the way to deep ones stay open, up to the limit.
+/// Folders along the way to deep ones stay open, up to the limit.
 package struct FolderOpener: Sendable {
   /// How a path is resolved.
   enum Way {
     case following
-    /// Through no link: by one call where the kernel has it (`openat2(2)`), otherwise name by name. A mount point is passed.
+    /// Without following a link: in one call if the kernel has `openat2(2)`, otherwise name by name. Mount points may be crossed.
     case beneath
     case nameByName
   }
 
   /// PATH_MAX counts the NUL: one byte less is the longest path of one call.
   static let longestPath = Int(PATH_MAX) - 1
-  /// In bytes, with room for the longest name; most paths are shorter and one call away.
+  /// In bytes, with room for the longest name. Most paths are shorter and need one call.
   package static let hopLength = 256
   private static let slash = UInt8(ascii: "/")
   static let place = clinux_o_path | O_DIRECTORY
   static let listed = O_RDONLY | O_DIRECTORY | O_NONBLOCK
 
   package let calls: any FileSystemCalls
-  /// Nil where none stays open.
+  /// Nil if no folder stays open.
   private let held: HeldFolders?
 
   package init(calls: any FileSystemCalls, holding held: HeldFolders? = nil) {
@@ -33,7 +33,7 @@ package struct FolderOpener: Sendable {
 
   // MARK: By path
 
-  /// Opens the folder at a path, also at one that is longer than the kernel takes in one call.
+  /// Opens the folder at a path, which may be longer than the kernel accepts in one call.
   ///
   /// - Parameter followingLast: whether the last name may be a symbolic link.
   /// - Throws: the error of `openat(2)`.
@@ -53,7 +53,7 @@ package struct FolderOpener: Sendable {
     }
   }
 
-  /// The same for one that others are opened from: it stays open.
+  /// As ``folder(named:)``, for a folder from which others are opened: it stays open.
   package func base(named path: PathBytes) throws(BatchError) -> OpenFolder {
     if let known = held?.folder(for: .named(path)) { return known }
     let folder = try folder(named: path)
@@ -66,9 +66,9 @@ package struct FolderOpener: Sendable {
   /// Opens a folder below an open one.
   ///
   /// - Parameters:
-  ///   - names: the path from there, `.` and `..` not among its names; empty for the folder itself.
-  ///   - isSearched: whether names are looked up in it only; that needs no permission to list it.
-  /// - Throws: the error of the call: `ELOOP` or `ENOTDIR` where a link or a file is on the way.
+  ///   - names: the relative path, without `.` and `..`; empty for the folder itself.
+  ///   - isSearched: whether names are only looked up in the folder, which needs no permission to list it.
+  /// - Throws: the error of the call: `ELOOP` or `ENOTDIR` if a link or a file is on the way.
   func open(
     _ names: ArraySlice<UInt8>, below base: OpenFolder, isSearched: Bool = false
   ) throws(BatchError) -> Descriptor {
@@ -76,12 +76,12 @@ package struct FolderOpener: Sendable {
     return try open(Self.trimmed(names), at: base, flags | O_NOFOLLOW, .beneath)
   }
 
-  /// The same, by way of the nearest folder that is held open.
+  /// The same, starting at the nearest folder that is held open.
   ///
   /// - Parameters:
-  ///   - path: from the root on; empty for the root itself.
-  ///   - shown: what messages name.
-  ///   - isNew: whether this run made it.
+  ///   - path: relative to the root; empty for the root itself.
+  ///   - shown: the path in messages.
+  ///   - isNew: whether this run created the folder.
   package func folder(
     _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, isSearched: Bool = false,
     isNew: Bool = false
@@ -100,10 +100,10 @@ package struct FolderOpener: Sendable {
     return current
   }
 
-  /// Makes what is missing of a folder below another one.
+  /// Creates a folder below another one, and the missing folders on the way.
   ///
-  /// - Parameter made: takes the number of bytes of the path to each folder that was made.
-  /// - Throws: the error of making or opening one, with its path from the root on.
+  /// - Parameter made: receives, for each created folder, the number of bytes of its path.
+  /// - Throws: the error of creating or opening a folder, with its path relative to the root.
   package func make(
     _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, made: (Int) -> Void
   ) throws(BatchError) -> OpenFolder {
@@ -132,7 +132,7 @@ package struct FolderOpener: Sendable {
     return current
   }
 
-  /// Makes a folder for its owner alone, or opens the one that is there.
+  /// Creates a folder for its owner only, or opens the existing one.
   ///
   /// - Throws: the error of the call.
   package func make(
@@ -144,14 +144,14 @@ package struct FolderOpener: Sendable {
       open(name, below: folder, isSearched: isSearched), path: shown, isNew: failed == 0, calls: calls)
   }
 
-  /// Closes what is held of a folder below another one, and of all that was reached through it.
+  /// Closes a held folder below another one, and all held folders below it.
   package func forget(_ path: ArraySlice<UInt8>, below root: OpenFolder) {
     held?.drop(at: FolderPath(path), below: root.identity)
   }
 
   /// Closes the folders that are held, for a caller that keeps its own open instead.
   ///
-  /// - Returns: how many the caller may keep open.
+  /// - Returns: how many folders the caller may keep open.
   package func giveUpHeld() -> Int {
     held?.closeAll()
     return held?.limit ?? 0
@@ -165,7 +165,7 @@ package struct FolderOpener: Sendable {
       ?? path[start...].firstIndex(of: Self.slash) ?? path.endIndex
   }
 
-  /// The folder on the way that is held and nearest, and where the rest of the path begins.
+  /// The nearest held folder on the way, and where the rest of the path begins.
   private func nearest(
     to path: ArraySlice<UInt8>, below root: OpenFolder, includingIt: Bool
   ) -> (OpenFolder, Int) {
@@ -187,12 +187,12 @@ package struct FolderOpener: Sendable {
 
   // MARK: Steps
 
-  /// Opens a path in as many calls as it takes.
+  /// Opens a path, in several calls if it is long.
   ///
   /// - Parameters:
   ///   - base: nil for the working folder.
-  ///   - owner: a folder used instead of `base`, which is closed after the first call.
-  ///   - flags: for the folder itself; what is on the way is opened as a place only.
+  ///   - owner: used instead of `base` if given, and closed after the first call.
+  ///   - flags: for the last folder; folders on the way are opened with `O_PATH`.
   func open(
     _ path: ArraySlice<UInt8>, at base: OpenFolder?, owning owner: consuming Descriptor? = nil,
     _ flags: Int32, _ way: Way
@@ -212,7 +212,7 @@ package struct FolderOpener: Sendable {
         case .nameByName: calls.open($0, at: folder, flags: isLast ? flags : Self.place | O_NOFOLLOW)
         }
       }
-      // EPERM: a filter of system calls that does not know this one.
+      // EPERM: a seccomp filter does not know this call.
       if way == .beneath, [-ENOSYS, -EPERM, -EAGAIN].contains(number) {
         way = .nameByName
         continue
@@ -227,7 +227,7 @@ package struct FolderOpener: Sendable {
     }
   }
 
-  /// Where the part of a path ends that one call takes.
+  /// Where the part of a path ends that one call can open.
   private static func endOfCall(_ path: ArraySlice<UInt8>, _ way: Way) throws(BatchError) -> Int {
     if way == .nameByName { return path.firstIndex(of: slash) ?? path.endIndex }
     guard path.count > longestPath else { return path.endIndex }

@@ -1,17 +1,17 @@
 import Glibc
 import Synchronization
 
-/// Folders of a run that stay open because others are opened from them, no more than were set apart for that. The least
-/// recently used one is dropped; it closes with its last user.
+/// Folders of a run that stay open because others are opened from them, up to a limit. The least recently used one is dropped;
+/// it closes with its last user.
 package final class HeldFolders: Sendable {
-  /// What a folder is found by.
+  /// The key of a folder.
   enum Key: Sendable, Equatable {
-    /// As the user named it.
+    /// The path that the user named.
     case named(PathBytes)
-    /// By its path below another folder.
+    /// The path below another folder.
     case below(FileIdentity, FolderPath)
     case anchor(ObjectIdentifier, depth: Int, outer: ObjectIdentifier?)
-    /// An anchor that the walk has left, by which the one above can be reached.
+    /// An anchor that the walk has left, from which the anchor above can be opened.
     case left(depth: Int, outer: ObjectIdentifier)
   }
 
@@ -19,29 +19,29 @@ package final class HeldFolders: Sendable {
 
   /// How many may be open.
   package let limit: Int
-  /// The one that was used last stands last.
+  /// The most recently used one is last.
   private let entries = Mutex<[Entry]>([])
 
   package init(limit: Int) {
     self.limit = limit
   }
 
-  /// A folder that is open.
+  /// The open folder with this key.
   func folder(for key: Key) -> OpenFolder? {
     entries.withLock { entries in
       entries.lastIndex { $0.key == key }.map { Self.use($0, &entries) }
     }
   }
 
-  /// The folder with the longest path on the way to another one.
+  /// The held folder with the longest path that leads to another one.
   ///
-  /// - Parameter includingIt: whether that one itself may be it.
+  /// - Parameter includingIt: whether the result may be that folder itself.
   func nearest(
     to path: ArraySlice<UInt8>, below root: FileIdentity, includingIt: Bool
   ) -> (folder: OpenFolder, length: Int)? {
     entries.withLock { entries in
       var nearest: (index: Int, length: Int)?
-      // The most recently used one is usually the nearest; shorter paths need not be compared then.
+      // The most recently used one is usually the nearest; then shorter paths need not be compared.
       for index in entries.indices.reversed() {
         guard case .below(root, let above) = entries[index].key, above.bytes.count > nearest?.length ?? 0,
           includingIt || above.bytes.count < path.count, above.holds(path)
@@ -67,7 +67,7 @@ package final class HeldFolders: Sendable {
     }
   }
 
-  /// Gives up what has a path below another folder, and what was reached through it.
+  /// Drops the folder at a path below another folder, and all below it.
   func drop(at path: FolderPath, below root: FileIdentity) {
     drop { entries in
       let isMeant = { (entry: Entry) in
@@ -78,7 +78,7 @@ package final class HeldFolders: Sendable {
     }
   }
 
-  /// Closes all of them; those that are needed later are opened again.
+  /// Closes all of them; they are opened again when needed.
   func closeAll() {
     drop { entries in
       defer { entries = [] }
@@ -88,7 +88,7 @@ package final class HeldFolders: Sendable {
 
   // MARK: Anchors
 
-  /// An open anchor that lies next below another one, and how many folders lower.
+  /// The open anchor next below another one, and how many levels lower it is.
   func folder(below anchor: FolderAnchor) -> (folder: OpenFolder, height: Int)? {
     entries.withLock { entries in
       for entry in entries.reversed() {
@@ -102,11 +102,11 @@ package final class HeldFolders: Sendable {
     }
   }
 
-  /// Takes an anchor for one that the walk has left.
+  /// Marks an anchor as one that the walk has left.
   func leave(_ anchor: FolderAnchor) {
     let key = anchor.key
     drop { entries in
-      // No other anchor is reached from those below it.
+      // The anchors below it lead to no other anchor.
       let isBelow = { (entry: Entry) in
         if case .left(_, ObjectIdentifier(anchor)) = entry.key { true } else { false }
       }
@@ -125,14 +125,13 @@ package final class HeldFolders: Sendable {
 
   /// - Parameter change: returns the folders that are no longer held.
   private func drop(_ change: (inout [Entry]) -> [Entry]) {
-    // They close outside of the lock.
+    // The folders close outside the lock.
     let dropped = entries.withLock { change(&$0) }
     _ = consume dropped
   }
 }
 
-/// The path of a folder that shares its bytes with the path of what is in it: 10,000 folders in one another have
-/// paths of 100 MB.
+/// The path of a folder, which shares its bytes with the paths below it: 10,000 nested folders have paths of 100 MB.
 package struct FolderPath: Equatable, Sendable {
   package let bytes: ArraySlice<UInt8>
 
@@ -140,7 +139,7 @@ package struct FolderPath: Equatable, Sendable {
     self.bytes = bytes
   }
 
-  /// Whether another path is this one, or leads through it.
+  /// Whether another path is this one or is below it.
   package func holds(_ path: ArraySlice<UInt8>) -> Bool {
     guard path.count >= bytes.count else { return false }
     let end = path.startIndex + bytes.count

@@ -2,31 +2,31 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A folder that is open for what is looked at, written and removed in it, by the calls of the run. It closes when the last
-/// user releases it.
+/// An open folder, in which files are examined, written and removed with the calls of the run. It closes when its last user
+/// releases it.
 package final class OpenFolder: Sendable {
-  /// Whether files that are made in a folder get an access control list from it.
+  /// Whether files that are created in a folder inherit an access control list.
   package enum ListsOfNewFiles: Sendable {
-    /// The folder has none now. That may change at any time.
+    /// The folder has no default list now. That may change at any time.
     case none
     case inherited
     /// The file system has no such lists.
     case unsupported
   }
 
-  /// What is known of the files that are made in the folder.
+  /// Facts about the files that are created in the folder.
   private struct NewFileTraits {
     var areUnnamed = true
-    /// Owner and mode of a new file that was requested with these permissions.
+    /// Status of a new file that was created with these permissions.
     var given: (permissions: UInt32, status: FileStatus)?
     var lists: ListsOfNewFiles?
   }
 
   /// For messages.
   package let path: PathBytes
-  /// As it was when the folder was opened.
+  /// The status when the folder was opened.
   package let status: FileStatus
-  /// Whether this run made it, so that no earlier one has left anything there.
+  /// Whether this run created the folder, so that it contains nothing from earlier runs.
   package let isNew: Bool
   package let calls: any FileSystemCalls
   private let descriptor: Descriptor
@@ -48,7 +48,7 @@ package final class OpenFolder: Sendable {
     self.calls = calls
   }
 
-  /// - Throws: the error of looking at it.
+  /// - Throws: the error of examining it.
   package convenience init(
     _ descriptor: consuming Descriptor, path: PathBytes, isNew: Bool = false, calls: any FileSystemCalls
   ) throws(BatchError) {
@@ -56,7 +56,7 @@ package final class OpenFolder: Sendable {
     self.init(descriptor, path: path, status: status, isNew: isNew, calls: calls)
   }
 
-  /// Opens the folder of an output that was named by the user; links on the way are followed.
+  /// Opens the folder of an output that the user named; links on the way are followed.
   ///
   /// - Throws: `unwritable`, or `exhausted`, with the path of the output.
   package convenience init(of target: PathBytes, calls: any FileSystemCalls) throws(BatchError) {
@@ -71,10 +71,10 @@ package final class OpenFolder: Sendable {
 
   // MARK: Names
 
-  /// The status of a name in the folder; a link is not followed.
+  /// The status of a file in the folder; a link is not followed.
   ///
   /// - Returns: nil where the name does not exist.
-  /// - Throws: the error of looking, with the path.
+  /// - Throws: the error of the call, with the path.
   package func look(at name: PathBytes) throws(BatchError) -> FileStatus? {
     var raw = stat()
     let failed = name.withCString {
@@ -85,21 +85,21 @@ package final class OpenFolder: Sendable {
     return FileStatus(raw)
   }
 
-  /// Opens what has a name in the folder, not through a link.
+  /// Opens a file in the folder, not through a link.
   ///
   /// - Returns: the descriptor, or the negative error number.
   package func open(_ name: PathBytes, flags: Int32) -> Int32 {
     name.withCString { calls.open($0, at: raw, flags: flags | O_NOFOLLOW) }
   }
 
-  /// Opens a file with a name in the folder to read it, not through a link.
+  /// Opens a file in the folder to read it, not through a link.
   ///
   /// - Throws: the error of the call.
   package func openFile(_ name: PathBytes) throws(BatchError) -> Descriptor {
     try calls.openFile(name, in: raw, followingLast: false)
   }
 
-  /// Opens what has a name in the folder as a place only, also a symbolic link.
+  /// Opens a file or a symbolic link in the folder with `O_PATH`.
   ///
   /// - Throws: the error of the call.
   package func openPlace(_ name: PathBytes) throws(BatchError) -> Descriptor {
@@ -108,7 +108,7 @@ package final class OpenFolder: Sendable {
     return Descriptor(owning: opened)
   }
 
-  /// The same folder, opened to be listed, synced and described.
+  /// The same folder, opened for listing, syncing and reading its metadata.
   ///
   /// - Throws: the error of the call.
   package func readable() throws(BatchError) -> OpenFolder {
@@ -117,25 +117,25 @@ package final class OpenFolder: Sendable {
     return OpenFolder(Descriptor(owning: opened), path: path, status: status, calls: calls)
   }
 
-  /// Whether this user may make and remove names in the folder.
+  /// Checks that this user may create and remove files in the folder.
   ///
   /// - Returns: 0 or the error number.
   package func writeAccess() -> Int32 {
     ".".withCString { faccessat(raw, $0, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno }
   }
 
-  /// What this user may still write to the file system, in bytes; nil where that is not known.
+  /// The bytes that this user may still write to the file system; nil if unknown.
   package var freeBytes: Int64? {
     let free = clinux_free_bytes(raw)
     return free < 0 ? nil : free
   }
 
-  /// Whether it is on an overlay, which reports no errors of writing by `syncfs(2)`; nil where that is not known.
+  /// Whether it is on overlayfs, whose `syncfs(2)` reports no write errors; nil if unknown.
   package var isOverlay: Bool? {
     calls.fileSystemType(of: raw).map { $0 == clinux_overlay_file_system }
   }
 
-  /// Removes a name, that of an empty folder where `isFolder` says so.
+  /// Removes the name of a file, or of an empty folder if `isFolder` is true.
   ///
   /// - Returns: 0 or the error number.
   @discardableResult
@@ -143,7 +143,7 @@ package final class OpenFolder: Sendable {
     -calls.remove(name, in: raw, isFolder: isFolder)
   }
 
-  /// Makes something under a temporary name, and gives it the name of what is there.
+  /// Creates something under a temporary name, and renames it over the existing name.
   ///
   /// - Returns: 0 or the error number.
   package func replace(
@@ -159,12 +159,12 @@ package final class OpenFolder: Sendable {
 
   // MARK: New files
 
-  /// Makes a file that has no name yet (`O_TMPFILE`).
+  /// Creates a file that has no name yet (`O_TMPFILE`).
   ///
-  /// Its owner and mode, which the folder, its lists and the umask make, are looked at once for all files that are
-  /// asked for with the same permissions.
+  /// Its owner and mode depend on the folder, its access control lists and the umask. They are read once for all files that are
+  /// created with the same permissions.
   ///
-  /// - Returns: nil where the file system makes none, or a negative error number in place of a descriptor.
+  /// - Returns: nil if the file system does not support this; `file` is a descriptor or a negative error number.
   func makeUnnamed(permissions: UInt32) -> (file: Int, status: FileStatus?)? {
     let known = newFiles.withLock { $0 }
     guard Self.canNameOpenFiles, known.areUnnamed else { return nil }
@@ -178,9 +178,9 @@ package final class OpenFolder: Sendable {
     return (file, statusOfNew(Int32(truncatingIfNeeded: file), permissions: permissions))
   }
 
-  /// Owner and mode of a new file, which are the same for each file of the folder that is asked for with the same permissions.
+  /// Status of a new file: owner and mode are the same for all files that are created in the folder with the same permissions.
   ///
-  /// - Returns: nil where it cannot be looked at.
+  /// - Returns: nil if it cannot be examined.
   func statusOfNew(_ file: Int32, permissions: UInt32) -> FileStatus? {
     if let given = newFiles.withLock({ $0.given }), given.permissions == permissions { return given.status }
     var raw = stat()
@@ -190,13 +190,13 @@ package final class OpenFolder: Sendable {
     return status
   }
 
-  /// What is known of the owner and mode of new files.
+  /// The known owner and mode of new files.
   package var knownStatusOfNew: FileStatus? { newFiles.withLock { $0.given?.status } }
 
   /// Whether a file without a name can get one: in older kernels users other than root need /proc for that.
   private static let canNameOpenFiles = Glibc.access("/proc/self/fd", F_OK) == 0
 
-  /// Asked once.
+  /// Determined once.
   package var listsOfNewFiles: ListsOfNewFiles {
     newFiles.withLock { known in
       if let lists = known.lists { return lists }
@@ -209,8 +209,8 @@ package final class OpenFolder: Sendable {
 }
 
 extension BatchError {
-  /// The error of a call about an output: `.unwritable`, except for a limit of the machine, an impossible name, and a run that
-  /// is being stopped.
+  /// The error of a call for an output: `.unwritable`, except for a limit of the machine, an impossible name, and a run that is
+  /// being stopped.
   package static func output(_ action: String, errno number: Int32, path: PathBytes? = nil) -> BatchError {
     let error = BatchError.syscall(action, errno: number, path: path)
     if number == ECANCELED { return error.recoded(.cancelled) }

@@ -2,8 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The temporary files that exist at this moment, so that those without a final name are removed when the area is released or a
-/// run is stopped.
+/// The temporary files that exist now. They are removed when the area is released or a run is stopped.
 ///
 /// Every area is part of ``shared``, the area of the process, which INT and TERM empty.
 package final class StagingArea: Sendable {
@@ -36,21 +35,21 @@ package final class StagingArea: Sendable {
   /// Whether ``removeAll()`` was called.
   package var isClosed: Bool { names.isClosed }
 
-  /// Removes every temporary file and refuses new ones: a name that is asked for later fails as cancelled.
+  /// Removes every temporary file and refuses new ones: a later request fails as cancelled.
   ///
-  /// To be called from a thread or a dispatch source, not inside a signal handler. Waits a moment for files that are being
-  /// made.
+  /// Called from a thread or a dispatch source, not inside a signal handler. Waits a short time for files that are being
+  /// created.
   package func removeAll() { names.removeAll(closing: true) }
 
-  /// Removes the temporary files that there are; more may come.
+  /// Removes the existing temporary files; new ones may follow.
   package func clear() { names.removeAll(closing: false) }
 
-  /// Whether a name is that of a file of this area.
+  /// Whether this area has a file with this name.
   package func contains(_ name: TemporaryName) -> Bool { names.contains(name) }
 
-  /// Notes a name and makes the file.
+  /// Records a name and creates the file.
   ///
-  /// No lock is held meanwhile: on a file system that does not answer, nothing but this thread waits.
+  /// No lock is held meanwhile: if a file system does not respond, only this thread waits.
   ///
   /// - Parameter create: returns a descriptor, or the negative error number.
   /// - Returns: what `create` returned; `-ECANCELED` when the area is closed.
@@ -58,16 +57,16 @@ package final class StagingArea: Sendable {
     names.add(name, in: folder, creating: create)
   }
 
-  /// Notes that a file was closed, and its folder with it.
+  /// Records that a file and its folder were closed.
   ///
   /// - Parameter reopen: opens the folder again.
   func close(_ name: TemporaryName, reopening reopen: StagedFolder) {
     names.set(name, .closed(reopen))
   }
 
-  /// Removes a name from the notes.
+  /// Removes the record of a name.
   ///
-  /// - Parameter unlinking: whether the file goes too.
+  /// - Parameter unlinking: whether the file is removed too.
   package func remove(_ name: TemporaryName, unlinking: Bool) {
     guard let place = names.take(name), unlinking else { return }
     Names.unlink([(name, place)])
@@ -87,9 +86,9 @@ package final class StagingArea: Sendable {
 
     private let patience: DispatchTimeInterval
     private let state = Mutex(State())
-    /// Set with the lock held; read without it for each file that gets its name.
+    /// Set with the lock held; read without the lock for each file that is committed.
     private let closed = Atomic(false)
-    /// Entered while a file is made.
+    /// Entered while a file is created.
     private let creation = DispatchGroup()
 
     init(patience: DispatchTimeInterval) {
@@ -147,9 +146,9 @@ package final class StagingArea: Sendable {
       for names in inner { names.removeAll(closing: true) }
     }
 
-    /// A file that cannot be removed is found as stale by a later run.
+    /// If a file cannot be removed, a later run finds and removes it as stale.
     static func unlink(_ files: [(key: TemporaryName, value: Place)]) {
-      // Folders that were closed are opened once each.
+      // Each closed folder is opened once.
       var closed: [StagedFolder: [TemporaryName]] = [:]
       for (name, place) in files {
         switch place {
@@ -165,9 +164,9 @@ package final class StagingArea: Sendable {
   }
 }
 
-/// A folder with staged files that is closed meanwhile.
+/// A folder that contains staged files but is closed for now.
 package struct StagedFolder: Hashable, Sendable {
-  /// Opens folders below one that is known, through no link.
+  /// Opens folders below a known one, without following links.
   package protocol Opener: AnyObject, Sendable {
     func openFolder(_ path: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder
   }

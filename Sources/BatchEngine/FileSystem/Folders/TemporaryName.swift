@@ -3,16 +3,15 @@ import Synchronization
 
 /// The name of a file that is still being written: `.batchproc-<boot>-<random>.tmp`.
 ///
-/// Its 128 random bits cannot be guessed, so no user can plant a link under it. It has the same 56 bytes whatever the target is
-/// called, so targets may have names as long as the file system takes. From the boot id later runs see whether it was made
-/// since this kernel started.
+/// Its 128 random bits cannot be guessed, so no user can plant a link under it. It always has 56 bytes, so targets may have
+/// names as long as the file system allows. From the boot id later runs see whether it was created since this kernel started.
 package struct TemporaryName: Hashable, Sendable {
   private static let prefix = Array(".batchproc-".utf8)
   private static let suffix = Array(".tmp".utf8)
   private static let digits = Array("0123456789abcdef".utf8)
 
   package let bytes: [UInt8]
-  /// The start of the kernel's boot id, 0 where it was not known.
+  /// The start of the kernel's boot id, 0 if unknown.
   package let boot: UInt32
 
   /// A part of the random bits is enough for a hash.
@@ -33,9 +32,9 @@ package struct TemporaryName: Hashable, Sendable {
     self.boot = boot
   }
 
-  /// Recognises a name that ``init(boot:)`` made; nil for every other one.
+  /// Recognises a name that ``init(boot:)`` made; nil for every other name.
   package init?(_ name: some Collection<UInt8>) {
-    // Most names are others, and need no array of their own.
+    // Most names are not temporary, so no array is allocated for them.
     guard name.first == Self.prefix.first else { return nil }
     let bytes = Array(name)
     let body = bytes.dropFirst(Self.prefix.count).dropLast(Self.suffix.count)
@@ -51,16 +50,16 @@ package struct TemporaryName: Hashable, Sendable {
     self.boot = boot
   }
 
-  /// The first 32 bits of this boot's id, 0 where the kernel does not report it.
+  /// The first 32 bits of this boot's id, 0 if the kernel does not report it.
   package static let currentBoot: UInt32 = {
     guard let id = try? SmallFile.read("/proc/sys/kernel/random/boot_id") else { return 0 }
     return UInt32(String(decoding: id.prefix(8), as: UTF8.self), radix: 16) ?? 0
   }()
 
-  /// Random numbers of the kernel that no name has had yet.
+  /// Random numbers of the kernel that are not used yet.
   private static let unused = Mutex<[UInt64]>([])
 
-  /// Two random numbers; the kernel is asked for those of sixteen names at once.
+  /// Two random numbers; they are requested from the kernel for sixteen names at once.
   private static func randomNumbers() -> (UInt64, UInt64) {
     unused.withLock { unused in
       if unused.count < 2 {

@@ -1,11 +1,11 @@
-/// A file of patterns: `.gitignore`, or one that a rule of a ``PathFilter`` names.
+/// A file of patterns: `.gitignore`, or a file that a rule of a ``PathFilter`` names.
 enum IgnoreFile {
-  /// A larger file is a device or a mistake.
+  /// A larger file is refused: it is a device or a mistake.
   private static let longest = 16 << 20
 
   /// The patterns of a file's bytes, in order; lines that can never match are left out.
   ///
-  /// A byte order mark at the start and a carriage return at the end of a line do not count, as in git.
+  /// A byte order mark at the start and a carriage return at the end of a line are ignored, as in git.
   package static func patterns(in bytes: [UInt8]) -> [IgnorePattern] { rules(in: bytes).map(\.pattern) }
 
   /// The same with the text of each pattern.

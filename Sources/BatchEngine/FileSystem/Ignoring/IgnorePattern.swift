@@ -1,9 +1,9 @@
-/// One pattern in the language of gitignore(5), matched in bytes and with regard to case.
+/// One pattern in the language of gitignore(5), matched by bytes, case-sensitively.
 ///
-/// A pattern with a slash at its start or in its middle is matched against the path below the folder
-/// it belongs to; any other against the name alone, at every depth. A slash at the end takes folders only.
+/// A pattern with a slash at its start or in its middle is matched against the path below the folder it belongs to; any other
+/// against the name alone, at every depth. A pattern with a slash at the end matches only folders.
 package struct IgnorePattern: Sendable {
-  /// Whether a `!` stands before the pattern, which turns its verdict round.
+  /// Whether a `!` precedes the pattern, which inverts its result.
   package let isNegated: Bool
   private let takesFoldersOnly: Bool
   private let matchesPath: Bool
@@ -17,11 +17,11 @@ package struct IgnorePattern: Sendable {
     case glob(IgnorePatternGlob)
   }
 
-  /// Reads a pattern as it stands: no comment, no trimming of spaces.
+  /// Reads a pattern literally: no comments, no trimming of spaces.
   ///
   /// - Parameter crossesFolders: whether `*` and `?` match slashes too, as in patterns of `tar --wildcards`.
-  /// - Returns: nil for a pattern that can never match: empty, a bracket that is not closed, a
-  ///   backslash at the end. gitignore(5) passes these by without a word.
+  /// - Returns: nil for a pattern that can never match: empty, a bracket that is not closed, a backslash at the end. git
+  ///   ignores these silently.
   package init?(_ text: some Collection<UInt8>, crossesFolders: Bool = false) {
     let slash = UInt8(ascii: "/")
     var glob = Array(text)[...]
@@ -47,12 +47,12 @@ package struct IgnorePattern: Sendable {
     self.init(Self.trimmed(line))
   }
 
-  /// Whether the pattern takes this entry; ``isNegated`` does not count here.
+  /// Whether the pattern matches this entry; ``isNegated`` is not considered.
   ///
   /// - Parameters:
   ///   - path: from the root of the walk to the entry, without a slash at either end.
   ///   - nameStart: where the last name of the path starts.
-  ///   - base: where the part starts that is relative to the pattern's folder.
+  ///   - base: where the part of the path starts that is relative to the pattern's folder.
   package func matches(path: Span<UInt8>, nameStart: Int, base: Int, isDirectory: Bool) -> Bool {
     if takesFoldersOnly, !isDirectory { return false }
     let start = matchesPath ? base : nameStart
@@ -84,7 +84,7 @@ package struct IgnorePattern: Sendable {
       return bytes
     }
     if let bytes = literal(glob.steps[...]) { return .literal(bytes) }
-    // On a path a star stops at slashes, which these two forms do not look at.
+    // In a path a star must not match slashes, which these two forms do not check.
     guard !onPath else { return .glob(glob) }
     if case .star = glob.steps[0], let bytes = literal(glob.steps.dropFirst()) { return .suffix(bytes) }
     if case .star = glob.steps[glob.steps.count - 1], let bytes = literal(glob.steps.dropLast()) {
@@ -93,7 +93,7 @@ package struct IgnorePattern: Sendable {
     return .glob(glob)
   }
 
-  /// The line without the spaces at its end, except those behind a backslash.
+  /// The line without trailing spaces, except those after a backslash.
   static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var end = line.startIndex
     var index = line.startIndex

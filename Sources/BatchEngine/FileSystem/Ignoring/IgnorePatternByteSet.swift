@@ -1,4 +1,4 @@
-/// The bytes that one position of a glob takes: a bracket expression such as `[a-z]`.
+/// The bytes that one position of a glob matches: a bracket expression such as `[a-z]`.
 struct IgnorePatternByteSet: Sendable {
   /// One bit for each byte value, in four words of 64.
   private var bits = SIMD4<UInt64>.zero
@@ -15,7 +15,7 @@ struct IgnorePatternByteSet: Sendable {
     bits[Int(byte >> 6)] &= ~(1 << UInt64(byte & 63))
   }
 
-  /// Adds a range; one that runs backwards is empty, as in fnmatch(3).
+  /// Adds a range; a reversed range is empty, as in fnmatch(3).
   package mutating func insert(from first: UInt8, through last: UInt8) {
     guard first <= last else { return }
     for byte in first...last { insert(byte) }
@@ -27,7 +27,7 @@ struct IgnorePatternByteSet: Sendable {
 
   /// Adds the members of a class of the C locale, such as `alpha`.
   ///
-  /// - Returns: false when POSIX knows no class of that name.
+  /// - Returns: false if POSIX has no class with that name.
   mutating func insertClass(_ name: ArraySlice<UInt8>) -> Bool {
     switch String(decoding: name, as: UTF8.self) {
     case "alnum": insertAll([(0x30, 0x39), (0x41, 0x5a), (0x61, 0x7a)])

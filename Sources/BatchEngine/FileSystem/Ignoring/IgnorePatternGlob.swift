@@ -1,23 +1,22 @@
-/// A compiled glob of gitignore(5), matched in bytes.
+/// A compiled glob of gitignore(5), matched by bytes.
 ///
-/// Time is bounded by the product of the lengths of glob and text for each folder that `**` may stand
-/// for: a mismatch goes back to the last `*` of the same name or to the last `**`, never further.
-/// That is enough: what follows an earlier `*` of a name, or an earlier `**`, was matched as far
-/// left as it goes, so another try there could only leave less text for the rest.
+/// Time is bounded by the product of the lengths of glob and text, for each folder that `**` may match: after a mismatch,
+/// matching resumes at the last `*` of the same name or at the last `**`, never earlier. That is enough: the part after an
+/// earlier `*` of a name, or an earlier `**`, was matched as far left as possible, so another attempt there would only leave
+/// less text for the rest.
 struct IgnorePatternGlob: Sendable {
-  /// One step of the glob. No step but ``Step/folders`` and ``Step/rest`` takes a slash, and a byte
-  /// that is one.
+  /// One step of the glob. Only ``Step/folders``, ``Step/rest`` and a literal slash match a slash.
   package enum Step: Sendable {
     case byte(UInt8)
     /// `?`
     case any
-    /// A bracket expression, by its place in `sets`.
+    /// A bracket expression, as an index into `sets`.
     case set(Int)
     /// `*`: any bytes of one name, or any bytes where wildcards match slashes.
     case star
-    /// `**/`: no folder, or any number of them.
+    /// `**/`: zero or more folders.
     case folders
-    /// `**` at the end: all that remains.
+    /// `**` at the end: the rest of the path.
     case rest
   }
 
@@ -125,7 +124,7 @@ struct IgnorePatternGlob: Sendable {
     return nil
   }
 
-  /// Reads a run of asterisks: `**` counts only as a whole name, elsewhere it is a plain `*`.
+  /// Reads consecutive asterisks: `**` is special only as a whole name, otherwise it is a plain `*`.
   private mutating func appendStars(of glob: ArraySlice<UInt8>, at start: Int) -> Int {
     var end = start
     while end < glob.endIndex, glob[end] == Self.asterisk { end += 1 }
@@ -139,7 +138,7 @@ struct IgnorePatternGlob: Sendable {
         steps.append(.folders)
         return end + 1
       }
-      // An escaped slash closes the name as well, but git then wants one folder or more.
+      // An escaped slash ends the name too, but then git requires at least one folder.
       if glob[end] == Self.backslash, end + 1 < glob.endIndex, glob[end + 1] == Self.slash {
         steps += [.star, .byte(Self.slash), .folders]
         return end + 2
@@ -157,7 +156,7 @@ struct IgnorePatternGlob: Sendable {
 
     let isInverted = byte(at: index) == UInt8(ascii: "!") || byte(at: index) == UInt8(ascii: "^")
     if isInverted { index += 1 }
-    // What a `-` would make a range from; nothing behind a range or a class.
+    // The start of a range if `-` follows; nil after a range or a class.
     var previous: UInt8?
     var isFirst = true
     while let current = byte(at: index), isFirst || current != UInt8(ascii: "]") {

@@ -1,6 +1,6 @@
-/// The `.gitignore` patterns that hold in one folder: its own and those of the folders above it.
+/// The `.gitignore` patterns that apply in one folder: its own and those of the folders above it.
 ///
-/// Immutable, so that a walk hands it down and every folder keeps its own.
+/// Immutable, so that a walk can pass it down and every folder keeps its own.
 package final class IgnoreScope: Sendable {
   /// The patterns of one `.gitignore`, and where paths below its folder start.
   private struct Layer: Sendable {
@@ -8,14 +8,14 @@ package final class IgnoreScope: Sendable {
     let base: Int
   }
 
-  /// So many layers are kept side by side before a new link of the chain: a chain with a link for
-  /// each folder of a deep tree would be released by as deep a recursion.
+  /// This many layers share one link of the chain. A chain with one link for each folder of a deep tree would be released by an
+  /// equally deep recursion.
   private static let layersPerLink = 64
 
   private let layers: [Layer]
   private let outer: IgnoreScope?
 
-  /// The scope above the operand: nothing is ignored. Files above the operand are not looked for.
+  /// The scope above the operand, which ignores nothing. Ignore files above the operand are not read.
   package convenience init() {
     self.init(layers: [], outer: nil)
   }
@@ -40,8 +40,8 @@ package final class IgnoreScope: Sendable {
       ? IgnoreScope(layers: layers + [layer], outer: outer) : IgnoreScope(layers: [layer], outer: self)
   }
 
-  /// Whether the entry is ignored; nil when no pattern matches. The deepest file decides, and in it
-  /// the last line that matches.
+  /// Whether the entry is ignored; nil when no pattern matches. The last matching line of the deepest file with a match
+  /// decides.
   package func isIgnored(path: Span<UInt8>, nameStart: Int, isDirectory: Bool) -> Bool? {
     var scope: IgnoreScope? = self
     while let current = scope {

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// The access control list of a file in the form that the kernel keeps it in: `system.posix_acl_access`, `acl(5)`.
+/// The access control list of a file, in the format of the kernel: `system.posix_acl_access`, `acl(5)`.
 package struct AccessList {
   package static let accessName = Array("system.posix_acl_access".utf8)
   package static let defaultName = Array("system.posix_acl_default".utf8)
@@ -12,7 +12,7 @@ package struct AccessList {
     package let tag: UInt16
     /// The bits of read, write and execute.
     package let rights: UInt32
-    /// Of a named user or group; `UInt32.max` for the others.
+    /// The named user or group; `UInt32.max` for other entries.
     package let id: UInt32
 
     package init(tag: UInt16, rights: UInt32, id: UInt32) {
@@ -46,15 +46,15 @@ package struct AccessList {
     }
   }
 
-  /// The rights of the mask, which stand for those of the group in the mode of a file; nil where there is none.
+  /// The rights of the mask, which appear as the group bits in the mode of a file; nil without a mask.
   package var maskRights: UInt32? { lines.first { $0.tag == Self.mask }?.rights }
 
-  /// The permissions of a file that loses its list: no user gets more rights than with the list.
+  /// The permissions for a file that loses its list: no user gets more rights than with the list.
   ///
-  /// With a list the group bits of a mode are its mask. Without it the owning group gets its own entry, and neither
-  /// it nor others keep what an entry denies to one of them.
+  /// With a list, the group bits of a mode are its mask. Without it, the owning group gets the rights of its own entry; group
+  /// and others lose rights that an entry denies to one of their members.
   ///
-  /// - Parameter mode: that the file has with the list.
+  /// - Parameter mode: of the file with its list.
   func permissionsWithoutIt(_ mode: UInt32) -> UInt32 {
     let mask = maskRights ?? 7
     var groupRights = lines.first { $0.tag == Self.owningGroup }?.rights ?? 0
@@ -71,18 +71,18 @@ package struct AccessList {
   /// Removes a list from an open file or folder.
   ///
   /// - Parameter name: ``accessName`` or ``defaultName``.
-  /// - Returns: whether there was one; and 0 or the error number.
+  /// - Returns: whether there was a list; and 0 or the error number.
   package static func remove(
     _ name: [UInt8], from descriptor: Int32, _ calls: any FileSystemCalls
   ) -> (isRemoved: Bool, failed: Int32) {
-    // The kernel removes a list that is not there without an error.
+    // The kernel reports no error if there is no list to remove.
     let failed = PathBytes(name).withCString { clinux_fgetxattr(descriptor, $0, nil, 0) >= 0 ? 0 : errno }
     guard failed == 0 else { return (false, [ENODATA, ENOTSUP].contains(failed) ? 0 : failed) }
     let refused = -calls.removeAttribute(name, of: descriptor)
     return (refused == 0, refused)
   }
 
-  /// The permissions of a file whose list cannot be kept.
+  /// The permissions for a file whose list cannot be stored.
   ///
   /// - Parameter list: nil where there is none.
   package static func permissions(_ mode: UInt32, without list: [UInt8]?) -> UInt32 {

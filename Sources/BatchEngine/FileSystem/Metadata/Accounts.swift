@@ -1,11 +1,11 @@
 import Glibc
 
-/// The users and groups of this system: the one place that asks getpwnam(3), getgrnam(3) and their kin.
+/// The users and groups of this system. Only this type calls getpwnam(3), getgrnam(3) and related functions.
 package enum Accounts {
-  /// In bytes. The record of a group holds the names of all its members.
+  /// Buffer sizes in bytes. The record of a group contains the names of all its members.
   private static let capacities = [1 << 12, 1 << 16, 1 << 20, 1 << 24]
 
-  /// The number of a user; nil when there is none of this name.
+  /// The id of a user; nil if the name is unknown.
   package static func user(_ name: UnsafePointer<CChar>) -> UInt32? {
     lookUp { room, capacity in
       var record = passwd()
@@ -15,7 +15,7 @@ package enum Accounts {
     }
   }
 
-  /// The number of a group; nil when there is none of this name.
+  /// The id of a group; nil if the name is unknown.
   package static func group(_ name: UnsafePointer<CChar>) -> UInt32? {
     lookUp { room, capacity in
       var record = Glibc.group()
@@ -25,7 +25,7 @@ package enum Accounts {
     }
   }
 
-  /// The name of a user; nil when the number has none.
+  /// The name of a user; nil if the id has none.
   package static func name(ofUser id: UInt32) -> [UInt8]? {
     lookUp { room, capacity in
       var record = passwd()
@@ -35,7 +35,7 @@ package enum Accounts {
     }
   }
 
-  /// The name of a group; nil when the number has none.
+  /// The name of a group; nil if the id has none.
   package static func name(ofGroup id: UInt32) -> [UInt8]? {
     lookUp { room, capacity in
       var record = Glibc.group()
@@ -45,7 +45,7 @@ package enum Accounts {
     }
   }
 
-  /// Asks again with more room as long as the record does not fit.
+  /// Retries with a larger buffer while the record does not fit.
   private static func lookUp<Value>(_ call: (UnsafeMutablePointer<CChar>, Int) -> (Int32, Value?)) -> Value? {
     for capacity in capacities {
       let (result, value) = withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) {

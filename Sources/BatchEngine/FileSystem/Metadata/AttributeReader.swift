@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
 
-/// Reads the extended attributes of what a walk found.
+/// Reads the extended attributes of files that a walk found.
 package enum AttributeReader {
   /// All attributes that are readable, sorted by name.
   ///
-  /// Reached through the folder's descriptor, so that neither a long path nor one that was swapped matters.
+  /// The file is opened through the folder's descriptor, so a long path or a replaced folder does no harm.
   ///
   /// - Parameters:
   ///   - name: empty for the folder itself.
-  ///   - folder: the descriptor of the folder that the name lies in, or `AT_FDCWD`.
+  ///   - folder: the descriptor of the folder that contains the name, or `AT_FDCWD`.
   package static func attributes(
     of name: UnsafePointer<CChar>, in folder: Int32, followingLinks: Bool
   ) -> [ExtendedAttribute] {
@@ -26,7 +26,7 @@ package enum AttributeReader {
     }
   }
 
-  /// The same of a file that is open, without a way to it.
+  /// The attributes of an open file.
   package static func attributes(of file: Int32) -> [ExtendedAttribute] {
     read {
       clinux_flistxattr(file, $0, $1)
@@ -54,9 +54,9 @@ package enum AttributeReader {
     }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
-  /// Asks for as many bytes as there are; nil when the call fails.
+  /// Calls with a buffer of the needed size; nil when the call fails.
   private static func bytes(_ call: (UnsafeMutableRawPointer?, Int) -> Int) -> [UInt8]? {
-    // Most files have none, and a first look with some room saves the second for most others.
+    // Most files have no attributes, and a small buffer saves the second call for most others.
     let first = withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { room -> [UInt8]? in
       let count = call(room.baseAddress, room.count)
       return count < 0 ? nil : Array(room[..<count])

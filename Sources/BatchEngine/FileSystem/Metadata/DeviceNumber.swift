@@ -8,7 +8,7 @@ package struct DeviceNumber: Sendable, Hashable {
     self.minor = minor
   }
 
-  /// The parts of what ``FileStatus/device`` holds, as glibc packs them; its macros do not reach Swift.
+  /// Splits ``FileStatus/device`` as glibc does, whose macros are not available in Swift.
   package init(_ device: UInt64) {
     major = UInt32(truncatingIfNeeded: (device >> 8) & 0xfff | (device >> 32) & ~0xfff)
     minor = UInt32(truncatingIfNeeded: device & 0xff | (device >> 12) & ~0xff)

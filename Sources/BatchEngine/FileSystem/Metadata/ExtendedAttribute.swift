@@ -9,13 +9,13 @@ package struct ExtendedAttribute: Sendable, Hashable {
     self.value = value
   }
 
-  /// Whether it is an access control list, which may forbid to set other attributes.
+  /// Whether it is an access control list, which may prevent setting other attributes.
   package var isList: Bool { name.starts(with: Self.listNamespace) }
 
   private static let listNamespace = Array("system.posix_acl_".utf8)
 }
 
 extension [ExtendedAttribute] {
-  /// In the order in which they can be set.
+  /// The attributes in an order in which they can be set.
   package var listsLast: [ExtendedAttribute] { filter { !$0.isList } + filter(\.isList) }
 }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What a symbolic link holds.
+/// The target of a symbolic link.
 package enum LinkTarget {
-  /// - Parameter folder: the descriptor of the folder that it lies in.
+  /// - Parameter folder: the descriptor of the folder that contains the link.
   /// - Throws: the error of `readlinkat(2)`.
   package static func read(_ name: PathBytes, in folder: Int32 = AT_FDCWD) throws(BatchError) -> PathBytes {
     try name.withCString { (pointer) throws(BatchError) in try read(pointer, in: folder) }

@@ -1,14 +1,14 @@
-/// The names of users and groups, each looked up once; of one worker.
+/// A cache of the names of users and groups, for one worker.
 package final class OwnerNames {
   private var users: [UInt32: [UInt8]] = [:]
   private var groups: [UInt32: [UInt8]] = [:]
 
   package init() {}
 
-  /// Empty when the user has no name.
+  /// The name of a user; empty if it has none.
   package func user(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &users, Accounts.name(ofUser:)) }
 
-  /// Empty when the group has no name.
+  /// The name of a group; empty if it has none.
   package func group(_ id: UInt32) -> [UInt8] { Self.name(of: id, in: &groups, Accounts.name(ofGroup:)) }
 
   private static func name(

@@ -1,32 +1,31 @@
 import Glibc
 import Synchronization
 
-/// Decides which files are certain to get a new change time (ctime) with each later change of their content.
+/// Decides for which files it is certain that each later change of the content gives them a new change time (ctime).
 ///
-/// Two things can hide a change. File systems note times in steps of up to two seconds. And a write through a shared
-/// mapping changes the times only when it dirties a page that was clean: until the kernel has written the page to the
-/// device, which takes about half a minute, further writes to that page change no time. So a file whose status changed
-/// shortly before is looked at before it is read. Where no program can write to it, a later one has to map it anew, and its
-/// first write to each page is noted. Otherwise the file is synced: its pages are clean then, and the next write to one of
-/// them is noted.
+/// Two things can hide a change. File systems store times in steps of up to two seconds. And a write through a shared mapping
+/// changes the times only if the page was clean: until the kernel has written the page to the device, which takes about half a
+/// minute, further writes to that page change no time. So a file whose status changed recently is examined before it is read.
+/// If no program can write to it, a later writer has to map it anew, and its first write to each page changes the time.
+/// Otherwise the file is synced: then its pages are clean, and the next write to a page changes the time.
 package final class ChangeSettling: Sendable {
-  /// The largest step in which file systems note times, in seconds.
+  /// The largest step in which file systems store times, in seconds.
   private static let step: Int64 = 2
-  /// The kernel writes a dirty page to its device within less than these seconds, by its defaults.
+  /// With its default settings the kernel writes a dirty page to its device within this many seconds.
   private static let writeBack: Int64 = 60
-  /// Files that are synced one by one; for more of them syncing the whole file system takes less time.
+  /// How many files are synced individually; for more files syncing the whole file system is faster.
   static let mostFiles = 64
-  /// File systems that note the first write through each new mapping, also to a page that is dirty, and that grant a lease
-  /// only where there is no writer (linux/magic.h): ext2 to ext4, XFS, Btrfs, F2FS.
+  /// File systems that change the time at the first write through each new mapping, even to a dirty page, and that grant a
+  /// lease only if there is no writer (linux/magic.h): ext2 to ext4, XFS, Btrfs, F2FS.
   static let leasable: Set<Int> = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010]
-  /// File systems on a device of this machine, whose pages are clean when they have been synced: those, and FAT, exFAT,
-  /// JFS, NILFS. Of tmpfs, ramfs, overlays, FUSE and network file systems this is wrong or not known.
+  /// File systems on a local device whose pages are clean after a sync: the leasable ones, FAT, exFAT, JFS and NILFS. For
+  /// tmpfs, ramfs, overlays, FUSE and network file systems this is false or unknown.
   static let syncable: Set<Int> = leasable.union([0x4D44, 0x2011_BAB0, 0x3153_464A, 0x3434])
 
   private struct FileSystem {
     let isLeasable: Bool
     var isSyncable: Bool
-    /// When it was synced: files whose status changed before this moment had no dirty page then.
+    /// When the file system was synced. A file whose status changed before this time had no dirty page then.
     var synced: FileStatus.Time?
   }
 
@@ -39,24 +38,24 @@ package final class ChangeSettling: Sendable {
   private let now: @Sendable () -> FileStatus.Time
   private let state = Mutex(State())
 
-  /// - Parameter now: the clock by which file systems note times.
+  /// - Parameter now: the clock that file systems use for their times.
   package init(calls: any FileSystemCalls, now: @escaping @Sendable () -> FileStatus.Time) {
     self.calls = calls
     self.now = now
   }
 
-  /// Whether each change of a file from now on gives it another time of status than this one.
+  /// Whether every change of a file from now on gives it another change time than this one.
   ///
-  /// To be called before the content of the file is read. May be called on several threads at once; they wait while a
-  /// file system is synced.
+  /// Called before the content of the file is read. May be called on several threads at once; they wait while a file system is
+  /// synced.
   ///
   /// - Parameters:
-  ///   - status: what is known of the file.
-  ///   - descriptor: of the file, open for reading; nil for what has no content.
+  ///   - status: the current status of the file.
+  ///   - descriptor: of the file, open for reading; nil for an object without content.
   package func isSettled(_ status: FileStatus, of descriptor: Int32? = nil) -> Bool {
     let now = self.now()
     let changed = status.statusChanged
-    // Another change could have the same time.
+    // Another change could get the same time.
     if changed.isLater(than: now.earlier(by: Self.step)) { return false }
     guard let descriptor, changed.isLater(than: now.earlier(by: Self.writeBack)) else { return true }
     let device = status.identity.device

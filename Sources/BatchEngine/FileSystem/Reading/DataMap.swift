@@ -1,11 +1,11 @@
 import Glibc
 
-/// Where a file with holes has data, as `lseek(2)` reports it.
+/// The data ranges of a file with holes, as `lseek(2)` reports them.
 package enum DataMap {
-  /// A file in more pieces than these is read as if its further holes were data.
+  /// After this many data ranges, further holes of a file are read as if they were data.
   private static let mostRanges = 1 << 16
 
-  /// - Returns: ranges in order that do not touch; nil when there are no holes or the file system does not report them.
+  /// - Returns: sorted, separated ranges; nil if there are no holes or the file system does not report them.
   package static func read(_ descriptor: Int32, size: UInt64) -> [Range<UInt64>]? {
     var ranges = [Range<UInt64>]()
     var position: UInt64 = 0
@@ -21,10 +21,10 @@ package enum DataMap {
     return covered == size ? nil : ranges
   }
 
-  /// The first data of a range; moves the offset of the descriptor.
+  /// The first data in a range; moves the offset of the descriptor.
   ///
   /// - Parameter range: within the size of the file.
-  /// - Returns: an empty range at the end where there is no data; nil where the file system does not report it.
+  /// - Returns: an empty range at the end if there is no data; nil if the file system does not report data.
   package static func next(_ descriptor: Int32, in range: Range<UInt64>) -> Range<UInt64>? {
     guard let first = off_t(exactly: range.lowerBound), let end = off_t(exactly: range.upperBound) else {
       return nil
@@ -42,14 +42,14 @@ package enum DataMap {
 
   /// Whether a file has more bytes of holes than a limit.
   ///
-  /// Asks for one piece of data after the other only where the file takes so much less room than its size.
+  /// Searches for data ranges only if the allocated size is smaller than the size by more than the limit.
   package static func hasHoles(_ descriptor: Int32, _ status: FileStatus, above limit: UInt64) -> Bool {
     guard status.unallocated > limit else { return false }
     let size = UInt64(clamping: status.size)
     var holes: UInt64 = 0
     var position: UInt64 = 0
     while position < size, holes <= limit {
-      // A compressed file takes less room than its size, too.
+      // A compressed file takes less space than its size, too.
       guard let data = next(descriptor, in: position..<size) else { return false }
       holes += data.lowerBound - position
       position = data.isEmpty ? size : data.upperBound
@@ -57,13 +57,13 @@ package enum DataMap {
     return holes > limit
   }
 
-  // Macros behind _GNU_SOURCE.
+  // Defined as macros under _GNU_SOURCE, which Swift does not import.
   private static let seekData: Int32 = 3
   private static let seekHole: Int32 = 4
 }
 
 extension FileStatus {
-  /// Bytes of the size that take no room on the device: holes, or what compression saves.
+  /// Bytes of the size that take no space on the device: holes, or what compression saves.
   package var unallocated: UInt64 {
     UInt64(clamping: size) - min(UInt64(clamping: size), UInt64(clamping: allocated))
   }

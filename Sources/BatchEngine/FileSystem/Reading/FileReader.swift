@@ -1,16 +1,16 @@
 import CLinux
 import Glibc
 
-/// Reads files for one lane: a buffer, and the folder that the last file was in.
+/// Reads files for one lane. Keeps a buffer, and the folder of the last file open.
 ///
-/// A small file costs four system calls: open, read, status, close. The status afterwards is compared with what the walk saw;
-/// when they are equal nothing changed in between; otherwise the file is read again, with a status before and after.
+/// A small file costs four system calls: open, read, status, close. The status after reading is compared with the one of the
+/// walk. If they are equal, nothing changed in between; otherwise the file is read again, with a status call before and after.
 package final class FileReader {
   /// Bytes read at a time; files below this size are handed over in one piece.
   static let bufferSize = 256 << 10
-  /// Files from this size on are read by a second thread while the first one works on what it has.
+  /// Files of at least this size are read by a second thread while the first one processes the previous buffer.
   static let overlapThreshold: Int64 = 8 << 20
-  /// Bytes of all buffers that reading one large file takes.
+  /// The total size of the buffers for reading one large file.
   static let largeMemory = bufferSize + 2 * OverlappedReader.bufferSize
 
   private let calls: any FileSystemCalls
@@ -21,7 +21,7 @@ package final class FileReader {
   private var folderOwner: AnyObject?
   private lazy var overlapped = OverlappedReader(calls: calls)
 
-  /// - Parameter mostHoles: a file with more bytes of holes is not read.
+  /// - Parameter mostHoles: files with more bytes of holes are not read.
   package init(calls: any FileSystemCalls, mostHoles: UInt64 = .max, by right: ReadingRight) {
     self.calls = calls
     self.mostHoles = mostHoles
@@ -33,16 +33,16 @@ package final class FileReader {
     buffer.deallocate()
   }
 
-  /// Closes the folder that is kept open from file to file.
+  /// Closes the folder that is kept open between files.
   package func closeFolder() {
     if let folder, folderOwner == nil { _ = Glibc.close(folder.descriptor) }
     folder = nil
     folderOwner = nil
   }
 
-  /// Reads files of a folder through a descriptor that was opened below the operand, and through no other one.
+  /// Reads the files of a folder only through this descriptor, which was opened below the operand.
   ///
-  /// A file that is not the one that the walk saw then counts as changed.
+  /// A file that is not the one that the walk found then counts as changed.
   ///
   /// - Parameter owner: keeps the descriptor open; released with the folder.
   package func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
@@ -55,9 +55,9 @@ package final class FileReader {
   /// Reads a file from its beginning to its end.
   ///
   /// - Parameters:
-  ///   - restart: called before the first buffer, again whenever reading starts over.
-  ///   - consume: called with each piece of the content in order; what it throws ends the reading.
-  /// - Returns: the status that belongs to what was read, and whether the file stood still meanwhile.
+  ///   - restart: called before the first buffer, and again whenever reading starts over.
+  ///   - consume: called with each piece of the content in order; an error that it throws ends the reading.
+  /// - Returns: the status that belongs to the content, and whether the file was unchanged while it was read.
   /// - Throws: `vanished`, `special` or `unreadable`, with the file's path.
   package func read(
     _ record: FileRecord, restart: () throws(BatchError) -> Void,
@@ -67,12 +67,11 @@ package final class FileReader {
       record, opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
   }
 
-  /// The same for a reader that wants to know more of the file: it gets it, with its status, each time that reading
-  /// starts.
+  /// As the other `read`, and also passes the open file and its status to `opened` each time that reading starts.
   ///
   /// - Parameters:
-  ///   - room: where a file that is smaller than it and stands still is read to, as one piece.
-  ///   - settling: asked before the content is read; nil where it does not matter.
+  ///   - room: receives a file that is smaller than this buffer and does not change, in one piece.
+  ///   - settling: checked before the content is read; nil if not needed.
   package func read(
     _ record: FileRecord, into room: UnsafeMutableRawBufferPointer? = nil, settling: ChangeSettling? = nil,
     opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
@@ -92,9 +91,9 @@ package final class FileReader {
     }
   }
 
-  /// Reads parts of a file that is still the one that the walk saw, before and after.
+  /// Reads parts of a file, and checks before and after that it is the one that the walk found.
   ///
-  /// - Throws: `changed` when it is not, and the errors of ``read(_:restart:consume:)``.
+  /// - Throws: `changed` when it is another file or has changed; and the errors of ``read(_:restart:consume:)``.
   package func read(
     _ record: FileRecord, ranges: [Range<UInt64>], into buffer: UnsafeMutableRawBufferPointer
   ) throws(BatchError) {
@@ -117,9 +116,9 @@ package final class FileReader {
 
   private static var changed: BatchError { BatchError(.changed, "changed while it was read") }
 
-  /// Opens a file and lends its descriptor, with the status that it has now.
+  /// Opens a file and passes its descriptor and its current status to `body`.
   ///
-  /// - Throws: `vanished`, `special` or `unreadable`, or what `body` throws, with the file's path.
+  /// - Throws: `vanished`, `special` or `unreadable`, or the error of `body`, with the file's path.
   package func withFile<Result>(
     _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
@@ -135,9 +134,9 @@ package final class FileReader {
     }
   }
 
-  /// Lends the descriptor of the folder that has the file, if it still has it; for a folder, its own descriptor.
+  /// Passes the descriptor of the file's folder to `body`, if the folder still contains the file; for a folder, its own descriptor.
   ///
-  /// - Throws: `vanished` when it does not, or what `body` throws, with the path.
+  /// - Throws: `vanished` if it does not contain the file, or the error of `body`, with the path.
   package func withFolder<Result>(
     of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
@@ -167,7 +166,7 @@ package final class FileReader {
 
   // MARK: The two ways
 
-  /// The short way; nil when the file is not what the walk saw, so that a closer look is needed.
+  /// Reads a small file with few calls; nil if the file is not as the walk found it, so that it must be read with more checks.
   private func readAtOnce(
     _ record: FileRecord, into buffer: UnsafeMutableRawBufferPointer, _ settling: ChangeSettling?,
     opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
@@ -188,7 +187,7 @@ package final class FileReader {
       count += result
     } while count < size
     let status = try calls.status(of: file)
-    // Where a source may be removed later, a new change time is examined before the reading, not after it.
+    // If a source may be removed later, a recent change time must be examined before the file is read, not after.
     guard count == size, status.hasSameContent(as: record.status),
       folderOwner == nil || status.statusChanged == record.status.statusChanged
     else { return nil }
@@ -212,8 +211,8 @@ package final class FileReader {
     guard !DataMap.hasHoles(file.raw, before, above: mostHoles) else { throw .tooManyHoles(mostHoles) }
     let isSettled = settling?.isSettled(before, of: file.raw) ?? false
     try opened(file, before)
-    // A file that grows as fast as it is read would never end: its size now is where reading stops.
-    // The files of /proc say 0 and are read to their end.
+    // A file that grows as fast as it is read would never end, so reading stops at its current size. Files of /proc report the
+    // size 0 and are read to their end.
     let limit = before.size > 0 ? before.size : Int64.max
     var count: Int64 = 0
     let counting: (UnsafeRawBufferPointer) throws(BatchError) -> Void = { (piece) throws(BatchError) in
@@ -223,7 +222,7 @@ package final class FileReader {
     try readPieces(file, before, limit: limit, consume: counting)
     let after = try calls.status(of: file)
     let isListed = folderOwner == nil || before.identity == record.status.identity
-    // Files of /proc and /sys have no size and no time of their own: reading their attributes gives them a new time.
+    // Files of /proc and /sys have no real size or time: reading their attributes gives them a new time.
     let isStable =
       after.hasSameContent(as: before)
       || (after.identity == before.identity
@@ -234,7 +233,7 @@ package final class FileReader {
       becameShorter: !isStable && min(count, after.size) < before.size, isSettled: isSettled)
   }
 
-  /// Reads data and hands over zeros for holes.
+  /// Reads data, and passes zeros for holes.
   private func readPieces(
     _ file: borrowing Descriptor, _ status: FileStatus, limit: Int64,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -245,7 +244,7 @@ package final class FileReader {
     while position < size {
       let data = DataMap.next(file.raw, in: position..<size) ?? position..<size
       try SparseReading.hand(zeros: data.lowerBound - position, to: consume)
-      // The call for the data ranges has moved the offset.
+      // The search for data ranges has moved the offset.
       guard lseek(file.raw, off_t(clamping: data.lowerBound), SEEK_SET) >= 0 else {
         throw .syscall("seek", errno: errno)
       }
@@ -284,7 +283,7 @@ package final class FileReader {
   // MARK: Opening
 
   private static func flags(for record: FileRecord) -> Int32 {
-    // Without O_NONBLOCK a FIFO that took the file's place would hold the lane for ever.
+    // Without O_NONBLOCK a FIFO that replaced the file would block the lane forever.
     O_RDONLY | O_NONBLOCK | O_NOCTTY | (record.followsLinks ? 0 : O_NOFOLLOW)
   }
 
@@ -295,8 +294,8 @@ package final class FileReader {
     return Descriptor(owning: result)
   }
 
-  /// Opens a file when the inode has to be the one that the walk saw, or one that was reached from the
-  /// operand without passing a link.
+  /// Opens a file whose inode must be the one that the walk found, or must be reached from the operand without following a
+  /// link.
   private func openExactly(_ record: FileRecord) throws(BatchError) -> Descriptor {
     if record.followsLinks { return try open(record) }
     let number = try open(record).release()

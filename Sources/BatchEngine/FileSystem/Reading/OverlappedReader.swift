@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Reads a large file with two buffers: one is filled on a queue of its own while the other is used.
+/// Reads a large file with two buffers: one is filled on another queue while the other is used.
 final class OverlappedReader {
   /// Bytes of each of the two buffers.
   static let bufferSize = 1 << 20
@@ -19,9 +19,9 @@ final class OverlappedReader {
     for buffer in buffers { buffer.deallocate() }
   }
 
-  /// Hands over the content piece by piece, at most `limit` bytes of it.
+  /// Passes the content to `consume` piece by piece, at most `limit` bytes.
   ///
-  /// - Throws: the error of `read(2)`, or what `consume` throws.
+  /// - Throws: the error of `read(2)`, or the error of `consume`.
   package func read(
     _ file: borrowing Descriptor, limit: Int64,
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -38,7 +38,7 @@ final class OverlappedReader {
       do throws(BatchError) {
         try consume(UnsafeRawBufferPointer(rebasing: buffers[current][..<count]))
       } catch {
-        // The other buffer is still being filled; it must be ours again before the next file.
+        // The other buffer is still being filled; that must end before the next file.
         _ = pending.wait()
         throw error
       }
@@ -61,7 +61,7 @@ final class OverlappedReader {
   }
 }
 
-/// A read that another queue does.
+/// A read that runs on another queue.
 private final class PendingRead: Sendable {
   private let result = Mutex(0)
   private let done = DispatchSemaphore(value: 0)

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Calls that read no more bytes a second than they are allowed to, all threads together.
+/// System calls that limit the bytes read a second, over all threads.
 package final class PacedCalls: FileSystemCalls {
   /// The longest sleep between two checks of the cancellation, in seconds.
   private static let longestSleep = 0.1
@@ -14,13 +14,13 @@ package final class PacedCalls: FileSystemCalls {
   private let cancellation: Cancellation
   private let now: @Sendable () -> Double
   private let sleep: @Sendable (Double) -> Void
-  /// When all bytes that were read so far may have been.
+  /// The time at which the limit allows all bytes that were read so far.
   private let due = Mutex(0.0)
 
   /// - Parameters:
   ///   - bytesPerSecond: 1 or more.
-  ///   - now: seconds by a clock that is never set.
-  ///   - sleep: lets so many seconds pass.
+  ///   - now: seconds of a monotonic clock.
+  ///   - sleep: sleeps for this many seconds.
   init(
     _ calls: any FileSystemCalls, bytesPerSecond: Int64, cancellation: Cancellation,
     now: @escaping @Sendable () -> Double = PacedCalls.monotonicSeconds,

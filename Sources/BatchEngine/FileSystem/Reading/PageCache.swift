@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// What the kernel keeps of a file in memory.
+/// The page cache of a file.
 package enum PageCache {
-  /// Asks the kernel to forget the content of a file, which it does with pages that are not changed and not used by other programs.
+  /// Asks the kernel to drop the content of a file from memory. It drops pages that are clean and not used by other programs.
   ///
-  /// - Returns: whether it is forgotten; nil where that cannot be known.
+  /// - Returns: whether no page is cached any more; nil if unknown.
   package static func drop(_ path: PathBytes) -> Bool? {
     let opened = path.withCString {
       Int32(

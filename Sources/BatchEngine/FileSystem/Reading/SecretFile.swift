@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// Files with keys and passphrases: those that other users may read are refused.
+/// Files with keys and passphrases. Files that other users may read are refused.
 package enum SecretFile {
-  /// Reads a file or pipe to its end, or a line from a terminal, which does not show it.
+  /// Reads a file or pipe to its end, or a line from a terminal without echo.
   ///
   /// - Parameters:
-  ///   - room: takes the content; the caller clears it.
-  ///   - prompt: what a terminal shows.
+  ///   - room: receives the content; the caller clears it.
+  ///   - prompt: the prompt on a terminal.
   /// - Returns: the number of bytes.
   /// - Throws: the error of a system call; `unreadable` for a file that others may read; `malformed` for one that is too large.
   package static func read(
@@ -55,7 +55,7 @@ package enum SecretFile {
     var settings = termios()
     guard tcgetattr(terminal, &settings) == 0 else { throw .syscall("ask the terminal", errno: errno) }
     var silent = settings
-    // Without ISIG the echo is always switched on again.
+    // Without ISIG no signal from the terminal can end the process before the echo is switched on again.
     silent.c_lflag &= ~tcflag_t(ECHO | ISIG | ICANON)
     StandardStreams.write(Array("\(prompt): ".utf8))
     tcsetattr(terminal, TCSAFLUSH, &silent)
@@ -78,6 +78,6 @@ package enum SecretFile {
     return filled
   }
 
-  /// Keeps the memory of the process out of core files and from other programs of the user.
+  /// Excludes the memory of the process from core files, and protects it from other programs of the user.
   package static func protectProcess() { clinux_forbid_dumps() }
 }

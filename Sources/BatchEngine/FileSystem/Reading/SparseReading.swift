@@ -2,11 +2,11 @@ import Glibc
 
 /// Reads files with holes without asking the kernel for the zeros in them.
 package enum SparseReading {
-  /// Bytes of zeros handed over at a time.
+  /// Bytes of zeros passed at a time.
   private static let pieceSize = 1 << 20
   private static let zeros = [UInt8](repeating: 0, count: pieceSize)
 
-  /// Calls `consume` with so many zeros, in pieces of at most 1 MiB.
+  /// Calls `consume` with this many zeros, in pieces of at most 1 MiB.
   package static func hand(
     zeros count: UInt64, to consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -29,8 +29,8 @@ package enum SparseReading {
 
   /// Fills a buffer with the bytes of a file from an offset on.
   ///
-  /// - Parameter mayHaveHoles: whether it is asked for them.
-  /// - Returns: how many bytes there were, or the negative error number of `pread(2)`.
+  /// - Parameter mayHaveHoles: whether the file is searched for holes.
+  /// - Returns: how many bytes were read, or the negative error number of `pread(2)`.
   package static func fill(
     _ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: UInt64, mayHaveHoles: Bool,
     calls: any FileSystemCalls

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Files in which the program notes what it learned on this machine.
+/// Files in which the program stores what it measured on this machine.
 package enum StateFile {
-  /// Where a file is: below `XDG_STATE_HOME`, or `.local/state` in the home directory of the user.
+  /// The path of a state file: below `XDG_STATE_HOME`, or `.local/state` in the user's home directory.
   ///
-  /// A directory of another user is passed over: `sudo -E` keeps the variables of the user who called it.
+  /// A directory of another user is skipped: `sudo -E` keeps the variables of the calling user.
   ///
-  /// - Returns: nil where no directory is known.
+  /// - Returns: nil if no directory is usable.
   package static func path(_ name: String, environment: (String) -> PathBytes?) -> PathBytes? {
     if let given = environment("XDG_STATE_HOME"), isUsable(given) {
       return given.appending("batchproc/\(name)".utf8)
@@ -15,7 +15,7 @@ package enum StateFile {
     return home?.appending(".local/state/batchproc/\(name)".utf8)
   }
 
-  /// From the user database, for a service without `HOME`.
+  /// The home directory in the user database, for a service without `HOME`.
   private static var homeOfUser: PathBytes? {
     guard let entry = getpwuid(geteuid()), let home = entry.pointee.pw_dir else { return nil }
     return PathBytes(UnsafeRawBufferPointer(start: home, count: strlen(home)))
@@ -24,7 +24,7 @@ package enum StateFile {
   private static func isUsable(_ folder: PathBytes) -> Bool {
     guard folder.isAbsolute else { return false }
     var raw = stat()
-    // One that is missing can be made.
+    // A missing directory can be created.
     guard folder.withCString({ stat($0, &raw) }) == 0 else { return true }
     return isOwn(raw)
   }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Reads an open pipe, terminal or file, and stops waiting when the run stops.
+/// Reads an open pipe, terminal or file; a wait ends when the run is cancelled.
 package final class StreamReader {
   private let descriptor: Int32
   private let cancellation: Cancellation
-  /// Pipes, sockets and terminals may have nothing to read yet; other files are always ready for poll(2).
+  /// Whether a read may have to wait: pipes, sockets and terminals. Other files are always ready for poll(2).
   private let mayWait: Bool
 
-  /// - Parameter descriptor: stays open as long as the reader lives; not closed by it.
+  /// - Parameter descriptor: must stay open as long as the reader exists, which does not close it.
   package init(descriptor: Int32, cancellation: Cancellation) {
     self.descriptor = descriptor
     self.cancellation = cancellation
@@ -16,7 +16,7 @@ package final class StreamReader {
     mayWait = kind == .fifo || kind == .socket || isatty(descriptor) == 1
   }
 
-  /// Reads what there is, at least a byte; 0 at the end.
+  /// Reads the available bytes, at least one; returns 0 at the end.
   ///
   /// - Throws: the error of `read(2)`, or the cancellation's reason.
   package func read(into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
@@ -38,22 +38,22 @@ package final class StreamReader {
     return retrying { Int(poll(&request, 1, 0)) } > 0
   }
 
-  /// Returns when there are bytes or an end, or when the run is cancelled.
+  /// Waits until there are bytes, the stream ends, or the run is cancelled.
   ///
-  /// A read source of Dispatch cannot be used: on Linux its thread sometimes uses the record of a cancelled source, and the
-  /// process ends by SIGSEGV.
+  /// A read source of Dispatch cannot be used: on Linux its thread sometimes accesses a cancelled source after it was freed,
+  /// and the process ends by SIGSEGV.
   private func waitForBytes() {
     let wake = WakePipe()
     let registration = cancellation.onCancel { wake.wake() }
     defer { cancellation.forget(registration) }
-    // A negative number is passed over; then the cancellation is looked for ten times a second.
+    // poll(2) skips a negative descriptor; then the cancellation is checked ten times a second.
     var requests = [descriptor, wake.readEnd].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     _ = poll(&requests, 2, wake.readEnd < 0 ? 100 : -1)
   }
 }
 
-/// A pipe that ends a wait in poll(2); without descriptors where none are left. Closed with its last reference, so
-/// that a handler which is being called never writes to the descriptor of another file.
+/// A pipe that ends a wait in poll(2); its ends are negative if no descriptors are left. It is closed with its last reference,
+/// so that a running handler never writes to the descriptor of another file.
 private final class WakePipe: Sendable {
   let readEnd: Int32
   private let writeEnd: Int32

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Files that control a program, and are read only when no other user can have written them.
+/// Files that control a program. They are read only if no other user can have written them.
 package struct TrustedFile {
   /// The effective user of the process.
   let user: UInt32
@@ -11,10 +11,10 @@ package struct TrustedFile {
     self.calls = calls
   }
 
-  /// Reads a file of at most 1 MiB; nil when there is none.
+  /// Reads a file of at most 1 MiB; nil if it does not exist.
   ///
-  /// - Parameter isPersonal: a folder without search permission holds no file for this user: it belongs to another user, from
-  ///   before a change of users.
+  /// - Parameter isPersonal: whether a folder without search permission counts as empty: after a change of users it belongs to
+  ///   another user.
   /// - Throws: the error of a system call; `.malformed` for anything but a regular file, and for one that is too large;
   ///   `.unreadable` for a file that others can write or replace.
   package func read(_ path: PathBytes, isPersonal: Bool) throws(BatchError) -> [UInt8]? {
@@ -36,7 +36,7 @@ package struct TrustedFile {
     do { return try content(of: file) } catch { throw error.at(path) }
   }
 
-  /// Why another user may have written a file or folder; nil when only this user or root can.
+  /// Why another user may have written a file or folder; nil if only this user or root can write it.
   func distrust(of status: FileStatus) -> String? {
     if !isTrusted(owner: status.owner) { return "it belongs to another user" }
     return status.mode & (S_IWGRP | S_IWOTH) == 0 ? nil : "other users may write to it"
@@ -51,7 +51,7 @@ package struct TrustedFile {
     return FileStatus(raw)
   }
 
-  /// Where links lead to.
+  /// The target of a link.
   private func target(of path: PathBytes) throws(BatchError) -> PathBytes {
     guard let resolved = path.withCString({ realpath($0, nil) }) else {
       throw .syscall("resolve", errno: errno, path: path)

@@ -2,8 +2,8 @@
 package struct DirectoryEntry: Sendable {
   /// Where the name begins in the folder's arena.
   package let nameOffset: Int
-  /// nil when the file system does not say; `stat(2)` then does.
+  /// nil when the file system does not report it; then `stat(2)` is needed.
   package let kind: FileStatus.Kind?
-  /// The inode as the folder has it, which is not that of a file system mounted there.
+  /// The inode number in the folder, which differs from that of a file system mounted there.
   package let inode: UInt64
 }

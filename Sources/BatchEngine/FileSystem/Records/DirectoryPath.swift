@@ -1,18 +1,18 @@
-/// A folder that a walk goes through, shared by the records of the files in it.
+/// A folder of a walk, shared by the records of the files in it.
 public final class DirectoryPath: Sendable {
   private static let slash = UInt8(ascii: "/")
 
-  /// The nearest anchor above, or the folder itself where it is one; nil near the operand.
+  /// The nearest anchor above, or the folder itself if it is one; nil near the operand.
   let anchor: FolderAnchor?
-  /// The path from the anchor, or with the operand where there is none: empty, or ending in `/`.
+  /// The path from the anchor, or including the operand if there is no anchor: empty, or ending in `/`.
   package let tail: [UInt8]
   /// How many bytes of the prefix are the operand; the rest is relative to it.
   package let operandLength: Int
-  /// The inode that the folder above lists; nil for an operand, whatever it is.
+  /// The inode that the parent folder lists; nil for any operand.
   package let identity: FileIdentity?
   /// How many folders lie between the operand and this one, 0 for the operand itself.
   package let depth: Int
-  /// The ignore files that hold for what is in it, where such files are read.
+  /// The ignore files that apply to its entries, if ignore files are read.
   let scope: IgnoreScope?
 
   init(
@@ -40,15 +40,15 @@ public final class DirectoryPath: Sendable {
     self.init(tail: prefix, operandLength: prefix.count, identity: nil, depth: 0)
   }
 
-  /// The folder of a file that was given as an operand: what stands before its name.
+  /// The folder of a file that was given as an operand: the part before its name.
   package convenience init(ofFileOperand operand: PathBytes) {
     let start = operand.lastComponent.startIndex
     self.init(tail: Array(operand.bytes[..<start]), operandLength: start, identity: nil, depth: 0)
   }
 
-  /// What stands before a file's name when its path is shown: empty, or ending in `/`.
+  /// The part before a file's name when its path is shown: empty, or ending in `/`.
   ///
-  /// It is put together at each call: its length is in proportion to the depth.
+  /// It is built at each call, in time proportional to the depth.
   public var prefix: PathBytes {
     guard anchor != nil else { return PathBytes(tail) }
     var bytes = [UInt8]()
@@ -56,9 +56,9 @@ public final class DirectoryPath: Sendable {
     return PathBytes(bytes)
   }
 
-  /// What the path exceeds; nil within the limits. The time for it does not grow with the depth.
+  /// The limit that the path exceeds; nil within the limits. Takes the same time at any depth.
   func excess(over limits: PathLimits) -> PathLimits.Excess? {
-    // The slash at the end does not count.
+    // Without the slash at the end.
     let length = prefixLength - 1
     let levels = (anchor?.levels ?? 0) + PathLimits.names(in: tail[...])
     return limits.excess(levels: levels, length: length)
@@ -81,7 +81,7 @@ public final class DirectoryPath: Sendable {
   /// The prefix below the operand: empty, or names that each end in `/`.
   package var relativePrefix: ArraySlice<UInt8> { prefix.bytes[operandLength...] }
 
-  /// The prefix without the slash that would make the kernel follow a link; `.` for the empty one.
+  /// The prefix without the final slash, which would make the kernel follow a link; `.` for an empty prefix.
   package var openPath: PathBytes {
     let shown = shownPath
     return shown.isEmpty ? PathBytes(".") : shown
@@ -113,7 +113,7 @@ public final class DirectoryPath: Sendable {
       identity: FileIdentity(device: device, inode: entry.inode), depth: depth + 1, scope: scope)
   }
 
-  /// The same folder with the inode that was really opened.
+  /// The same folder with the inode that was actually opened.
   func identified(as identity: FileIdentity) -> DirectoryPath {
     if identity == self.identity { return self }
     return DirectoryPath(
@@ -121,14 +121,14 @@ public final class DirectoryPath: Sendable {
     )
   }
 
-  /// The same folder with the ignore files that hold in it.
+  /// The same folder with the ignore files that apply in it.
   func scoped(_ scope: IgnoreScope) -> DirectoryPath {
     DirectoryPath(
       anchor: anchor, tail: tail, operandLength: operandLength, identity: identity, depth: depth, scope: scope
     )
   }
 
-  /// The same folder as an anchor, when it lies far enough below the last one.
+  /// The same folder, as an anchor if it is far enough below the last one.
   func anchored(in held: HeldFolders) -> DirectoryPath {
     let length = anchor == nil ? tail.count - operandLength : tail.count
     let isFar = depth - (anchor?.depth ?? 0) >= FolderAnchor.levels || length >= FolderAnchor.pathLength

@@ -1,11 +1,11 @@
-/// One regular file that a walk found: where it is, what it is called, what `stat(2)` said.
+/// One regular file that a walk found: its folder, its name, and its status.
 public struct FileRecord: Sendable {
   public let directory: DirectoryPath
-  /// What the walk saw; the file may have changed since.
+  /// The status that the walk read; the file may have changed since.
   public let status: FileStatus
   /// Whether links may be followed to reach the file: it was named as an operand, or the walk follows links.
   package let followsLinks: Bool
-  /// The names of all that the folder holds; of an operand its own alone.
+  /// The names of all entries of the folder; for an operand only its own name.
   package let names: NameArena
   private let nameOffset: Int
   /// Whether the status was recorded by an earlier run: a file that differs now then counts as changed.
@@ -34,17 +34,17 @@ public struct FileRecord: Sendable {
   /// Whether the file was named as an operand, and not found in a folder.
   package var isOperand: Bool { directory.identity == nil }
 
-  /// By how many bytes the path exceeds an ordinary one, to bound the memory for paths. 0 for ordinary paths, so that only
-  /// their contents count in the plan.
+  /// The bytes of the path beyond an ordinary length, to limit the memory for paths. 0 for ordinary paths, so that only the
+  /// contents of files count in the plan.
   package var excessPathLength: Int64 { Int64(max(0, directory.prefixLength - Self.ordinaryPathLength)) }
 
-  /// Appends the bytes of ``path`` without making a copy of them.
+  /// Appends the bytes of ``path`` without creating it.
   public func appendPath(to bytes: inout [UInt8]) {
     directory.appendPrefix(to: &bytes)
     names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
   }
 
-  /// Appends the last part of ``path``, which is empty for a folder as an item of its own.
+  /// Appends the last part of ``path``, which is empty if the record is a folder itself.
   package func appendName(to bytes: inout [UInt8]) {
     names.withName(at: nameOffset) { bytes.append(contentsOf: $0) }
   }
@@ -55,7 +55,7 @@ public struct FileRecord: Sendable {
 }
 
 extension FileStatus {
-  /// - Throws: `changed` when this is not the status of what a walk saw.
+  /// - Throws: `changed` when this is not the status that the walk read.
   package func requireContent(of record: FileRecord) throws(BatchError) {
     guard !hasSameContent(as: record.status) else { return }
     throw BatchError(.changed, "changed while it was read", path: record.path)

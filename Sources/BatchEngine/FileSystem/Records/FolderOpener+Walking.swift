@@ -4,7 +4,7 @@ import Glibc
 extension FolderOpener {
   /// Opens a folder of a walk: from the anchor above it, or by its path.
   ///
-  /// What was opened has to be compared with the inode that was listed: links on the way are followed.
+  /// Links on the way are followed, so the caller must compare the opened folder with the inode that was listed.
   ///
   /// - Parameter followingLast: whether the last name may be a symbolic link.
   /// - Throws: the error of `openat(2)`.
@@ -12,7 +12,7 @@ extension FolderOpener {
     do throws(BatchError) {
       if let anchor = directory.anchor {
         let flags = followingLast ? Self.listed : Self.listed | O_NOFOLLOW
-        // A slash at the end would have a link followed.
+        // A slash at the end would make the kernel follow a link.
         return try open(directory.tail.dropLast(), at: try folder(of: anchor), flags, .following)
       }
     } catch {
@@ -23,8 +23,8 @@ extension FolderOpener {
 
   /// Opens a folder below its operand or an anchor, refusing every symbolic link on the way.
   ///
-  /// Used when what was opened by path is not the inode that was listed: then a name in between may
-  /// have been swapped for a link.
+  /// Used when the folder opened by path is not the inode that was listed: then a name on the way may have been replaced by a
+  /// link.
   func openBelowOperand(_ directory: DirectoryPath) throws(BatchError) -> Descriptor {
     if let anchor = directory.anchor {
       do throws(BatchError) {
@@ -34,17 +34,17 @@ extension FolderOpener {
       }
     }
     let top = try open(directory.openOperand, followingLast: true)
-    // Two are open at most.
+    // At most two are open.
     let names = Self.trimmed(directory.relativePrefix)
     return try open(names, at: nil, owning: top, Self.listed | O_NOFOLLOW, .beneath)
   }
 
-  /// The folder that was given as an operand, links followed: it is what the user named.
+  /// The folder that was given as an operand. Links are followed, because the user named it.
   package func operand(of directory: DirectoryPath) throws(BatchError) -> OpenFolder {
     try base(named: directory.openOperand)
   }
 
-  /// Reads the status behind a path, links followed, also where one call does not take the path.
+  /// Reads the status of a path, following links, even if the path is too long for one call.
   ///
   /// - Throws: the error of the call, with the path.
   package func status(of path: PathBytes) throws(BatchError) -> FileStatus {
@@ -61,7 +61,7 @@ extension FolderOpener {
 
   // MARK: Anchors
 
-  /// Opens an anchor from the nearest one that is open, below it or above it.
+  /// Opens an anchor from the nearest open anchor, below or above it.
   package func folder(of anchor: FolderAnchor) throws(BatchError) -> OpenFolder {
     if let open = anchor.open ?? anchor.held.folder(for: anchor.key) { return open }
     if let open = openFromBelow(anchor) { return open }
@@ -94,7 +94,7 @@ extension FolderOpener {
     return anchor
   }
 
-  /// Goes up from the next anchor below, so that a walk on its way back does not open the path again from the top.
+  /// Opens an anchor through `..` from the next anchor below, so that a returning walk does not open the path again from the top.
   private func openFromBelow(_ anchor: FolderAnchor) -> OpenFolder? {
     guard let (inner, height) = anchor.held.folder(below: anchor) else { return nil }
     let path = Array(repeatElement(Array("..".utf8), count: height).joined(separator: "/".utf8))
@@ -105,7 +105,7 @@ extension FolderOpener {
     return folder
   }
 
-  /// - Returns: what is there now, which has to be compared with the anchor.
+  /// - Returns: the folder that is there now; the caller must compare it with the anchor.
   private func open(
     _ path: ArraySlice<UInt8>, at base: OpenFolder?, _ anchor: FolderAnchor
   ) throws(BatchError) -> OpenFolder {

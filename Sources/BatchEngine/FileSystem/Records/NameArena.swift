@@ -1,13 +1,13 @@
 import Glibc
 
-/// The names of one folder, in one piece of memory: NUL-terminated, as the kernel wants them.
+/// The names of one folder in one block of memory, NUL-terminated as the kernel needs them.
 ///
-/// A million names cost their bytes and no object each.
+/// A million names need only their bytes, not an object each.
 package final class NameArena: Sendable {
   private let bytes: [UInt8]
 
   package init(_ bytes: [UInt8]) {
-    // A last NUL bounds every name, also where the caller forgot its own.
+    // A final NUL ends every name, even if the caller did not add one.
     self.bytes = bytes.last == 0 ? bytes : bytes + [0]
   }
 

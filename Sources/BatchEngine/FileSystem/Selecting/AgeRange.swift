@@ -1,4 +1,4 @@
-/// Which files are taken by their time of modification.
+/// Selects files by their time of modification.
 public struct AgeRange: Sendable, Hashable {
   /// Takes files that were modified before this moment.
   public var before: FileStatus.Time?
@@ -10,7 +10,7 @@ public struct AgeRange: Sendable, Hashable {
     self.after = after
   }
 
-  /// Whether no time is within both bounds.
+  /// Whether no time can be within both bounds.
   public var isEmpty: Bool {
     guard let before, let after else { return false }
     return !Self.precedes(after, before)

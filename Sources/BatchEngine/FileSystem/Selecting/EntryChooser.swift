@@ -5,16 +5,16 @@ struct EntryChooser {
   private let scope: IgnoreScope?
   private let isCache: Bool
   private let nameStart: Int
-  /// The folder's path below the operand, with the name that is being judged behind it.
+  /// The folder's path below the operand, followed by the name that is being judged.
   private var path: [UInt8]
 
   init(directory: DirectoryPath, names: NameArena, filter: PathFilter?, isCache: Bool) {
     self.names = names
     self.isCache = isCache
     scope = directory.scope
-    // Ignore files are judged by the filter, so they need one even where no rule was given.
+    // The filter applies the ignore files, so it is needed even if no rule was given.
     guard let filter = filter ?? (directory.scope == nil ? nil : PathFilter()) else {
-      // Without a filter nothing looks at the path.
+      // Without a filter the path is not needed.
       (self.filter, path, nameStart) = (nil, [], 0)
       return
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A rule of a ``PathFilter`` as it was given, for messages.
+/// A rule of a ``PathFilter`` as the user gave it, for messages.
 package struct GivenRule: Sendable, Hashable {
   package enum Option: String, Sendable {
     case exclude, include
@@ -10,7 +10,7 @@ package struct GivenRule: Sendable, Hashable {
   package let option: Option
   /// The pattern, or the line of a file.
   package let pattern: PathBytes
-  /// The file that has the line.
+  /// The file that contains the line.
   package var file: PathBytes?
 }
 
@@ -29,7 +29,7 @@ final class FilterUse: Sendable {
     unusedCount = Atomic(count)
   }
 
-  /// Whether any rule has not matched so far; cheap.
+  /// Whether there is a rule that has not matched so far; cheap.
   var hasUnused: Bool { unusedCount.load(ordering: .relaxed) > 0 }
 
   func isUsed(_ number: Int) -> Bool { flags[number].isUsed.load(ordering: .relaxed) }

@@ -2,12 +2,12 @@ import Glibc
 
 /// Reads the small files in a folder that decide how the rest of it is treated.
 struct FolderMarkers: Sendable {
-  /// A file with more bytes does not count as an ignore file.
+  /// A larger file is not read as an ignore file.
   private static let largestIgnoreFile: Int64 = 4 << 20
 
   package let calls: any FileSystemCalls
 
-  /// The ignore files that hold in a folder: those above it, and its own.
+  /// The ignore files that apply in a folder: its own and those above it.
   func scope(of directory: DirectoryPath, at folder: borrowing Descriptor) -> IgnoreScope {
     let content = read(".gitignore", at: folder, atMost: Self.largestIgnoreFile)
     let outer = directory.scope ?? IgnoreScope()
@@ -21,7 +21,7 @@ struct FolderMarkers: Sendable {
     return start.map { PathFilter.isCacheTag($0) } ?? false
   }
 
-  /// The first bytes of a regular file; nil when there is none of this name or it is too large.
+  /// The first bytes of a regular file; nil if it does not exist or is too large.
   private func read(
     _ name: PathBytes, at folder: borrowing Descriptor, atMost limit: Int64, length: Int = .max
   ) -> [UInt8]? {

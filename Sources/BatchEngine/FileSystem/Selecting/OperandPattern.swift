@@ -1,6 +1,6 @@
 /// A pattern with slashes that is read as a path from the root or from the working folder, as a shell reads it.
 ///
-/// Below an operand that lies on the way of the path, the rest of the path is a pattern of gitignore(5).
+/// If an operand lies on this path, the rest of the path is a pattern of gitignore(5) below that operand.
 struct OperandPattern: Sendable {
   private static let slash = UInt8(ascii: "/")
   private static let star = UInt8(ascii: "*")
@@ -8,7 +8,7 @@ struct OperandPattern: Sendable {
   /// Where the path begins.
   private enum Start: Sendable {
     case root
-    /// So many folders above the working folder.
+    /// This many folders above the working folder.
     case above(Int)
   }
 
@@ -17,8 +17,8 @@ struct OperandPattern: Sendable {
   private let prefix: [UInt8]
   private let suffix: [UInt8]
 
-  /// - Parameter text: the pattern, without comments and spaces that do not count; nil for one that is matched against
-  ///   names alone.
+  /// - Parameter text: the pattern, without comments and trailing spaces. The result is nil for a pattern that is matched
+  ///   against names only.
   init?(_ text: some Collection<UInt8>) {
     var text = Array(text)
     prefix = text.first == UInt8(ascii: "!") ? [text.removeFirst()] : []
@@ -39,14 +39,14 @@ struct OperandPattern: Sendable {
   ///
   /// - Parameters:
   ///   - operand: the names of its path from the root.
-  ///   - working: those of the working folder.
+  ///   - working: the names of the working folder's path.
   func patterns(below operand: [ArraySlice<UInt8>], in working: [ArraySlice<UInt8>]) -> [IgnorePattern] {
     var rest = operand[...]
     if case .above(let count) = start {
       guard count <= working.count, operand.starts(with: working.dropLast(count)) else { return [] }
       rest = operand.dropFirst(working.count - count)
     }
-    // Which names of the pattern may come next; `**` stands for any number of folders.
+    // The indices of the pattern's names that may match next; `**` matches any number of folders.
     var next = expanded([0])
     for name in rest {
       var behind: Set<Int> = []

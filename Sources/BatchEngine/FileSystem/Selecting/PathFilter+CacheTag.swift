@@ -2,7 +2,7 @@ extension PathFilter {
   /// The name of the file that marks a folder as a cache (bford.info/cachedir).
   public static let cacheTagName = PathBytes("CACHEDIR.TAG")
 
-  /// How many bytes of a tag have to be read to judge it.
+  /// How many bytes of a tag file are needed to recognize it.
   public static let cacheTagLength = cacheTagSignature.count
 
   private static let cacheTagSignature = Array("Signature: 8a477f597d28d172789f06886806bc55".utf8)

@@ -2,22 +2,22 @@ import Synchronization
 
 /// Which entries of a tree are taken, by rules and by `.gitignore` files.
 ///
-/// A rule with a slash at its start or in its middle is matched against the path below the operand, and as a path from
-/// the root or from the working folder: below the operand `p`, `docs/a`, `p/docs/a` and `/home/me/p/docs/a` are the same.
-/// A rule without is matched against names, at every depth.
+/// A rule with a slash at its start or in its middle is matched against the path below the operand, and as a path from the root
+/// or from the working folder: below the operand `p`, `docs/a`, `p/docs/a` and `/home/me/p/docs/a` are the same. A rule without
+/// such a slash is matched against names, at every depth.
 ///
-/// How an entry is judged:
+/// An entry is judged in this order:
 /// 1. The rules in their order: the last one that matches decides.
-/// 2. When none matches, and all rules are ``Rule/include(_:)``, a file is skipped. Folders are
-///    entered all the same, because files below may match.
-/// 3. Otherwise, with a scope, `.git` is skipped and the `.gitignore` files decide: the deepest file
-///    with a line that matches, and in it the last such line.
+/// 2. When none matches, and all rules are ``Rule/include(_:)``, a file is skipped. Folders are still entered, because files
+///    below may match.
+/// 3. Otherwise, with a scope, `.git` is skipped and the `.gitignore` files decide: the last matching line of the deepest file
+///    that has one.
 /// 4. Every other entry is taken.
 ///
-/// An entry is judged only when the walk gets there: nothing inside a skipped folder can be taken back,
-/// as in gitignore(5). The operand itself is not judged, nor is what stands above it.
+/// An entry is judged only when the walk reaches it: nothing inside a skipped folder can be included again, as in gitignore(5).
+/// The operand itself and the folders above it are not judged.
 public struct PathFilter: Sendable {
-  /// What becomes of an entry; a folder that is skipped is not entered.
+  /// Whether an entry is taken; a skipped folder is not entered.
   public enum Decision: Sendable, Hashable {
     case take
     case skip
@@ -25,10 +25,10 @@ public struct PathFilter: Sendable {
 
   /// One rule of the caller. Patterns are those of gitignore(5), as bytes.
   public enum Rule: Sendable, Hashable {
-    /// Skips what matches the pattern; with a `!` in front, takes it.
+    /// Skips what matches the pattern; with a leading `!`, takes it.
     case exclude([UInt8])
-    /// Takes what matches the pattern, also when an earlier rule or a `.gitignore` skips it; with a `!`
-    /// in front it skips it. `dir/` stands for the folder and everything below it.
+    /// Takes what matches the pattern, also when an earlier rule or a `.gitignore` skips it; with a leading `!`, skips it.
+    /// `dir/` stands for the folder and everything below it.
     case include([UInt8])
     /// The lines of a file, each as ``exclude(_:)``, with the comments and trailing spaces of gitignore(5).
     case excludeFrom(PathBytes)
@@ -37,7 +37,7 @@ public struct PathFilter: Sendable {
   private struct CompiledRule: Sendable {
     let pattern: IgnorePattern
     let decision: Decision
-    /// Its place among the rules that were given.
+    /// Its index among the given rules.
     let number: Int
   }
 
@@ -47,13 +47,13 @@ public struct PathFilter: Sendable {
     let rules: [CompiledRule]
   }
 
-  /// What the copies of a filter have in common.
+  /// State that copies of a filter share.
   private final class Shared: Sendable {
     let given: [GivenRule]
     let use: FilterUse
-    /// Of rules with slashes, by their place in `rules`.
+    /// The patterns of rules with slashes, by index in `rules`.
     let paths: [Int: OperandPattern]
-    /// Those of the last operand.
+    /// The rules for the last operand.
     let last = Mutex<OperandRules?>(nil)
 
     init(_ given: [GivenRule], _ paths: [Int: OperandPattern]) {
@@ -67,7 +67,7 @@ public struct PathFilter: Sendable {
   private let skipsUnmatchedFiles: Bool
   private let shared: Shared?
 
-  /// Without rules of its own: only ignore files decide.
+  /// A filter without rules: only ignore files decide.
   package init() {
     rules = []
     skipsUnmatchedFiles = false
@@ -122,8 +122,8 @@ public struct PathFilter: Sendable {
     return shared.given.indices.filter { !shared.use.isUsed($0) }.map { shared.given[$0] }
   }
 
-  /// The filter for what is below an operand, where rules with slashes match paths from the working folder and from the
-  /// root too. Cheap for the operand of before, and without such rules.
+  /// The filter for the entries below an operand: rules with slashes also match paths from the working folder and from the
+  /// root. Cheap for the same operand as before, and without such rules.
   func below(_ operand: ArraySlice<UInt8>) -> PathFilter {
     guard let shared, !shared.paths.isEmpty else { return self }
     var filter = self
@@ -154,7 +154,7 @@ public struct PathFilter: Sendable {
   /// - Parameters:
   ///   - path: from the operand to the entry, without a slash at either end, not empty.
   ///   - nameStart: where the last name of the path starts, 0 for an entry of the operand itself.
-  ///   - scope: the `.gitignore` files that hold in the entry's folder; nil when they do not count.
+  ///   - scope: the `.gitignore` files that apply in the entry's folder; nil if they are not used.
   package func decision(
     relativePath path: Span<UInt8>, nameStart: Int, isDirectory: Bool, scope: IgnoreScope? = nil
   ) -> Decision {
@@ -176,7 +176,7 @@ public struct PathFilter: Sendable {
     return isIgnored == true ? .skip : .take
   }
 
-  /// Notes that a rule has matched, and which of those in front of it, which did not decide, match as well.
+  /// Records that a rule has matched, and which earlier rules match too although they did not decide.
   private func note(
     _ index: Int, _ use: FilterUse, path: Span<UInt8>, nameStart: Int, isDirectory: Bool
   ) {
@@ -188,7 +188,7 @@ public struct PathFilter: Sendable {
     }
   }
 
-  /// Whether the name is `.git`: a folder, or the file that stands for it in submodules and worktrees.
+  /// Whether the name is `.git`: a folder, or the file that replaces it in submodules and worktrees.
   private static func isGitFolder(_ path: Span<UInt8>, from start: Int) -> Bool {
     guard path.count - start == 4 else { return false }
     return path[start] == UInt8(ascii: ".") && path[start + 1] == UInt8(ascii: "g")
@@ -204,7 +204,7 @@ public struct PathFilter: Sendable {
     return pattern
   }
 
-  /// The glob of everything below the folders that a glob with a slash at its end matches.
+  /// The glob for everything inside the folders that a glob with a final slash matches.
   private static func contentGlob(ofFolder glob: [UInt8]) -> [UInt8] {
     let folder = glob.dropLast()
     let isAnywhere = !folder.contains(UInt8(ascii: "/"))

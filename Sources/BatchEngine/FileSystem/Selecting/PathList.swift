@@ -1,8 +1,8 @@
 import Glibc
 
-/// The paths that a file or a stream lists, one a line or one up to each NUL.
+/// The paths in a file or a stream, one on each line or one before each NUL.
 package struct PathList: Sequence, Sendable {
-  /// A longer path could not be opened, and the rest may not be a list.
+  /// A longer path could not be opened, and the input is probably not a list.
   private static let longestPath = 1 << 20
 
   private let path: PathBytes
@@ -11,8 +11,8 @@ package struct PathList: Sequence, Sendable {
 
   /// - Parameters:
   ///   - path: `-` for standard input.
-  ///   - context: its cancellation ends the wait for more; it is cancelled when the list cannot be read. A descriptor of
-  ///     the run has to be set apart for lists.
+  ///   - context: its cancellation ends the wait for input; it is cancelled when the list cannot be read. The run must reserve
+  ///     a descriptor for lists.
   package init(_ path: PathBytes, isNULEnded: Bool, in context: SourceContext) {
     self.path = path
     self.isNULEnded = isNULEnded
@@ -32,7 +32,7 @@ package struct PathList: Sequence, Sendable {
     }
   }
 
-  /// The reading of one list.
+  /// Reads one list.
   private final class PathLines {
     private let path: PathBytes
     private let terminator: UInt8
@@ -48,7 +48,7 @@ package struct PathList: Sequence, Sendable {
         descriptor = nil
         reader = StreamReader(descriptor: STDIN_FILENO, cancellation: context.cancellation)
       } else {
-        // A FIFO without a writer would not open.
+        // Without O_NONBLOCK, opening a FIFO without a writer would block.
         let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
         let number = path.withCString { context.calls.open($0, at: AT_FDCWD, flags: flags) }
         guard number >= 0 else { throw .syscall("open the list of paths", errno: -number, path: path) }

@@ -72,9 +72,9 @@ struct DirectoryReader: Sendable {
 }
 
 extension FileSystemCalls {
-  /// Passes on the names in an open folder, as the file system has them in order, without `.` and `..`.
+  /// Calls `body` with the names in an open folder, in the order of the file system, without `.` and `..`.
   ///
-  /// - Throws: the error of reading, behind the names that were read.
+  /// - Throws: the error of reading, after the names that were read.
   package func forEachName(
     in folder: Int32, _ body: (UnsafeRawBufferPointer) -> Void
   ) throws(BatchError) {

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Read-ahead is optional: the walk scans any folder that no read-ahead queue has begun.
 final class FolderReadAhead: Sendable {
-  /// Folders that may wait or lie ready; more are not taken.
+  /// The most folders that may wait or be ready; further ones are refused.
   private static let limit = 256
 
   private struct State {
@@ -16,7 +16,7 @@ final class FolderReadAhead: Sendable {
     var outstanding = 0
     var isClosed = false
 
-    /// A queue that has nothing to do, as long as there are no more than `width`.
+    /// An idle or new queue, if no more than `width` queues are used.
     mutating func queue(_ width: Int) -> DispatchQueue? {
       if let queue = idle.popLast() { return queue }
       guard count < width else { return nil }
@@ -33,12 +33,12 @@ final class FolderReadAhead: Sendable {
   private let state = Mutex(State())
   private let widest: Width
 
-  /// - Parameter width: how many folders are scanned at once; 0 takes none.
+  /// - Parameter width: how many folders are scanned at once; 0 disables read-ahead.
   init(width: Int) {
     widest = .fixed(width)
   }
 
-  /// Scans more folders at once as more operations run at once.
+  /// Scans more folders at once if more operations run at once.
   init(following concurrency: ConcurrencyLimit) {
     widest = .following(concurrency)
   }
@@ -50,21 +50,21 @@ final class FolderReadAhead: Sendable {
     }
   }
 
-  /// Takes a folder to be scanned soon, if there is room.
+  /// Accepts a folder for scanning, if there is room.
   ///
-  /// - Returns: whether it was taken; then ``retire()`` is called when the walk has used it.
+  /// - Returns: whether it was accepted; then the walk calls ``retire()`` when it has used the folder.
   func offer(_ task: FolderTask) -> Bool {
     let width = self.width
     let (isTaken, lane) = state.withLock { state -> (Bool, DispatchQueue?) in
       guard state.outstanding < Self.limit, !state.isClosed, width > 0 else { return (false, nil) }
-      // Folders that the walk has used already stay in line until a queue removes them.
+      // Folders that the walk has already used stay in the list until a queue removes them.
       guard state.waiting.count < Self.limit else { return (false, nil) }
       state.outstanding += 1
       state.waiting.append(task)
       return (true, state.queue(width))
     }
     if let lane {
-      // Weak: when the walk is given up, nothing more is begun for it.
+      // Weak: when the walk is released, no further folder is scanned for it.
       lane.async { [weak self] in
         while let task = self?.next(for: lane) { task.runAhead() }
       }
@@ -72,12 +72,12 @@ final class FolderReadAhead: Sendable {
     return isTaken
   }
 
-  /// Makes room: the walk has used a folder that was taken here.
+  /// Makes room: the walk has used a folder that was accepted here.
   func retire() {
     state.withLock { $0.outstanding -= 1 }
   }
 
-  /// Forgets what waits; what runs ends by itself.
+  /// Drops the folders that wait; running scans end by themselves.
   package func close() {
     state.withLock {
       $0.waiting = []
@@ -85,7 +85,7 @@ final class FolderReadAhead: Sendable {
     }
   }
 
-  /// What a lane does next; nil sends it to rest.
+  /// The next folder for a queue; nil makes it idle.
   private func next(for lane: DispatchQueue) -> FolderTask? {
     let width = self.width
     return state.withLock { state in
@@ -93,7 +93,7 @@ final class FolderReadAhead: Sendable {
         state.count -= 1
         return nil
       }
-      // The newest lies deepest, and the walk goes down before it goes on.
+      // The newest is the deepest, and the walk goes down before it continues with siblings.
       guard let task = state.waiting.popLast() else {
         state.idle.append(lane)
         return nil

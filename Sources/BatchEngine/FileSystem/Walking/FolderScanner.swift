@@ -1,8 +1,8 @@
 import Glibc
 
-/// Opens one folder, makes sure that it is the one that was listed, and reads what is in it.
+/// Opens one folder, checks that it is the one that was listed, and reads its entries.
 struct FolderScanner: Sendable {
-  /// How many files have their status read with the listing, and in each later block.
+  /// How many files have their status read with the listing, and with each later block.
   package static let blockSize = 512
   private static let itemsOfFolder = 256
 
@@ -10,7 +10,7 @@ struct FolderScanner: Sendable {
   package let options: WalkOptions
   package let descriptors: DescriptorBudget
 
-  /// Everything that the walk needs to know of a folder; what went wrong is among the items.
+  /// Everything that the walk needs from a folder; problems are among the items.
   ///
   /// A folder that exceeds the limits of the walk is not opened.
   package func scan(_ directory: DirectoryPath) -> ScannedFolder {
@@ -29,12 +29,12 @@ struct FolderScanner: Sendable {
     }
   }
 
-  /// A folder, and the first ones that a walk reaches below it.
+  /// Scans a folder, and the first folders that a walk reaches below it.
   ///
-  /// Not below another file system or a folder that may be skipped: the walk decides whether to enter those.
+  /// It does not enter another file system or a folder that may be skipped: the walk decides about those.
   ///
-  /// - Parameter folders: how many are scanned at most; lowered by those that were scanned, 256 files counting as one more. It
-  ///   bounds the depth of the recursion too.
+  /// - Parameter folders: the most folders to scan; lowered by those that were scanned, where 256 files count as one more. It
+  ///   also limits the depth of the recursion.
   package func scan(_ directory: DirectoryPath, andBelow folders: inout Int) -> ScannedFolder {
     var folder = scan(directory)
     folders -= 1 + folder.items.count / Self.itemsOfFolder
@@ -84,7 +84,7 @@ struct FolderScanner: Sendable {
       throw classify(error, of: directory)
     }
     do throws(BatchError) {
-      // A mount point, or a name on the way that was replaced by a link: opening name by name shows which.
+      // Either a mount point, or a name on the way that was replaced by a link: opening name by name distinguishes them.
       let descriptor = try opener.openBelowOperand(directory)
       let status = try calls.status(of: descriptor)
       return OpenFolder(
@@ -169,7 +169,7 @@ struct FolderScanner: Sendable {
     var followsLinks = options.followsLinks
     var result = status(of: entry, names: names, at: folder, into: &raw)
     if result != 0, followsLinks, options.takesEverything, entry.kind != .regular {
-      // A link that leads nowhere is still a link.
+      // A dangling link is treated as a link.
       followsLinks = false
       let descriptor = folder.raw
       result = names.withCString(at: entry.nameOffset) {
@@ -204,7 +204,7 @@ struct FolderScanner: Sendable {
 }
 
 extension Problem {
-  /// A path that is passed over because there is nothing to read in it.
+  /// The problem of a path that is skipped because it has no content to read.
   package static func special(_ kind: FileStatus.Kind, at path: PathBytes) -> Problem {
     Problem(.special, BatchError(.special, "is \(kind.text), passed over", path: path), kind: kind)
   }

@@ -1,20 +1,20 @@
 import Dispatch
 import Synchronization
 
-/// One folder, or a block of the files of one, that is scanned once: by a read-ahead queue, or by the walk if it is first.
+/// One folder, or a block of the files of one, that is scanned once: by a read-ahead queue, or by the walk if that comes first.
 final class FolderTask: Sendable {
   private enum State {
     case waiting, running
     case done(ScannedFolder)
   }
 
-  /// Folders that take less time are scanned several in one turn; slower ones one by one, on all threads.
+  /// The target time of one task of a queue: several fast folders are scanned together, slow ones one by one on all threads.
   private static let turn = Duration.microseconds(1500)
 
   /// A block of this many files takes about as long as an ordinary folder.
   private static let filesOfFolder = 16
 
-  /// Scans a folder, and some below it while the count is more than 0; a block lowers it likewise.
+  /// Scans a folder, and some below it while the count is positive; a block lowers the count too.
   private let scan: @Sendable (inout Int) -> ScannedFolder
   private let pace: ScanPace
   private let state = Mutex(State.waiting)
@@ -26,7 +26,7 @@ final class FolderTask: Sendable {
     self.pace = pace
   }
 
-  /// The status of files of a folder that has many.
+  /// Reads the status of a block of files, in a folder with many files.
   init(
     _ entries: ArraySlice<DirectoryEntry>, of folder: ScannedFolder, scanner: FolderScanner, pace: ScanPace
   ) {
@@ -40,9 +40,9 @@ final class FolderTask: Sendable {
     self.pace = pace
   }
 
-  /// Scans the folder unless another thread does or did.
+  /// Scans the folder unless another thread has begun to.
   ///
-  /// - Parameter folders: how many are scanned at most, this one and some below it.
+  /// - Parameter folders: the most folders to scan, this one and some below it.
   func runIfWaiting(folders: Int = 1) {
     let isMine = state.withLock { state in
       guard case .waiting = state else { return false }
@@ -59,12 +59,12 @@ final class FolderTask: Sendable {
     completion.leave()
   }
 
-  /// Scans the folder ahead of the walk, with enough folders below it to be worth a turn of a thread.
+  /// Scans the folder ahead of the walk, with enough folders below it to fill the target time.
   func runAhead() {
     runIfWaiting(folders: pace.folders(in: Self.turn))
   }
 
-  /// The folder, scanned here unless that has begun.
+  /// The scanned folder. It is scanned here unless another thread has begun to; then waits for that thread.
   package func value() -> ScannedFolder {
     while true {
       runIfWaiting()

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Judges names that stand in a list as a walk of the folder that they begin in would judge them.
+/// Judges names from a list as a walk of the base folder would judge them.
 ///
-/// What was found out about the folders of the last name is kept, so that neighbours in a list cost one look.
+/// The result for the folders of the last name is kept, so that each folder is examined once for consecutive names.
 package struct ListedNameChooser {
   private struct Level {
     let name: ArraySlice<UInt8>
@@ -14,13 +14,13 @@ package struct ListedNameChooser {
   private let options: WalkOptions
   private let base: PathBytes
   private let calls: any FileSystemCalls
-  /// Rules, ignore files and cache tags need the names; sizes and file systems do not.
+  /// Whether names are needed: for rules, ignore files and cache tags, not for sizes and file systems.
   private let judgesNames: Bool
   private let device: UInt64?
   private var isBelowRoot = false
   private var levels: [Level] = []
 
-  /// - Parameter base: the folder that relative names begin in; its file system is the one to stay on.
+  /// - Parameter base: the folder in which relative names begin; the walk stays on its file system.
   package init(options: WalkOptions, base: PathBytes, calls: any FileSystemCalls) {
     self.options = options
     self.base = base
@@ -30,7 +30,7 @@ package struct ListedNameChooser {
       options.staysOnFileSystem ? (try? FolderOpener(calls: calls).status(of: base))?.identity.device : nil
   }
 
-  /// - Parameter status: nil for a file that cannot be looked at; then the name alone decides.
+  /// - Parameter status: nil for a file that cannot be examined; then the name alone decides.
   package mutating func takes(_ path: PathBytes, status: FileStatus?) -> Bool {
     if let status {
       guard options.takes(status) else { return false }
@@ -70,14 +70,14 @@ package struct ListedNameChooser {
     return top
   }
 
-  /// Reads the ignore file and the cache tag of a folder, where they count.
+  /// Reads the ignore file and the cache tag of a folder, if they are used.
   private func look(at directory: DirectoryPath, named name: ArraySlice<UInt8>, isTaken: Bool) -> Level {
     var scope = directory.scope
     var isCache = false
     if isTaken, options.readsIgnoreFiles || options.skipsCaches {
       let markers = FolderMarkers(calls: calls)
       if options.readsIgnoreFiles { scope = scope ?? IgnoreScope() }
-      // What cannot be opened has no markers; its files will be reported.
+      // A folder that cannot be opened has no markers; its files will be reported.
       if let folder = try? FolderOpener(calls: calls).open(directory, followingLast: true) {
         if options.readsIgnoreFiles { scope = markers.scope(of: directory, at: folder) }
         isCache = options.skipsCaches && markers.hasCacheTag(at: folder)

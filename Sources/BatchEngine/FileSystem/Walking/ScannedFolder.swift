@@ -1,17 +1,17 @@
 /// One scanned folder: its entries in order, and those that are still to be examined.
 struct ScannedFolder: Sendable {
   package let directory: DirectoryPath
-  /// Of the folder itself; nil when it could not be opened.
+  /// The status of the folder itself; nil when it could not be opened.
   package let status: FileStatus?
   package let names: NameArena
   /// The first files, or all of them in a folder of ordinary size.
   package let items: [WalkItem]
-  /// Entries whose status is read in blocks when the walk gets there.
+  /// Entries whose status is read in blocks when the walk reaches them.
   package let rest: ArraySlice<DirectoryEntry>
-  /// The folders in it, in the order of their names.
+  /// Its subfolders, in the order of their names.
   let subdirectories: [DirectoryEntry]
-  /// How many entries the options left out, as far as they were looked at.
+  /// How many of the examined entries the options left out.
   var filteredCount = 0
-  /// The first of the folders in it, where they were scanned along with it.
+  /// The first subfolders, if they were scanned with it.
   var scanned: [ScannedFolder] = []
 }

@@ -1,21 +1,21 @@
 import Glibc
 
-/// Walks operands in a fixed order: the files of a folder by the bytes of their names, then its
-/// folders likewise, each with all that is below it.
+/// Walks operands in a fixed order: the files of a folder by the bytes of their names, then its subfolders by their names, each
+/// with its contents.
 ///
-/// The order depends on names alone. Folders that come next are read ahead in parallel. Depth costs
-/// neither stack nor descriptors: a folder is open only while it is read.
+/// The order depends on names alone. The next folders are read ahead in parallel. Depth needs neither stack nor descriptors: a
+/// folder is open only while it is read.
 package struct TreeWalker {
-  /// A folder on the way from the operand to the current place.
+  /// A folder on the way from the operand to the current folder.
   private struct Level {
     let folder: ScannedFolder
     var position = 0
     var block: [WalkItem]
     var rest: ArraySlice<DirectoryEntry>
     var unoffered: ArraySlice<DirectoryEntry>
-    /// The next folders that were scanned along with this one, and those behind them.
+    /// The next subfolders that were scanned with this folder.
     var scanned: ArraySlice<ScannedFolder>
-    /// What comes next: blocks of the files of this folder, then folders in it.
+    /// The next tasks: blocks of the files of this folder, then its subfolders.
     var ahead: [(task: FolderTask, isBlock: Bool, isReadAhead: Bool)] = []
 
     init(_ folder: ScannedFolder) {
@@ -42,8 +42,7 @@ package struct TreeWalker {
   /// As in ``BatchOptions/mostHoles``.
   var mostHoles: UInt64 = .max
 
-  /// - Parameter operands: the paths to walk; `-` is standard input. The next one is asked for when
-  ///   the walk gets there.
+  /// - Parameter operands: the paths to walk; `-` is standard input. The next one is requested when the walk reaches it.
   init(
     operands: some Sequence<PathBytes>, options: WalkOptions, descriptors: DescriptorBudget,
     calls: any FileSystemCalls, concurrency: ConcurrencyLimit = ConcurrencyLimit(4)
@@ -68,21 +67,21 @@ package struct TreeWalker {
     }
   }
 
-  /// The folder that the last item lies in, as it was when it was listed; nil for an operand.
+  /// The status of the folder of the last item, as it was when it was listed; nil for an operand.
   var folderStatus: FileStatus? { levels.last?.folder.status }
 
   package var calls: any FileSystemCalls { scanner.calls }
 
   package var descriptors: DescriptorBudget { scanner.descriptors }
 
-  /// Where a file has data, asked beside the walk; nil when it has no holes or cannot be asked.
+  /// The ranges of a file that have data; nil if it has no holes, or the ranges are unknown.
   package func dataMap(of record: FileRecord) -> [Range<UInt64>]? {
     try? withFile(record) { (descriptor, _) throws(BatchError) in
       DataMap.read(descriptor, size: UInt64(clamping: record.status.size))
     }
   }
 
-  /// Opens a file on the thread of the walk for a question about its holes; no content is read.
+  /// Opens a file on the thread of the walk to examine its holes; no content is read.
   private func withFile<Result>(
     _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
@@ -91,7 +90,7 @@ package struct TreeWalker {
     }
   }
 
-  /// Whether a file has more holes than are read; the file is opened only where that is likely.
+  /// Whether a file has more holes than the limit; the file is opened only if that is likely.
   package func hasTooManyHoles(_ record: FileRecord, among size: UInt64?) -> Bool {
     let size = size ?? UInt64(clamping: record.status.size)
     let unallocated = size - min(size, UInt64(clamping: record.status.allocated))
@@ -124,7 +123,7 @@ package struct TreeWalker {
     return itself(folder)
   }
 
-  /// An operand that is a symbolic link, where those are taken as they are.
+  /// An operand that is a symbolic link, if links are yielded as links.
   private mutating func linkOperand(_ operand: PathBytes) -> WalkItem? {
     guard scanner.options.takesEverything, !scanner.options.followsLinks else { return nil }
     var raw = stat()
@@ -166,7 +165,7 @@ package struct TreeWalker {
         directory: directory, names: names, nameOffset: 0, status: status, followsLinks: followsLinks))
   }
 
-  /// A folder as an item of its own, where those are yielded.
+  /// The folder as an item, if folders are yielded.
   private func itself(_ folder: ScannedFolder) -> WalkItem? {
     guard scanner.options.takesEverything, let status = folder.status else { return nil }
     return .file(
@@ -199,7 +198,7 @@ package struct TreeWalker {
       if scanner.options.staysOnFileSystem, let identity = folder.directory.identity,
         identity.device != rootDevice
       {
-        // The mount point belongs to the tree, what is mounted there does not.
+        // The mount point belongs to the tree; the file system mounted there does not.
         if let item = itself(folder) { return item }
         continue
       }
@@ -226,7 +225,7 @@ package struct TreeWalker {
     offerAhead(levels.count - 1)
   }
 
-  /// The next files or the next folder of a level; the ones behind it are offered to be read ahead.
+  /// The next files or the next folder of a level; the following ones are offered for read-ahead.
   private mutating func nextFolder(of level: Int) -> (ScannedFolder, isBlock: Bool)? {
     if let folder = levels[level].scanned.popFirst() { return (folder, false) }
     offerAhead(level)

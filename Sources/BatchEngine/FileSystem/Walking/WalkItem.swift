@@ -1,8 +1,8 @@
 /// One result of a walk: a file, standard input, or a path that could not be examined.
 public enum WalkItem: Sendable {
-  /// Not always a regular file where the walk takes everything.
+  /// A file; if the walk takes everything, also a folder, link, FIFO or device.
   case file(FileRecord)
-  /// Standard input, where `-` was given as an operand.
+  /// Standard input, if `-` was given as an operand.
   case standardInput
   case problem(Problem)
 }

@@ -1,6 +1,6 @@
 /// What a walk takes from a tree.
 public struct WalkOptions: Sendable {
-  /// Goes through symbolic links below the operands; a link back to a folder on the way is reported once.
+  /// Follows symbolic links below the operands; a link back to a folder on the way is reported once.
   public var followsLinks = false
   /// Stays on the file system of each operand.
   public var staysOnFileSystem = false
@@ -10,25 +10,24 @@ public struct WalkOptions: Sendable {
   public var maximumSize: Int64?
   /// Leaves out regular files by their time of modification.
   public var age = AgeRange()
-  /// Folders that exceed these are reported and not gone into, and so is what a list names in such folders.
+  /// Folders that exceed these limits are reported and not entered; the same holds for folders of paths in a list.
   public var limits = PathLimits()
   /// Which names to take; nil for all.
   public var filter: PathFilter?
   /// Applies the `.gitignore` files below each operand, and leaves out `.git`.
   public var readsIgnoreFiles = false
-  /// Takes only the tag of a folder that is tagged as a cache (CACHEDIR.TAG).
+  /// In a folder that is tagged as a cache (CACHEDIR.TAG), takes only the tag.
   public var skipsCaches = false
-  /// Files that are never taken, and folders below the operands that are not gone into: the outputs of the
-  /// run itself.
+  /// Files that are never taken, and folders below the operands that are not entered: the outputs of the run itself.
   public var excluded: Set<FileIdentity> = []
-  /// Leaves out the temporary files of runs that write outputs, below the operands.
+  /// Leaves out temporary files of runs that write outputs.
   public var skipsTemporaries = false
-  /// Yields everything that a tree is made of: folders before what is in them, symbolic links, FIFOs and
-  /// devices. Sockets stay special. An operand that is a symbolic link is yielded as one.
+  /// Yields all entries of a tree: folders before their contents, symbolic links, FIFOs and devices. Sockets are still reported
+  /// as special. An operand that is a symbolic link is yielded as a link.
   public var takesEverything = false
   /// How many folders may be read ahead at once; 0 reads each one when it is needed, nil follows the concurrency of the run.
   public var readAhead: Int?
-  /// Folders that are read in less than this time, divided by the operations at once, are not handed to another thread: that
+  /// Folders that are read in less than this time, divided by the number of operations, are not passed to another thread: that
   /// would cost more time than it saves.
   public var readAheadThreshold = Duration.zero
 
@@ -36,10 +35,10 @@ public struct WalkOptions: Sendable {
 
   public init() {}
 
-  /// How many folders are read ahead at once where as many operations run at once.
+  /// How many folders are read ahead at once for a number of operations.
   package static func readAhead(concurrency: Int) -> Int { min(mostReadAhead, max(2, concurrency)) }
 
-  /// Whether what is of this kind is yielded, folders aside.
+  /// Whether objects of this kind are yielded, except folders.
   package func yields(_ kind: FileStatus.Kind) -> Bool {
     switch kind {
     case .regular: true
@@ -48,7 +47,7 @@ public struct WalkOptions: Sendable {
     }
   }
 
-  /// Whether a file is within the bounds and no output of the run.
+  /// Whether a file is within the bounds and not an output of the run.
   package func takes(_ file: FileStatus) -> Bool {
     file.size >= minimumSize ?? .min && file.size <= maximumSize ?? .max && age.contains(file.modified)
       && !excluded.contains(file.identity)

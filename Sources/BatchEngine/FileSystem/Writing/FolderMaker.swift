@@ -1,20 +1,20 @@
 import Glibc
 
-/// Makes the folders that outputs go to.
+/// Creates the folders for outputs.
 package struct FolderMaker {
   private let calls: any FileSystemCalls
   private let isSynced: Bool
 
-  /// - Parameter isSynced: whether the name of a new folder is synced to the disk; without it, synced files in the folder would
-  ///   be lost.
+  /// - Parameter isSynced: whether the name of a new folder is synced to the disk; without that, synced files in the folder
+  ///   could be lost.
   package init(calls: any FileSystemCalls, isSynced: Bool = false) {
     self.calls = calls
     self.isSynced = isSynced
   }
 
-  /// Makes a folder and those above it, where they are missing.
+  /// Creates a folder and its missing parents.
   ///
-  /// - Returns: whether this call made it, and it was not there before.
+  /// - Returns: whether this call created the folder.
   /// - Throws: `unwritable` with the folder's path.
   @discardableResult
   package func make(_ folder: PathBytes, permissions: UInt32 = 0o777) throws(BatchError) -> Bool {
@@ -32,7 +32,7 @@ package struct FolderMaker {
     return isNew
   }
 
-  /// Makes a folder that is missing, in one that is there.
+  /// Creates a missing folder in an existing one.
   ///
   /// - Throws: `unwritable` with the folder's path.
   package func makeLast(_ folder: PathBytes) throws(BatchError) {
@@ -43,7 +43,7 @@ package struct FolderMaker {
     }
   }
 
-  /// Refuses a folder that ``makeLast(_:)`` would refuse; nothing is made.
+  /// Refuses a folder that ``makeLast(_:)`` would refuse; creates nothing.
   ///
   /// - Throws: `unwritable` with the folder's path.
   package func checkLast(_ folder: PathBytes) throws(BatchError) {
@@ -63,7 +63,7 @@ package struct FolderMaker {
     }
   }
 
-  /// - Returns: 0 when the folder is there, or the error number.
+  /// - Returns: 0 when the folder exists, or the error number.
   private func make(one folder: PathBytes, _ permissions: UInt32, _ isNew: inout Bool) -> Int32 {
     let failed = -calls.makeFolder(folder, permissions: permissions)
     isNew = failed == 0

@@ -1,12 +1,11 @@
 import Glibc
 
-/// A character device that was named as an output, or a pipe that is open already: it takes what is written as it
-/// comes, and keeps its name.
+/// A character device that was named as an output, or a pipe that is already open. It is written directly and never replaced.
 ///
-/// A FIFO with a name of its own, and the target of a link, do not count as devices: such names are refused or replaced as
-/// files are, and never written through.
+/// A named FIFO and the target of a link do not count as devices: such names are refused or replaced like files, and never
+/// written through.
 package final class OutputDevice: ResultStream {
-  /// What a shell names its open descriptors by, as in `>(command)`.
+  /// Where a shell names its open descriptors, as in `>(command)`.
   private static let descriptorFolders = ["/dev/fd/", "/proc/self/fd/"]
   private static let streams = ["/dev/stdout", "/dev/stderr"] as [PathBytes]
 
@@ -14,7 +13,7 @@ package final class OutputDevice: ResultStream {
   private let descriptor: Descriptor
   private let stream: StandardOutput
 
-  /// Whether a path leads to what is opened here.
+  /// Whether a path leads to such a device or pipe.
   package static func isOne(_ path: PathBytes) -> Bool {
     let isOpen =
       streams.contains(path) || descriptorFolders.contains { path.bytes.starts(with: $0.utf8) }

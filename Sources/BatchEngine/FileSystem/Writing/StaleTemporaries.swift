@@ -1,22 +1,22 @@
 import Glibc
 
-/// The temporary files that killed runs left behind.
+/// Removes the temporary files that killed runs left behind.
 ///
-/// A living ``TemporaryFile`` holds a lock on its file, and the kernel releases it when the process ends in any way. A file is
-/// stale when it has a name of our form, belongs to this user, and its lock is free. A folder may be shared with other
+/// A ``TemporaryFile`` that is in use holds a lock on its file, which the kernel releases when the process ends. A file is
+/// stale if it has the name of a temporary file, belongs to this user, and is not locked. A folder may be shared with other
 /// machines, whose locks may not be visible here: there a file of another boot must also be a day old.
 package enum StaleTemporaries {
-  /// What became of the stale files of one folder.
+  /// The result for the stale files of one folder.
   package struct Outcome: Sendable, Hashable {
     /// The names of the files that were removed.
     package internal(set) var removed: [PathBytes] = []
-    /// One error for each file, or for the folder, that could not be looked at or removed.
+    /// One error for each file that could not be examined or removed, or for the folder.
     package internal(set) var failures: [BatchError] = []
   }
 
   private static let secondsOfDoubt: Int64 = 86_400
 
-  /// Looks through a folder, not through those in it, and removes what is stale.
+  /// Removes the stale files of a folder, not of its subfolders.
   ///
   /// Reads every name of the folder and holds two descriptors meanwhile.
   @discardableResult
@@ -29,9 +29,9 @@ package enum StaleTemporaries {
     }
   }
 
-  /// The same for a folder that is open, if only as a place.
+  /// The same for an open folder, which may be opened with `O_PATH`.
   ///
-  /// - Parameter area: knows the files of this run, which stay. Those that are closed have no lock.
+  /// - Parameter area: contains the files of this run, which are kept. Those that are closed have no lock.
   @discardableResult
   package static func remove(in folder: OpenFolder, sparing area: StagingArea? = nil) -> Outcome {
     do throws(BatchError) {
@@ -64,11 +64,11 @@ package enum StaleTemporaries {
     return outcome
   }
 
-  /// Whether a file with a free lock was left by a dead run.
+  /// Whether an unlocked file was left by a dead run.
   ///
   /// - Parameters:
   ///   - age: seconds since the last write.
-  ///   - isShared: whether other machines may have the folder too.
+  ///   - isShared: whether other machines may share the folder.
   static func isStale(
     _ name: TemporaryName, age: Int64, isShared: Bool, boot: UInt32 = TemporaryName.currentBoot
   ) -> Bool {
@@ -82,11 +82,11 @@ package enum StaleTemporaries {
     let fileName = PathBytes(name.bytes)
     // O_NONBLOCK in case the name is a FIFO; for writing because locks over NFS need it.
     var opened = folder.open(fileName, flags: O_RDWR | O_NONBLOCK | O_NOCTTY)
-    // A further name of a read-only file, or of a program that runs.
+    // A hard link of a read-only file, or of a running program.
     if [-EACCES, -ETXTBSY].contains(opened) {
       opened = folder.open(fileName, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     }
-    // Gone, or a link: nothing of ours.
+    // The file is gone or is a link: not a temporary file.
     if [-ENOENT, -ELOOP].contains(opened) { return false }
     guard opened >= 0 else { throw .syscall("open a temporary file", errno: -opened, path: path) }
     let file = Descriptor(owning: opened)
@@ -98,14 +98,14 @@ package enum StaleTemporaries {
     guard calls.lock(file.raw) == 0 else { return false }
     let (age, overflow) = Int64(time(nil)).subtractingReportingOverflow(status.modified.seconds)
     guard isStale(name, age: overflow ? 0 : age, isShared: mayBeShared(status)) else { return false }
-    // With the lock in hand, only the name's owner could have renamed the file in the meantime.
+    // While the lock is held, only the owner of the name could have renamed the file.
     guard try folder.look(at: fileName)?.identity == status.identity else { return false }
     let failed = folder.remove(fileName, by: CommitRight())
     guard failed == 0 else { throw .syscall("remove a temporary file", errno: failed, path: path) }
     return true
   }
 
-  /// File systems without a block device have major number 0: those of the network, among others.
+  /// File systems without a block device, such as network file systems, have the major number 0.
   private static func mayBeShared(_ status: FileStatus) -> Bool {
     let device = status.identity.device
     return (device >> 8) & 0xfff | (device >> 32) & ~0xfff == 0

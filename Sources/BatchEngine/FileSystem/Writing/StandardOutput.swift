@@ -2,21 +2,21 @@ import Glibc
 
 /// Standard output as a stream of bytes that does not delay a cancelled run.
 package struct StandardOutput: ResultStream {
-  /// A pipe that reports room takes this much without blocking (PIPE_BUF).
+  /// A pipe that reports room accepts this many bytes without blocking (PIPE_BUF).
   private static let pipePiece = 4096
-  /// How long a wait for room lasts before the cancellation is looked at again, in milliseconds.
+  /// How long a wait for room lasts before the cancellation is checked again, in milliseconds.
   private static let patience: Int32 = 100
 
   private let descriptor: Int32
   private let name: PathBytes
   private let cancellation: Cancellation
-  /// Pipes, sockets and terminals, whose reader may keep a writer waiting.
+  /// Whether a write may have to wait for a reader: pipes, sockets and terminals.
   private let mayWait: Bool
   private let filter: (@Sendable ([UInt8]) -> [UInt8])?
 
   /// - Parameters:
   ///   - cancellation: ends the wait for a reader that is slow.
-  ///   - filter: changes what is written, as a terminal needs it; nil to leave every byte as it is.
+  ///   - filter: changes the bytes as a terminal needs them; nil writes every byte unchanged.
   package init(cancellation: Cancellation, filter: (@Sendable ([UInt8]) -> [UInt8])? = nil) {
     self.init(descriptor: STDOUT_FILENO, cancellation: cancellation, filter: filter)
   }
@@ -53,7 +53,7 @@ package struct StandardOutput: ResultStream {
   }
 
   package func finish() throws(BatchError) {
-    // Network file systems report some errors at close; a second descriptor gets them without closing ours.
+    // Network file systems report some errors at close. Closing a duplicate reports them without closing this descriptor.
     let copy = dup(descriptor)
     guard copy >= 0 else { return }
     if Glibc.close(copy) != 0, errno != EINTR { throw failure(errno) }

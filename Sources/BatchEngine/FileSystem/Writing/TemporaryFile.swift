@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// A file that is written below an open folder and has no final name yet: it has no name at all (`O_TMPFILE`) or a temporary
-/// one. A file without a final name is removed when this value is released.
+/// A file that is written in an open folder and has no final name yet: it has no name at all (`O_TMPFILE`) or a temporary one.
+/// It is removed when this value is released before it gets its final name.
 ///
-/// A temporary file is locked with `flock(2)`, so that ``StaleTemporaries`` of another run does not remove it as stale. All
-/// calls are those of the folder. Errors have no path; the caller adds it.
+/// A temporary file is locked with `flock(2)`, so that ``StaleTemporaries`` of another run does not remove it. It uses the
+/// system calls of the folder. Errors have no path; the caller adds it.
 package struct TemporaryFile: ~Copyable, Sendable {
   private static let attempts = 16
   /// In bytes.
@@ -16,14 +16,14 @@ package struct TemporaryFile: ~Copyable, Sendable {
   package let folder: OpenFolder
   /// Nil for a file that has no name until it is complete.
   package let name: TemporaryName?
-  /// Owner and mode of the file as it was made, where they are known.
+  /// Owner and mode of the new file, if known.
   package let given: FileStatus?
   private let area: StagingArea
-  /// Nil when it was closed.
+  /// Nil after it was closed.
   private var file: Descriptor?
-  /// Whether the last piece that was written as sparse was left out.
+  /// Whether the last sparse piece was left out as a hole.
   private var endsInHole = false
-  /// Whether the temporary name stays when this value goes.
+  /// Whether the temporary name remains when this value is released.
   private var isStaged = false
 
   private var calls: any FileSystemCalls { folder.calls }
@@ -39,11 +39,11 @@ package struct TemporaryFile: ~Copyable, Sendable {
     self.area = area
   }
 
-  /// Makes a file that has no name.
+  /// Creates a file that has no name.
   ///
-  /// - Parameter permissions: less the umask, or as the folder's default list has it.
-  /// - Returns: nil where the kernel or the file system has no such files.
-  /// - Throws: the error of making it.
+  /// - Parameter permissions: reduced by the umask, or by the folder's default access control list.
+  /// - Returns: nil if the kernel or the file system does not support such files.
+  /// - Throws: the error of creating it.
   package static func unnamed(
     in folder: OpenFolder, permissions: UInt32, area: StagingArea
   ) throws(BatchError) -> TemporaryFile? {
@@ -53,13 +53,13 @@ package struct TemporaryFile: ~Copyable, Sendable {
       Descriptor(owning: Int32(truncatingIfNeeded: made.file)), nil, made.status, in: folder, area)
   }
 
-  /// Makes a file with a temporary name.
+  /// Creates a file with a temporary name.
   ///
   /// - Parameters:
-  ///   - permissions: less the umask, or as the folder's default list has it.
-  ///   - isLocked: whether it is locked while it is written, so that other runs do not remove it as stale. A file that takes
-  ///     long to write should be.
-  /// - Throws: the error of making it; `cancelled` when the area is closed.
+  ///   - permissions: reduced by the umask, or by the folder's default access control list.
+  ///   - isLocked: whether it is locked while it is written, so that other runs do not remove it as stale. Needed for a file
+  ///     that takes long to write.
+  /// - Throws: the error of creating it; `cancelled` when the area is closed.
   package init(
     in folder: OpenFolder, permissions: UInt32 = 0o600, isLocked: Bool = true, area: StagingArea
   ) throws(BatchError) {
@@ -75,7 +75,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
       if isLocked {
         status = Self.lock(file.raw, folder.calls)
         guard status != nil else {
-          // Another run looked for stale files before this one was locked, and removed it.
+          // Another run has removed the file as stale before it was locked.
           area.remove(name, unlinking: true)
           continue
         }
@@ -92,9 +92,9 @@ package struct TemporaryFile: ~Copyable, Sendable {
     if let name, !isStaged { area.remove(name, unlinking: true) }
   }
 
-  /// Locks a file. Where the file system has no locks it stays unlocked: only a file that can be locked counts as stale.
+  /// Locks a file. If the file system has no locks, it stays unlocked: only a file that can be locked counts as stale.
   ///
-  /// - Returns: its status; nil when another run has the lock or removed the file.
+  /// - Returns: its status; nil when another run holds the lock or removed the file.
   private static func lock(_ file: Int32, _ calls: any FileSystemCalls) -> FileStatus? {
     var raw = stat()
     guard calls.lock(file) != -EWOULDBLOCK, calls.status(of: file, into: &raw) == 0, raw.st_nlink > 0
@@ -128,12 +128,12 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return calls.status(of: self.raw, into: &raw) == 0 ? FileStatus(raw) : nil
   }
 
-  /// Appends bytes, all of them.
+  /// Appends all bytes.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try check(calls.write(bytes, to: raw), "write")
   }
 
-  /// Appends a part of another file inside the kernel, as far as the file systems of both can do that.
+  /// Appends a part of another file inside the kernel, as far as both file systems support that.
   ///
   /// - Returns: how many bytes were appended.
   package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
@@ -147,13 +147,13 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return rest.lowerBound - range.lowerBound
   }
 
-  /// Writes bytes at a place, all of them.
+  /// Writes all bytes at an offset.
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
     guard let place = off_t(exactly: offset) else { throw Self.failure("write", Int(EFBIG)) }
     try check(calls.write(bytes, to: raw, at: place), "write")
   }
 
-  /// Appends bytes, and leaves a hole where they are zeros; ``finishSparse(size:)`` follows the last of them.
+  /// Appends bytes, and leaves holes for zeros. Call ``finishSparse(size:)`` after the last bytes.
   package mutating func writeSparse(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     var rest = bytes
     while !rest.isEmpty {
@@ -173,15 +173,15 @@ package struct TemporaryFile: ~Copyable, Sendable {
     if endsInHole { try setSize(UInt64(clamping: size)) }
   }
 
-  /// Gives the file a size; what was not written is a hole.
+  /// Sets the size of the file; ranges that were not written are holes.
   package func setSize(_ size: UInt64) throws(BatchError) {
     guard let length = off_t(exactly: size) else { throw Self.failure("write", Int(EFBIG)) }
     try check(calls.resize(raw, to: length), "write")
   }
 
-  /// Reads back what was written, from the beginning.
+  /// Reads back the content, from the beginning.
   ///
-  /// - Throws: also what `body` throws.
+  /// - Throws: also the error of `body`.
   package func readBack(
     _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -197,14 +197,13 @@ package struct TemporaryFile: ~Copyable, Sendable {
     }
   }
 
-  /// A further descriptor, which the caller closes, for reading at any place of what was written.
+  /// Another descriptor for reading the content at any offset. The caller closes it.
   ///
-  /// - Parameter syncing: brings the content to the disk and drops it from the cache, so that what is read is what the disk
-  ///   holds.
+  /// - Parameter syncing: syncs the content and drops it from the page cache, so that reads come from the disk.
   package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     if syncing {
       try sync()
-      // Only advice: if the kernel ignores it, the cache is read.
+      // Only advice: if the kernel ignores it, reads come from the cache.
       _ = posix_fadvise(raw, 0, 0, POSIX_FADV_DONTNEED)
     }
     let number = fcntl(raw, F_DUPFD_CLOEXEC, 3)
@@ -212,7 +211,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return number
   }
 
-  /// Brings the content to the disk.
+  /// Syncs the content to the disk.
   package func sync() throws(BatchError) { try check(calls.sync(raw), "sync") }
 
   private static func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -225,17 +224,17 @@ package struct TemporaryFile: ~Copyable, Sendable {
   /// Closes the file, and gives it its final name in its folder.
   ///
   /// - Parameters:
-  ///   - isReplacing: whether the file replaces what has the name. A file without a temporary name never does.
-  ///   - check: looks at what has the name, just before it is replaced.
+  ///   - isReplacing: whether the file replaces an existing one. A file without a temporary name never does.
+  ///   - check: checks the existing file just before it is replaced.
   /// - Returns: 0 or the error number: `EEXIST` when the name is taken, `ECANCELED` when the area is closed.
-  /// - Throws: the error of closing, which some file systems keep for the end; what `check` throws.
+  /// - Throws: the error of closing, which some file systems report only then; the error of `check`.
   package mutating func publish(
     as final: PathBytes, replacing isReplacing: Bool, by right: CommitRight,
     check: () throws(BatchError) -> Void
   ) throws(BatchError) -> Int32 {
     guard let name else { return try link(as: final, by: right) }
-    // Closing gives up the lock, and a file without one may be taken for stale: a copy of the descriptor keeps it until the
-    // rename. Without a free descriptor we do without.
+    // Closing releases the lock, and an unlocked file may be removed as stale. A duplicate descriptor keeps the lock until the
+    // rename, if a descriptor is free.
     let lock = fcntl(raw, F_DUPFD_CLOEXEC, 3)
     defer { if lock >= 0 { _ = Glibc.close(lock) } }
     try close()
@@ -243,9 +242,9 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return Self.rename(name, in: folder, to: final, in: folder, replacing: isReplacing, area: area, by: right)
   }
 
-  /// Closes a file that has no name, and gives it its final one.
+  /// Gives a file that has no name its final one, and closes it.
   ///
-  /// - Returns: 0 or the error number; it is still open where the name is taken (`EEXIST`).
+  /// - Returns: 0 or the error number; it stays open if the name is taken (`EEXIST`).
   package mutating func link(as final: PathBytes, by right: CommitRight) throws(BatchError) -> Int32 {
     if area.isClosed { return ECANCELED }
     let failed = -calls.link(raw, as: final, in: folder.raw)
@@ -259,9 +258,9 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return 0
   }
 
-  /// Closes the file, which keeps its temporary name in the area; one without a name gets one.
+  /// Closes the file and keeps its temporary name in the area; a file without a name gets one.
   ///
-  /// - Parameter place: by which its folder is opened again.
+  /// - Parameter place: its folder, which can be opened again later.
   /// - Throws: the error of closing or naming it; `cancelled` when the area is closed.
   package consuming func stage(in place: StagedFolder) throws(BatchError) -> TemporaryName {
     let staged = name ?? TemporaryName()
@@ -286,7 +285,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
 
   /// Renames a temporary file to its final name.
   ///
-  /// - Returns: 0 or the error number: `EEXIST` when the name is taken, `ECANCELED` when the area was closed.
+  /// - Returns: 0 or the error number: `EEXIST` when the name is taken, `ECANCELED` when the area is closed.
   package static func rename(
     _ name: TemporaryName, in folder: OpenFolder, to final: PathBytes, in target: OpenFolder,
     replacing isReplacing: Bool, area: StagingArea, by right: CommitRight

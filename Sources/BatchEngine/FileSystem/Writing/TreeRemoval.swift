@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// Removes a folder with all that is in it, at any depth, with four descriptors and without recursion.
+/// Removes a folder with its contents, at any depth, with four descriptors and without recursion.
 ///
-/// The folders within a folder are moved up to the top before it is removed, so that none is reached through another one.
+/// Subfolders are moved up into the top folder before their parent is removed, so that no folder is opened through another one.
 /// No link is followed.
 package struct TreeRemoval {
   private let calls: any FileSystemCalls
@@ -12,14 +12,14 @@ package struct TreeRemoval {
     self.calls = calls
   }
 
-  /// - Parameter folder: an open folder that the name is in.
-  /// - Returns: nil when all is gone, else the number of the first error.
+  /// - Parameter folder: an open folder that contains the name.
+  /// - Returns: nil when everything is removed, otherwise the first error number.
   @discardableResult
   package func remove(_ name: PathBytes, in folder: Int32) -> Int32? {
     guard let top = open(name, in: folder) else { return errno == ENOENT ? nil : errno }
     var moves = 0
     var failed: Int32?
-    // Folders that were moved up meanwhile are for the next pass. A pass without progress ends the removal.
+    // Folders that were moved up in this pass are removed in the next one. A pass without progress ends the removal.
     var isAtWork = true
     while isAtWork {
       isAtWork = false
@@ -53,7 +53,7 @@ package struct TreeRemoval {
 
   /// Removes a file or an empty folder.
   ///
-  /// - Returns: nil when it is gone, else the error number.
+  /// - Returns: nil when it is removed, otherwise the error number.
   private func unlink(_ name: PathBytes, in folder: Int32) -> Int32? {
     let failed = -calls.remove(name, in: folder)
     if failed == 0 || failed == ENOENT { return nil }
@@ -94,9 +94,9 @@ package struct TreeRemoval {
       && FileStatus(raw).kind == .directory
   }
 
-  /// - Returns: nil when all entries were passed on, else the error number.
+  /// - Returns: nil when `body` was called for all entries, otherwise the error number.
   private func forEachEntry(of folder: Int32, _ body: (PathBytes) -> Void) -> Int32? {
-    // A descriptor of its own begins at the first entry.
+    // A new descriptor starts at the first entry.
     let own = open(".", in: folder, O_RDONLY | O_DIRECTORY)
     guard own >= 0 else { return -own }
     let list = Descriptor(owning: own)
@@ -110,20 +110,20 @@ package struct TreeRemoval {
 
   /// Moves a folder up under a new name.
   ///
-  /// - Parameter count: of the names that were given so far.
-  /// - Returns: whether it is a folder that was moved.
+  /// - Parameter count: of the new names that were used so far.
+  /// - Returns: whether it is a folder and was moved.
   private func move(_ name: PathBytes, from folder: Int32, to top: Int32, _ count: inout Int) -> Bool {
     guard isFolder(name, in: folder) else { return false }
     while true {
       let new = PathBytes(".moved-\(count)")
       count += 1
       var failed = -calls.rename(name, in: folder, to: new, in: top)
-      // A folder that is moved must be writable, since its `..` changes.
+      // A moved folder must be writable, because its `..` changes.
       if failed == EACCES, makeAccessible(name, in: folder) {
         failed = -calls.rename(name, in: folder, to: new, in: top)
       }
       if failed == 0 { return true }
-      // Something that was restored has the name.
+      // The name is already used by an entry of the top folder.
       guard [ENOTEMPTY, EEXIST, ENOTDIR].contains(failed) else { return false }
     }
   }
