@@ -1,7 +1,7 @@
 import BatchEngine
 import Synchronization
 
-/// An optional library that makes the program faster. It is opened and tested when enough work was requested.
+/// An optional library that makes the program faster. It is opened and tested once enough work has been requested.
 package final class OptionalLibrary<Tool: Sendable>: Sendable {
   private enum State {
     /// How many bytes of work were requested so far.
@@ -15,16 +15,16 @@ package final class OptionalLibrary<Tool: Sendable>: Sendable {
   private let open: @Sendable () throws(BatchError) -> Tool
 
   /// - Parameters:
-  ///   - threshold: bytes of work that save the time of opening it.
-  ///   - open: opens the library and compares its results with those of the usual one.
+  ///   - threshold: bytes of work from which opening the library saves time.
+  ///   - open: opens the library and compares its results with those of the default library.
   package init(threshold: Int, open: @escaping @Sendable () throws(BatchError) -> Tool) {
     self.threshold = threshold
     self.open = open
   }
 
-  /// What the library offers; nil before it is worth opening, while another thread opens it, and where it is not used.
+  /// The functions of the library; nil before it is worth opening, while another thread opens it, and if it is not used.
   ///
-  /// - Parameter byteCount: what it is wanted for now.
+  /// - Parameter byteCount: bytes of work that are requested now.
   package func tool(for byteCount: Int) -> Tool? {
     state.withLockIfAvailable { state in
       if case .unopened(let before) = state {
@@ -40,7 +40,7 @@ package final class OptionalLibrary<Tool: Sendable>: Sendable {
     } ?? nil
   }
 
-  /// What the library offers, or why it is not used.
+  /// The functions of the library, or why it is not used.
   package func result() -> Result<Tool, BatchError> {
     state.withLock { state in
       if case .unopened = state { state = opened() }

@@ -88,7 +88,7 @@ package final class OutputFolders: Sendable {
   /// Sets the permissions of created folders to those of the source folders, after the last output, and closes folders that
   /// were kept open.
   ///
-  /// - Returns: one error for each folder that could not be given them.
+  /// - Returns: one error for each folder that failed.
   package func finish() -> [BatchError] {
     let failures = mirrored?.finish() ?? []
     devices.close()

@@ -1,13 +1,13 @@
 import BatchEngine
 import BatchOutputs
 
-/// Puts the archive together, and writes a row into the manifest for each path: those that hold still as they were, the
-/// others with the digests of their members.
+/// Assembles the archive, and writes a manifest row for each path: unchanged paths keep their rows, others get the digests of
+/// their members.
 package final class BackupCollector: BatchCollector {
   /// What was written; nil without ``ArchiveOptions/isRemembered``.
   package typealias Summary = BackupContent
 
-  /// The members that the archive's collector has reported and that have no row yet.
+  /// Members that the archive's collector has reported and that have no manifest row yet.
   private final class Reported {
     var members: [ArchivedMember] = []
   }
@@ -18,10 +18,10 @@ package final class BackupCollector: BatchCollector {
   private let collector: ArchiveCollector
   private let writer: SnapshotWriter
   private let reported: Reported
-  /// What has no row yet, in the order of the tree.
+  /// Results without a manifest row yet, in tree order.
   private var waiting: [BackupRow] = []
   private var first = 0
-  /// Of files with several names, by their first name, so that the rows of the others can have them.
+  /// The contents of files with several names, by first name, for the rows of further names.
   private var contents: [PathBytes: (digest: Digest?, size: UInt64, isUnsettled: Bool)] = [:]
 
   init(
@@ -72,7 +72,7 @@ package final class BackupCollector: BatchCollector {
         try write(row)
         continue
       }
-      // What could not be archived has no row.
+      // A file that could not be archived has no row.
       guard entry.path == member.path else { continue }
       guard complete(&entry, by: member) else { return }
       return try writer.append(entry)
@@ -86,7 +86,7 @@ package final class BackupCollector: BatchCollector {
       guard let known = contents[firstName] else { return false }
       (entry.digest, entry.size, entry.isUnsettled) = known
     } else if entry.kind == .file {
-      // Nil for a file of very large holes.
+      // Nil for a file with very large holes.
       entry.digest = member.digest
       entry.size = member.size
       entry.modified = member.modified
@@ -98,12 +98,12 @@ package final class BackupCollector: BatchCollector {
     return true
   }
 
-  /// A large file that waits when something else comes has had all its blocks, and is not in the archive.
+  /// Drops a large file that still waits when another item arrives: it had all its blocks, but is not in the archive.
   private func passOverLarge() {
     if first < waiting.count, case .planned(_, isLarge: true) = waiting[first] { first += 1 }
   }
 
-  /// Writes what needs no member, at the end of a chunk.
+  /// Writes the rows that need no member, at the end of a chunk.
   private func passOver() throws(BatchError) {
     while first < waiting.count {
       let row = waiting[first]
@@ -128,7 +128,7 @@ package final class BackupCollector: BatchCollector {
     }
   }
 
-  /// Writes the end of the archive and of the manifest; both get their names later.
+  /// Writes the end of the archive and of the manifest; both are renamed later.
   package func finish() throws(BatchError) -> BackupContent {
     let written = try collector.finish()
     passOverLarge()
@@ -144,12 +144,12 @@ package final class BackupCollector: BatchCollector {
   package func discard() { collector.discard() }
 }
 
-/// What a backup has written.
+/// The summary of what a backup has written.
 package struct BackupContent: Sendable {
   package let header: SnapshotHeader
   package let footer: SnapshotFooter
-  /// To be compared with what can be read back; nil where that was not asked for.
+  /// For the comparison with what is read back; nil if not requested.
   package let written: WrittenArchive?
-  /// How many files were archived only since they changed shortly before the snapshot before.
+  /// How many files were archived only because they changed shortly before the previous snapshot.
   package let repeated: Int
 }

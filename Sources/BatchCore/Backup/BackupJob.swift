@@ -2,32 +2,32 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// What was decided about a backup before it begins.
+/// The decisions about a backup before it begins.
 package struct BackupPlan: Sendable {
   let header: SnapshotHeader
   let archive: ArchiveOptions
   let settling: ChangeSettling
-  /// What chooses among the files, as one word.
+  /// The file selection of the options, as one word.
   let selection: String
-  /// Whether the snapshot before chose among the files in another way.
+  /// Whether the previous snapshot had another selection.
   let hasOtherSelection: Bool
-  /// Whether files are read that seem not to have changed.
+  /// Whether seemingly unchanged files are read too.
   let readsEverything: Bool
-  /// For whom it is encrypted, as one word.
+  /// The recipients of the encryption, as one word.
   let recipients: String
-  /// Counts what is archived only since it changed shortly before the snapshot before.
+  /// Counts files that are archived only because they changed shortly before the previous snapshot.
   let repeated = RepeatedFiles()
 
   var stamp: String { header.name.stamp }
 
-  /// Whether a row is not taken over although the file has not changed: names of it may have been left out before, or be
-  /// those of another row that is not known, and an archive holds all names of a file or none.
+  /// Whether a row is not kept although the file has not changed: other names of the file may have been left out before, or may
+  /// belong to an unknown row, and an archive must contain all names of a file or none.
   func isDoubtful(_ entry: SnapshotEntry) -> Bool {
     entry.linkCount > 1 && entry.kind == .file && (hasOtherSelection || entry.linkGroup == nil)
   }
 }
 
-/// Counts files that are archived although they are as they were: a later change could have had the same time.
+/// Counts files that are archived although they seem unchanged: a later change could have got the same time.
 final class RepeatedFiles: Sendable {
   private let files = Mutex(0)
 
@@ -36,7 +36,7 @@ final class RepeatedFiles: Sendable {
   func add() { files.withLock { $0 += 1 } }
 }
 
-/// Archives what is new or changed, and writes the manifest of the whole tree beside it.
+/// Archives new and changed files, and writes the manifest of the whole tree.
 package struct BackupJob: BatchJob {
   package typealias Item = BackupItem
 
@@ -69,21 +69,21 @@ package struct BackupJob: BatchJob {
 package enum BackupRow: Sendable {
   case source(SnapshotSource)
   case kept(KeptRows)
-  /// A path whose member comes among the rows of the archive, if it can be archived.
+  /// A path whose member follows in the rows of the archive, if it can be archived.
   case planned(SnapshotEntry, isLarge: Bool)
   case archived(ArchiveRow)
-  /// A file whose bytes are others while its status says that nothing changed.
+  /// A file whose content has changed although its status has not.
   case rotten(PathBytes)
-  /// All members of the chunk are there, but a large file whose blocks follow.
+  /// The end of a chunk: all its members were added, except a large file whose blocks follow.
   case end
 }
 
-/// Archives on one lane; what has not changed passes through.
+/// Archives on one lane; unchanged rows pass through.
 package final class BackupWorker: BatchWorker {
   package typealias Item = BackupItem
 
   private let worker: ArchiveWorker
-  /// Of the chunk, as the archive's worker makes them.
+  /// The rows of the chunk from the archive's worker.
   private var rows: [ArchiveRow] = []
   private let digests: DigestStream
 

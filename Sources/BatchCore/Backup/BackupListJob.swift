@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Names what a backup would archive, and writes nothing. Files are read only where all are to be.
+/// Lists the files that a backup would archive, and writes nothing. Files are read only if the options require that for all.
 package struct BackupListJob: BatchJob {
   package typealias Item = BackupItem
 
@@ -8,7 +8,7 @@ package struct BackupListJob: BatchJob {
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - render: appends what is to be shown of a path; on many threads at once.
+  ///   - render: appends the row of a path; called on many threads at once.
   ///   - output: takes rows; one call at a time, in tree order.
   package init(
     render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
@@ -24,7 +24,7 @@ package struct BackupListJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
-  /// Names what would be archived.
+  /// Lists the files that would be archived.
   package final class Worker: BatchWorker {
     private let digests: DigestStream
     private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
@@ -60,7 +60,7 @@ package struct BackupListJob: BatchJob {
 }
 
 extension DigestStream {
-  /// The digest of a file that is not counted; nil when it cannot be read, which has been reported.
+  /// The digest of a file, which is not counted; nil if it cannot be read, which has been reported.
   func digest(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> Digest? {
     let outcome = try context.read(record, isCounted: false) {
       reset()

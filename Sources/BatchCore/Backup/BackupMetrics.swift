@@ -4,14 +4,14 @@ import BatchOutputs
 /// The results of a backup, in the text format that Prometheus' node exporter reads from files.
 package struct BackupMetrics: Sendable {
   package var set: PathBytes
-  /// In seconds since 1970; nil when there was none.
+  /// In seconds since 1970; nil if there was no success.
   package var lastSuccess: Int64?
   package var lastRun: Int64
   package var seconds: Double
-  /// What the snapshot has; nil without a new one.
+  /// Files and bytes of the snapshot; nil without a new one.
   package var files: UInt64?
   package var bytes: UInt64?
-  /// What its archive has.
+  /// Files and bytes in its archive.
   package var archivedFiles: Int
   package var readBytes: Int64
   package var errors: Int
@@ -56,7 +56,7 @@ package struct BackupMetrics: Sendable {
     return text
   }
 
-  /// Replaces a file; it is the old or the new one at any moment.
+  /// Replaces a file atomically.
   package func write(to path: PathBytes, isSynced: Bool, in run: RunContext) throws(BatchError) {
     let file = try OutputFile(path, isReplacing: true, isSynced: isSynced, in: run)
     try file.write(Array(text.utf8))

@@ -1,20 +1,20 @@
 import BatchEngine
 
-/// What is decided about a backup before it writes anything: its sources, and the snapshot that it builds on.
+/// The decisions about a backup before it writes anything: its sources, and the previous snapshot that it uses.
 package struct BackupOutset: Sendable {
   package let header: SnapshotHeader
-  /// What made this snapshot a full one, or is odd about the set.
+  /// Why this snapshot is a full one, and other remarks about the set.
   package let remarks: [BatchError]
   let plan: BackupPlan
   private let set: BackupSet
   private let sources: [SnapshotSource]
   private let previous: Snapshot?
-  /// Of the snapshot before, or this machine's copy of it.
+  /// The manifest of the previous snapshot, or this machine's copy of it.
   private let manifest: ManifestFile?
 
-  /// What a backup would do now; the set may be changed meanwhile, and need not be there.
+  /// For a dry run: the set may change meanwhile, and need not exist.
   ///
-  /// - Throws: `missing` or `invalid` for a source that cannot be right.
+  /// - Throws: `missing` or `invalid` for a source that is missing or implausible.
   package init(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, in run: RunContext
   ) throws(BatchError) {
@@ -30,8 +30,8 @@ package struct BackupOutset: Sendable {
 
   /// - Parameters:
   ///   - paths: one or more.
-  ///   - content: of the set.
-  /// - Throws: `missing` or `invalid` for a source that cannot be right.
+  ///   - content: the content of the set.
+  /// - Throws: `missing` or `invalid` for a source that is missing or implausible.
   init(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, content: BackupSet.Content,
     in run: RunContext
@@ -96,13 +96,13 @@ package struct BackupOutset: Sendable {
     self.set = set
   }
 
-  /// The paths of the sources, from the root.
+  /// The absolute paths of the sources.
   package var paths: [PathBytes] { sources.map(\.path) }
 
-  /// - Parameter walk: takes everything.
+  /// - Parameter walk: the options of a walk that takes everything.
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
     var walk = walk
-    // Of a tree that has hardly changed the walk is most of the work.
+    // In a tree with few changes the walk is most of the work.
     if previous != nil { walk.readAheadThreshold = .zero }
     guard let previous, let manifest else {
       return try BackupSource(
@@ -120,7 +120,7 @@ package struct BackupOutset: Sendable {
       previous: SnapshotReader(manifest, in: SourceContext(run)), former: former, reread: reread)
   }
 
-  /// The first second from a moment on whose name nothing has: the clock may have been set back.
+  /// The first second, from a given time on, whose name is not used yet: the clock may have been set back.
   private static func freeName(
     _ set: BackupSet, _ content: BackupSet.Content, from seconds: Int64, isEncrypted: Bool
   ) -> SnapshotName {
@@ -131,9 +131,9 @@ package struct BackupOutset: Sendable {
     return SnapshotName(set: set.name, seconds: seconds, isEncrypted: isEncrypted)
   }
 
-  /// All that is known of the newest snapshot, and what its rows are read from.
+  /// The newest snapshot, and the file from which its rows are read.
   ///
-  /// - Throws: `missing` when its manifest is encrypted, and this machine has no copy of it.
+  /// - Throws: `missing` when its manifest is encrypted and this machine has no copy of it.
   private static func known(
     _ last: Snapshot, of set: BackupSet, _ options: BackupOptions, in run: RunContext
   ) throws(BatchError) -> (snapshot: Snapshot, manifest: ManifestFile)? {
@@ -151,7 +151,7 @@ package struct BackupOutset: Sendable {
       path: set.path(last.name.manifest))
   }
 
-  /// Why nothing can be built on a snapshot; nil where it can.
+  /// Why a snapshot cannot be used as the previous one; nil if it can.
   private static func reason(against snapshot: Snapshot, _ options: BackupOptions) -> BatchError? {
     let isEncrypted = options.lock != nil
     if snapshot.name.isEncrypted != isEncrypted {
@@ -181,7 +181,7 @@ package struct BackupOutset: Sendable {
     return sources.sorted { $0.path < $1.path }
   }
 
-  /// The path from the root, with no dots in it.
+  /// The absolute path without dots.
   private static func resolved(_ path: PathBytes) throws(BatchError) -> PathBytes {
     let absolute = WorkingFolder.absolute(path)
     let names = absolute.bytes.split(separator: UInt8(ascii: "/")).filter {
@@ -200,7 +200,7 @@ package struct BackupOutset: Sendable {
     return PathBytes([UInt8(ascii: "/")] + names.joined(separator: [UInt8(ascii: "/")]))
   }
 
-  /// - Throws: `invalid` when a source seems not to be mounted.
+  /// - Throws: `invalid` when a source seems to be not mounted.
   private static func compare(
     _ sources: [SnapshotSource], with last: Snapshot, _ calls: any FileSystemCalls
   ) throws(BatchError) {
@@ -214,7 +214,7 @@ package struct BackupOutset: Sendable {
           remedy: remedy)
       }
       guard before.files > 0, let names = try? calls.names(in: source.path) else { continue }
-      // A new file system has no more than that.
+      // A new file system contains only these.
       let none: Set<PathBytes> = [".", "..", "lost+found"]
       guard names.contains(where: { !none.contains($0) }) else {
         throw BatchError(

@@ -1,49 +1,49 @@
 import BatchEngine
 import BatchOutputs
 
-/// What a backup is asked for.
+/// The options of a backup.
 package struct BackupOptions: Sendable {
   package var archive = ArchiveOptions(format: .tarZstandard)
-  /// Every so many snapshots one is full.
+  /// One of this many snapshots is a full one.
   package var fullEvery: UInt64 = 7
-  /// Whether this one is full in any case.
+  /// Whether this snapshot is always a full one.
   package var isFull = false
-  /// Whether unchanged files are read too, and archived when their content is another one.
+  /// Whether seemingly unchanged files are read too, and archived if their content has changed.
   package var readsEverything = false
-  /// Whether a source that is missing its files, or has another file system, is taken as it is.
+  /// Whether a source that lost its files, or is on another file system, is accepted.
   package var allowsEmpty = false
   package var isSynced = true
-  /// What chooses among the files, as one word that is the same for the same choice.
+  /// The file selection of the options, as one word, equal for equal selections.
   package var selection = ""
   package var patience = SetLock.Patience.none
-  /// Whether the set begins in its directory.
+  /// Whether the set is created in its directory.
   package var initializes = false
-  /// The file that notes which sets this machine has used; nil for none.
+  /// The file that records which sets this machine has used; nil for none.
   package var state: PathBytes?
   /// The directory of this machine's copies of encrypted manifests; nil for none.
   package var copies: PathBytes?
-  /// Who can open what is written; nil where it is not encrypted.
+  /// The encryption of the snapshot; nil if it is not encrypted.
   package var lock: AgeLock?
-  /// The same as one word, empty where it is not encrypted.
+  /// The recipients as one word, empty if not encrypted.
   package var recipients: String { lock?.word ?? "" }
-  /// The clock of the machine, which names snapshots.
+  /// The clock of the machine, used for the names of snapshots.
   package var now: @Sendable () -> FileStatus.Time = { .now }
-  /// The clock by which file systems note changes.
+  /// The clock that file systems use for their times.
   package var fileClock: @Sendable () -> FileStatus.Time = { .now }
 
   package init() {}
 }
 
-/// One backup from its lock to the names of its two files.
+/// One backup, from taking the lock to renaming its two files.
 ///
-/// The archive gets its name first, and the snapshot exists when its manifest has one. Before that the lock notes the
-/// name of the archive, so that the next run removes it when this one is interrupted in between.
+/// The archive is renamed first; the snapshot exists once its manifest is renamed too. Before that, the lock file records the
+/// name of the archive, so that the next run removes the archive if this run is interrupted in between.
 package final class BackupRun: Sendable {
   package let set: BackupSet
   package let job: BackupJob
-  /// The file that is read back.
+  /// The archive, which is read back.
   package var archive: OutputFile { outputs.archive }
-  /// What the archive is encrypted by; nil where it is not.
+  /// The encryption of the archive; nil if it is not encrypted.
   package var encryption: EncryptedOutput? { outputs.encryption?.archive }
   package let lock: SetLock
   private let outputs: SnapshotOutputs
@@ -51,18 +51,18 @@ package final class BackupRun: Sendable {
   private let isSynced: Bool
   private let outset: BackupOutset
   private let run: RunContext
-  /// What is worth to be said about the directory of the set.
+  /// A note about the directory of the set.
   package let note: BatchError?
-  /// What keeps the machine from recognizing the directory.
+  /// Why the machine cannot recognize the directory later.
   package let warnings: [BatchError]
 
-  /// Takes the lock of the set, looks at what is there, and opens the files.
+  /// Takes the lock of the set, reads its content, and opens the output files.
   ///
   /// - Parameters:
   ///   - paths: one or more.
   ///   - report: receives every member that is archived.
-  /// - Throws: `locked` when another run has the set, `missing` or `invalid` for a source that cannot be right,
-  ///   `unwritable` when the folder takes no files.
+  /// - Throws: `locked` when another run has the lock, `missing` or `invalid` for a source that is missing or implausible,
+  ///   `unwritable` when no files can be created in the folder.
   package init(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, in run: RunContext,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
@@ -87,27 +87,27 @@ package final class BackupRun: Sendable {
   }
 
   package var header: SnapshotHeader { outset.header }
-  /// What made this snapshot a full one, or is odd about the set.
+  /// Why this snapshot is a full one, and other remarks about the set.
   package var remarks: [BatchError] { outset.remarks }
-  /// The paths of the sources, from the root.
+  /// The absolute paths of the sources.
   package var paths: [PathBytes] { outset.paths }
 
-  /// - Parameter walk: takes everything.
+  /// - Parameter walk: the options of a walk that takes everything.
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
     try outset.source(walk, in: run)
   }
 
-  /// Gives the files their names, the manifest last.
+  /// Renames the files to their final names, the manifest last.
   ///
-  /// - Parameter content: what was written.
-  /// - Throws: `unwritable`; then there is no snapshot.
+  /// - Parameter content: the summary of what was written.
+  /// - Throws: `unwritable`; then the snapshot does not exist.
   package func complete(_ content: BackupContent) throws(BatchError) {
     try archive.finish()
     do throws(BatchError) {
       if let encryption = outputs.encryption { try describe(encryption, content) }
       try outputs.manifest.finish()
     } catch {
-      // Without its manifest it is no part of a snapshot; the manifest is there when only its folder could not be synced.
+      // Without its manifest the archive is not part of a snapshot. The manifest exists if only the sync of its folder failed.
       if !exists(header.name.manifest) {
         for file in header.name.files.dropLast() { try? SetFolder(set, in: run).remove(file) }
       }
@@ -137,10 +137,10 @@ package final class BackupRun: Sendable {
     try file.finish()
   }
 
-  /// Removes the files.
+  /// Removes the unfinished files.
   package func discard() {
     outputs.discard()
-    // An archive that is there without a manifest is for the next run, which reads the note.
+    // The next run reads the record and removes an archive without a manifest.
     if header.name.files.dropLast().allSatisfy({ !exists($0) }) { try? lock.note([]) }
   }
 
@@ -150,7 +150,7 @@ package final class BackupRun: Sendable {
 }
 
 extension BackupOptions {
-  /// A word for what chooses among the files.
+  /// A word for a file selection.
   package static func word(of choices: [String]) throws(BatchError) -> String {
     guard !choices.isEmpty else { return "" }
     return try withBytes(of: Array(choices.joined(separator: "\n").utf8)) { (raw) throws(BatchError) in

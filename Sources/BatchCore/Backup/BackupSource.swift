@@ -2,18 +2,18 @@ import BatchEngine
 
 /// One step of a backup.
 package enum BackupItem: Sendable {
-  /// What follows belongs to a further source.
+  /// The following items belong to another source.
   case source(SnapshotSource)
-  /// What has not changed since the snapshot before.
+  /// Rows of paths that have not changed since the previous snapshot.
   case kept(KeptRows)
-  /// What is archived, and its row as far as the walk knows it; blocks and problems have none.
+  /// An item to archive, with its row as far as the walk knows it; blocks and problems have no row.
   case archive(ArchiveItem, SnapshotEntry?)
-  /// What seems not to have changed: it is read, and archived when its bytes are others after all.
+  /// A seemingly unchanged file: it is read, and archived if its content has changed.
   case check(FileRecord, ArchiveItem, SnapshotEntry, before: SnapshotEntry, line: [UInt8])
 }
 
-/// Goes over the sources and the manifest of the snapshot before, which are in the same order, and yields what is new
-/// or changed to be archived, and the rows of the rest as they are.
+/// Compares the sources with the manifest of the previous snapshot, which has the same order. Yields new and changed files to
+/// archive, and the unchanged rows of the others.
 package struct BackupSource: BatchSource {
   /// Rows that go to a worker together.
   private static let mostKept = 256
@@ -22,21 +22,21 @@ package struct BackupSource: BatchSource {
   private let sources: [SnapshotSource]
   private let plan: BackupPlan
   private var previous: PreviousRows?
-  /// Which of the sources the walk is in.
+  /// The source in which the walk is.
   private var current = -1
   private var kept = KeptRows()
-  /// What comes behind the rows that are kept.
+  /// The items that follow the kept rows.
   private var held: [BackupItem] = []
   private var isAtEnd = false
   private let former: FormerLinks
   private let reread: RereadFiles
-  /// Of files with several names, in the order of their first ones.
+  /// Numbers for files with several names, in the order of their first names.
   private var linkGroups: [FileIdentity: UInt64] = [:]
 
   /// - Parameters:
-  ///   - tree: of a walk over the sources that takes everything.
-  ///   - former: what of the snapshot before is not taken over although it has not changed.
-  ///   - reread: large files that were read, where all are to be.
+  ///   - tree: the tree of a walk over the sources that takes everything.
+  ///   - former: unchanged files whose rows are not kept, because their names have changed.
+  ///   - reread: the large files that were read in advance, if all files are read.
   init(
     _ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?,
     former: FormerLinks, reread: RereadFiles
@@ -107,7 +107,7 @@ package struct BackupSource: BatchSource {
     yield(record, walked, path, before: nil)
   }
 
-  /// A row of the snapshot before with the group that its file has in this one.
+  /// A row of the previous snapshot with the link group of its file in this one.
   private mutating func kept(
     _ entry: SnapshotEntry, _ line: [UInt8], _ status: FileStatus
   ) -> (SnapshotEntry, line: [UInt8]) {
@@ -141,7 +141,7 @@ package struct BackupSource: BatchSource {
     let item = archive.item(for: walked)
     var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
     entry.linkGroup = linkGroup(of: record.status)
-    // A lane answers that of a file with content, just before it reads it.
+    // For a file with content, a lane determines this just before it reads the file.
     entry.isUnsettled = record.status.kind != .regular && !plan.settling.isSettled(record.status)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
     if let before {
@@ -184,7 +184,7 @@ package struct BackupSource: BatchSource {
 }
 
 extension [SnapshotSource] {
-  /// The source behind one that a record of the walk is the first of.
+  /// The source after `current` whose first record this is.
   func index(beginningWith record: FileRecord, behind current: Int) -> Int? {
     let isFolder = record.status.kind == .directory && record.directory.depth == 0
     guard record.isOperand || isFolder else { return nil }
@@ -194,7 +194,7 @@ extension [SnapshotSource] {
   }
 }
 
-/// The rows of the snapshot before, asked for in the order of the walk.
+/// The rows of the previous snapshot, requested in the order of the walk.
 struct PreviousRows {
   private let reader: SnapshotReader
   private var item: SnapshotReader.Item?
@@ -204,10 +204,10 @@ struct PreviousRows {
     item = try reader.next()
   }
 
-  /// Passes over what comes before the rows of a source.
+  /// Skips to the rows of a source.
   mutating func enter(_ path: PathBytes) throws(BatchError) {
     while let current = item {
-      // Sources are sorted: one that comes later has to wait, and this one is new.
+      // Sources are sorted: if a later one comes next, the requested one is new.
       if case .source(let source) = current, source.path >= path {
         if source.path == path { item = try reader.next() }
         return
@@ -216,7 +216,7 @@ struct PreviousRows {
     }
   }
 
-  /// The row of a path of the source; passes over rows of what is gone.
+  /// The row of a path of the source; skips the rows of removed files.
   mutating func find(_ path: [UInt8], isFolder: Bool) throws(BatchError) -> (SnapshotEntry, line: [UInt8])? {
     while case .entry(let entry, let line) = item {
       let order = TreeOrder.compare(

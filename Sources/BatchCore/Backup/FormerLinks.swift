@@ -1,36 +1,36 @@
 import BatchEngine
 
-/// Files with several names in the snapshot before whose names are others now: a folder with some of them was renamed, moved
-/// in or moved out, which changes nothing in the status of the files.
+/// Files with several names whose names have changed since the previous snapshot: a folder with some of the names was renamed
+/// or moved, which does not change the status of the files.
 ///
-/// Such a file is archived again with all its names. So the rows of a file name one archive, which has the content under the
-/// first of its names, and all of these names are in the snapshot.
+/// Such a file is archived again with all its names. So all rows of a file refer to one archive, which contains the content
+/// under its first name, and all these names are in the snapshot.
 struct FormerLinks: Sendable {
-  /// What is known of one file.
+  /// The names of one file.
   private struct Names {
     let links: UInt64
     let archive: String
-    /// The name that has the content in the archive.
+    /// The name under which the archive contains the content.
     let content: PathBytes
-    /// Whether that is one of the names.
+    /// Whether that name is one of the names.
     var hasContent = false
-    /// Nil when a name is gone, or is that of something else.
+    /// Nil if a name is gone, or belongs to another file now.
     var identity: FileIdentity?
     var count: UInt64 = 0
   }
 
-  /// By the numbers of the snapshot before.
+  /// The link groups of the previous snapshot whose names have changed.
   private var broken: Set<UInt64> = []
 
   init() {}
 
-  /// Looks for each name that the snapshot before has; where a file has more names than it had there, walks the tree for more.
+  /// Looks up each name of the previous snapshot. If a file has more names now, walks the tree to find them.
   ///
   /// - Parameters:
-  ///   - manifest: of the snapshot before.
-  ///   - sources: of the backup.
-  ///   - walk: as of the backup.
-  /// - Throws: `malformed`, or why the run is to stop.
+  ///   - manifest: the manifest of the previous snapshot.
+  ///   - sources: the sources of the backup.
+  ///   - walk: the walk options of the backup.
+  /// - Throws: `malformed`, or the reason when the run is to stop.
   init(
     in manifest: ManifestFile, of sources: [SnapshotSource], _ walk: WalkOptions, in context: SourceContext
   ) throws(BatchError) {
@@ -51,7 +51,7 @@ struct FormerLinks: Sendable {
           ?? Names(links: entry.linkCount, archive: entry.archive, content: content, identity: found)
         known.count += 1
         if entry.firstName == nil { known.hasContent = true }
-        // A folder that was renamed during the backup leaves rows that do not fit together.
+        // If a folder was renamed during the backup, the rows do not fit together.
         if known.identity != found || known.archive != entry.archive || known.content != content {
           known.identity = nil
         }
@@ -79,7 +79,7 @@ struct FormerLinks: Sendable {
     for group in open.values where counts[group] != names[group]?.count { broken.insert(group) }
   }
 
-  /// Whether a row of a file is not taken over although the file has not changed.
+  /// Whether a row is not kept although the file has not changed.
   func isBroken(_ entry: SnapshotEntry) -> Bool {
     entry.linkGroup.map { broken.contains($0) } ?? false
   }
@@ -88,9 +88,9 @@ struct FormerLinks: Sendable {
   private final class Source {
     private let path: PathBytes
     private let name: PathBytes
-    /// Nil for a source that is no folder.
+    /// Nil for a source that is not a folder.
     private let live: LiveTree?
-    /// The one that was looked at last: names of a folder follow each other.
+    /// The last folder: names of one folder follow each other.
     private var latest: (path: [UInt8], folder: OpenFolder?)?
 
     init(_ path: PathBytes, _ context: SourceContext) {
@@ -99,7 +99,7 @@ struct FormerLinks: Sendable {
       live = try? LiveTree(path, options: WalkOptions(), in: context)
     }
 
-    /// Nil where nothing is there that can be looked at.
+    /// Nil if the path does not exist or cannot be examined.
     func status(of entry: PathBytes) -> FileStatus? {
       guard let live else { return entry == name ? try? path.status() : nil }
       var rest = entry.bytes[...]
@@ -111,7 +111,7 @@ struct FormerLinks: Sendable {
       return try? open(place.parent, in: live)?.look(at: place.name)
     }
 
-    /// Nil where no such folder is there.
+    /// Nil if there is no such folder.
     private func open(_ path: ArraySlice<UInt8>, in live: LiveTree) -> OpenFolder? {
       if latest?.path.elementsEqual(path) != true {
         latest = nil

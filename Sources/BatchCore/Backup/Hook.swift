@@ -13,22 +13,22 @@ import var Glibc.SIGKILL
 import var Glibc.SIGTERM
 import var Glibc.WNOHANG
 
-/// A command of the user that runs before or after a backup: by `/bin/sh -c`, in a process group of its own, which is
-/// killed when its time is up.
+/// A command of the user that runs before or after a backup: by `/bin/sh -c`, in its own process group, which is killed after
+/// the time limit.
 package struct Hook: Sendable {
   /// How a command ended.
   package enum Ending: Sendable, Hashable {
     case exit(Int32)
     case signal(Int32)
-    /// It was killed with its group.
+    /// Killed with its process group after the time limit.
     case timeout
   }
 
-  /// Seconds from the request to end to the kill.
+  /// Seconds between SIGTERM and SIGKILL.
   package static let grace = 5.0
 
   package let command: PathBytes
-  /// In seconds.
+  /// The time limit in seconds.
   package let limit: Double
 
   package init(_ command: PathBytes, limit: Double) {
@@ -36,11 +36,11 @@ package struct Hook: Sendable {
     self.limit = limit
   }
 
-  /// Runs the command on a queue of its own.
+  /// Runs the command on its own queue.
   ///
   /// - Parameters:
-  ///   - environment: `NAME=value`, beside the variables of this process.
-  ///   - input: what it can read from standard input. Its standard output goes to standard error.
+  ///   - environment: `NAME=value`, in addition to the variables of this process.
+  ///   - input: its standard input. Its standard output is sent to standard error.
   package func operation(environment: [PathBytes], input: [UInt8]) -> ResultOperation<Ending> {
     let hook = self
     return ResultOperation(on: DispatchQueue(label: "batchproc.hook")) { operation in
@@ -68,7 +68,7 @@ package struct Hook: Sendable {
     return .timeout
   }
 
-  /// - Returns: the status of `waitpid(2)`; nil when the time is up.
+  /// - Returns: the status of `waitpid(2)`; nil after the time limit.
   private func wait(for pid: Int32, seconds: Double, _ isCancelled: () -> Bool) -> Int32? {
     let step = 50
     var left = Int(min(seconds, 1e9) * 1000)

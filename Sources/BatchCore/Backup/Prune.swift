@@ -1,30 +1,30 @@
 import BatchEngine
 
-/// Which snapshots of a set stay and why, and the removal of the others.
+/// Decides which snapshots of a set are kept and why, and removes the others.
 package struct Prune: Sendable {
-  /// Why a snapshot stays.
+  /// Why a snapshot is kept.
   package enum Reason: Sendable, Hashable {
     case rule(Retention.Rule)
-    /// The newest one that was read back, and in which no damage was found since.
+    /// The newest snapshot that was read back, and in which no damage has been found since.
     case newestVerified
   }
 
   package struct Decision: Sendable {
     package let snapshot: Snapshot
-    /// None for one that is removed.
+    /// Empty for a snapshot that is removed.
     package let reasons: [Reason]
   }
 
   /// From the newest snapshot to the oldest one.
   package let decisions: [Decision]
-  /// Archives that no snapshot that stays needs, in the order of their names.
+  /// Archives that no kept snapshot needs, in the order of their names.
   package let archives: [SnapshotName]
   private let set: BackupSet
 
   /// - Parameters:
-  ///   - content: of the set, whose manifests are all valid.
+  ///   - content: the content of the set; all manifests must be valid.
   ///   - suspects: stamps of archives in which damage was found.
-  ///   - now: by the clock of the machine, in seconds since 1970.
+  ///   - now: the current time, in seconds since 1970.
   package init(
     _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content, suspects: Set<String>,
     now: Int64 = FileStatus.Time.now.seconds
@@ -52,7 +52,7 @@ package struct Prune: Sendable {
     snapshots.reduce(into: []) { (names, snapshot) in
       names.insert(snapshot.name)
       for stamp in snapshot.footer.needs.keys {
-        // What is encrypted needs nothing that is not, and the other way round.
+        // Encrypted and unencrypted snapshots never need archives of each other.
         names.insert(
           SnapshotName(set: snapshot.name.set, stamp: stamp, isEncrypted: snapshot.name.isEncrypted))
       }
@@ -61,13 +61,13 @@ package struct Prune: Sendable {
 
   package var removed: [Snapshot] { decisions.filter(\.reasons.isEmpty).map(\.snapshot) }
 
-  /// Removes the manifests, and then the archives; at any moment the snapshots whose manifests are there are whole.
+  /// Removes the manifests, and then the archives, so that every snapshot with a manifest is complete at any moment.
   ///
-  /// All manifests are read first: what the others need decides which archives go.
+  /// All manifests are read first: archives are removed only if no other snapshot needs them.
   ///
-  /// - Parameter lock: for writing, and taken; no run may read while archives are removed.
-  /// - Throws: `malformed` when a manifest is damaged; then nothing is removed. `locked` while somebody reads,
-  ///   `unwritable` when something cannot be removed.
+  /// - Parameter lock: a lock for writing that is held; no run may read while archives are removed.
+  /// - Throws: `malformed` when a manifest is damaged; then nothing is removed. `locked` while another run reads, `unwritable`
+  ///   when a file cannot be removed.
   package func remove(
     _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
@@ -85,7 +85,7 @@ package struct Prune: Sendable {
     defer { lock.release(.removing) }
     let companions = removed.map(\.name).filter(\.isEncrypted).map(\.companion)
     try lock.note(archives.map(\.archive) + companions)
-    // The oldest first, so that what is left after an interruption are the newest ones.
+    // The oldest first, so that the newest ones remain after an interruption.
     for snapshot in removed.reversed() { try folder.remove(snapshot.name.manifest) }
     if isSynced { try folder.sync() }
     for companion in companions { try folder.remove(companion) }
@@ -96,7 +96,7 @@ package struct Prune: Sendable {
 }
 
 extension BackupSet {
-  /// Takes the lock of the one that changes the set, for a run that only removes snapshots.
+  /// Takes the writer's lock of the set, for a run that only removes snapshots.
   ///
   /// - Throws: `locked` when another run has it.
   package func lockForPruning(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock
@@ -106,9 +106,9 @@ extension BackupSet {
     return lock
   }
 
-  /// What there is to decide about.
+  /// The content of the set for the decision.
   ///
-  /// - Throws: `malformed` when a manifest is not valid: what it needs is not known.
+  /// - Throws: `malformed` when a manifest is not valid: the archives that it needs are unknown.
   package func prunable(in run: RunContext) throws(BatchError) -> Content {
     let content = try content(in: run)
     if let damaged = content.damaged.first { throw Self.nothingIsRemoved(because: damaged) }

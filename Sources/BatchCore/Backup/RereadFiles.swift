@@ -1,23 +1,23 @@
 import BatchEngine
 
-/// Large files that are read although their size and times are those of the snapshot before (`--checksum`).
+/// Large files that are read although their size and times are as in the previous snapshot (`--checksum`).
 ///
-/// Such a file is archived in blocks, which are planned only when its bytes have changed. So all of them are read before the
-/// backup begins, by all lanes.
+/// Such a file is archived in blocks, which are planned only if its content has changed. So all of these files are read before
+/// the backup begins, by all lanes.
 struct RereadFiles: Sendable {
-  /// The paths of files whose bytes are others, or that could not be read.
+  /// The paths of files whose content has changed, or that could not be read.
   private var changed: Set<PathBytes> = []
 
-  /// None is read.
+  /// Reads no files.
   init() {}
 
   /// Reads the files.
   ///
   /// - Parameters:
-  ///   - manifest: of the snapshot before.
-  ///   - walk: as of the backup.
-  ///   - run: gets the bytes that are read.
-  /// - Throws: `malformed` for the manifest, or why the run is to stop.
+  ///   - manifest: the manifest of the previous snapshot.
+  ///   - walk: the walk options of the backup.
+  ///   - run: counts the bytes that are read.
+  /// - Throws: `malformed` for the manifest, or the reason when the run is to stop.
   init(
     in manifest: ManifestFile, of sources: [SnapshotSource], _ plan: BackupPlan, _ walk: WalkOptions,
     in run: RunContext
@@ -73,7 +73,7 @@ struct RereadFiles: Sendable {
   }
 
   private struct Job: BatchJob {
-    /// Of the backup.
+    /// The counters of the backup.
     let counters: Counters
 
     func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {

@@ -11,11 +11,11 @@ package struct RestoreReader: BatchReader {
   private let strip: Int
   private let set: BackupSet
   private let parts: [Part]
-  /// Further names of files, which come when all files are there.
+  /// Further names of files, which are created after all files.
   private let links: [Link]
 
   private struct Link {
-    /// As the manifest has it, and where it goes.
+    /// The path in the manifest, and its place below the target.
     let path: PathBytes
     let place: RelativePath
     let first: RelativePath
@@ -31,13 +31,13 @@ package struct RestoreReader: BatchReader {
   }
 
   /// - Parameters:
-  ///   - globs: patterns as of ``MemberSelection``; none means all.
-  ///   - strip: how many leading names of each path are dropped; what has no more is left out.
-  ///   - comparesDigests: whether each file has to have the SHA-256 that the manifest has of it; other files are not made.
-  ///   - chooses: chooses among the rows of the manifest that the patterns take.
+  ///   - globs: patterns as in ``MemberSelection``; empty means all.
+  ///   - strip: how many leading names of each path are dropped; a path with no more names is left out.
+  ///   - comparesDigests: whether each file must have the SHA-256 in the manifest; other files are not created.
+  ///   - chooses: selects among the rows that match the patterns.
   ///
-  /// Which names belong to one file is what the manifest says: its content comes from the archive once, under whatever name that
-  /// has it, and goes to the first of the chosen names; the others become links to that.
+  /// The manifest determines which names belong to one file. Its content is read from the archive once, under the name that
+  /// contains it there, and is written to the first selected name; the other names become links to that.
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
     _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], strip: Int = 0,
@@ -75,7 +75,7 @@ package struct RestoreReader: BatchReader {
           continue
         }
         if let first = groups.first(of: entry) {
-          // Of a source within another one the rows come twice.
+          // Rows of a source within another source occur twice.
           if first != entry.path, linked.insert(place).inserted {
             links.append(
               Link(
@@ -105,7 +105,7 @@ package struct RestoreReader: BatchReader {
   /// Patterns that no row matched.
   package let unmatched: [UnmatchedGlob]
 
-  /// How many files may have been further names of others; manifests of version 0.2.0 do not always store it.
+  /// How many files may be further names of others; manifests of version 0.2.0 do not always store that.
   package let doubtfulLinks: Int
 
   package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {
@@ -138,7 +138,7 @@ package struct RestoreReader: BatchReader {
 }
 
 extension ExtractionItem {
-  /// How many members it has that were asked for.
+  /// How many selected members it has.
   fileprivate var memberCount: Int {
     switch step {
     case .segment(let plan): plan.choices.count
@@ -149,7 +149,7 @@ extension ExtractionItem {
 }
 
 extension RestoreReader {
-  /// Makes the folder to restore into, where it is missing.
+  /// Creates the folder to restore into, if it is missing.
   package static func makeTarget(_ folder: PathBytes, in run: RunContext) throws(BatchError) {
     try FolderMaker(calls: run.calls).make(folder)
   }

@@ -1,16 +1,16 @@
 import BatchEngine
 import BatchOutputs
 
-/// The files of a new snapshot, which have no names yet.
+/// The files of a new snapshot, which have no final names yet.
 final class SnapshotOutputs: Sendable {
   let archive: OutputFile
   let manifest: OutputFile
-  /// Of an encrypted snapshot.
+  /// The encryption of an encrypted snapshot.
   let encryption: (archive: EncryptedOutput, manifest: EncryptedOutput)?
   /// This machine's copy of an encrypted manifest.
   let copy: OutputFile?
 
-  /// - Parameter copy: where the copy of an encrypted manifest goes; nil for none.
+  /// - Parameter copy: the path for the copy of an encrypted manifest; nil for none.
   init(
     _ header: SnapshotHeader, of set: BackupSet, lock: AgeLock?, copy: PathBytes?, isSynced: Bool,
     in run: RunContext
@@ -33,10 +33,10 @@ final class SnapshotOutputs: Sendable {
     }
   }
 
-  /// Takes the archive.
+  /// Receives the archive.
   var archiveStream: any ResultStream { encryption?.archive ?? archive }
 
-  /// Takes the manifest.
+  /// Receives the manifest.
   var manifestStream: any ResultStream {
     PairedStream(first: encryption?.manifest ?? manifest, second: copy)
   }
@@ -56,7 +56,7 @@ final class SnapshotOutputs: Sendable {
   }
 }
 
-/// Passes what is written to one stream, and to another one where there is one.
+/// Writes to one stream, and also to a second one if there is one.
 private struct PairedStream: ResultStream {
   let first: any ResultStream
   let second: (any ResultStream)?

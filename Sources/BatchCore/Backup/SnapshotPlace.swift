@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// Which snapshot of a set is meant.
+/// Selects a snapshot of a set.
 package enum SnapshotPlace: Sendable, Hashable {
-  /// The one with the highest number.
+  /// The snapshot with the highest number.
   case latest
-  /// The one of this id, or the only one whose id begins so.
+  /// The snapshot with this id, or the only one whose id begins with it.
   case id(String)
-  /// The newest one that was begun not later than a moment.
+  /// The newest snapshot that began not later than this time.
   case time(WrittenTime)
 
-  /// - Throws: `invalid` for text that is no id and no time.
+  /// - Throws: `invalid` for text that is neither an id nor a time.
   package init(_ text: PathBytes) throws(BatchError) {
     if text == "latest" {
       self = .latest
@@ -22,7 +22,7 @@ package enum SnapshotPlace: Sendable, Hashable {
     }
   }
 
-  /// Four or more characters that an id can begin with.
+  /// The beginning of an id, four or more characters.
   private static func id(_ text: [UInt8]) -> String? {
     let isBeginning = text.indices.allSatisfy { index in
       switch index {
@@ -36,16 +36,15 @@ package enum SnapshotPlace: Sendable, Hashable {
 }
 
 extension Snapshot {
-  /// The id and the local time, for people.
+  /// The id and the local time, for messages.
   package var label: String { "\(name.stamp) (\(LocalClock.text(of: header.started.seconds)))" }
 }
 
 extension BackupSet.Content {
-  /// The snapshot that is meant; the newest one when no place is given.
+  /// The selected snapshot; the newest one when no place is given.
   ///
-  /// - Parameter now: by the clock of the machine, in seconds since 1970.
-  /// - Throws: `missing` when no snapshot fits, `ambiguous` when several fit; the error of a manifest when no manifest is
-  ///   readable.
+  /// - Parameter now: the current time, in seconds since 1970.
+  /// - Throws: `missing` when no snapshot fits, `ambiguous` when several match; the error of a manifest if none is readable.
   package func snapshot(
     at place: SnapshotPlace?, now: Int64 = FileStatus.Time.now.seconds
   ) throws(BatchError) -> Snapshot {
@@ -61,12 +60,12 @@ extension BackupSet.Content {
     }
   }
 
-  /// What one reading of a time leads to.
+  /// The result of one interpretation of a time.
   private struct Choice {
     let moment: Int64
-    /// The newest snapshot that was begun not later.
+    /// The newest snapshot that began not later.
     let snapshot: Snapshot?
-    /// Whether that one is listed with the very time.
+    /// Whether that snapshot is listed with exactly this time.
     let isListed: Bool
 
     init(through moment: Int64, of precision: Int64, in snapshots: [Snapshot]) {
@@ -79,7 +78,7 @@ extension BackupSet.Content {
 
   private func choose(_ choices: [Choice], _ time: WrittenTime) throws(BatchError) -> Snapshot {
     let listed = choices.filter(\.isListed)
-    // A time of the list means what is listed.
+    // A time that is exactly in the list selects the listed snapshot.
     let fitting = (listed.isEmpty ? choices : listed).filter { $0.snapshot != nil }
     let names = Set(fitting.compactMap { $0.snapshot?.name.stamp })
     if names.count == 1, let snapshot = fitting.first?.snapshot { return snapshot }

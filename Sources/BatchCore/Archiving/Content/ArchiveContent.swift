@@ -1,25 +1,25 @@
 import BatchEngine
 
-/// The bytes of an archive on their way to a reader, without compression where that was recognised.
+/// The bytes of an archive for a reader, decompressed if the compression was recognised.
 protocol ArchiveContent: AnyObject {
-  /// The size of what can be read at any place; nil where it can only be read from beginning to end.
+  /// The size, if any part can be read; nil if the content can only be read from beginning to end.
   var length: UInt64? { get }
 
-  /// How many bytes were read from the file so far, as it lies on the disk.
+  /// How many bytes of the file on disk were read so far.
   var bytesRead: UInt64 { get }
 
-  /// The next bytes, none at the end; valid until the next call.
+  /// The next bytes, empty at the end; valid until the next call.
   ///
-  /// - Throws: `malformed` for what cannot be decoded, and the error of reading.
+  /// - Throws: `malformed` if the content cannot be decoded, and the error of reading.
   func next() throws(BatchError) -> UnsafeRawBufferPointer
 
-  /// Goes on elsewhere, where there is a ``length``.
+  /// Continues at an offset; only if there is a ``length``.
   func seek(to offset: UInt64)
 
-  /// Whether something follows that is not content and was passed over.
+  /// Whether bytes that are not content follow and were skipped.
   var hasGarbage: Bool { get }
 
-  /// The file that holds the content as it is, without compression; nil for everything else.
+  /// The file, if its content is not compressed; otherwise nil.
   var file: ArchiveFile? { get }
 }
 

@@ -2,36 +2,36 @@ import BatchEngine
 import BatchOutputs
 import var Glibc.STDIN_FILENO
 
-/// An archive that is open: a file that all lanes read from, or a stream that one reads to its end.
+/// An open archive: a file that all lanes read, or a stream that one thread reads to its end.
 package final class ArchiveFile: Sendable {
   package let path: PathBytes
-  /// In bytes, without encryption; nil for a stream.
+  /// The size in bytes after decryption; nil for a stream.
   package let size: UInt64?
-  /// What reads it when it is in one of the formats that are read on demand only.
+  /// What reads the archive if it has one of the formats that are read only on request.
   let foreignFormats: ForeignFormats
   /// How much memory its decoders may take.
   let decoding: DecoderOptions
   let cancellation: Cancellation
-  /// Asked between the pieces that are read.
+  /// The cancellation check between two reads.
   let probe: LaneProbe
   private let calls: any FileSystemCalls
   private let raw: Int32
-  /// Closes it; nil for standard input.
+  /// Owns the descriptor; nil for standard input.
   private let owner: Descriptor?
-  /// The plain bytes of an encrypted file; nil for every other one.
+  /// The decrypted content of an encrypted file; nil for other files.
   private let decrypted: AgeFile?
-  /// What may open a stream.
+  /// The keys for an encrypted stream.
   private let keys: AgeKeys?
-  /// Of a file whose parts are fetched as they are read.
+  /// For a file whose parts are fetched when they are read.
   private let partial: (any PartialFile)?
 
   /// - Parameters:
   ///   - path: `-` is standard input.
-  ///   - folder: the open folder that its last name is looked up in; nil to go the way that the path says.
-  ///   - foreignReader: reads ar, cab, ISO 9660, lha, rar and warc archives, in a process of its own; nil to refuse them.
-  ///   - keys: open it where it is encrypted.
-  ///   - context: of the run that reads it.
-  /// - Throws: the error of opening it; `special` for what is neither a file nor a stream; those of ``AgeFile``.
+  ///   - folder: the open folder that contains its last name; nil to open it by path.
+  ///   - foreignReader: reads ar, cab, ISO 9660, lha, rar and warc archives, in a separate process; nil to refuse them.
+  ///   - keys: for an encrypted archive.
+  ///   - context: the context of the run that reads it.
+  /// - Throws: the error of opening it; `special` if it is neither a file nor a stream; the errors of ``AgeFile``.
   package init(
     _ path: PathBytes, below folder: Int32? = nil, foreignReader: ForeignReaderProgram? = nil,
     keys: AgeKeys? = nil, in context: SourceContext
@@ -70,15 +70,15 @@ package final class ArchiveFile: Sendable {
     }
     foreignFormats = encryption == nil ? foreignReader.map { .process($0) } ?? .refused : .refused
     decrypted = encryption?.file
-    // Armor is taken off a stream.
+    // An armored file is read as a stream.
     size = encryption == nil ? stored : encryption?.file?.size
     self.raw = raw
     owner = consume opened
   }
 
-  /// An archive of which the parts that are read are fetched.
+  /// An archive whose parts are fetched when they are read.
   ///
-  /// - Throws: why a part is unavailable; those of ``AgeFile``.
+  /// - Throws: why a part is unavailable; the errors of ``AgeFile``.
   init(_ partial: any PartialFile, keys: AgeKeys? = nil, in context: SourceContext) throws(BatchError) {
     path = partial.path
     self.keys = keys
@@ -98,12 +98,12 @@ package final class ArchiveFile: Sendable {
     size = encryption == nil ? partial.size : encryption?.file?.size
   }
 
-  /// An output that is being written, from its beginning to where it is now.
+  /// The content written so far to an unfinished output.
   ///
   /// - Parameters:
-  ///   - isSynced: whether it is brought to the disk, and taken from the cache, before it is read.
-  ///   - encryption: what it was encrypted by; nil where it was not.
-  /// - Throws: `unwritable` when that cannot be done.
+  ///   - isSynced: whether the content is synced and dropped from the page cache before it is read.
+  ///   - encryption: the encryption of the output; nil if it is not encrypted.
+  /// - Throws: `unwritable` when the output cannot be synced or read.
   package init(
     _ output: OutputFile, isSynced: Bool, encryption: EncryptedOutput? = nil, in context: SourceContext
   ) throws(BatchError) {
@@ -132,7 +132,7 @@ package final class ArchiveFile: Sendable {
   ///   - path: for messages.
   ///   - isStream: whether it is read once, from its beginning to its end.
   ///   - progress: as in ``ForeignFormats/here(progress:)``.
-  /// - Throws: the error of looking at it.
+  /// - Throws: the error of examining it.
   init(
     inherited path: PathBytes, isStream: Bool, in context: SourceContext,
     progress: @escaping @Sendable () -> Void
@@ -153,10 +153,10 @@ package final class ArchiveFile: Sendable {
 
   var isEncrypted: Bool { decrypted != nil }
 
-  /// For a process that inherits it.
+  /// The descriptor, for a process that inherits it.
   var descriptor: Int32 { raw }
 
-  /// For walks that leave the archive out; nil for standard input.
+  /// The identity, so that walks can exclude the archive; nil for standard input.
   package var identity: FileIdentity? {
     raw == STDIN_FILENO ? nil : try? calls.status(of: raw).identity
   }
@@ -208,9 +208,9 @@ package final class ArchiveFile: Sendable {
     }
   }
 
-  /// How a file is encrypted.
+  /// The encryption of a file.
   private struct Encryption {
-    /// Nil for one in armor.
+    /// The decrypted file; nil if armored.
     let file: AgeFile?
 
     /// - Returns: nil for a file that is not encrypted.
@@ -233,7 +233,7 @@ package final class ArchiveFile: Sendable {
 
   /// The bytes of a range, which the caller has checked to be within ``size``.
   ///
-  /// - Throws: `malformed` when the file ends before.
+  /// - Throws: `malformed` when the file is shorter.
   func bytes(at offset: UInt64, count: Int) throws(BatchError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var failure: BatchError?

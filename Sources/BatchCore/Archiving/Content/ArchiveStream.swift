@@ -6,18 +6,18 @@ final class ArchiveStream {
   private let keys: AgeKeys?
   private var decryption: AgeStream?
   private var hasBegun = false
-  /// What was read and not given out.
+  /// Bytes that were read but not returned yet.
   private var waiting: ArraySlice<UInt8> = []
 
-  /// - Parameter keys: nil where it is read as it is.
+  /// - Parameter keys: nil reads it without decryption.
   init(_ stream: StreamReader, _ keys: AgeKeys?) {
     self.stream = stream
     self.keys = keys
   }
 
-  /// Reads what there is, at least a byte; 0 at the end.
+  /// Reads the available bytes, at least one; returns 0 at the end.
   ///
-  /// - Throws: the error of reading; those of ``AgeStream``.
+  /// - Throws: the error of reading; the errors of ``AgeStream``.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     if !hasBegun { try begin() }
     if waiting.isEmpty {

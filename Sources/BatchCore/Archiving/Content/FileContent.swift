@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// The content of an archive file from its beginning on: decoded here where it is compressed, so that every checksum
-/// of those formats is compared.
+/// The content of an archive file from its beginning. Compressed files are decoded here, so that every checksum of the
+/// compression is compared.
 final class FileContent: ArchiveContent {
   private static let pieceSize = 256 << 10
 
-  /// How the file is compressed; nil where it is not, or in another way.
+  /// The compression of the file; nil if it has none, or an unknown one.
   private(set) var format: CompressionFormat?
-  /// What ended the decoding.
+  /// The damage that ended the decoding.
   private(set) var damage: CompressionDamage?
   private(set) var bytesRead: UInt64 = 0
   private(set) var hasGarbage = false
@@ -60,7 +60,7 @@ final class FileContent: ArchiveContent {
     bytesRead = UInt64(filled)
   }
 
-  /// Ends the content at a place where it ended behind it, before ``next()`` is called.
+  /// Shortens the content to an offset. Called before ``next()``.
   func cut(at place: UInt64) {
     guard let length, place < length, position == UInt64(rest.count) else { return }
     self.length = place
@@ -73,7 +73,7 @@ final class FileContent: ArchiveContent {
 
   var file: ArchiveFile? { length == nil ? nil : source }
 
-  /// The first bytes of the file as it lies on the disk; to be asked before ``next()``.
+  /// The first bytes of the file on disk. Read before ``next()`` is called.
   var start: UnsafeRawBufferPointer { rest }
 
   func next() throws(BatchError) -> UnsafeRawBufferPointer {
@@ -104,7 +104,7 @@ final class FileContent: ArchiveContent {
     rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
   }
 
-  /// The content of a small file of gzip, all of which was read; nil where it goes by steps.
+  /// The content of a small gzip file that was read as a whole; nil if it must be decoded in steps.
   private func whole(_ decoder: StreamDecoder) throws(BatchError) -> UnsafeRawBufferPointer? {
     guard format == .gz, source.size == UInt64(rest.count), position == UInt64(rest.count) else { return nil }
     var content: UnsafeRawBufferPointer?
@@ -115,7 +115,7 @@ final class FileContent: ArchiveContent {
 
   private func step(_ decoder: StreamDecoder) throws(BatchError) -> UnsafeRawBufferPointer? {
     var content: UnsafeRawBufferPointer?
-    // Also without input: full room may have left content inside the decoder.
+    // Even without input: a full buffer may have left content inside the decoder.
     try noting { () throws(DecodingError) in
       let step = try decoder.step(rest)
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
@@ -132,7 +132,7 @@ final class FileContent: ArchiveContent {
       throw error.path == nil ? error.at(source.path) : error
     }
     guard let damage = found else { return }
-    // What gunzip and bunzip2 pass over with a word does not spoil what came before it.
+    // Garbage that gunzip and bunzip2 skip with a warning does not make the content before it damaged.
     if damage.kind == .garbageAfterEnd, format?.codec.mayHaveGarbage == true {
       isAtEnd = true
       hasGarbage = true
@@ -140,7 +140,7 @@ final class FileContent: ArchiveContent {
       return
     }
     if let decoder, decoder.isHasty, source.size != nil {
-      // The usual library decides what is damaged. What was handed out before is left out.
+      // The default library decides what is damaged: it decodes again and skips the content that was already returned.
       decoder.reset(leavingOut: decoder.plainCount)
       (position, bytesRead, isAtEnd) = (0, 0, false)
       rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])

@@ -7,15 +7,15 @@ final class FileWindow {
   private var start: UInt64 = 0
   private var content: [UInt8] = []
 
-  /// - Parameter size: how many bytes are read at once, or as many as are asked for.
+  /// - Parameter size: how many bytes are read at once; more if more are requested.
   init(_ file: ArchiveFile, size: UInt64) {
     self.file = file
     self.size = size
   }
 
-  /// The bytes of a range, which stay as they are until the next call.
+  /// The bytes of a range, valid until the next call.
   ///
-  /// - Throws: `malformed` when the file ends before.
+  /// - Throws: `malformed` when the file is shorter.
   func bytes(at offset: UInt64, count: Int) throws(BatchError) -> [UInt8].SubSequence {
     let end = file.size ?? 0
     guard offset <= end, UInt64(count) <= end - offset else {

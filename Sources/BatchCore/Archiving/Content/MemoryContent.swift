@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Bytes that are in memory as a whole; they must stay there as long as this is used.
+/// Content that is completely in memory; the bytes must stay valid as long as this object is used.
 final class MemoryContent: ArchiveContent {
   let length: UInt64? = nil
   private(set) var bytesRead: UInt64 = 0

@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// A file of which a part is there when it was asked for. Used by several threads at once.
+/// A file whose parts are available only after they were fetched. Used by several threads at once.
 protocol PartialFile: Sendable {
   /// For messages.
   var path: PathBytes { get }
-  /// Of all of it, in bytes.
+  /// The size of the whole file in bytes.
   var size: UInt64 { get }
-  /// Open as long as this value lives.
+  /// Its descriptor, valid as long as this value exists.
   var raw: Int32 { get }
 
-  /// Returns when a part is there. What is behind the end is left out.
+  /// Returns when a part is available. Bytes beyond the end are ignored.
   ///
   /// - Throws: why it is unavailable.
   func fetch(at offset: UInt64, count: Int) throws(BatchError)

@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Members whose name an earlier member had.
+/// Handles members that have the name of an earlier member.
 extension ExtractCollector {
-  /// Removes what earlier members made under the name of a member, after the links that refer to it were made.
+  /// Removes the file that an earlier member created under the name of a member, after creating the links that refer to that file.
   func makeWay(for order: ExtractionOrder) throws(BatchError) {
     guard order.turn == .replaces, !order.isLinkToItself else { return }
     let place = order.place
@@ -19,7 +19,7 @@ extension ExtractCollector {
       }
     }
     if let first {
-      // It is on no disk yet: what was to be one more name of it becomes what it would have been.
+      // The earlier link has not been created yet, so links to it become what it would have been.
       for link in due { steps.append(link.leading(like: first)) }
       return
     }
@@ -39,7 +39,7 @@ extension ExtractCollector {
 }
 
 extension DeferredStep {
-  /// A hard link to what another link would have made.
+  /// This hard link, changed to lead where another link would have led.
   fileprivate func leading(like first: DeferredStep) -> DeferredStep {
     switch first {
     case .symbolicLink(let target):

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// Takes what workers staged, in the order of the archive: names files, makes links and folders, counts, reports, and
-/// decides where the extraction ends.
+/// Takes the staged results of workers in the order of the archive: commits files, creates links and folders, counts, reports,
+/// and decides where the extraction ends.
 package final class ExtractCollector: BatchCollector {
   package typealias Output = ExtractedChunk
   package typealias Summary = Extraction
@@ -9,18 +9,18 @@ package final class ExtractCollector: BatchCollector {
   let folder: ExtractionFolder
   let options: ExtractionOptions
   let lane: ExtractionLane
-  /// What is made when all files are there.
+  /// The steps that are done after all files are created.
   var steps = DeferredSteps()
   let context: CollectorContext
   private let report: @Sendable (ExtractionReport) throws(BatchError) -> Void
   private var extraction = Extraction()
-  /// Hashes of the places of members of which nothing was made, or for which what was there stays.
+  /// Hashes of the places of members that were not created, or for which an existing file was kept.
   private var unmade: Set<Int> = []
-  /// Hashes of the places of empty files that this run made.
+  /// Hashes of the places of empty files that this run created.
   private var emptyFiles: Set<Int> = []
-  /// Hashes of the places of what a dry run would have made.
+  /// Hashes of the places that a dry run would have created.
   private var rehearsed: Set<Int> = []
-  /// The file whose pieces come.
+  /// The file whose pieces are being received.
   private var growing: GrowingFile?
   private var growingOrder: ExtractionOrder?
   private var byteCount = 0
@@ -37,7 +37,7 @@ package final class ExtractCollector: BatchCollector {
     lane = ExtractionLane(folder, options, names, context.cancellation)
   }
 
-  /// After a stop too: new files that have their names stay, and count.
+  /// True after a stop too: new files that already have their names are kept and counted.
   package var collectsAfterStop: Bool { true }
 
   package func collect(_ output: ExtractedChunk) throws(BatchError) {
@@ -53,7 +53,8 @@ package final class ExtractCollector: BatchCollector {
     if extraction.isCutShort { context.end() }
   }
 
-  /// Takes the files that workers named. What has a temporary name goes with the rows: a member before it may be damaged.
+  /// Collects the files that already have their names. Files with temporary names are removed with the rows, because an earlier member may
+  /// be damaged.
   private func collectMade(_ output: ExtractedChunk) throws(BatchError) {
     for row in output.rows {
       guard case .made = row else { continue }
@@ -61,7 +62,7 @@ package final class ExtractCollector: BatchCollector {
     }
   }
 
-  /// Removes what was made behind the end of the extraction. Files under temporary names go with the rows.
+  /// Removes files that were created after the end of the extraction. Files with temporary names are removed with the rows.
   private func discard(_ row: ExtractedChunk.Row) {
     if case .made(let file) = row { lane.remove(file, by: context.commits) }
   }
@@ -107,7 +108,7 @@ package final class ExtractCollector: BatchCollector {
     }
   }
 
-  /// Makes links, and gives folders their metadata.
+  /// Creates links, and sets the metadata of folders.
   package func finish() throws(BatchError) -> Extraction {
     drop()
     folder.area.clear()
@@ -117,7 +118,7 @@ package final class ExtractCollector: BatchCollector {
     try finisher.describeFolders(last, removingEmpty: extraction.isCutShort) {
       (order, verdict) throws(BatchError) in try settle(order, verdict)
     }
-    // When links and folders are counted too.
+    // After links and folders were counted too.
     if extraction.isCutShort { context.counters.end(bytes: byteCount) }
     if options.isSynced, !options.isDryRun {
       do throws(BatchError) {
@@ -143,7 +144,7 @@ package final class ExtractCollector: BatchCollector {
 
   // MARK: What became of members
 
-  /// Counts and reports what became of a member.
+  /// Counts and reports the result of a member.
   func settle(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) throws(BatchError) {
     let path = order.entry.path
     switch verdict {
@@ -172,17 +173,17 @@ package final class ExtractCollector: BatchCollector {
     }
   }
 
-  /// In a dry run: whether a file or folder that is there has the name.
+  /// In a dry run: whether a file or folder with the name exists.
   private func existed(_ place: RelativePath, _ kind: ArchiveEntry.Kind) -> Bool {
     options.isDryRun && lane.hasSomething(at: place, isFolder: kind == .directory)
   }
 
   private func fail(_ error: BatchError) throws(BatchError) {
-    // The file that is there stays, and the dry run names it among the others.
+    // The existing file stays, and the dry run lists it with the others.
     if options.isDryRun, error.remedy == .overwriteFiles, let path = error.path {
       try report(ExtractionReport(path: path, outcome: .kept))
     }
-    // Every file that follows would fail in the same way.
+    // Every following file would fail in the same way.
     if error.isOutOfSpace { throw error }
     if error.code == .malformed { extraction.isDamaged = true }
     context.report(Problem(.unreadable, error))
@@ -208,7 +209,7 @@ package final class ExtractCollector: BatchCollector {
 
   func isUnmade(_ place: RelativePath) -> Bool { !unmade.isEmpty && unmade.contains(place.bytes.hashValue) }
 
-  /// Whether this run made an empty file at a place.
+  /// Whether this run created an empty file at a place.
   func hasMade(_ place: RelativePath) -> Bool {
     emptyFiles.contains(place.bytes.hashValue) && !isUnmade(place)
   }

@@ -2,9 +2,9 @@ import BatchEngine
 
 /// Unpacks an archive.
 ///
-/// Workers decode, and make folders and files under temporary names. The collector gives files their names in the order
-/// of the archive, makes links and what replaces other members, and decides where damage ends the extraction: nothing
-/// of what was made behind that place stays, so that the result is the same at every concurrency.
+/// Workers decode, and create folders, and files under temporary names. The collector renames files in the order of the
+/// archive, creates links and members that replace others, and decides where damage ends the extraction: everything that was
+/// created after that place is removed, so that the result is the same at every concurrency.
 package struct ExtractJob: BatchJob {
   package typealias Item = ExtractionItem
 
@@ -14,10 +14,10 @@ package struct ExtractJob: BatchJob {
   private let report: @Sendable (ExtractionReport) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - folder: has to exist, or in a dry run the one that holds it.
-  ///   - selection: that of the source.
-  ///   - run: whose calls make everything.
-  ///   - report: takes what became of a member, in the order of the archive; links and folders come at the end. One call
+  ///   - folder: must exist; in a dry run only its parent must exist.
+  ///   - selection: the selection of the source.
+  ///   - run: its system calls are used.
+  ///   - report: receives the result of each member, in the order of the archive; links and folders come at the end. One call
   ///     at a time.
   /// - Throws: the error of opening the folder.
   package init(

@@ -1,15 +1,14 @@
 import BatchEngine
 
-/// Members of an archive that is read from its beginning: small ones are handed over with their content, large ones piece
-/// by piece.
+/// Reads the members of an archive from its beginning: small ones are yielded with their content, large ones piece by piece.
 extension ExtractReader {
   private static let largestContent: UInt64 = 1 << 20
-  /// In bytes, of one piece of a large file.
+  /// The size of one piece of a large file, in bytes.
   private static let largestPiece = 128 << 10
 
   typealias Hand = (ExtractionItem.Step) throws(BatchError) -> Void
 
-  /// - Throws: what ends the reading.
+  /// - Throws: the error that ends the reading.
   func read(
     _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>, _ hand: Hand
   ) throws(BatchError) {
@@ -39,13 +38,13 @@ extension ExtractReader {
     try hand(.note(.remarks(reader.harmlessRemarks)))
   }
 
-  /// - Returns: nil for a member of which nothing is made; what became of it was handed over.
+  /// - Returns: nil for a member that is not created; its result was yielded.
   private func order(
     for entry: ArchiveEntry, _ reader: any MemberReader, _ hand: Hand
   ) throws(BatchError) -> ExtractionOrder? {
     let claim: ExtractionPlanner.Claim
     do throws(BatchError) {
-      // A hard link that comes with its content is made as a file.
+      // A hard link with its own content is created as a file.
       claim = try planner.claim(entry.path, entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind)
     } catch {
       try hand(.problem(error))
@@ -64,7 +63,7 @@ extension ExtractReader {
       }
       step = .passed
     } catch {
-      // Where the last member of a name is refused, nothing of an earlier one stays.
+      // If the last member with a name is refused, an earlier one is removed.
       step =
         planner.selection.place(of: entry.path)
         .map { .lost(ExtractionOrder(entry: entry, place: $0, turn: turn), error) } ?? .problem(error)
@@ -122,7 +121,7 @@ extension ExtractReader {
     return nil
   }
 
-  /// Limits and a run that is stopped end everything; what else is wrong with one member does not.
+  /// A limit or a cancellation ends the run; other errors of one member do not.
   private func rethrow(
     _ error: BatchError, in context: ReaderContext<ExtractionItem>
   ) throws(BatchError) {

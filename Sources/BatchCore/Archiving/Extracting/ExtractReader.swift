@@ -1,16 +1,15 @@
 import BatchEngine
 
-/// Reads the members of an archive as items for the lanes: whole segments of one that has an index, else member by
-/// member.
+/// Reads the members of an archive as items for the lanes: whole segments if it has an index, otherwise member by member.
 package struct ExtractReader: BatchReader {
   private let archive: OpenArchive
   let planner: ExtractionPlanner
   let options: ExtractionOptions
-  /// Of an archive without an index.
+  /// The members of an archive without an index.
   private let members: (any MemberReader)?
 
   /// - Parameters:
-  ///   - selection: which members are meant, and where they go.
+  ///   - selection: which members are extracted, and where.
   ///   - globs: the patterns of the selection, for messages.
   /// - Throws: `malformed` when the file is no archive.
   package init(
@@ -25,7 +24,7 @@ package struct ExtractReader: BatchReader {
     members = open.index == nil ? try open.reader(limits: options.limits) : nil
   }
 
-  /// Of the archive.
+  /// The path of the archive.
   var name: PathBytes { archive.file.path }
 
   /// The members and bytes to extract; nil without an index, or if only some members are selected.
@@ -37,9 +36,9 @@ package struct ExtractReader: BatchReader {
     try read(in: context) { (item) throws(BatchError) in try context.yield(item) }
   }
 
-  /// The same as a part of another reader.
+  /// As the other `read`, for use within another reader.
   ///
-  /// - Parameter yield: takes each item, and passes it on.
+  /// - Parameter yield: passes each item on.
   func read(
     in context: ReaderContext<ExtractionItem>, yield: (ExtractionItem) throws(BatchError) -> Void
   ) throws(BatchError) {

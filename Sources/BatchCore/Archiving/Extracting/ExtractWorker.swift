@@ -5,18 +5,18 @@ package final class ExtractWorker: BatchWorker {
   package typealias Item = ExtractionItem
   package typealias Output = ExtractedChunk
 
-  /// In bytes; more content than this waits in a file.
+  /// The most bytes of content that wait in memory; more content waits in a file.
   private static let largestContent: UInt64 = 1 << 20
 
   private let folder: ExtractionFolder
   private let selection: MemberSelection
   private let options: ExtractionOptions
   private let lane: ExtractionLane
-  /// Made for the first segment of an archive.
+  /// Created for the first segment of an archive.
   private var tools: (archive: ArchiveFile, tools: SegmentTools)?
   /// Bytes of content that were read since the last row that reports them.
   private var byteCount = 0
-  /// Whether the rest of the chunk lies behind damage at which the extraction ends.
+  /// Whether the rest of the chunk follows damage that ends the extraction.
   private var isStopped = false
 
   init(
@@ -66,7 +66,7 @@ package final class ExtractWorker: BatchWorker {
 
   package func end(in context: WorkerContext, into output: inout Output) {
     noteBytes(in: &output)
-    // Between chunks the descriptors of the lane are somebody else's.
+    // Between chunks other code may use the descriptors of the lane.
     lane.closeFolder()
   }
 
@@ -82,7 +82,7 @@ package final class ExtractWorker: BatchWorker {
 
   // MARK: Members
 
-  /// Makes what a member describes, as far as it needs no other member.
+  /// Creates a member, as far as that does not depend on other members.
   private func make(
     _ order: ExtractionOrder, into output: inout Output, _ fill: ExtractionLane.Fill
   ) throws(BatchError) {
@@ -111,7 +111,7 @@ package final class ExtractWorker: BatchWorker {
     }
   }
 
-  /// Reads the content of a member that waits for the members before it.
+  /// Reads the content of a member that must wait for earlier members.
   private func content(
     of order: ExtractionOrder, _ fill: ExtractionLane.Fill
   ) throws(BatchError) -> WaitingContent {
@@ -130,13 +130,13 @@ package final class ExtractWorker: BatchWorker {
     return .bytes(bytes)
   }
 
-  /// A member that cannot be made; nothing stays under its name.
+  /// Adds a member that cannot be created; no file keeps its name.
   private func lose(_ order: ExtractionOrder, _ error: BatchError, into output: inout Output) {
     output.rows.append(.failed(order.turn == .any ? order.place : nil, error))
     if order.turn != .any { output.rows.append(.waiting(order, .lost)) }
   }
 
-  /// A run that is stopped ends everything; what else is wrong with one member does not.
+  /// A cancellation ends the run; other errors of one member do not.
   private func rethrow(_ error: BatchError) throws(BatchError) {
     if error.code == .cancelled { throw error }
   }
@@ -149,12 +149,12 @@ package final class ExtractWorker: BatchWorker {
     let tools = try tools(for: plan.archive, context)
     var segment = SegmentReader(archive: plan.archive, loader: tools.loader)
     var choices = plan.choices[...]
-    // Digests are compared only in a run with the names of a snapshot.
+    // Digests are compared only when a snapshot is restored.
     let ahead = plan.names.map { _ in (tools.ahead, plan.choices.map(\.number)) }
     lane.ahead = ahead?.0
     defer { lane.ahead = nil }
     do throws(BatchError) {
-      // What is too much was reported by the index before.
+      // Limits were already checked against the index.
       try segment.read(plan.group, plan.members, limits: ArchiveLimits(), ahead: ahead) {
         (number, _, entry, reader) throws(BatchError) in
         guard let choice = choices.first, choice.number == number else { return }
@@ -171,7 +171,7 @@ package final class ExtractWorker: BatchWorker {
     } catch {
       try context.checkCancellation()
       guard error.code == .malformed else { throw error }
-      // What differs from the index has no member's name, or that of a member that was extracted before.
+      // The difference from the index concerns no member, or one that was already extracted.
       if choices.isEmpty || segment.contradiction != nil {
         output.rows.append(.failed(nil, error.at(plan.archive.file.path)))
       }
@@ -236,7 +236,7 @@ package final class ExtractWorker: BatchWorker {
       order = found
       order.digest = try plan.names?.digest(for: entry)
     } catch {
-      // Where the last member of a name is refused, nothing of an earlier one stays.
+      // If the last member with a name is refused, an earlier one is removed.
       guard let place = selection.place(of: entry.path) else {
         return output.rows.append(.skipped(.notChosen))
       }
@@ -245,7 +245,7 @@ package final class ExtractWorker: BatchWorker {
     try make(order, into: &output, fill)
   }
 
-  /// The members of a damaged group: one report for all of them.
+  /// Adds the members of a damaged group with one report for all of them.
   private func loseTogether(
     _ choices: ArraySlice<SegmentPlan.Choice>, of plan: SegmentPlan, _ error: BatchError,
     into output: inout Output
@@ -281,7 +281,7 @@ package final class ExtractWorker: BatchWorker {
     for order in waiting { output.rows.append(.waiting(order, .lost)) }
   }
 
-  /// The same as for other members that cannot be made, for one of which only the index is known.
+  /// Adds a member that cannot be created and of which only the index entry is known.
   private func lose(
     _ choice: SegmentPlan.Choice, of plan: SegmentPlan, _ error: BatchError, into output: inout Output
   ) {

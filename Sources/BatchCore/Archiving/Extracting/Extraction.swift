@@ -1,31 +1,31 @@
 import BatchEngine
 
-/// The summary of an ``ExtractJob``, beside its counts.
+/// The summary of an ``ExtractJob``, in addition to its counts.
 package struct Extraction: Sendable {
-  /// One thing that is known of the whole archive, at the place in its order where it became known.
+  /// A fact about the whole archive, at the place in its order where it became known.
   enum Note: Sendable {
-    /// What is odd about the archive, and did not keep a member from being read.
+    /// Remarks about the archive that did not prevent reading any member.
     case remarks([String])
     /// Absolute names were made relative.
     case strippedSlash
-    /// Patterns that no member matched; only where all members were looked at.
+    /// Patterns that no member matched; only if all members were examined.
     case unmatched([UnmatchedGlob])
-    /// Nothing behind this is extracted.
+    /// No later member is extracted.
     case stop
   }
 
   package internal(set) var remarks: [String] = []
   package internal(set) var strippedSlash = false
   package internal(set) var unmatched: [UnmatchedGlob] = []
-  /// Whether the extraction ended before the archive did.
+  /// Whether the extraction ended before the end of the archive.
   package internal(set) var isCutShort = false
-  /// Whether a part of the archive is damaged, also where members behind it were extracted.
+  /// Whether a part of the archive is damaged, even if later members were extracted.
   package internal(set) var isDamaged = false
-  /// How many members were made without rights that only an option grants.
+  /// How many members were created without privileges that only an option restores.
   package internal(set) var madeSafe = 0
-  /// How many members were made without an owner or a time, since the archive has numbers that cannot be.
+  /// How many members were created without an owner or a time, because the archive has an impossible value.
   package internal(set) var misdescribed = 0
-  /// Why what was written could not be brought to the disk; nil when it was.
+  /// Why the files could not be synced to the disk; nil if they were.
   package internal(set) var failure: BatchError?
   private var reported: EntryMetadata.Losses = []
 
@@ -40,7 +40,7 @@ package struct Extraction: Sendable {
     }
   }
 
-  /// What is to be said of what could not be set: of each member where it is about safety, else once.
+  /// The warnings about metadata that could not be set: for every member if safety is concerned, otherwise once.
   mutating func warnings(of losses: EntryMetadata.Losses, path: PathBytes) -> [BatchError] {
     guard !losses.isEmpty else { return [] }
     var warnings = [BatchError]()

@@ -1,7 +1,7 @@
 import BatchEngine
 import BatchOutputs
 
-/// What is left to do when all files are there: symbolic links, further names, and the metadata of folders.
+/// Does the last steps after all files are created: symbolic links, hard links, and the metadata of folders.
 struct ExtractionFinisher {
   private static let slash = UInt8(ascii: "/")
 
@@ -10,17 +10,17 @@ struct ExtractionFinisher {
   let lane: ExtractionLane
   let calls: any FileSystemCalls
   let right: CommitRight
-  /// Whether this run made an empty file at a place.
+  /// Whether this run created an empty file at a place.
   let hasMade: (RelativePath) -> Bool
-  /// Whether this dry run would have made something at a place.
+  /// Whether this dry run would have created something at a place.
   var hasRehearsed: (RelativePath) -> Bool = { _ in false }
 
-  /// Takes what became of a member.
+  /// Receives the result of a member.
   typealias Report = (ExtractionOrder, ExtractionVerdict) throws(BatchError) -> Void
 
-  /// Makes the links of some steps, kind by kind, each kind in the order of the archive.
+  /// Creates the links of the steps, kind by kind, each kind in the order of the archive.
   ///
-  /// - Throws: what `report` throws.
+  /// - Throws: the error of `report`.
   func makeLinks(_ steps: DeferredSteps, report: Report) throws(BatchError) {
     defer { lane.closeFolder() }
     try steps.forEach(.contentOfLink) { (order) throws(BatchError) in
@@ -34,10 +34,10 @@ struct ExtractionFinisher {
     }
   }
 
-  /// Gives folders their metadata, from the leaves up; to be called when all links are there.
+  /// Sets the metadata of folders, deepest first. Called after all links are created.
   ///
-  /// - Parameter removesEmpty: whether folders that the run made, that no step describes and that hold nothing are removed.
-  /// - Throws: what `report` throws.
+  /// - Parameter removesEmpty: whether empty folders that the run created and that no member describes are removed.
+  /// - Throws: the error of `report`.
   func describeFolders(
     _ steps: DeferredSteps, removingEmpty removesEmpty: Bool = false, report: Report
   ) throws(BatchError) {
@@ -55,10 +55,10 @@ struct ExtractionFinisher {
         if case .success(let opened) = visit.folder { _ = calls.setMode(of: opened.raw, to: Self.plainMode) }
         return
       }
-      // One that was there stays as it is where nothing is to be overwritten, and so does the target folder.
+      // An existing folder is not changed if nothing may be overwritten, and neither is the target folder.
       let describes = isMade || (options.overwriting != .never && visit.node != FolderTree.root)
       let isEqual = options.acceptsEqual && options.overwriting == .never
-      // Of two descriptions of one folder the later one holds.
+      // If two members describe one folder, the later one wins.
       for number in described {
         guard let order = steps.step(number)?.order else { continue }
         try report(order, describes ? describe(visit.folder, order) : isEqual ? .kept : .made([]))
@@ -74,10 +74,10 @@ struct ExtractionFinisher {
     }
   }
 
-  /// The folders that the run made, as they are numbered in another tree, to which they are added.
+  /// Adds the folders that the run created to another tree, and returns their numbers there.
   private func madeFolders(in tree: inout FolderTree) -> Set<FolderTree.Node> {
     let made = folder.madeFolders
-    // The folder above is always there before those that are in it.
+    // A parent folder always comes before its subfolders.
     var numbers = [FolderTree.root]
     for node in 1..<max(1, FolderTree.Node(truncatingIfNeeded: made.tree.count)) {
       numbers.append(
@@ -99,8 +99,8 @@ struct ExtractionFinisher {
     }
   }
 
-  /// The mode of a folder that the archive does not describe: that of a new file, with search permission for all who may read
-  /// it.
+  /// The mode of a folder that the archive does not describe: that of a new file, plus search permission for everyone who may
+  /// read it.
   private static var plainMode: UInt32 {
     let mode = AtomicFile.defaultPermissions
     return mode | (mode >> 2) & 0o111
@@ -138,10 +138,10 @@ struct ExtractionFinisher {
     return .made(try lane.metadata(of: order).apply(toMade: name, in: parent))
   }
 
-  /// Whether a link can lead nowhere but below the target folder.
+  /// Whether a link can only lead below the target folder.
   ///
-  /// `..` at its start goes through the real folders that the link is in. Behind a name it may go through
-  /// another link, so the name has to be that of a folder.
+  /// A `..` at its start leads through the real folders of the link. A `..` after a name may lead through another link, so that
+  /// name must be a folder.
   private func staysInside(_ target: PathBytes, from place: RelativePath) -> Bool {
     guard !target.isAbsolute else { return false }
     var path = place.parent.split(separator: Self.slash).map { Array($0) }
@@ -177,7 +177,7 @@ struct ExtractionFinisher {
     guard let status = try source.look(at: first.name), status.kind != .directory else {
       throw Self.noFirstName
     }
-    // While the link has a temporary name, other runs would take an inode without a lock for that of a dead run.
+    // While the link has a temporary name, other runs would treat an unlocked inode as left by a dead run.
     let lock = options.overwriting == .never ? nil : Self.lock(first.name, in: source)
     defer { withExtendedLifetime(lock) {} }
     let failed = lane.replacing(order.place.name, in: parent, by: right) {
@@ -187,17 +187,17 @@ struct ExtractionFinisher {
     return .made([])
   }
 
-  /// Opens a regular file and locks it, where it can be.
+  /// Opens a regular file and locks it, if possible.
   ///
-  /// - Returns: nil where it cannot be opened.
+  /// - Returns: nil if it cannot be opened.
   private static func lock(_ name: PathBytes, in folder: OpenFolder) -> Descriptor? {
     guard let file = try? folder.openFile(name) else { return nil }
-    // A lock that another run has keeps other runs away as well.
+    // A lock of another run protects the file too.
     _ = folder.calls.lock(file.raw, isShared: true)
     return file
   }
 
-  /// Opens the folder of what a hard link is one more name of.
+  /// Opens the folder of the first name of a hard link.
   private func open(_ parent: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
     do throws(BatchError) {
       return try folder.open(parent, creating: false)
@@ -215,7 +215,7 @@ struct ExtractionFinisher {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
     }
     guard !options.isDryRun else { return .made([]) }
-    // The name that waits for this content is that of an empty file which this run made.
+    // The first name must be an empty file that this run created.
     guard hasMade(first) else { return .made([]) }
     let target = try folder.open(first.parent, creating: false)
     let parent = try lane.parent(of: order.place)

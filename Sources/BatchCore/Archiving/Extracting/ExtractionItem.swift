@@ -3,9 +3,9 @@ import BatchEngine
 /// One step of an extraction: a member with its content, or a segment of an archive that has an index.
 package struct ExtractionItem: Sendable {
   enum Step: Sendable {
-    /// A member with all of its content, or without any.
+    /// A member with its whole content, or without content.
     case member(ExtractionOrder, [UInt8])
-    /// A large file, of which pieces follow, and then its end.
+    /// The start of a large file; its pieces follow, then its end.
     case begin(ExtractionOrder)
     case piece([UInt8], offset: UInt64)
     /// The end of a large file, with the error of reading it.
@@ -16,7 +16,7 @@ package struct ExtractionItem: Sendable {
     case segment(SegmentPlan)
     /// An entry that is not a valid member, or cannot be read.
     case problem(BatchError)
-    /// A member in a folder that was refused and named before.
+    /// A member in a folder that was already refused and reported.
     case belowRefused
     /// Members that are not selected, or whose path is empty after stripping.
     case passed
@@ -29,29 +29,29 @@ package struct ExtractionItem: Sendable {
 /// The results of one chunk of an extraction.
 package struct ExtractedChunk: ChunkOutput, Sendable {
   enum Row: Sendable {
-    /// A file with content and name.
+    /// A file that has its content and final name.
     case made(MadeFile)
-    /// A file with its content, which is to get its name.
+    /// A file that has its content but not its final name.
     case file(ExtractionOrder, StagedFile)
     case deferred(DeferredStep)
-    /// A member that is made when all members before it are there.
+    /// A member that is created after all members before it.
     case waiting(ExtractionOrder, WaitingContent)
-    /// What is there is as new as the member.
+    /// The existing file is as new as the member.
     case kept(ExtractionOrder)
     /// A later member has the name.
     case superseded(PathBytes)
-    /// A member that cannot be made; nothing is under its name, where it has one.
+    /// A member that cannot be created; no file has its name, if it has one.
     case failed(RelativePath?, BatchError)
-    /// So many members that cannot be made, for one reason that is reported once; nothing is under their names.
+    /// Several members that cannot be created, for one reason that is reported once; no file has their names.
     case lost([RelativePath], count: Int, BatchError)
-    /// A member in a folder that was refused and named before: it counts as failed.
+    /// A member in a folder that was already refused and reported: it counts as failed.
     case belowRefused
-    /// A member of which nothing is made or reported.
+    /// A member that is neither created nor reported.
     case skipped(SkipReason)
     case begin(ExtractionOrder)
     case piece([UInt8], offset: UInt64)
     case end(BatchError?)
-    /// Bytes of content that were read for the rows before.
+    /// Bytes of content that were read for the preceding rows.
     case bytes(Int)
     case note(Extraction.Note)
   }
@@ -69,15 +69,15 @@ package struct ExtractedChunk: ChunkOutput, Sendable {
   }
 }
 
-/// What is there of a member whose name an earlier member had, until all members before it are there.
+/// The content of a member whose name an earlier member had, until all members before it are created.
 enum WaitingContent: Sendable {
   case bytes([UInt8])
   case file(StagedFile)
-  /// The member is damaged, and has been reported: nothing stays under its name.
+  /// The member is damaged and was reported: no file keeps its name.
   case lost
 }
 
-/// A new file that has its name; it is removed when it turns out to lie behind the end of the extraction.
+/// A new file that has its final name; it is removed if the extraction turns out to end before it.
 struct MadeFile: Sendable {
   let path: PathBytes
   let place: RelativePath
@@ -93,7 +93,7 @@ struct MadeFile: Sendable {
     self.losses = losses
   }
 
-  /// Whether an inode can be this file, and none that another process put in its place.
+  /// Whether a status can be that of this file, and not of one that another process put in its place.
   func isPossibly(_ status: FileStatus) -> Bool {
     status.kind == .regular && status.linkCount == 1 && UInt64(clamping: status.size) == size
       && (status.modified == modified || losses.contains(.time) || losses.contains(.timeRange))

@@ -1,9 +1,9 @@
 import BatchEngine
 import var Glibc.EISDIR
 
-/// What a lane does in a dry run: it reads and decides as in any other, and makes nothing.
+/// The work of a lane in a dry run: it reads and decides as in other runs, but creates nothing.
 extension ExtractionLane {
-  /// - Returns: nil where what is there is as new.
+  /// - Returns: nil if the existing file is as new.
   func rehearse(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> Made? {
     guard try mayTake(order) else { return nil }
     try check(order, fill)
@@ -11,19 +11,19 @@ extension ExtractionLane {
     return .undoable(MadeFile(order, losses: metadata(of: order).foreseenLosses))
   }
 
-  /// The same for what has no content.
+  /// The same for a member without content.
   func rehearse(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
     try mayTake(order) ? .made(metadata(of: order).foreseenLosses) : .kept
   }
 
-  /// A file as it would be staged.
+  /// The staged file that a run would have made.
   func rehearsed(_ order: ExtractionOrder) -> StagedFile {
     StagedFile(name: TemporaryName(), folder: [], losses: metadata(of: order).foreseenLosses)
   }
 
-  /// Reads a content to its end.
+  /// Reads content to its end.
   ///
-  /// - Throws: what `fill` throws; `malformed` where it has another size or digest than it is to have.
+  /// - Throws: the error of `fill`; `malformed` if size or digest differ from the expected ones.
   func check(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) {
     var end: UInt64 = 0
     let content = try expectedContent(of: order, reusing: true)
@@ -35,9 +35,9 @@ extension ExtractionLane {
     try checkSize(order, end: end)
   }
 
-  /// Whether a member would get its name; false when what is there is as new.
+  /// Whether a member would get its name; false if the existing file is as new.
   ///
-  /// - Throws: `invalid` when the name is taken for good; `unwritable` where the folder takes no files.
+  /// - Throws: `invalid` if the existing file may not be replaced; `unwritable` if no file can be created in the folder.
   func mayTake(_ order: ExtractionOrder) throws(BatchError) -> Bool {
     let isFree = freed.contains(order.place.bytes.hashValue)
     let isMadeFolder = !isFree && folder.hasMade(order.place)
@@ -53,7 +53,7 @@ extension ExtractionLane {
     return true
   }
 
-  /// Whether something is there that is no folder, or that is one.
+  /// Whether something exists at the place: a folder if `isFolder` is true, otherwise anything else.
   func hasSomething(at place: RelativePath, isFolder: Bool) -> Bool {
     do throws(BatchError) {
       guard let parent = try folder.openIfThere(place.parent),

@@ -4,10 +4,10 @@ extension ExtractionLane {
   /// In bytes.
   private static let pieceSize = 256 << 10
 
-  /// Whether what has the name of a member is what the member would make; metadata of a file are not compared where the
-  /// digest of its content is known.
+  /// Whether the existing file equals what the member would create. Metadata of a file is not compared if the digest of its
+  /// content is known.
   ///
-  /// - Parameter parent: the open folder of the name.
+  /// - Parameter parent: the open folder that contains the name.
   /// - Throws: the reason when the run was stopped.
   func isEqual(
     _ status: FileStatus, to order: ExtractionOrder, in parent: OpenFolder
@@ -32,7 +32,7 @@ extension ExtractionLane {
     }
   }
 
-  /// The number of a device as the kernel gives it to programs.
+  /// The device number in the form in which the kernel reports it.
   private static func device(_ entry: ArchiveEntry) -> UInt64 {
     let (major, minor) = (UInt64(entry.deviceMajor), UInt64(entry.deviceMinor))
     return (major & ~0xfff) << 32 | (major & 0xfff) << 8 | (minor & ~0xff) << 12 | minor & 0xff

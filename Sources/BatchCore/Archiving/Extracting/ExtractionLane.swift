@@ -5,26 +5,26 @@ import var Glibc.EISDIR
 import var Glibc.ENOENT
 import var Glibc.ENOTEMPTY
 
-/// Makes what members describe, on one thread: workers make folders and staged files, the collector all names.
+/// Creates members, on one thread: workers create folders and staged files, the collector does everything that needs final names.
 final class ExtractionLane {
-  /// Writes content to a file, by pieces at their places.
+  /// Writes content to a file, as pieces with their offsets.
   typealias Fill = ((UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void) throws(BatchError) -> Void
 
-  /// In bytes; as much as is not worth a look at the name.
+  /// In bytes. For smaller files it is not worth checking the name before writing.
   private static let smallFile: UInt64 = 64 << 10
 
   let folder: ExtractionFolder
   let options: ExtractionOptions
   let cancellation: Cancellation
   private let names: EarlyNames
-  /// Made for the first file whose digest is known before.
+  /// Created for the first file with an expected digest.
   private var digests: DigestStream?
-  /// While a segment is read: knows digests of its members.
+  /// While a segment is read: digests of its members that were computed in advance.
   var ahead: DigestsAhead?
   private let owners = OwnerNumbers()
-  // Members of one folder mostly come together.
+  // Members of one folder usually follow each other.
   private var current: (path: ArraySlice<UInt8>, folder: OpenFolder)?
-  /// Hashes of the places that were given up for later members in a dry run.
+  /// Hashes of the places that later members would replace in a dry run.
   var freed: Set<Int> = []
 
   init(
@@ -47,21 +47,21 @@ final class ExtractionLane {
     let opened = try folder.open(place.parent, creating: true)
     current = (place.parent, opened)
     if options.isSynced { folder.registerFileSystem(of: opened) }
-    // Where files may be replaced, a run may be there to finish the work of one that was killed.
+    // If files may be replaced, this run may continue one that was killed, so its temporary files are removed.
     if options.overwriting != .never { folder.clear(opened, place.parent) }
     return opened
   }
 
-  /// What is to be done about what has the name of a member.
+  /// How to treat an existing file with the name of a member.
   enum Standing {
-    /// Nothing has it.
+    /// No file has the name.
     case free
     case replaced
-    /// It is as new, or equal.
+    /// The existing file is as new, or equal.
     case kept
   }
 
-  /// - Throws: `invalid` when the name is taken for good.
+  /// - Throws: `invalid` if the existing file may not be replaced.
   func standing(of order: ExtractionOrder, in folder: OpenFolder) throws(BatchError) -> Standing {
     guard let status = try? folder.look(at: order.place.name) else { return .free }
     guard status.kind != .directory else { throw Self.failure(EISDIR) }
@@ -79,15 +79,15 @@ final class ExtractionLane {
     }
   }
 
-  /// - Returns: whether to go on; false when what is there is as new.
-  /// - Throws: `invalid` when the name is taken for good.
+  /// - Returns: whether to continue; false if the existing file is as new.
+  /// - Throws: `invalid` if the existing file may not be replaced.
   func mayTake(_ order: ExtractionOrder, in folder: OpenFolder) throws(BatchError) -> Bool {
     try standing(of: order, in: folder) != .kept
   }
 
   // MARK: Folders and files
 
-  /// Makes the folder that a member describes; it gets its metadata when all that is in it is there.
+  /// Creates the folder that a member describes; it gets its metadata after its contents.
   func makeFolder(_ order: ExtractionOrder) throws(BatchError) {
     // Two folders are open on the way to a deep one, and the lane has descriptors for two.
     if order.place.bytes.count > FolderOpener.hopLength { closeFolder() }
@@ -100,25 +100,25 @@ final class ExtractionLane {
 
   /// A file with content and metadata.
   enum Made {
-    /// It is new, has its name, and can be removed again.
+    /// It is new and has its final name, and can be removed again.
     case undoable(MadeFile)
     case staged(StagedFile)
   }
 
-  /// Makes a file with content and metadata in the folder that it goes to.
+  /// Creates a file with content and metadata in its folder.
   ///
-  /// Where nothing has its name, it gets that at once: a temporary one and a rename take a fifth more CPU time, and what
-  /// is new can be removed when it turns out to lie behind damage. What would replace another file waits under a temporary
-  /// name, unless damage does not end the extraction.
+  /// If the name is free, the file gets it at once: a temporary name and a rename take a fifth more CPU time, and a new file
+  /// can be removed if damage is found before it. A file that would replace another one waits under a temporary name, unless
+  /// damage does not end the extraction.
   ///
-  /// - Returns: nil where what is there is as new.
-  /// - Throws: what `fill` throws; `unwritable`; `invalid` when the name is taken.
+  /// - Returns: nil if the existing file is as new.
+  /// - Throws: the error of `fill`; `unwritable`; `invalid` when the name is taken.
   func make(
     _ order: ExtractionOrder, _ fill: Fill
   ) throws(BatchError) -> Made? {
     guard !options.isDryRun else { return try rehearse(order, fill) }
     let parent = try parent(of: order.place)
-    // A name that is taken shows when the file is to get it; looking before is for what takes time to make.
+    // The final link detects a name that is taken. The check before saves the work for a large file.
     let isSmall = order.entry.size <= Self.smallFile
     let isLooked = options.overwriting != .never || options.acceptsEqual || !isSmall
     let standing = isLooked ? try standing(of: order, in: parent) : .free
@@ -134,7 +134,7 @@ final class ExtractionLane {
       if try link(&file, order, in: parent) { return .undoable(MadeFile(order, losses: losses)) }
       return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
     }
-    // Until it has its owner, a file that others see is its owner's alone.
+    // Until a visible file has its final owner, only its creator may read it.
     if !metadata.isOwned(like: parent.knownStatusOfNew) { permissions = 0o600 }
     let file = try create { () throws(BatchError) in
       try TemporaryFile(in: parent, permissions: permissions, isLocked: !isSmall, area: folder.area)
@@ -143,7 +143,7 @@ final class ExtractionLane {
     return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
   }
 
-  /// Whatever keeps a file from being made, it is the target that cannot be written.
+  /// Any error of creating the file means that the target cannot be written.
   private func create<File: ~Copyable>(_ make: () throws(BatchError) -> File) throws(BatchError) -> File {
     do throws(BatchError) {
       return try make()
@@ -160,9 +160,9 @@ final class ExtractionLane {
       name: try file.stage(in: StagedFolder(path, below: folder)), folder: path, losses: losses)
   }
 
-  /// Gives a file its name where no row decides about it.
+  /// Gives a file its final name if the collector need not decide about it.
   ///
-  /// - Returns: nil where what is there is as new.
+  /// - Returns: nil if the existing file is as new.
   private func publishEarly(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> Made? {
     guard options.keepsGoing, order.entry.kind == .file else { return .staged(file) }
     guard case .made = try names.publish(file, as: order, on: self) else { return nil }
@@ -177,7 +177,7 @@ final class ExtractionLane {
     return metadata.apply(to: file.raw, having: file.given)
   }
 
-  /// - Returns: false where something came meanwhile that the file may replace.
+  /// - Returns: false if a file that may be replaced was created meanwhile.
   private func link(
     _ file: inout TemporaryFile, _ order: ExtractionOrder, in parent: OpenFolder
   ) throws(BatchError) -> Bool {
@@ -220,7 +220,7 @@ final class ExtractionLane {
     return end
   }
 
-  /// Nil where the archive alone says what the content is.
+  /// The expected content; nil if no digest is known.
   func expectedContent(
     of order: ExtractionOrder, reusing isReused: Bool
   ) throws(BatchError) -> ExpectedContent? {
@@ -231,9 +231,9 @@ final class ExtractionLane {
     return ExpectedContent(digest, stream, ahead: ahead, cancellation)
   }
 
-  /// Makes a file that waits for members before it.
+  /// Creates a file that waits for earlier members.
   ///
-  /// - Throws: what `fill` throws; `unwritable`.
+  /// - Throws: the error of `fill`; `unwritable`.
   func stageWaiting(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> StagedFile {
     guard !options.isDryRun else {
       try check(order, fill)
@@ -246,7 +246,7 @@ final class ExtractionLane {
 
   /// Begins a file whose content comes piece by piece.
   ///
-  /// - Returns: nil where what is there is as new.
+  /// - Returns: nil if the existing file is as new.
   func begin(_ order: ExtractionOrder) throws(BatchError) -> GrowingFile? {
     guard !options.isDryRun else {
       if order.turn == .any, try !mayTake(order) { return nil }
@@ -258,7 +258,8 @@ final class ExtractionLane {
   }
 
   private func beginWaiting(_ order: ExtractionOrder) throws(BatchError) -> GrowingFile {
-    // One of the members before it may have the name of a folder above; a file gets from its folder what new files get.
+    // An earlier member may still have the name of a parent folder. A file inherits attributes from its folder, so it is created there if
+    // possible.
     try begin(order, in: folder.isFolder(order.place.parent) ? order.place.parent : [])
   }
 
@@ -282,7 +283,7 @@ final class ExtractionLane {
     return try stage(file, in: path, losses)
   }
 
-  /// Gives a sparse file its size; any other has it.
+  /// Sets the size of a sparse file; other files already have it.
   private func checkSize(
     of file: borrowing TemporaryFile, _ order: ExtractionOrder, end: UInt64
   ) throws(BatchError) {
@@ -290,7 +291,7 @@ final class ExtractionLane {
     if end < order.entry.size { try file.setSize(order.entry.size) }
   }
 
-  /// - Throws: `malformed` where the content ends elsewhere than it is to end.
+  /// - Throws: `malformed` if the content does not end at the expected offset.
   func checkSize(_ order: ExtractionOrder, end: UInt64) throws(BatchError) {
     guard end <= order.entry.size else {
       throw BatchError(.malformed, "damaged: there is more content than its size says")
@@ -300,7 +301,7 @@ final class ExtractionLane {
     }
   }
 
-  /// Gives a file its name that was made before.
+  /// Gives a staged file its final name.
   func publish(
     _ file: StagedFile, as order: ExtractionOrder, by right: CommitRight
   ) throws(BatchError) -> ExtractionVerdict {
@@ -309,11 +310,11 @@ final class ExtractionLane {
       return order.entry.kind == .hardLink
         ? .deferred(.contentOfLink(order), file.losses) : .made(file.losses)
     }
-    // What gets no name goes at once.
+    // A file that gets no name is removed at once.
     var isNamed = false
     defer { if !isNamed { folder.area.remove(file.name, unlinking: true) } }
     let parent = try parent(of: order.place)
-    // Another member of the run may have made what is there now.
+    // An earlier member of this run may have created the existing file.
     if order.turn != .any, try !mayTake(order, in: parent) { return .kept }
     let staging = file.folder == order.place.parent ? parent : try folder.open(file.folder, creating: false)
     let failed = TemporaryFile.rename(
@@ -328,7 +329,7 @@ final class ExtractionLane {
     return .deferred(.contentOfLink(order), file.losses)
   }
 
-  /// Removes a file that was made in this run, unless something else has its name by now.
+  /// Removes a file that this run created, unless another file has its name now.
   func remove(_ file: MadeFile, by right: CommitRight) {
     guard !options.isDryRun, let parent = try? folder.open(file.place.parent, creating: false),
       let status = try? parent.look(at: file.place.name), file.isPossibly(status)
@@ -336,9 +337,9 @@ final class ExtractionLane {
     parent.remove(file.place.name, by: right)
   }
 
-  /// Removes what this run made at a place.
+  /// Removes what this run created at a place.
   ///
-  /// - Returns: whether it is gone; a folder that holds something stays.
+  /// - Returns: whether it was removed; a folder that is not empty stays.
   func remove(_ place: RelativePath, isFolder: Bool, by right: CommitRight) -> Bool {
     guard !options.isDryRun else {
       guard !isFolder, !folder.hasMade(place) else { return false }
@@ -349,7 +350,7 @@ final class ExtractionLane {
     return parent?.remove(place.name, isFolder: isFolder, by: right) == 0
   }
 
-  /// Makes a FIFO or a device.
+  /// Creates a FIFO or a device.
   func makeNode(
     _ order: ExtractionOrder, by right: CommitRight
   ) throws(BatchError) -> ExtractionVerdict {
@@ -373,7 +374,7 @@ final class ExtractionLane {
     return .made(try metadata(of: order).apply(toMade: name, in: parent))
   }
 
-  /// Makes something under a name, or under another one and then in place of what has the name.
+  /// Creates an entry; if the name is taken, creates it under a temporary name and renames it over the existing file.
   ///
   /// - Parameter make: returns 0 or the negative error number.
   /// - Returns: 0 or the error number.

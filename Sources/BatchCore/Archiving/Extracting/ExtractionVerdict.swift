@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// What became of one member.
+/// The result of one member.
 enum ExtractionVerdict: Sendable {
   case made(EntryMetadata.Losses)
   case deferred(DeferredStep, EntryMetadata.Losses = [])
-  /// What is there has the same time or a later one, or is equal.
+  /// The existing file has the same time or a later one, or is equal.
   case kept
-  /// A later member has its name, and nothing was made of this one.
+  /// A later member has its name, so this one was not created.
   case superseded
   case failed(BatchError)
 }
@@ -15,19 +15,19 @@ enum ExtractionVerdict: Sendable {
 package struct ExtractionReport: Sendable {
   package enum Outcome: String, Sendable {
     case extracted, kept, superseded
-    /// What is there is equal.
+    /// The existing file is equal.
     case upToDate = "up_to_date"
   }
 
-  /// As it stands in the archive.
+  /// The path in the archive.
   package let path: PathBytes
   package let kind: ArchiveEntry.Kind
-  /// Of the content, in bytes.
+  /// The size of the content in bytes.
   package let size: UInt64
   package let outcome: Outcome
-  /// Whether a dry run finds the member there already. A file would be replaced, a folder would be used.
+  /// Whether a dry run finds an existing file, which would be replaced, or a folder, which would be used.
   package let existed: Bool
-  /// Where it goes; nil where that is what the selection says of its path.
+  /// Where the member goes; nil if the selection determines that from its path.
   package let place: RelativePath?
 
   init(_ order: ExtractionOrder, _ outcome: Outcome, existed: Bool = false) {

@@ -1,14 +1,14 @@
-/// What reads the formats that are read on demand only: ar, cab, ISO 9660, lha, rar, warc.
+/// How the formats are read that are read only on request: ar, cab, ISO 9660, lha, rar, warc.
 ///
-/// The readers that libarchive has for them crash, loop, or allocate without end on some damaged archives.
+/// libarchive's readers for them crash, loop, or allocate without limit on some damaged archives.
 enum ForeignFormats: Sendable {
   /// They are not read.
   case refused
-  /// A process of its own for each archive.
+  /// A separate process for each archive.
   case process(ForeignReaderProgram)
-  /// This process, which was started for that.
+  /// This process, which was started for one archive.
   ///
-  /// - Parameter progress: called each time that more of the archive was read than ever before.
+  /// - Parameter progress: called each time that the archive was read further than before.
   case here(progress: @Sendable () -> Void)
 
   var areReadByProcess: Bool { if case .process = self { true } else { false } }

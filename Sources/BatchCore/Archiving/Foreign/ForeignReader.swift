@@ -11,11 +11,11 @@ import var Glibc.SOCK_CLOEXEC
 import var Glibc.SOCK_STREAM
 import var Glibc.errno
 
-/// Reads an archive in a process of its own, which has limits of memory and processor time: for formats whose readers in
-/// libarchive crash, loop, or allocate without end on some damaged archives.
+/// Reads an archive in a separate process with limits of memory and processor time: for formats whose readers in libarchive
+/// crash, loop, or allocate without limit on some damaged archives.
 ///
-/// The process is asked for one member or one piece of content at a time, through a socket. It is killed when this object
-/// is released. Its answers are trusted no more than the archive is.
+/// One member or one piece of content is requested at a time, through a socket. The process is killed when this object is
+/// released. Its answers are as untrusted as the archive.
 final class ForeignReader: MemberReader {
   private(set) var remarks: [String] = []
   private(set) var formatName = "unknown"
@@ -30,7 +30,7 @@ final class ForeignReader: MemberReader {
   /// Holds the last answer.
   private let buffer: ScratchBuffer
   private let process: Int32
-  /// Why the process is not asked any more.
+  /// The error after which the process gets no more requests.
   private var ending: BatchError?
   private var hasEnded = false
   private var tellsOwner = true
@@ -41,8 +41,8 @@ final class ForeignReader: MemberReader {
   private var contentEnd: UInt64 = 0
 
   /// - Parameters:
-  ///   - end: what stands from here on is not read; nil for the end of the file.
-  ///   - requiresMembers: whether an index says that there are members.
+  ///   - end: bytes from this offset on are not read; nil for the end of the file.
+  ///   - requiresMembers: whether an index shows that there are members.
   /// - Throws: why no process can be started, and `malformed` when the archive is in no known format.
   init(
     _ file: ArchiveFile, _ program: ForeignReaderProgram, upTo end: UInt64?, requiresMembers: Bool,
@@ -133,7 +133,7 @@ final class ForeignReader: MemberReader {
     return message
   }
 
-  /// - Returns: so many bytes, valid until the next call.
+  /// - Returns: `count` bytes, valid until the next call.
   private func receive(_ count: Int) throws(BatchError) -> UnsafeRawBufferPointer {
     guard buffer.reserve(count) else { throw .noCodecMemory }
     let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[..<count])
@@ -152,7 +152,7 @@ final class ForeignReader: MemberReader {
     return UnsafeRawBufferPointer(room)
   }
 
-  /// The process has gone without an answer.
+  /// The error of a process that ended without an answer.
   private func ended() -> BatchError {
     let status = end()
     let (signal, code) = (status & 0x7f, (status >> 8) & 0xff)
@@ -161,7 +161,7 @@ final class ForeignReader: MemberReader {
     if signal == SIGXCPU {
       text = "damaged: its reader made no progress in \(ForeignReaderProgram.seconds) s of processor time"
     } else if signal == 0 {
-      // So libarchive ends a process that has no memory left.
+      // This is how libarchive ends a process without memory.
       text = "damaged, or its reader needs more than \(memory >> 20) MiB of memory"
       remedy = .raiseMemory
       if code != 1 { (text, remedy) = ("damaged: its reader ended with status \(code)", nil) }
@@ -178,9 +178,9 @@ final class ForeignReader: MemberReader {
     return error
   }
 
-  /// Ends the process, where it has not ended by itself.
+  /// Ends the process, if it has not ended by itself.
   ///
-  /// - Returns: its status, as `waitpid(2)` does.
+  /// - Returns: its status, as in `waitpid(2)`.
   private func end() -> Int32 {
     guard !hasEnded else { return 0 }
     hasEnded = true

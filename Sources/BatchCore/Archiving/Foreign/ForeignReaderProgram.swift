@@ -19,9 +19,9 @@ import var Glibc.RUSAGE_SELF
 import var Glibc.STDOUT_FILENO
 import var Glibc.errno
 
-/// The program that reads an archive in a process of its own, and what it does there.
+/// The program that reads an archive in a separate process, and its main function.
 package struct ForeignReaderProgram: Sendable {
-  /// What the process is asked for, one byte.
+  /// A request to the process, one byte.
   enum Request: UInt8 {
     case open = 1
     case next, content, drain
@@ -29,11 +29,11 @@ package struct ForeignReaderProgram: Sendable {
 
   /// The first argument of the program.
   package static let command: PathBytes = "read-archive-for-another-process"
-  /// How many descriptors one process costs, while it is started.
+  /// How many descriptors starting one process needs.
   package static let descriptors = 2
-  /// Seconds of processor time that it may use before it answers or reads more of the archive.
+  /// Seconds of processor time that it may use between two answers or reads of the archive.
   static let seconds: UInt = 60
-  /// What the process may have beside the memory for the archive, in bytes.
+  /// Memory for the process in addition to that for the archive, in bytes.
   private static let overhead: UInt = 96 << 20
 
   let path: PathBytes
@@ -41,8 +41,8 @@ package struct ForeignReaderProgram: Sendable {
   let memory: Int
 
   /// - Parameters:
-  ///   - path: of a program that calls ``run(_:)`` with the arguments after ``command``.
-  ///   - memory: what a process may use for an archive, in bytes; at most 1 GiB of it is used.
+  ///   - path: the path of a program that calls ``run(_:)`` with the arguments after ``command``.
+  ///   - memory: memory that a process may use for an archive, in bytes; limited to 1 GiB.
   package init(_ path: PathBytes, memory: Int) {
     self.path = path
     self.memory = min(memory, Int(DecoderOptions.largestMemory))
@@ -50,7 +50,7 @@ package struct ForeignReaderProgram: Sendable {
 
   /// Starts a process.
   ///
-  /// - Returns: its number.
+  /// - Returns: its process id.
   /// - Throws: why it cannot be started.
   func start(
     _ archive: ArchiveFile, upTo end: UInt64?, requiresMembers: Bool, socket: Int32
@@ -76,9 +76,9 @@ package struct ForeignReaderProgram: Sendable {
     return pid
   }
 
-  /// Reads the archive on standard input and answers requests on standard output, which is a socket, until that is closed.
+  /// Reads the archive on standard input and answers requests on standard output, which is a socket, until the socket is closed.
   ///
-  /// - Parameter arguments: those after ``command``.
+  /// - Parameter arguments: the arguments after ``command``.
   /// - Returns: whether the arguments were valid.
   package static func run(_ arguments: [PathBytes]) -> Bool {
     let settings = arguments.first?.text?.split(separator: " ") ?? []
@@ -108,7 +108,7 @@ package struct ForeignReaderProgram: Sendable {
     }
   }
 
-  /// From now on the process has the full time again. Where that cannot be set it ends the sooner.
+  /// Gives the process its full time again. If that fails, the process ends earlier.
   private static func allowTime() {
     var usage = rusage()
     guard getrusage(RUSAGE_SELF.rawValue, &usage) == 0 else { return }

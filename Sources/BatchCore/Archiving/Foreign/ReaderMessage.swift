@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// An answer of the process that reads an archive: one byte for the kind, 4 for the length of the rest, the rest.
+/// An answer of the process that reads an archive: one byte for the kind, 4 bytes for the length of the body, and the body.
 ///
-/// Numbers are little-endian; texts and paths have their length in 4 bytes before them. The process may have been taken over
-/// by the archive, so its answers are decoded as bytes from anybody.
+/// Numbers are little-endian; the length of texts and paths precedes them in 4 bytes. A malicious archive may control the
+/// process, so its answers are decoded as untrusted bytes.
 enum ReaderMessage {
   /// The archive was recognised.
   case opened(compressionFact: String?)
   case entry(ArchiveEntry, tellsOwner: Bool)
   /// A member that cannot be read.
   case unusable(BatchError)
-  /// A piece of content with its place, and how many bytes of the archive were read so far; valid as long as the bytes that
-  /// it was made of.
+  /// A piece of content with its offset, and how many bytes of the archive were read so far; valid as long as the bytes from
+  /// which it was decoded.
   case piece(UnsafeRawBufferPointer, offset: UInt64, bytesRead: UInt64)
-  /// There is no further member, or no further piece of a content.
+  /// There are no more members, or no more pieces of the content.
   case end
   /// The archive was read to its end.
   case drained(remarks: [String], format: String, checks: String)
@@ -21,7 +21,7 @@ enum ReaderMessage {
 
   /// The kind and the length.
   static let headSize = 5
-  /// The largest length. Pieces of libarchive and the headers of a member are smaller.
+  /// The largest accepted length. Pieces of libarchive and the headers of a member are smaller.
   static let largest = 64 << 20
 
   /// The kinds of errors that an archive can cause.
@@ -65,18 +65,18 @@ enum ReaderMessage {
     }
   }
 
-  /// The length of the rest.
+  /// The length of the body.
   ///
   /// - Parameter head: ``headSize`` bytes.
-  /// - Returns: nil when it is larger than any rest can be.
+  /// - Returns: nil if it is larger than ``largest``.
   static func length(_ head: UnsafeRawBufferPointer) -> Int? {
     var reader = LittleEndianReader(Array(head.dropFirst())[...])
     return reader.number(UInt32.self).map { Int($0) }.flatMap { $0 <= largest ? $0 : nil }
   }
 
-  /// - Returns: nil for bytes that ``bytes`` does not make.
+  /// - Returns: nil for bytes that ``bytes`` cannot have produced.
   init?(kind: UInt8, _ body: UnsafeRawBufferPointer) {
-    // Of a piece the content is not copied.
+    // The content of a piece is not copied.
     var reader = LittleEndianReader(
       Array(kind == 4 ? UnsafeRawBufferPointer(rebasing: body.prefix(16)) : body)[...])
     switch kind {
@@ -135,7 +135,7 @@ extension [UInt8] {
     append(text: error.path?.bytes ?? [])
     append(text: error.message)
     appendLittleEndian(error.errno)
-    // All that the process can run out of is the memory that it is allowed.
+    // The process can only exhaust the memory that it is allowed.
     switch error.remedy {
     case nil: append(0)
     case .advice(let text)?:
@@ -181,7 +181,7 @@ extension LittleEndianReader {
 
   fileprivate mutating func text() -> String? { blob().map { String(decoding: $0, as: UTF8.self) } }
 
-  /// Bytes that can stand for a name in a system call.
+  /// Reads bytes that are valid as a path in a system call.
   private mutating func path() -> PathBytes? {
     blob().flatMap { $0.contains(0) ? nil : PathBytes($0) }
   }

@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// The header of one cpio member with its name, for what libarchive reads and does not pass on.
+/// The header of one cpio member with its name: libarchive reads it, but does not pass on all of it.
 ///
-/// Forms: `newc` and `crc` of SVR4 (hexadecimal), `odc` of POSIX.1 (octal), and the old binary one in either byte order;
-/// see cpio(5). libarchive cuts a name at its first NUL, and takes any member of the name `TRAILER!!!` for the end.
+/// Forms: `newc` and `crc` of SVR4 (hexadecimal), `odc` of POSIX.1 (octal), and the old binary one in either byte order; see
+/// cpio(5). libarchive cuts a name at its first NUL, and treats any member named `TRAILER!!!` as the end.
 struct CpioHeader {
   private static let trailer = Array("TRAILER!!!".utf8)
 
   private let mode: UInt64
   private let size: UInt64
-  /// Without the NUL at its end.
+  /// The name without its final NUL.
   private let name: UnsafeRawBufferPointer.SubSequence
 
   /// - Parameter bytes: from the header of the member to its content.
-  /// - Throws: `malformed` when they begin with no header.
+  /// - Throws: `malformed` when they do not begin with a header.
   init(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     guard let fields = Self.fields(of: bytes), fields.nameSize > 0,
       let end = Int(exactly: fields.nameSize).map({ $0 + fields.nameStart }), end <= bytes.count
@@ -23,7 +23,7 @@ struct CpioHeader {
     name = bytes[fields.nameStart..<(end - 1)]
   }
 
-  /// - Throws: `malformed` for a name that is empty or holds a NUL.
+  /// - Throws: `malformed` for a name that is empty or contains a NUL.
   func check() throws(BatchError) {
     guard !name.isEmpty else { throw BatchError(.malformed, "damaged: a member has no name") }
     guard !name.contains(0) else {
@@ -31,7 +31,7 @@ struct CpioHeader {
     }
   }
 
-  /// - Throws: `malformed` when the member that ends the archive is more than a name.
+  /// - Throws: `malformed` when the member that ends the archive has more than a name.
   func checkEnd() throws(BatchError) {
     let kind = mode & 0o170000
     guard name.elementsEqual(Self.trailer), size == 0, kind == 0 || kind == 0o100000 else {
@@ -57,7 +57,7 @@ struct CpioHeader {
       else { return nil }
       return (mode, size, name, 76)
     }
-    // afio's large ASCII form.
+    // The large ASCII format of afio.
     if bytes.starts(with: "070727".utf8) {
       guard let mode = number(29..<35, 8), let size = number(99..<115, 16), let name = number(80..<84, 16)
       else { return nil }
@@ -74,7 +74,7 @@ struct CpioHeader {
       let (first, second) = (UInt64(bytes[place]), UInt64(bytes[place + 1]))
       return isLittle ? first | second << 8 : first << 8 | second
     }
-    // Long numbers have their high half first, in either byte order.
+    // Long numbers store their high half first, in both byte orders.
     return (half(6), half(22) << 16 | half(24), half(20), 26)
   }
 }

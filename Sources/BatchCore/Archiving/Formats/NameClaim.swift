@@ -1,10 +1,10 @@
 import BatchEngine
 import CArchive
 
-/// The form that the name of an archive claims by its suffix.
+/// The format that the suffix of an archive's name claims.
 ///
-/// A file that begins with zeros reads as a tar without members. So the claim shows whether zeros can be all that the file
-/// had: a lost first block and a file that was never written look like that.
+/// A file that begins with zeros reads as a tar without members. The suffix shows whether that is plausible: a lost first block
+/// and a file that was never written look the same.
 struct NameClaim {
   /// The suffix, for messages.
   private let name: String
@@ -25,11 +25,11 @@ struct NameClaim {
     (name, self.compression, container) = (compression.rawValue, compression, nil)
   }
 
-  /// How the archive differs from its name; nil where it does not.
+  /// How the archive differs from its suffix; nil if it does not.
   ///
   /// - Parameters:
-  ///   - compression: that was recognised.
-  ///   - base: the format of the archive as libarchive counts them, without its dialect.
+  ///   - compression: the recognised compression.
+  ///   - base: libarchive's number for the format, without its dialect.
   func difference(_ compression: CompressionFormat?, _ base: Int32) -> String? {
     if self.compression == compression, container.map({ $0.isRead(as: base) }) ?? true { return nil }
     return "its name says that it is \(name), and its first bytes say something else"
@@ -37,7 +37,7 @@ struct NameClaim {
 }
 
 extension ArchiveFormat.Container {
-  /// Whether libarchive has this number for it.
+  /// Whether libarchive uses this number for it.
   fileprivate func isRead(as base: Int32) -> Bool {
     switch self {
     case .tar: base == ARCHIVE_FORMAT_TAR

@@ -1,27 +1,27 @@
 import BatchEngine
 
-/// What the extended headers of a tar say of owners and times, where libarchive does not pass it on: it takes a value that
-/// is no number for 0, which is root, and passes over global headers, which stock tar applies.
+/// Owners and times in the extended headers of a tar that libarchive does not pass on: it reads a value that is not a number as
+/// 0, which is root, and ignores global headers, which stock tar applies.
 struct PaxRecords {
   private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
   private static let applied = ["uid", "gid", "uname", "gname", "mtime"]
-  /// Keys of global headers that change nothing of what is extracted.
+  /// Keys of global headers that do not affect extraction.
   private static let harmless = ["comment", "atime", "ctime", "charset"]
 
-  /// Of global headers; they hold for members that have no record of their own.
+  /// The records of global headers; they apply to members without their own record.
   private var globals: [String: [UInt8]] = [:]
   private var ignored: Set<String> = []
 
-  /// Whether headers of one member change the next ones.
+  /// Whether there are global headers, which affect later members.
   var hasGlobals: Bool { !globals.isEmpty }
 
-  /// What is to be said of global headers; nil when all of them are applied.
+  /// A remark about global headers; nil when all of them are applied.
   var remark: String? {
     guard !ignored.isEmpty else { return nil }
     return "a global header sets \(ignored.sorted().joined(separator: ", ")), which is not applied"
   }
 
-  /// Takes the headers of the next member, and gives it what they say.
+  /// Applies the headers of the next member to its entry.
   mutating func apply(_ headers: TarHeaderScan, to entry: inout ArchiveEntry) throws(BatchError) {
     guard headers.isExtended || !globals.isEmpty else { return }
     var own: [String] = []
@@ -45,7 +45,7 @@ struct PaxRecords {
     }
   }
 
-  /// Marks what is not a number; the values of numbers come from libarchive.
+  /// Marks values that are not numbers; libarchive provides the values of numbers.
   private static func check(_ key: String, _ value: some Collection<UInt8>, _ entry: inout ArchiveEntry) {
     switch key {
     case "uid": if !isNumber(value) { entry.owner = .max }
@@ -72,7 +72,7 @@ struct PaxRecords {
     !value.isEmpty && value.allSatisfy { digits.contains($0) }
   }
 
-  /// `UInt32.max` for anything but the number of an owner.
+  /// `UInt32.max` for anything but a valid owner number.
   private static func number(_ value: [UInt8]) -> UInt32 {
     isNumber(value) ? UInt32(String(decoding: value, as: UTF8.self)) ?? .max : .max
   }

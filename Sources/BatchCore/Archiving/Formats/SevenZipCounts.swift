@@ -1,20 +1,20 @@
 /// The numbers of packed streams, folders, contents and files that a 7z header claims (7zFormat.txt of the LZMA SDK).
 ///
-/// libarchive allocates a table of as many rows before it reads the first one, and each row takes a byte of the header or
-/// more. So a header that claims more rows than it has bytes is refused before libarchive reads it.
+/// libarchive allocates a table with that many rows before it reads the first one. Each row takes at least one byte of the
+/// header, so a header that claims more rows than it has bytes is refused before libarchive reads it.
 struct SevenZipCounts {
   private enum Failure: Error {
     /// More rows than bytes.
     case excessive
-    /// Something that libarchive reports, or a form that it does not read either.
+    /// An error that libarchive reports, or a form that it cannot read either.
     case unknown
   }
 
   private var rest: ArraySlice<UInt8>
-  /// Of each folder, whether its content has a CRC-32.
+  /// For each folder, whether its content has a CRC-32.
   private var checkedFolders: [Bool] = []
 
-  /// Whether a header, which is not compressed, has a byte for each row that it claims.
+  /// Whether an uncompressed header has at least one byte for each row that it claims.
   static func areHeld(by header: ArraySlice<UInt8>) -> Bool {
     var counts = SevenZipCounts(rest: header)
     do throws(Failure) {
@@ -111,7 +111,7 @@ struct SevenZipCounts {
     guard type == 0 else { throw .unknown }
   }
 
-  /// - Returns: how many contents come out of the coders of a folder.
+  /// - Returns: how many contents the coders of a folder produce.
   private mutating func readFolder() throws(Failure) -> Int {
     var inputs = 0
     var outputs = 0
@@ -141,7 +141,7 @@ struct SevenZipCounts {
         counts[index] = try count()
         sum += counts[index]
       }
-      // The size of the last content of each folder follows from the others.
+      // The size of the last content of each folder is implied by the others.
       guard sum <= rest.count + counts.count else { throw .excessive }
       type = try byte()
     }
@@ -159,7 +159,7 @@ struct SevenZipCounts {
     guard type == 0 else { throw .unknown }
   }
 
-  /// - Returns: of each row, whether it has a CRC-32.
+  /// - Returns: for each row, whether it has a CRC-32.
   private mutating func readChecks(_ count: Int) throws(Failure) -> [Bool] {
     var isChecked = [Bool](repeating: true, count: count)
     if try byte() == 0 {
@@ -197,7 +197,7 @@ struct SevenZipCounts {
 }
 
 extension ArraySlice<UInt8> {
-  /// Takes a number of 1 to 9 bytes, whose first byte has the number of those that follow; nil where they are missing.
+  /// Reads a number of 1 to 9 bytes, whose first byte encodes how many follow; nil if bytes are missing.
   mutating func popSevenZipNumber() -> UInt64? {
     guard let first = popFirst() else { return nil }
     var value: UInt64 = 0

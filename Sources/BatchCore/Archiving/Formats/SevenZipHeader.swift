@@ -1,24 +1,24 @@
 import BatchEngine
 import CLZMA
 
-/// The headers of a 7z archive in a file, for the checks that libarchive reads and does not compare (7zFormat.txt of the
-/// LZMA SDK): those of the start header, of the header at the end, and of what a compressed header holds.
+/// The headers of a 7z archive in a file. Compares the checksums that libarchive reads but does not compare (7zFormat.txt of
+/// the LZMA SDK): those of the start header, of the end header, and of a decompressed header.
 ///
-/// Names, times, attributes and the CRC-32 of every content stand in that header, so damage to it goes unnoticed otherwise.
+/// That header contains names, times, attributes and the CRC-32 of every content, so damage to it would otherwise be unnoticed.
 struct SevenZipHeader {
   static let signature: [UInt8] = [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]
   private static let startSize = 32
-  /// A header of more than this is not decoded a second time.
+  /// A larger header is not decoded a second time.
   private static let largest: UInt64 = 64 << 20
 
-  /// For a header that would make libarchive allocate without end.
+  /// The error for a header that would make libarchive allocate without limit.
   static let excessive = BatchError(.malformed, "damaged: its header claims more than it has bytes for")
 
   /// What follows the archive in the file.
   let trailingByteCount: UInt64
 
-  /// - Returns: nil for a file that begins with something else, as archives that unpack themselves do.
-  /// - Throws: `malformed` when a check is wrong or the archive is cut off; ``excessive``.
+  /// - Returns: nil for a file that begins differently, such as a self-extracting archive.
+  /// - Throws: `malformed` when a checksum is wrong or the archive is truncated; ``excessive``.
   init?(_ file: ArchiveFile) throws(BatchError) {
     guard let size = file.size, size >= UInt64(Self.startSize) else { return nil }
     let start = try file.bytes(at: 0, count: Self.startSize)[...]
@@ -35,7 +35,7 @@ struct SevenZipHeader {
     trailingByteCount = room - length - offset
     guard length > 0, length <= Self.largest else { return }
     let header = try file.bytes(at: UInt64(Self.startSize) + offset, count: Int(length))[...]
-    // Before its check, which libarchive does not compare either.
+    // Checked before the header's checksum, which libarchive does not compare either.
     guard SevenZipCounts.areHeld(by: header) else { throw Self.excessive }
     guard Self.check(of: header) == start.little(at: 28) else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
@@ -43,7 +43,7 @@ struct SevenZipHeader {
     try Self.checkCompressed(header, in: file, behind: offset)
   }
 
-  /// A compressed header says where it is, how it is decoded, and the CRC-32 of what comes out.
+  /// A compressed header states its offset, its coder, and the CRC-32 of the decoded bytes.
   private static func checkCompressed(
     _ header: ArraySlice<UInt8>, in file: ArchiveFile, behind end: UInt64
   ) throws(BatchError) {
@@ -64,7 +64,7 @@ struct SevenZipHeader {
   }
 }
 
-/// A header that is one LZMA stream, as all common programs write it; other forms are left to libarchive.
+/// A header that is one LZMA stream, as all common programs write it; libarchive checks other forms.
 private struct LZMAHeader {
   let offset: UInt64
   let packedSize: UInt64
@@ -79,7 +79,7 @@ private struct LZMAHeader {
     guard Self.take(&rest, [0x17, 0x06]), let offset = rest.popSevenZipNumber(), Self.take(&rest, [1, 0x09]),
       let packedSize = rest.popSevenZipNumber()
     else { return nil }
-    // The packed stream may have a check as well.
+    // The packed stream may have a checksum too.
     if Self.take(&rest, [0x0A, 1]) {
       guard rest.count >= 4 else { return nil }
       rest = rest.dropFirst(4)
@@ -96,13 +96,13 @@ private struct LZMAHeader {
     check = rest.little(at: 0)
   }
 
-  /// What comes out; nil when it cannot be decoded.
+  /// The decoded header; nil if it cannot be decoded.
   func decode(_ packed: [UInt8]) -> [UInt8]? {
     var stream = lzma_stream()
     guard lzma_alone_decoder(&stream, UInt64.max) == LZMA_OK else { return nil }
     defer { lzma_end(&stream) }
-    // The header of a .lzma file has the same properties, and then the size. A dictionary larger than the content is never
-    // used, and a damaged or hostile header may claim one of 4 GiB.
+    // The header of a .lzma file has the same properties, followed by the size. A dictionary larger than the content is
+    // useless, and a damaged or hostile header may claim one of 4 GiB.
     let dictionary = min(properties.dropFirst().little(at: 0) as UInt32, UInt32(clamping: max(size, 4096)))
     let input =
       Array(properties.prefix(1)) + withUnsafeBytes(of: dictionary.littleEndian) { Array($0) }

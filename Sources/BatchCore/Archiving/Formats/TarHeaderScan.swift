@@ -1,44 +1,44 @@
 import BatchEngine
 
-/// The headers of one tar member as they stand in the archive, for what libarchive reads and does not pass on.
+/// The headers of one tar member as they are in the archive: libarchive reads them, but does not pass on all of them.
 ///
-/// libarchive hands names out as C strings, which end at the first NUL. So a name that holds one would be cut without a
-/// word, and a member could be extracted under the name of another.
+/// libarchive returns names as C strings, which end at the first NUL. A name that contains a NUL would be cut silently, and a
+/// member could be extracted under the name of another one.
 struct TarHeaderScan {
   /// One record of an extended header (POSIX.1-2001, pax interchange format).
   struct Record {
     let key: UnsafeRawBufferPointer.SubSequence
     let value: UnsafeRawBufferPointer.SubSequence
-    /// Whether it stands in a global header, and so holds for all members that follow.
+    /// Whether it is in a global header, and so applies to all following members.
     let isGlobal: Bool
 
     func isNamed(_ name: String) -> Bool { key.elementsEqual(name.utf8) }
   }
 
   private static let blockSize = 512
-  /// Where the type of a member and the size of its content stand in a header.
+  /// The offsets of the type and the size of a member in a header.
   private static let typePlace = 156
   private static let sizePlace = 124..<136
-  /// The records that hold text; others may hold bytes of any value.
+  /// The records that contain text; others may contain any bytes.
   private static let textKeys = ["path", "linkpath", "uname", "gname", "GNU.sparse.name"]
 
-  /// From the first header of the member to its content.
+  /// The bytes from the first header of the member to its content.
   private let bytes: UnsafeRawBufferPointer
 
   init(_ bytes: UnsafeRawBufferPointer) {
     self.bytes = bytes
   }
 
-  /// Whether there are headers beside the one that each member has.
+  /// Whether there are headers in addition to the one that each member has.
   var isExtended: Bool { bytes.count > Self.blockSize }
 
-  /// Whether they are one extended header whose records are times in digits, as most members have them.
+  /// Whether there is exactly one extended header, which contains only decimal times, as for most members.
   var holdOnlyTimes: Bool {
     guard bytes.count == 3 * Self.blockSize, bytes[Self.typePlace] == UInt8(ascii: "x") else { return false }
     var place = Self.blockSize
     let end = 2 * Self.blockSize
     while place < end, bytes[place] != 0 {
-      // Lengths of lines with times have two digits.
+      // The length of a record with a time has two digits.
       guard place + 10 < end, let tens = digit(at: place), let ones = digit(at: place + 1),
         place + 10 * tens + ones <= end, 10 * tens + ones > 10, bytes[place + 2] == UInt8(ascii: " "),
         "mac".utf8.contains(bytes[place + 3]), bytes[(place + 4)..<(place + 9)].elementsEqual("time=".utf8),
@@ -60,13 +60,13 @@ struct TarHeaderScan {
     return 0...9 ~= value ? value : nil
   }
 
-  /// - Throws: `malformed` when a name holds a NUL.
+  /// - Throws: `malformed` when a name contains a NUL.
   func check() throws(BatchError) {
     guard isExtended else { return }
     try forEachExtension { (type, content) throws(BatchError) in
       switch type {
       case UInt8(ascii: "L"), UInt8(ascii: "K"):
-        // GNU's long names end in one NUL or more.
+        // Long names of GNU tar end in one or more NULs.
         guard content.drop(while: { $0 != 0 }).allSatisfy({ $0 == 0 }) else { throw Self.nameHoldsNUL }
       default:
         try Self.forEachRecord(of: content, isGlobal: type == UInt8(ascii: "g")) {
@@ -90,7 +90,7 @@ struct TarHeaderScan {
 
   private static let nameHoldsNUL = BatchError(.malformed, "damaged: a name in its headers holds a NUL")
 
-  /// Goes over the headers that stand before the one of the member itself.
+  /// Visits the headers that precede the member's own header.
   private func forEachExtension(
     _ body: (UInt8, UnsafeRawBufferPointer.SubSequence) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -109,7 +109,7 @@ struct TarHeaderScan {
     }
   }
 
-  /// Goes over `length key=value\n`; what has another form is damage that libarchive reports.
+  /// Visits records of the form `length key=value\n`; libarchive reports any other form as damage.
   private static func forEachRecord(
     of content: UnsafeRawBufferPointer.SubSequence, isGlobal: Bool,
     _ body: (Record) throws(BatchError) -> Void

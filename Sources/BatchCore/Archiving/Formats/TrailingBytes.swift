@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What lies behind the blocks that end a tar: zeros that fill its last record, our index, or more.
+/// The bytes after the end blocks of a tar: zeros that fill its last record, our index, or other data.
 struct TrailingBytes {
   private var count: UInt64 = 0
   private var hasContent = false
@@ -18,10 +18,10 @@ struct TrailingBytes {
     }
   }
 
-  /// Whether it is more, whatever follows.
+  /// Whether there is other data, regardless of the bytes that follow.
   var isSurelyMore: Bool { hasContent && first.count == 4 && !beginsAsIndex }
 
-  /// Whether it is more than zeros and an index that fills it.
+  /// Whether there is anything except zeros and an index.
   var isMore: Bool {
     guard hasContent else { return false }
     return !beginsAsIndex || TailBlock(last)?.tailLength != count

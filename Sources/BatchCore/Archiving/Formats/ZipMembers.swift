@@ -3,14 +3,14 @@ import BatchEngine
 /// The directory of a zip archive in a file, compared with the headers of the members (PKWARE APPNOTE, sections 4.3.7,
 /// 4.3.12 and 4.3.16).
 ///
-/// libarchive reads the members that it finds and does not ask whether these are all, whether both headers of a member
-/// say the same, and whether the target of a symbolic link has its CRC-32. It goes through the members in the order
-/// of their places in the file, so the next member it returns is the next one here.
+/// libarchive reads the members that it finds. It does not check whether these are all, whether both headers of a member agree,
+/// and whether the target of a symbolic link has its CRC-32. It reads members in the order of their offsets in the file, so its
+/// next member is the next one here.
 final class ZipMembers {
   private struct Place {
-    /// Of the local header, in bytes from the beginning of the file.
+    /// The offset of the local header in the file.
     let local: UInt64
-    /// Of the entry in the directory.
+    /// The offset of the entry in the directory.
     let entry: UInt64
   }
 
@@ -18,13 +18,13 @@ final class ZipMembers {
   private let end: ZipEnd
   private let places: [Place]
   private let directory: FileWindow
-  /// Of headers that stand before members.
+  /// A window for the local headers.
   private let headers: FileWindow
   private var number = 0
   /// How many entries the directory has.
   private let count: Int
 
-  /// - Throws: `malformed` when there is no directory, or when it has another number of entries than it says.
+  /// - Throws: `malformed` when there is no directory, or its number of entries is wrong.
   init(_ file: ArchiveFile) throws(BatchError) {
     self.file = file
     end = try ZipEnd(file)
@@ -50,7 +50,7 @@ final class ZipMembers {
     }
     count = places.count
     places.sort { $0.local < $1.local }
-    // libarchive has one member for entries that lead to one place.
+    // libarchive returns one member for entries with the same offset.
     var last: UInt64?
     places.removeAll { place in
       defer { last = place.local }
@@ -98,10 +98,10 @@ final class ZipMembers {
     }
   }
 
-  /// Whether bytes stand behind the end of the zip.
+  /// Whether bytes follow the end of the zip.
   var hasMore: Bool { end.upperBound < file.size ?? 0 }
 
-  /// - Throws: `malformed` when the directory names members that were not found.
+  /// - Throws: `malformed` when the directory contains members that were not found.
   func checkEnd() throws(BatchError) {
     guard number == count else {
       throw BatchError(

@@ -1,10 +1,10 @@
 import BatchEngine
 import CXXHash
 
-/// The fields of zip that both headers of a member have (PKWARE APPNOTE 4.4).
+/// The fields that both zip headers of a member have (PKWARE APPNOTE 4.4).
 struct ZipFields {
   static let size = 26
-  /// The bits of the flags that say that content or headers are encrypted.
+  /// The flags for encrypted content or headers.
   static let encryption: UInt16 = 1 | 1 << 6 | 1 << 13
 
   let flags: UInt16
@@ -15,7 +15,7 @@ struct ZipFields {
   let nameSize: Int
   let extraSize: Int
 
-  /// - Parameter bytes: from the version that is needed to read the member on.
+  /// - Parameter bytes: starting at the field "version needed to extract".
   init?(_ bytes: ArraySlice<UInt8>) {
     guard bytes.count >= Self.size else { return nil }
     flags = bytes.little(at: 2)
@@ -27,10 +27,10 @@ struct ZipFields {
     extraSize = Int(bytes.little(at: 24) as UInt16)
   }
 
-  /// Whether the sizes and the check stand behind the content.
+  /// Whether the sizes and the CRC-32 follow the content.
   var isSizedAtEnd: Bool { flags & 1 << 3 != 0 }
 
-  /// A number made of what both headers of a member have to say alike.
+  /// A hash of the fields that must be equal in both headers of a member.
   func number(named name: ArraySlice<UInt8>) -> UInt64 {
     let facts =
       UInt64(isSizedAtEnd ? 0 : check) | UInt64(method) << 32 | UInt64(flags & (Self.encryption | 1 << 3))
@@ -43,7 +43,7 @@ struct ZipFields {
 struct ZipEntry {
   static let fixedSize = 46
   static let signature: UInt32 = 0x0201_4b50
-  /// In the place of a number that stands in the extra field (zip64).
+  /// The value that means: the number is in the extra field (zip64).
   private static let large = UInt32.max
 
   let fields: ZipFields
@@ -52,7 +52,7 @@ struct ZipEntry {
   private let commentSize: Int
   private let offset: UInt32
 
-  /// - Parameter place: where it stands, for the message.
+  /// - Parameter place: its offset, for the message.
   /// - Throws: `malformed` for bytes that are not an entry.
   init(_ bytes: ArraySlice<UInt8>, at place: UInt64, path: PathBytes) throws(BatchError) {
     guard bytes.count >= Self.fixedSize, bytes.little(at: 0) == Self.signature,
@@ -73,16 +73,16 @@ struct ZipEntry {
   var check: UInt32 { fields.check }
   var compressedSize: UInt32 { fields.compressedSize }
   var isEncrypted: Bool { fields.flags & 1 != 0 }
-  /// Whether it was made on a Unix system, and is a symbolic link there.
+  /// Whether it was created on a Unix system and is a symbolic link.
   var isSymbolicLink: Bool { system == 3 && FileStatus.Kind(mode: attributes >> 16) == .symbolicLink }
-  /// Whether one of its numbers is too large for its field, and stands in the extra field.
+  /// Whether a number is too large for its field and is in the extra field.
   var isLarge: Bool {
     fields.size == Self.large || fields.compressedSize == Self.large || offset == Self.large
   }
-  /// With name, extra field and comment.
+  /// The size with name, extra field and comment.
   var byteCount: UInt64 { UInt64(Self.fixedSize + nameSize + extraSize + commentSize) }
 
-  /// Where the member begins, before the shift of ``ZipEnd/shift``.
+  /// The offset of the member, without ``ZipEnd/shift``.
   func localOffset(_ extra: [UInt8]) -> UInt64 {
     guard offset == Self.large else { return UInt64(offset) }
     var reader = LittleEndianReader(extra[...])
@@ -99,7 +99,7 @@ struct ZipEntry {
   }
 }
 
-/// The header that stands before the content of a member of a zip.
+/// The header that precedes the content of a zip member.
 struct ZipLocalHeader {
   static let fixedSize = 30
   private static let signature: UInt32 = 0x0403_4b50
@@ -115,10 +115,10 @@ struct ZipLocalHeader {
   }
 
   var nameSize: Int { fields.nameSize }
-  /// With name and extra field.
+  /// The size with name and extra field.
   var byteCount: UInt64 { UInt64(Self.fixedSize + fields.nameSize + fields.extraSize) }
 
-  /// Whether it describes the member of this entry: the same method, and the same check and sizes where it has them.
+  /// Whether it describes the member of this entry: the same method, and the same CRC-32 and sizes if it contains them.
   func agrees(with entry: ZipEntry) -> Bool {
     let other = entry.fields
     guard fields.method == other.method, (fields.flags ^ other.flags) & ZipFields.encryption == 0 else {
@@ -131,7 +131,7 @@ struct ZipLocalHeader {
   }
 }
 
-/// The record that ends a zip, and where it says that the directory is.
+/// The record that ends a zip and locates the directory.
 struct ZipEnd {
   static let fixedSize = 22
   private static let farthest = 16 << 10
@@ -142,14 +142,14 @@ struct ZipEnd {
   static let largeSize = 56
   private static let mostComment = 0xFFFF
 
-  /// How many entries it counts.
+  /// The number of entries that it states.
   let count: UInt64
   private let isLarge: Bool
-  /// In bytes from the beginning of the file.
+  /// The directory, as offsets in the file.
   let directory: Range<UInt64>
-  /// What stands before the archive, in bytes: a program that unpacks it, for example.
+  /// The number of bytes before the archive, for example of a self-extracting program.
   let shift: UInt64
-  /// Behind it and its comment, in bytes from the beginning of the file.
+  /// The offset after the record and its comment.
   let upperBound: UInt64
 
   /// - Throws: `malformed` when the record is missing or does not describe a whole archive.
@@ -164,12 +164,12 @@ struct ZipEnd {
           && isEnd(place + Self.fixedSize, Int(tail.little(at: place + 20) as UInt16))
       }
     }
-    // One whose comment ends with the file goes before one that may be a part of a comment.
+    // A record whose comment ends with the file is preferred to one that may be part of a comment.
     guard let place = find({ $0 + $1 == tail.count }) ?? find({ _, _ in true }) else {
       throw BatchError(.malformed, "damaged: the directory that ends a zip is missing", path: file.path)
     }
     let commentSize = Int(tail.little(at: place + 20) as UInt16)
-    // libarchive looks for the record in the last 16 KiB.
+    // libarchive searches the record in the last 16 KiB.
     guard min(tail.count - place, Self.fixedSize + commentSize) <= Self.farthest else {
       throw BatchError(.unsupported, "unsupported: its comment is too long", path: file.path)
     }
@@ -187,7 +187,7 @@ struct ZipEnd {
     if place >= Self.locatorSize, tail.little(at: place - Self.locatorSize) == Self.locatorSignature {
       let locator = start + UInt64(place - Self.locatorSize)
       let recorded: UInt64 = tail.little(at: place - Self.locatorSize + 8)
-      // The record stands right before its locator; what stands before the archive shifts it.
+      // The record directly precedes its locator; bytes before the archive shift it.
       let large = locator - min(locator, UInt64(Self.largeSize))
       let record = try file.bytes(at: large, count: Int(min(UInt64(Self.largeSize), size - large)))[...]
       guard record.count == Self.largeSize, record.little(at: 0) == Self.largeSignature, recorded <= large
@@ -207,7 +207,7 @@ struct ZipEnd {
     shift = end - length - offset
   }
 
-  /// Whether it counts this many entries; without zip64 the count has 16 bits.
+  /// Whether it states this number of entries; without zip64 the number has 16 bits.
   func agrees(withCount entries: Int) -> Bool {
     isLarge ? UInt64(entries) == count : UInt64(entries) & 0xFFFF == count
   }
@@ -218,7 +218,7 @@ struct ZipEnd {
 }
 
 extension ArraySlice<UInt8> {
-  /// The number at a place from the first byte on, lowest byte first; the caller has compared the place with the count.
+  /// The little-endian number at an offset from the first byte; the caller has checked the bounds.
   func little<Number: FixedWidthInteger>(at place: Int) -> Number {
     withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: place, as: Number.self)) }
   }

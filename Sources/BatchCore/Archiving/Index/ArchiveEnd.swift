@@ -8,16 +8,16 @@ package final class ArchiveEnd: Sendable {
 
   package init() {}
 
-  /// Whether reading ended before the archive did.
+  /// Whether reading ended before the end of the archive.
   package var isCutShort: Bool { state.withLock { $0.isCutShort } }
 
-  /// Whether reading ended at damage in an archive that was recognised.
+  /// Whether reading ended at damage in a recognised archive.
   package var isDamaged: Bool { state.withLock { $0.isDamaged } }
 
-  /// What is odd about the archive, and did not keep a member from being read.
+  /// Remarks about the archive that did not prevent reading any member.
   package var remarks: [String] { state.withLock { $0.remarks } }
 
-  /// Patterns that no member matched; known when all members were looked at.
+  /// Patterns that no member matched; known after all members were examined.
   package var unmatched: [UnmatchedGlob] { state.withLock { $0.unmatched } }
 
   func note(unmatched: [UnmatchedGlob]) { state.withLock { $0.unmatched = unmatched } }

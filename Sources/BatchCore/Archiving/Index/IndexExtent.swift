@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The bytes of an index, in the order in which they belong together; read from the archive as they are asked for.
+/// The bytes of an index as one sequence, read from the archive on demand.
 struct IndexExtent: Sendable {
   private enum Piece {
     case memory(ArraySlice<UInt8>)
@@ -14,16 +14,16 @@ struct IndexExtent: Sendable {
     }
   }
 
-  /// What a digest is fed by, in bytes.
+  /// How many bytes are hashed at a time.
   private static let step: UInt64 = 1 << 20
 
   private let pieces: [Piece]
-  /// Where each piece ends.
+  /// The end offset of each piece.
   private let ends: [UInt64]
 
   var count: UInt64 { ends.last ?? 0 }
 
-  /// Those that had to be decoded, or put together.
+  /// Bytes that had to be decoded or combined.
   init(_ bytes: ArraySlice<UInt8>) {
     self.init(pieces: [.memory(bytes)])
   }
@@ -32,12 +32,12 @@ struct IndexExtent: Sendable {
     self.init(bytes[...])
   }
 
-  /// Those that are in memory, one piece behind the other.
+  /// Consecutive pieces in memory.
   init(_ pieces: [[UInt8]]) {
     self.init(pieces: pieces.map { .memory($0[...]) })
   }
 
-  /// - Parameter ranges: of the archive, within its size.
+  /// - Parameter ranges: ranges of the archive, within its size.
   init(of file: ArchiveFile, _ ranges: [Range<UInt64>]) {
     self.init(pieces: ranges.map { .file(file, $0) })
   }
@@ -71,7 +71,7 @@ struct IndexExtent: Sendable {
     return bytes
   }
 
-  /// A part of it with its digest, in memory where it is not larger than that.
+  /// A part of the extent with its digest; kept in memory if it is not larger than the limit.
   func part(
     _ range: Range<UInt64>, _ digest: DigestStream, inMemoryUpTo limit: UInt64
   ) throws(BatchError) -> IndexPart {
@@ -100,12 +100,12 @@ struct IndexExtent: Sendable {
   }
 }
 
-/// A part of an extent that counts its bytes from 0 on.
+/// A part of an extent, with offsets from 0.
 struct IndexPart: Sendable {
   let extent: IndexExtent
   let start: UInt64
 
-  /// - Parameter range: within the part, which the caller knows.
+  /// - Parameter range: within the part; the caller has checked that.
   func bytes(_ range: Range<UInt64>) throws(BatchError) -> [UInt8] {
     try extent.bytes((start + range.lowerBound)..<(start + range.upperBound))
   }

@@ -1,17 +1,17 @@
 import BatchEngine
 import CZstd
 
-/// The pages of an index: some are kept as they were decoded, the others are decoded when they are asked for.
+/// The pages of an index: some are kept decoded, the others are decoded on demand.
 struct IndexPages: Sendable {
   struct Entry: Sendable {
-    /// Where it is stored.
+    /// The range of the stored page.
     let stored: Range<UInt64>
-    /// In bytes.
+    /// The decoded size in bytes.
     let plainSize: UInt64
     let members: Range<Int>
     /// How many members of the pages before it have a digest.
     let firstDigest: Int
-    /// The CRC-32 of its plain bytes: what is decoded a second time has to be what was looked at.
+    /// The CRC-32 of its decoded bytes: decoding it again must give the bytes that were checked.
     let check: UInt32
     let kept: MemberPage?
   }
@@ -54,9 +54,9 @@ struct IndexPages: Sendable {
     return page
   }
 
-  /// What a frame of zstd holds.
+  /// The decoded content of a zstd frame.
   ///
-  /// - Returns: nil unless it is one frame that says this size, and has it.
+  /// - Returns: nil unless it is one frame that states and has this size.
   static func decode(_ frame: [UInt8], plainSize: UInt64) -> [UInt8]? {
     frame.withUnsafeBytes { raw in
       guard let size = Int(exactly: plainSize),
@@ -73,8 +73,8 @@ struct IndexPages: Sendable {
   }
 }
 
-/// Hands out the members of an index in slices, from the first to the last, and holds one page beside those that the
-/// index keeps. It belongs to one thread.
+/// Returns the members of an index in slices, from the first to the last. Keeps one page in addition to those that the index
+/// keeps. It belongs to one thread.
 struct IndexCursor {
   let index: MemberIndex
   private var last: (number: Int, page: MemberPage)?
@@ -83,8 +83,8 @@ struct IndexCursor {
     self.index = index
   }
 
-  /// - Parameter numbers: of members that the index has.
-  /// - Throws: the error of reading; `malformed` when the index is not what it was before.
+  /// - Parameter numbers: the numbers of existing members.
+  /// - Throws: the error of reading; `malformed` when the index has changed.
   mutating func slice(_ numbers: Range<Int>) throws(BatchError) -> IndexSlice {
     guard !numbers.isEmpty else { return IndexSlice(numbers: numbers, pages: [], checks: nil) }
     var pages = [(first: Int, page: MemberPage)]()

@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// Members of an index that stand side by side, with the pages that they are in.
+/// Consecutive members of an index, with their pages.
 package struct IndexSlice: Sendable {
-  /// What an index has of the headers and contents of some members.
+  /// The checksums of headers and the digests of contents of some members.
   struct Checks: Sendable {
-    /// The CRC-32 of the headers of each.
+    /// The CRC-32 of each member's headers.
     let headers: [UInt8]
     let digests: [UInt8]
-    /// Of each, how many before it have a digest.
+    /// For each member, how many before it have a digest.
     let numbers: [UInt32]
   }
 
@@ -17,12 +17,12 @@ package struct IndexSlice: Sendable {
   let numbers: Range<Int>
   /// Each with the number of its first member.
   let pages: [(first: Int, page: MemberPage)]
-  /// Nil where they were not asked for.
+  /// Nil if they were not requested.
   let checks: Checks?
-  /// Which of all members are superseded.
+  /// Which members of the whole index are superseded.
   var marks = SupersededMembers()
 
-  /// The member of a number of the slice.
+  /// The member with a number in the slice.
   subscript(number: Int) -> MemberIndex.Member {
     let (page, index) = place(of: number)
     let row = page.row(index)
@@ -42,13 +42,13 @@ package struct IndexSlice: Sendable {
       frame: row.frame, offset: row.offset, header: header, digest: digest)
   }
 
-  /// What is said of a member, without the rest of it.
+  /// The flags of a member, without decoding the rest of it.
   func flags(of number: Int) -> MemberFlags {
     let (page, index) = place(of: number)
     return page.flags(index)
   }
 
-  /// Hands over one member after the other.
+  /// Calls `body` with each member in order.
   func forEach<Failure: Error>(_ body: (ListedMember) throws(Failure) -> Void) throws(Failure) {
     for number in numbers {
       var member = ListedMember(self[number])
@@ -57,17 +57,17 @@ package struct IndexSlice: Sendable {
     }
   }
 
-  /// The same without its first member; for those that have no checks.
+  /// The slice without its first member; only for slices without checks.
   func dropFirst() -> IndexSlice { IndexSlice(numbers: numbers.dropFirst(), pages: pages, checks: nil) }
 
-  /// Where the headers of a member begin: the frame, and the place in its content.
+  /// Where the headers of a member begin: the frame, and the offset in its content.
   func start(of number: Int) -> (frame: Int, offset: UInt64) {
     let (page, index) = place(of: number)
     let row = page.row(index)
     return (row.frame, row.offset)
   }
 
-  /// Where the content of a file lies in the plain content of a frame, if it begins there and has a digest.
+  /// The range of a file's content in the decoded frame, if it begins in that frame and has a digest.
   func content(of number: Int, inFrame frame: Int) -> Range<Int>? {
     let (page, index) = place(of: number)
     let row = page.row(index)
@@ -79,7 +79,7 @@ package struct IndexSlice: Sendable {
     return isFar || isHuge ? nil : start..<end
   }
 
-  /// What it holds in memory beside its pages, and its share of those, in bytes.
+  /// Its memory in bytes, including its share of the pages.
   var memory: Int {
     let shares = pages.reduce(0) { $0 + $1.page.memory / $1.page.count }
     return numbers.count * (shares + (checks == nil ? 0 : Self.headerSize * 2 + Self.digestSize))

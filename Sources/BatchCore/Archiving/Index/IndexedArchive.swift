@@ -1,36 +1,36 @@
 import BatchEngine
 
-/// An archive with an index that was found and is right.
+/// An archive with a valid index.
 struct IndexedArchive: Sendable {
   let file: ArchiveFile
-  /// Nil where nothing is compressed.
+  /// Nil if nothing is compressed.
   let format: CompressionFormat?
   let index: MemberIndex
-  /// Says that the file does not begin as the archive did; nil where it does. The index says what was there.
+  /// The error if the beginning of the file is not as in the index; nil if it is.
   var damagedStart: BatchError?
 
   /// The result of the search for an index.
   enum Finding {
     case none
     case found(IndexedArchive, remarks: [String])
-    /// There is one that cannot be used: it is `malformed`, or needs more memory than may be used, which is
-    /// `exhausted`. What lies behind `from` is no member's.
+    /// An index exists but is unusable: it is `malformed`, or needs too much memory (`exhausted`). Bytes after `from` belong to
+    /// no member.
     case unusable(BatchError, from: UInt64?)
   }
 
-  /// Looks for an index at the end of a file.
+  /// Searches an index at the end of a file.
   ///
   /// - Parameters:
-  ///   - checks: whether digests and header checks are wanted; they are most of an index.
-  ///   - memory: what the index may take, in bytes.
-  /// - Throws: what reading throws; an index that is damaged, or where the disk is, is a finding.
+  ///   - checks: whether digests and header checksums are needed; they are most of an index.
+  ///   - memory: memory for the index, in bytes.
+  /// - Throws: the error of reading. A damaged index, or a disk error within it, is returned as a finding.
   static func find(
     in file: ArchiveFile, checks: Bool, memory: Int, by right: ReadingRight
   ) throws(BatchError) -> Finding {
     do throws(BatchError) {
       return try search(file, checks: checks, memory: memory, by: right)
     } catch {
-      // The members that the disk still has can be read without the index.
+      // Members that are still readable can be read without the index.
       guard error.isOfDevice || (file.isEncrypted && error.code == .malformed) else { throw error }
       return .unusable(BatchError(.malformed, "the member index cannot be read"), from: nil)
     }
@@ -52,7 +52,7 @@ struct IndexedArchive: Sendable {
       return .found(archive, remarks: remarks)
     case .none: break
     }
-    // The first block may be lost. An index that is right and describes the file from its first byte on is proof enough.
+    // The first block may be lost. A valid index that describes the file from its first byte is sufficient proof.
     for format in ArchiveFormat.all.compactMap(\.compression) {
       let other = try search(file, size: size, as: format, checks: checks, memory: memory, by: right)
       guard case .found(var archive, let remarks) = other else { continue }
@@ -67,7 +67,7 @@ struct IndexedArchive: Sendable {
       .malformed, "damaged: its first bytes are lost; its members are known from its index", path: file.path)
   }
 
-  /// - Parameter format: how the archive is compressed; nil for a plain tar.
+  /// - Parameter format: the compression of the archive; nil for a plain tar.
   private static func search(
     _ file: ArchiveFile, size: UInt64, as format: CompressionFormat?, checks: Bool, memory: Int,
     by right: ReadingRight
@@ -105,7 +105,7 @@ struct IndexedArchive: Sendable {
     }
   }
 
-  /// What a part of the tail holds; nil where it cannot be decoded to its end.
+  /// The decoded content of a part of the tail; nil if it cannot be decoded to its end.
   ///
   /// - Throws: `exhausted` when memory is missing.
   static func decode(
@@ -125,7 +125,7 @@ struct IndexedArchive: Sendable {
       }
       return damage == nil ? bytes : nil
     } catch {
-      // A window, a dictionary, a filter that nothing of ours has: damage made them up.
+      // Our indexes have no such window, dictionary or filter: they come from damage.
       return nil
     }
   }

@@ -6,19 +6,20 @@ package struct ListedMember: Sendable {
   package let kind: ArchiveEntry.Kind
   package let size: UInt64
   package let modified: FileStatus.Time
-  /// What the index of the archive says of its reading.
+  /// The flags in the index about how the member was read.
   package let flags: MemberFlags
-  /// Nil where only the index of the archive was read.
+  /// Nil if only the index of the archive was read.
   package let entry: ArchiveEntry?
   /// The digest of the content; nil for a member without content, or when it was not computed.
   package let digest: Digest?
-  /// What is to be said of other members of its name.
+  /// Whether other members have its name.
   var mark = SupersededMembers.Mark.none
 
   /// Whether a later member has its name.
   package var isSuperseded: Bool { mark == .superseded }
 
-  /// Whether an earlier member has its name, in an archive that is read once: its row came before this was known.
+  /// Whether an earlier member has its name. Only in an archive that is read once: the row of the earlier member was written before this
+  /// was known.
   package var supersedes: Bool { mark == .supersedes }
 
   init(_ entry: ArchiveEntry, digest: Digest? = nil, flags: MemberFlags = []) {

@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// The index at the end of our archives: where each member is, and the digest of its content.
+/// The index at the end of our archives: the place of each member, and the digest of its content.
 ///
-/// It is used only when its own digest is right, and even then every number in it is checked to fit the file.
+/// It is used only if its own digest is correct, and even then every number in it is checked against the file.
 struct MemberIndex: Sendable {
   /// A range of the file that can be decoded by itself.
   struct Frame: Sendable, Hashable {
     let compressed: Range<UInt64>
-    /// Where its content lies in the whole archive.
+    /// The range of its content in the decoded archive.
     let plain: Range<UInt64>
-    /// The CRC-32 of what stands in the file.
+    /// The CRC-32 of its bytes in the file.
     let check: UInt32
 
     var plainSize: UInt64 { plain.upperBound - plain.lowerBound }
@@ -24,20 +24,20 @@ struct MemberIndex: Sendable {
     let flags: MemberFlags
     /// The number of the frame in which it begins.
     let frame: Int
-    /// Where its first header begins in the content of that frame.
+    /// The offset of its first header in the content of that frame.
     let offset: UInt64
-    /// Nil where the checks were not asked for.
+    /// Nil if the checks were not requested.
     let header: HeaderCheck?
-    /// Nil for what has none, and where the checks were not asked for.
+    /// Nil for a member without digest, and if the checks were not requested.
     let digest: Digest?
 
-    /// Whether the archive itself says the same.
+    /// Whether the entry in the archive agrees.
     func agrees(with entry: ArchiveEntry) -> Bool {
       path == entry.path && kind == entry.kind && modified == entry.modified && size == entry.size
     }
   }
 
-  /// Frames that together hold whole members.
+  /// Consecutive frames that contain whole members.
   struct Group: Sendable {
     let frames: Range<Int>
     let members: Range<Int>
@@ -45,25 +45,25 @@ struct MemberIndex: Sendable {
 
   static let magic = Array("BPIDX004".utf8)
   static let magicOfVersion3 = Array("BPIDX003".utf8)
-  /// Of the numbers behind all that is stored of an index, and its digest.
+  /// The size of the numbers and the digest at the end of a stored index.
   static let trailerSize = 48
 
-  /// Bytes of all files together, as the index says.
+  /// Total bytes of all files, as stated by the index.
   let totalBytes: UInt64
-  /// The same, as its members have them.
+  /// Total bytes of all files, as the sum over the members.
   let memberBytes: UInt64
   let frames: [Frame]
   let groups: [Group]
-  /// Of the whole index, as it stands at its end; it holds for the digests of the members too.
+  /// The digest of the whole index, including the digests of the members, as stored at its end.
   let digest: Digest
   let count: Int
   let pages: IndexPages
-  /// Of all members the CRC-32 of their headers, then the digests; nil where they were not asked for.
+  /// The CRC-32 of all members' headers, then the digests; nil if they were not requested.
   let checks: IndexPart?
 
-  /// Where the members of a group lie in its content: from each one's first header to the next one's.
+  /// The range of a member in the content of its group: from its first header to that of the next member.
   ///
-  /// - Parameter members: those of the group.
+  /// - Parameter members: the members of the group.
   func place(of number: Int, in group: Group, _ members: IndexSlice) -> Range<UInt64> {
     let base = frames[group.frames.lowerBound].plain.lowerBound
     func start(_ number: Int) -> UInt64 {
@@ -74,13 +74,13 @@ struct MemberIndex: Sendable {
     return start(number)..<(number + 1 < group.members.upperBound ? start(number + 1) : end)
   }
 
-  /// Where the headers of a member begin in the content of its group.
+  /// The offset of a member's headers in the content of its group.
   func start(of member: Member, in group: Group) -> UInt64 {
     let base = frames[group.frames.lowerBound].plain.lowerBound
     return frames[member.frame].plain.lowerBound - base + member.offset
   }
 
-  /// What a group weighs for the planner; an index may claim more than can be added up.
+  /// The weight of a group for the planner; an index may claim sums that overflow.
   func weight(of group: Group) -> Int64 {
     guard let first = group.frames.first, let last = group.frames.last else { return 0 }
     return Int64(min(frames[last].plain.upperBound - frames[first].plain.lowerBound, 1 << 40))
@@ -88,7 +88,7 @@ struct MemberIndex: Sendable {
 }
 
 extension ArchiveEntry.Kind {
-  /// The kind that a letter in a tar header stands for.
+  /// The kind for a type flag in a tar header.
   init?(typeflag: UInt8) {
     switch typeflag {
     case UInt8(ascii: "0"): self = .file
@@ -104,10 +104,10 @@ extension ArchiveEntry.Kind {
 }
 
 extension MemberIndex {
-  /// All members and the bytes of their contents, as what a run has to do.
+  /// The number of members and the bytes of their contents, as the total of a run.
   var total: (members: Int, bytes: UInt64) { (count, totalBytes) }
 
-  /// Where the frames of a group stand in the archive, for messages.
+  /// The offsets of a group's frames in the archive, for messages.
   func place(of group: Group) -> String {
     let first = frames[group.frames.lowerBound].compressed.lowerBound
     let last = frames[group.frames.upperBound - 1].compressed.upperBound

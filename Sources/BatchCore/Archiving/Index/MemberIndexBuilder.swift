@@ -1,17 +1,16 @@
 import BatchEngine
 
-/// The member index of an archive while members are added to it: version 4, as docs/formats.md describes it.
+/// Builds the member index of an archive: version 4, as described in docs/formats.md.
 ///
-/// Pages are compressed as they fill, so that little is left to be done at the end, and a million members take little
-/// memory. Digests and checks of headers do not compress, are most of the index, and are rarely needed:
-/// they stand behind it as they are.
+/// Each page is compressed when it is full, so that little work is left at the end, and a million members take little memory.
+/// Digests and header checksums do not compress, are most of the index, and are rarely needed: they follow it uncompressed.
 final class MemberIndexBuilder {
   private var count: UInt64 = 0
   private var fileBytes: UInt64 = 0
   private var page = MemberPageBuilder()
-  /// The pages as they are stored.
+  /// The stored (compressed) pages.
   private var stored: [UInt8] = []
-  /// Of each page: its size as it is stored and as it is, how many members it has, and how many digests.
+  /// For each page: its stored size, its decoded size, its number of members, and its number of digests.
   private var pages: [UInt8] = []
   private var pageCount: UInt64 = 0
   private var pageDigests: UInt32 = 0
@@ -36,7 +35,7 @@ final class MemberIndexBuilder {
     if page.isFull { try storePage() }
   }
 
-  /// The index as it is stored, in the pieces in which it is in memory.
+  /// The stored index, as pieces in memory.
   func finish(_ frames: [FramePlace]) throws(BatchError) -> IndexExtent {
     if page.count > 0 { try storePage() }
     let pagesLength = stored.count
@@ -77,7 +76,7 @@ final class MemberIndexBuilder {
     }
   }
 
-  /// Of pieces, one behind the other.
+  /// The digest of consecutive pieces.
   static func digest(of pieces: [[UInt8]]) throws(BatchError) -> Digest {
     let digest = try DigestStream(.sha256)
     for piece in pieces {
@@ -87,7 +86,7 @@ final class MemberIndexBuilder {
   }
 }
 
-/// Bytes that grow without being copied, as one array would be each time that it is full.
+/// A growing sequence of bytes in pieces. A single array would be copied each time that it is full.
 private struct BytePieces {
   private static let size = 1 << 20
 

@@ -1,7 +1,7 @@
 import BatchEngine
 import func Glibc.memchr
 
-/// Some members of an index, as they are stored: each number of all of them side by side, their paths last.
+/// Some members of an index, as stored: column by column, with their paths last.
 ///
 /// | bytes | |
 /// |---|---|
@@ -16,14 +16,14 @@ import func Glibc.memchr
 /// | u32 each | length of its headers |
 /// | | the paths, one behind the other |
 ///
-/// Numbers are little-endian. Numbers of one kind compress to two thirds of what rows of them do, in half the time,
-/// and need no looking for where a member begins.
+/// Numbers are little-endian. Columns compress to two thirds of the size of rows, in half the time, and a member can be found
+/// without a search.
 struct MemberPage: Sendable {
   /// The most members of a page.
   static let length = 8192
-  /// A page with as many bytes as this gets no further member, so that a reader needs little memory for it.
+  /// A page that reaches this many bytes gets no further member, so that a reader needs little memory.
   static let fullSize = 4 << 20
-  /// What each member takes besides its path, in bytes.
+  /// The bytes of each member without its path.
   static let rowSize = 42
   private static let headSize = 4
 
@@ -31,10 +31,10 @@ struct MemberPage: Sendable {
   /// How many of the members have a digest.
   let digestCount: Int
   private let bytes: [UInt8]
-  /// Where each path begins in the bytes, and where the last one ends.
+  /// The start of each path in the bytes, and the end of the last one.
   private let pathStarts: [UInt32]
 
-  /// What is known of a member besides its path.
+  /// The fields of a member, without its path.
   struct Row {
     let kind: ArchiveEntry.Kind
     let flags: MemberFlags
@@ -45,8 +45,8 @@ struct MemberPage: Sendable {
     let headerSize: UInt32
   }
 
-  /// - Parameter flags: those that may occur.
-  /// - Returns: nil for bytes that no page has.
+  /// - Parameter flags: the flags that may occur.
+  /// - Returns: nil for invalid bytes.
   init?(_ bytes: [UInt8], flags: MemberFlags = .all) {
     var reader = LittleEndianReader(bytes[...])
     guard let number = reader.number(UInt32.self), (1...Self.length).contains(Int(number)),
@@ -61,7 +61,7 @@ struct MemberPage: Sendable {
       let firstPath = end
       for index in 0..<count {
         starts.append(UInt32(truncatingIfNeeded: end))
-        // Neither overflows: there are few of them, of 32 bits.
+        // Cannot overflow: there are few numbers, each of 32 bits.
         end += Int(raw.number(at: Self.headSize + index * 4, as: UInt32.self))
         let nanoseconds = raw.number(at: Self.place(of: 22, count) + index * 4, as: UInt32.self)
         let found = MemberFlags(rawValue: raw[Self.place(of: 5, count) + index])
@@ -81,13 +81,13 @@ struct MemberPage: Sendable {
     pathStarts = starts
   }
 
-  /// What the page takes in memory, in bytes.
+  /// The memory of the page, in bytes.
   var memory: Int { bytes.count + pathStarts.count * MemoryLayout<UInt32>.size }
 
-  /// The CRC-32 of all of it.
+  /// The CRC-32 of the whole page.
   var check: UInt32 { bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) } }
 
-  /// How many of the members before one have a digest.
+  /// How many members before this one have a digest.
   func digestCount(before index: Int) -> Int {
     let start = Self.place(of: 5, count)
     return bytes[start..<(start + index)].count { $0 & MemberFlags.digest.rawValue != 0 }
@@ -118,7 +118,7 @@ struct MemberPage: Sendable {
     }
   }
 
-  /// Where numbers begin that so many bytes of each member stand before.
+  /// The offset of a column that is preceded by this many bytes for each member.
   private static func place(of before: Int, _ count: Int) -> Int { headSize + before * count }
 }
 

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A ``MemberPage`` while members are added to it.
+/// Builds a ``MemberPage``.
 struct MemberPageBuilder {
   private(set) var count = 0
   private var lengths: [UInt8] = []
@@ -14,7 +14,7 @@ struct MemberPageBuilder {
   private var headers: [UInt8] = []
   private var paths: [UInt8] = []
 
-  /// In bytes.
+  /// The size in bytes.
   var size: Int { 4 + count * MemberPage.rowSize + paths.count }
 
   var isFull: Bool { count == MemberPage.length || size >= MemberPage.fullSize }
@@ -33,7 +33,7 @@ struct MemberPageBuilder {
     paths += member.path.bytes
   }
 
-  /// The page as it is stored; the next one begins.
+  /// The page as stored; a new page begins.
   mutating func take() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(size)

@@ -1,19 +1,19 @@
-/// Finds names that come more than once among many.
+/// Finds names that occur more than once.
 ///
-/// Of each only a hash of 64 bits is kept, whose key is this process's own. That two of a million names have the same one has
-/// a chance of 3 in 100 million.
+/// Only a 64-bit hash of each name is kept, with a key that is random for each process. The probability that two of a million
+/// names have the same hash is 3 in 100 million.
 struct RepeatedNames {
   private var hashes: [Int] = []
 
-  /// - Parameter count: how many names will come at most; the room for them is taken at once, since growing would need twice
-  ///   as much.
+  /// - Parameter count: the most names that will be added; memory for them is allocated at once, because growing would need
+  ///   twice as much.
   init(upTo count: Int) {
     hashes.reserveCapacity(count)
   }
 
   mutating func add(_ name: [UInt8]) { hashes.append(name.hashValue) }
 
-  /// The hashes of the names that came more than once; all names are forgotten.
+  /// Returns the hashes of the names that occurred more than once, and removes all names.
   mutating func takeAll() -> Set<Int> {
     hashes.sort()
     var repeated: Set<Int> = []

@@ -1,23 +1,21 @@
 import BatchEngine
 import CZstd
 
-/// A member index as it stands in an archive, where ``MemberIndexBuilder`` has put it, while it is read; see
-/// docs/formats.md.
+/// Reads a member index as ``MemberIndexBuilder`` stored it in an archive; see docs/formats.md.
 ///
-/// Every page is decoded and looked at before anything of the index is used. The pages of an archive with some hundred
-/// thousand members are kept; those of a larger one are decoded again when their members are asked for, which takes less
-/// time than anything that is done with a member.
+/// Every page is decoded and checked before the index is used. The decoded pages of an archive with up to some hundred thousand
+/// members are kept; those of a larger one are decoded again on demand, which takes less time than any work on a member.
 struct StoredIndex {
   static let damaged = BatchError(.malformed, "the member index is damaged")
   private static let frameSize = 36
   private static let pageSize: UInt64 = 24
   private static let digestSize = 32
-  /// Pages that are held at once: one that is looked at, those of members on their way, and their rows.
+  /// Pages in memory at once: the one that is examined, those of members in progress, and their rows.
   private static let pagesAtOnce: UInt64 = 4
-  /// The most bytes of pages, and of each part as it is stored, that are kept in memory.
+  /// The most bytes of decoded pages, and of each stored part, that are kept in memory.
   private static let mostKept: UInt64 = 8 << 20
 
-  /// In bytes.
+  /// The limit in bytes.
   private let memory: UInt64
   private var needed: UInt64 = 0
   private var frames: [MemberIndex.Frame] = []
@@ -27,15 +25,15 @@ struct StoredIndex {
   private var count = 0
   private var digestCount = 0
   private var memberBytes: UInt64 = 0
-  /// Of the pages that the last group is in.
+  /// The memory of the last group's pages.
   private var groupMemory: UInt64 = 0
   private var keptMemory: UInt64 = 0
 
   /// - Parameters:
-  ///   - checks: whether digests and header checks are wanted; they are most of an index.
-  ///   - size: of the archive, which no frame may go beyond.
-  ///   - memory: what the index may take, in bytes.
-  /// - Throws: `malformed` when it is damaged, or claims what cannot be; `exhausted` when it needs more memory.
+  ///   - checks: whether digests and header checksums are needed; they are most of an index.
+  ///   - size: the size of the archive; no frame may end after it.
+  ///   - memory: memory for the index, in bytes.
+  /// - Throws: `malformed` when it is damaged or contains impossible values; `exhausted` when it needs more memory.
   static func read(
     _ stored: IndexExtent, checks: Bool, size: UInt64, memory: Int
   ) throws(BatchError) -> MemberIndex {
@@ -84,7 +82,7 @@ struct StoredIndex {
     pages = IndexPages(part: part, flags: .all)
   }
 
-  /// - Throws: `exhausted` where the memory is not enough.
+  /// - Throws: `exhausted` if the memory is not enough.
   private mutating func reserve(_ bytes: UInt64) throws(BatchError) {
     needed += min(bytes, UInt64.max - needed)
     guard needed <= memory else { throw Self.tooLarge }
@@ -100,15 +98,15 @@ struct StoredIndex {
     let count: UInt64
     let totalBytes: UInt64
     let digestOfChecks: Digest
-    /// Nil in version 3, which does not store them.
+    /// Nil in version 3, which does not store page sizes.
     let pages: [Page]?
   }
 
-  /// What is said of a page, or found of it.
+  /// The facts about a page, stored or found.
   private struct Page {
     let stored: Range<UInt64>
     let plainSize: UInt64
-    /// How many members and digests; nil where nothing says it.
+    /// The numbers of members and digests; nil if not stored.
     let counts: (members: UInt32, digests: UInt32)?
   }
 
@@ -116,9 +114,9 @@ struct StoredIndex {
     try reserve(place.upperBound - place.lowerBound)
     let frame = try pages.part.bytes(place)
     let plainSize = ZSTD_getFrameContentSize(frame, frame.count)
-    // The two largest numbers mean that the size is unknown or that this is not a frame.
+    // The two largest values mean that the size is unknown, or that this is not a frame.
     guard plainSize < UInt64(bitPattern: -2) else { throw Self.damaged }
-    // As bytes, and as the frames and pages that are made of them.
+    // Once for the bytes, and once for the frames and pages that are made from them.
     try reserve(plainSize)
     try reserve(plainSize + plainSize / 2)
     guard let head = IndexPages.decode(frame, plainSize: plainSize), head.count > Self.digestSize,
@@ -179,7 +177,7 @@ struct StoredIndex {
     return pages
   }
 
-  /// The pages of version 3, which only say in their frames of zstd how large they are.
+  /// Finds the pages of version 3, whose sizes are only in their zstd frames.
   private mutating func scannedPages(upTo end: UInt64) throws(BatchError) -> [Page] {
     try reserve(end)
     let bytes = try pages.part.bytes(0..<end)
@@ -215,7 +213,7 @@ struct StoredIndex {
     let size = UInt64(plain.memory)
     groupMemory += size
     for index in 0..<plain.count { try add(plain.row(index), size) }
-    // What a group needs besides is held while it is read.
+    // The rest of the memory is needed while a group is read.
     guard groupMemory <= (memory - needed) / 2 else { throw Self.tooLarge }
     let keeps = keptMemory + size <= min((memory - needed - most) / 4, Self.mostKept)
     if keeps { keptMemory += size }
@@ -230,7 +228,7 @@ struct StoredIndex {
     guard frames.indices.contains(row.frame), row.offset < frames[row.frame].plainSize,
       (row.frame, row.offset) > last
     else { throw Self.damaged }
-    // A frame before the first member would hold members that only other readers see.
+    // A frame before the first member could contain members that only other readers see.
     if count == 0, row.frame > 0 || row.offset > 0 { throw Self.damaged }
     last = (row.frame, row.offset)
     if row.offset == 0 {

@@ -2,18 +2,18 @@ import BatchEngine
 
 /// Finds the members of an archive that a later member of the same name supersedes.
 ///
-/// Of each name a hash of 64 bits is kept while the archive is gone over, and a number too where it can be read only once.
+/// A 64-bit hash of each name is kept while the archive is read, and its number too if the archive can be read only once.
 struct SupersededMembers {
-  /// What a list or a verification says of a member.
+  /// The mark of a member in a list or a verification.
   enum Mark: Sendable {
     case none
     /// A later member has its name.
     case superseded
-    /// An earlier member has its name; said where that one was reported before this one was known.
+    /// An earlier member has its name; used if that one was reported before this one was known.
     case supersedes
   }
 
-  /// Numbers of members; nil where they come out only while the archive is read.
+  /// The numbers of superseded members; nil if they become known only while the archive is read.
   private var superseded: Set<Int>?
   private var last: [Int: UInt32] = [:]
   private var number = 0
@@ -70,7 +70,7 @@ struct SupersededMembers {
     return superseded.contains(number) ? .superseded : .none
   }
 
-  /// Takes a member that cannot be read.
+  /// Counts a member that cannot be read.
   mutating func skip() { number += 1 }
 
   /// Whether a member of an index is superseded.
@@ -85,7 +85,7 @@ struct SupersededMembers {
     }
   }
 
-  /// - Returns: the number of the member before that has the name.
+  /// - Returns: the number of an earlier member with the name.
   mutating func add(_ path: PathBytes) -> Int? {
     defer { number += 1 }
     return last.updateValue(

@@ -1,7 +1,7 @@
 import BatchEngine
 import CArchive
 
-/// Access control lists on their way to libarchive and back.
+/// Converts access control lists to libarchive and back.
 extension AccessList {
   private static let tags: [(kernel: UInt16, library: Int32)] = [
     (owner, ARCHIVE_ENTRY_ACL_USER_OBJ), (user, ARCHIVE_ENTRY_ACL_USER),
@@ -9,7 +9,7 @@ extension AccessList {
     (mask, ARCHIVE_ENTRY_ACL_MASK), (others, ARCHIVE_ENTRY_ACL_OTHER),
   ]
 
-  /// Which list of a file an attribute is; nil for other attributes.
+  /// libarchive's type of the access control list in an attribute; nil for other attributes.
   static func type(of attribute: ExtendedAttribute) -> Int32? {
     switch attribute.name {
     case accessName: ARCHIVE_ENTRY_ACL_TYPE_ACCESS
@@ -18,20 +18,20 @@ extension AccessList {
     }
   }
 
-  /// Gives the lines to an entry, users and groups by number.
+  /// Adds the lines to an entry, with users and groups by number.
   ///
   /// - Returns: false for a list with an unknown tag.
   func add(to entry: OpaquePointer, type: Int32) -> Bool {
     for line in lines {
       guard let tag = Self.tags.first(where: { $0.kernel == line.tag })?.library else { return false }
       let id = Self.isNamed(line) ? Int32(truncatingIfNeeded: line.id) : -1
-      // Read, write and execute have the same three bits in both.
+      // Read, write and execute have the same bits in both formats.
       archive_entry_acl_add_entry(entry, type, Int32(line.rights), tag, id, nil)
     }
     return true
   }
 
-  /// The list that an entry has; nil when it has none beside its mode.
+  /// The list of an entry; nil if it only has a mode.
   init?(_ entry: OpaquePointer, type: Int32) {
     guard archive_entry_acl_count(entry, type) > 0 else { return nil }
     archive_entry_acl_reset(entry, type)
@@ -49,12 +49,12 @@ extension AccessList {
         case Self.group: UInt32(exactly: id) ?? name.flatMap(Accounts.group)
         default: .max
         }
-      // Nothing can be granted to a name without an account here.
+      // A name without an account on this system gets no rights.
       guard let number else { continue }
       lines.append(Line(tag: kernel, rights: UInt32(truncatingIfNeeded: rights) & 7, id: number))
     }
     guard !lines.isEmpty else { return nil }
-    // The kernel refuses a list with names and without a mask.
+    // The kernel refuses a list with named entries but without a mask.
     if lines.contains(where: Self.isNamed), !lines.contains(where: { $0.tag == Self.mask }) {
       let all = lines.filter { $0.tag != Self.owner && $0.tag != Self.others }
       lines.append(Line(tag: Self.mask, rights: all.reduce(0) { $0 | $1.rights }, id: .max))
@@ -64,7 +64,7 @@ extension AccessList {
 
   private static func isNamed(_ line: Line) -> Bool { line.tag == user || line.tag == group }
 
-  /// As the kernel keeps it.
+  /// The list in the format of the kernel.
   var bytes: [UInt8] {
     var bytes: [UInt8] = [2, 0, 0, 0]
     for line in lines {

@@ -3,9 +3,9 @@ import CArchive
 import func Glibc.strlen
 
 extension ArchiveEntry {
-  /// What libarchive read of a member.
+  /// Converts a member that libarchive has read.
   ///
-  /// - Throws: `malformed` when the member has no name or is of no known kind.
+  /// - Throws: `malformed` when the member has no name or an unknown kind.
   init(libarchive entry: OpaquePointer) throws(BatchError) {
     guard let name = bytes(archive_entry_pathname(entry)) ?? bytes(archive_entry_pathname_utf8(entry)) else {
       throw BatchError(.malformed, "a member whose name cannot be read")
@@ -32,11 +32,11 @@ extension ArchiveEntry {
       deviceMajor: UInt32(truncatingIfNeeded: archive_entry_rdevmajor(entry)),
       deviceMinor: UInt32(truncatingIfNeeded: archive_entry_rdevminor(entry)),
       attributes: attributes, dataMap: Self.dataMap(of: entry))
-    // libarchive puts the ends of the range in the place of what is beyond them.
+    // libarchive clamps times that are out of range.
     hasTime = -Int64.max < seconds && seconds < .max
   }
 
-  /// With an access control list libarchive has the rights of the owning group where those of the mask belong.
+  /// With an access control list, libarchive returns the rights of the owning group in place of the mask.
   private static func mode(of entry: OpaquePointer, _ attributes: [ExtendedAttribute]) -> UInt32 {
     let mode = UInt32(archive_entry_perm(entry)) & 0o7777
     let list = attributes.first { $0.name == AccessList.accessName }
@@ -61,7 +61,7 @@ extension ArchiveEntry {
     case .characterDevice: .characterDevice
     case .blockDevice: .blockDevice
     case .socket: nil
-    // Archives of other systems may not store the kind.
+    // Archives from other systems may not store the kind.
     case .unknown: type == 0 ? .file : nil
     }
   }
@@ -103,7 +103,7 @@ extension ArchiveEntry {
   }
 }
 
-/// The bytes of a C string; nil where there is none.
+/// The bytes of a C string; nil for a null pointer.
 private func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
   guard let text else { return nil }
   return Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))

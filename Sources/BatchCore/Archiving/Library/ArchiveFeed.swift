@@ -1,29 +1,29 @@
 import BatchEngine
 import CArchive
 
-/// Hands content to libarchive, and keeps the error that libarchive has no form for.
+/// Passes content to libarchive, and keeps an error that libarchive cannot represent.
 final class ArchiveFeed {
   private static let fewest = 1 << 10
-  /// libarchive takes no more than a megabyte of extended headers.
+  /// libarchive accepts at most one megabyte of extended headers.
   private static let largestHeader = 4 << 20
 
   let content: any ArchiveContent
-  /// What the content threw; every later call fails as well.
+  /// The error of the content; every later call fails too.
   private(set) var failure: BatchError?
-  /// How many bytes were handed over.
+  /// How many bytes were passed.
   private(set) var delivered: UInt64 = 0
   private var position: UInt64 = 0
   private var last = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Copies of bytes that stand right before ``last``.
+  /// Copies of the bytes directly before ``last``.
   private var kept: [UInt8] = []
-  /// From here on all bytes are kept; nil when a few are enough.
+  /// All bytes from this offset on are kept; nil when a few are enough.
   private var mark: UInt64? = 0
 
   init(_ content: any ArchiveContent) {
     self.content = content
   }
 
-  /// Connects a handle; this object has to live as long as it.
+  /// Opens a handle with this object as its input; the object must exist as long as the handle.
   func open(_ archive: OpaquePointer) -> Int32 {
     let context = Unmanaged.passUnretained(self).toOpaque()
     archive_read_set_read_callback(archive) { _, context, start in
@@ -40,7 +40,7 @@ final class ArchiveFeed {
     return archive_read_open1(archive)
   }
 
-  /// What was handed over last, from a place in the content on.
+  /// The last bytes that were passed, from an offset in the content on.
   func rest(from offset: UInt64) -> [UInt8] {
     let count = position - min(offset, position)
     return Array(kept.suffix(Int(count - min(count, UInt64(last.count)))))
@@ -49,7 +49,7 @@ final class ArchiveFeed {
 
   private var lastStart: UInt64 { position - UInt64(last.count) }
 
-  /// Keeps what is handed over from a place on, which is that of a header.
+  /// Keeps the bytes from an offset on, which is that of a header.
   func keep(from offset: UInt64) {
     mark = offset
     let keptStart = lastStart - UInt64(kept.count)
@@ -61,9 +61,9 @@ final class ArchiveFeed {
     mark = nil
   }
 
-  /// The bytes from the place that ``keep(from:)`` was given up to another one, copied only where they come in pieces.
+  /// Calls `body` with the bytes from the offset of ``keep(from:)`` to an end, copied only if they are in several pieces.
   ///
-  /// - Returns: nil when they are not in memory, because libarchive went to another place or because they are too many.
+  /// - Returns: nil when they are not in memory, because libarchive has sought elsewhere or because there are too many.
   func withKeptBytes<Result>(
     upTo end: UInt64, _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
   ) throws(BatchError) -> Result? {
@@ -78,10 +78,10 @@ final class ArchiveFeed {
     return try withBytes(of: Array(bytes.prefix(Int(end - mark))), body)
   }
 
-  /// Copies what has to be there still when ``last`` is the next piece.
+  /// Copies the bytes that are still needed when ``last`` becomes the next piece.
   private func keepLast() {
     guard let mark else {
-      // libarchive looks a few bytes ahead of the content it hands out.
+      // libarchive reads a few bytes ahead of the content that it returns.
       kept = Array((kept + last.suffix(Self.fewest)).suffix(Self.fewest))
       return
     }
@@ -96,7 +96,7 @@ final class ArchiveFeed {
       keepLast()
       let piece = try content.next()
       guard !piece.isEmpty else {
-        // What was kept is all that there is.
+        // Only the kept bytes remain valid.
         last = UnsafeRawBufferPointer(rebasing: last[last.endIndex...])
         start.pointee = nil
         return 0

@@ -9,10 +9,9 @@ extension ArchiveReader {
   static let behindZipRemark = "there are bytes behind the end of the zip, which are not read"
   static let emptyRemark = "it has no members"
 
-  /// Reads what follows the archive, so that the checksums of the compression are compared to the last one, and
-  /// nothing is passed over without a word.
+  /// Reads the bytes after the archive, so that all checksums of the compression are compared and nothing is skipped silently.
   ///
-  /// - Throws: `malformed` for what cannot be decoded, and for an archive without members that must have some.
+  /// - Throws: `malformed` if bytes cannot be decoded, or if an archive has no members but must have some.
   func drain() throws(BatchError) {
     if let failure = feed.failure { throw failure }
     let hasMore = try drainContent()
@@ -26,7 +25,7 @@ extension ArchiveReader {
       }
       return
     }
-    // Zeros read as a tar without members, and a lost first block leaves zeros.
+    // Zeros read as a tar without members, and a lost first block may read as zeros.
     if hasMore || feed.content.hasGarbage {
       throw BatchError(.malformed, "damaged: it begins with zeros and has content behind them", path: name)
     }
@@ -39,15 +38,15 @@ extension ArchiveReader {
     remarks.append(Self.emptyRemark)
   }
 
-  /// - Returns: whether there is more behind the end of the archive.
+  /// - Returns: whether there are bytes after the end of the archive.
   private func drainContent() throws(BatchError) -> Bool {
     let isFile = feed.content.length != nil
-    // Of zip and 7z the directory says where the end is.
+    // In zip and 7z the directory locates the end.
     let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
     guard !isFile || endsWithZeros else { return false }
     var trailing = TrailingBytes()
     if endsWithZeros { feed.rest(from: position).withUnsafeBytes { trailing.add($0) } }
-    // What is not compressed has no checksums, and may go on for long.
+    // Uncompressed content has no checksums, and may be long.
     while !isFile || !trailing.isSurelyMore {
       let piece = try feed.content.next()
       if piece.isEmpty { break }
@@ -58,13 +57,13 @@ extension ArchiveReader {
 }
 
 extension MemberReader {
-  /// Why members may be missing from an archive that was read to its end. Zeros in the place of a header end a tar, and
-  /// those behind them are not read.
+  /// Why members may be missing from an archive that was read to its end. Zeros instead of a header end a tar, and members
+  /// after them are not read.
   var lostPart: BatchError? {
     guard remarks.contains(ArchiveReader.moreRemark) else { return nil }
     return BatchError(.malformed, "damaged: \(ArchiveReader.moreRemark)")
   }
 
-  /// Remarks about what does not keep a member from being read.
+  /// Remarks that do not concern missing members.
   var harmlessRemarks: [String] { remarks.filter { $0 != ArchiveReader.moreRemark } }
 }

@@ -2,10 +2,10 @@ import BatchEngine
 import CArchive
 
 extension ArchiveReader {
-  /// Opens an archive from its beginning, whatever it is compressed with.
+  /// Opens an archive from its beginning, with any compression.
   ///
-  /// - Parameter requiresMembers: whether an index says that there are members.
-  /// - Throws: `malformed` when it is in no known format, `unsupported` for one that is known by its name alone.
+  /// - Parameter requiresMembers: whether an index shows that there are members.
+  /// - Throws: `malformed` when it is in no known format, `unsupported` for a format that is recognised but cannot be read.
   convenience init(
     _ content: FileContent, name: PathBytes, requiresMembers: Bool = false, limits: ArchiveLimits,
     by right: ReadingRight
@@ -34,15 +34,15 @@ extension ArchiveReader {
     if let file = content.file { try readSevenZipHeader(of: file) }
   }
 
-  /// What a zip, or a program that unpacks itself, may begin with.
+  /// The possible first bytes of a zip or a self-extracting program.
   private static let zipStarts = ["PK\u{3}\u{4}", "PK\u{5}\u{6}", "MZ", "\u{7F}ELF", "#!"].map {
     Array($0.utf8)
   }
   private static let ustarMark = (place: 257, bytes: Array("ustar".utf8))
 
-  /// Whether names are text, as in zip and 7z; in a file the zip may stand behind a program or padding.
+  /// Whether names are text, as in zip and 7z; in a file, a program or padding may precede the zip.
   ///
-  /// A zip in a file ends behind its last record from then on: libarchive looks for that near the end alone.
+  /// Then shortens the content of a zip in a file to its last record, because libarchive searches the record only near the end.
   private static func isUnicode(_ content: FileContent) throws(BatchError) -> Bool {
     guard content.format == nil else { return false }
     let start = content.start
@@ -56,16 +56,16 @@ extension ArchiveReader {
       if zipStarts.contains(where: { start.starts(with: $0) }) { content.cut(at: end) }
       return true
     } catch {
-      // libarchive recognises other formats. Faults of a zip are reported with its members.
+      // libarchive recognises other formats. Errors of a zip are reported with its members.
       guard error.code == .malformed || error.code == .unsupported else { throw error }
       return isNamed
     }
   }
 
-  /// What the content is, when it is nothing that is always read.
+  /// The format of the content, if it is not one that is always read.
   private static func format(of content: FileContent) throws(BatchError) -> UnsupportedFormat? {
     if let format = UnsupportedFormat.detect(content.start) { return format }
-    // An ISO image is recognised by its seventeenth sector.
+    // An ISO image is recognised by its 17th sector.
     guard let file = content.file, let size = content.length, size >= UInt64(UnsupportedFormat.isoLength)
     else {
       return nil
@@ -73,7 +73,7 @@ extension ArchiveReader {
     return UnsupportedFormat.detect(try file.bytes(at: 0, count: UnsupportedFormat.isoLength))
   }
 
-  /// What was compared beside the checksums of the compression, and what the format has no checksum for; a sentence.
+  /// A sentence: what was compared besides the checksums of the compression, and what has no checksum in this format.
   var checksFact: String {
     switch base {
     case ARCHIVE_FORMAT_ZIP:
@@ -88,7 +88,7 @@ extension ArchiveReader {
     }
   }
 
-  /// Whether members have owners; formats that keep none give all files to root.
+  /// Whether a member has an owner; in formats without owners all files would belong to root.
   func tellsOwner(of entry: ArchiveEntry) -> Bool {
     switch base {
     case ARCHIVE_FORMAT_7ZIP: false

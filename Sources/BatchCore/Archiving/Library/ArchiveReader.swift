@@ -4,38 +4,37 @@ import CArchive
 /// Reads the members of an archive one after the other, in any format that stock tools write: tar in its
 /// dialects, cpio, zip, 7z.
 ///
-/// libarchive parses; it is given formats by name, never runs a program, and writes nothing. Its warnings are
-/// kept, members that it cannot make sense of are passed on as such, and what it cannot go on from ends the
-/// reading. One thread at a time uses a reader.
+/// libarchive parses; formats are enabled by name, and it never runs a program or writes. Its warnings are kept, members that
+/// it cannot interpret are returned as unusable, and fatal errors end the reading. One thread at a time uses a reader.
 final class ArchiveReader: MemberReader {
   /// One step of the reading.
   enum Member {
     case entry(ArchiveEntry)
-    /// A member that is damaged or unsupported, or a part of the archive in which no header is valid. Reading can go on behind
-    /// it. The code of the error distinguishes them: `malformed` is damage. The error has no path when it does not concern a
+    /// A member that is damaged or unsupported, or a part of the archive without a valid header. Reading can continue after it.
+    /// The code of the error distinguishes them: `malformed` is damage. The error has no path when it does not concern a
     /// member.
     case unusable(BatchError)
   }
 
-  /// A tool that is asked the same again and again without an answer would run for ever.
+  /// More calls without progress end the reading: libarchive could loop forever.
   private static let mostIdleSteps = 1000
   private static let blockSize: UInt64 = 512
   static let unknownFormat = "in no known archive format"
   private static let noProgress = "damaged: reading makes no progress"
 
-  /// Remarks that do not keep a member from being read, each once.
+  /// Remarks that do not prevent reading a member, each once.
   var remarks: [String] = []
-  /// Whether a member, or damage in the place of one, was read.
+  /// Whether a member, or damage instead of one, was read.
   private(set) var hasMembers = false
-  /// What the checks of the compression compare; nil for what is not compressed.
+  /// What the checksums of the compression cover; nil if not compressed.
   var compressionFact: String?
-  /// What the name of the archive claims, with the compression that was recognised.
+  /// The format claimed by the name of the archive, and the recognised compression.
   let claim: (name: NameClaim?, compression: CompressionFormat?)
-  /// Whether something outside of the members says that there are some.
+  /// Whether an index shows that there are members.
   let requiresMembers: Bool
-  /// What folders count, in bytes.
+  /// The size that counts for folders, in bytes.
   private var folderBytes: UInt64 = 0
-  /// Bytes of content that were handed out.
+  /// Bytes of content that were returned.
   private(set) var plainCount: UInt64 = 0
 
   let name: PathBytes
@@ -44,36 +43,36 @@ final class ArchiveReader: MemberReader {
   private let locale: ArchiveLocale
   private let requiresEnd: Bool
   private let limits: ArchiveLimits
-  /// Where the content of the last member that was passed ends, its padding included.
+  /// The end of the content of the last passed member, including its padding.
   private(set) var boundary: UInt64 = 0
   private var isInside = false
-  /// Why libarchive is not asked any more: what it does behind such an error differs by format, and may be a crash.
+  /// The error after which libarchive is not called any more: its behaviour then differs by format, and it may crash.
   private var ending: BatchError?
-  /// Where the last piece of content that was handed out ends in its file.
+  /// The end of the last returned piece of content in its file.
   private var contentEnd: UInt64 = 0
   private var records = PaxRecords()
   private var isEncrypted = false
-  /// Whether ``headerCheck`` is wanted.
+  /// Whether ``headerCheck`` is needed.
   private let checksHeaders: Bool
-  /// Of the headers of the last member of a tar, where it is wanted.
+  /// The checksum of the headers of the last tar member, if needed.
   private(set) var headerCheck: HeaderCheck?
-  /// What was found behind damage that is reported before it; nil for the end of the archive.
+  /// Members that were found after damage, which is reported first; nil for the end of the archive.
   private var found: [Member?] = []
   /// The directory of a zip archive in a file, once its first member is known; nil when the archive has no valid directory.
   private var zip: ZipMembers?
   private var areHeadersKnown = false
-  /// What the headers of a 7z in a file say, and what is wrong with them.
+  /// The headers of a 7z in a file, and their damage.
   private var sevenZip: (header: SevenZipHeader?, damage: BatchError?)
   private var streamedZip = StreamedZip()
 
   /// - Parameters:
-  ///   - name: of the archive, for messages.
+  ///   - name: the name of the archive, for messages.
   ///   - isUnicode: whether names are in UTF-16 or marked as UTF-8, as in 7z and zip.
-  ///   - requiresEnd: whether a tar has to have the blocks that end it; a part of one has none.
+  ///   - requiresEnd: whether a tar must have its end blocks; a part of a tar has none.
   ///   - requiresMembers: whether the archive has an index, so that one without members is damaged.
-  ///   - claim: what its name says, with the compression that was recognised.
-  ///   - readsAllFormats: whether formats count that are read on demand only.
-  ///   - checksHeaders: whether ``headerCheck`` is wanted.
+  ///   - claim: the format claimed by its name, and the recognised compression.
+  ///   - readsAllFormats: whether formats are enabled that are read only on request.
+  ///   - checksHeaders: whether ``headerCheck`` is needed.
   /// - Throws: `malformed` when it is in no known format.
   init(
     _ content: any ArchiveContent, name: PathBytes, isUnicode: Bool = false, requiresEnd: Bool = true,
@@ -99,7 +98,7 @@ final class ArchiveReader: MemberReader {
       if content.length != nil { archive_read_support_format_zip_seekable(archive) }
     }
     if readsAllFormats {
-      // Not xar, whose reader brings along an XML library with a library for Unicode.
+      // Not xar: its reader needs an XML library and a Unicode library.
       archive_read_support_format_ar(archive)
       archive_read_support_format_cab(archive)
       archive_read_support_format_iso9660(archive)
@@ -116,9 +115,9 @@ final class ArchiveReader: MemberReader {
     archive_read_free(archive)
   }
 
-  /// Reads the headers of a 7z in a file before libarchive does.
+  /// Reads the headers of a 7z in a file before libarchive reads them.
   ///
-  /// - Throws: `malformed` for those that it must not read.
+  /// - Throws: `malformed` for headers that libarchive must not read.
   func readSevenZipHeader(of file: ArchiveFile) throws(BatchError) {
     do throws(BatchError) {
       sevenZip.header = try SevenZipHeader(file)
@@ -137,7 +136,7 @@ final class ArchiveReader: MemberReader {
   /// Where the headers of the last member begin in the content.
   var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
 
-  /// Whether members stand in a tar.
+  /// Whether the archive is a tar.
   var isTar: Bool { base == ARCHIVE_FORMAT_TAR }
 
   /// The next member; nil behind the last one, when the archive ends as its format demands.
@@ -146,7 +145,7 @@ final class ArchiveReader: MemberReader {
   func next() throws(BatchError) -> Member? {
     if !found.isEmpty { return found.removeFirst() }
     if let ending { throw ending }
-    // So the place is known behind which only the end may come.
+    // Skips the content, so that the offset after it is known.
     if isInside { try skipContent() }
     contentEnd = 0
     let start = position
@@ -163,7 +162,7 @@ final class ArchiveReader: MemberReader {
         return .unusable(
           BatchError(.malformed, "damaged: no valid header in bytes \(start) to \(headerStart)"))
       }
-      // libarchive has passed over one block of a tar, and looks for a header in the next one.
+      // libarchive has skipped one block of a tar, and searches a header in the next one.
       guard position > headerStart else { throw BatchError(.malformed, Self.noProgress, path: name) }
       headerStart = position
       boundary = position
@@ -179,9 +178,9 @@ final class ArchiveReader: MemberReader {
     }
     guard result >= ARCHIVE_FAILED, let entry else { throw failure(after: result) }
     hasMembers = true
-    // A format that gives a header up stands behind it, and has no content to skip.
+    // After a failed header there is no content to skip.
     isInside = result != ARCHIVE_FAILED
-    // Some formats note what is wrong with a member and return ARCHIVE_OK.
+    // Some formats record an error of a member but return ARCHIVE_OK.
     let message = message
     archive_clear_error(archive)
     let damage = try lookAtHeaders()
@@ -206,7 +205,7 @@ final class ArchiveReader: MemberReader {
     return .unusable(message.error.at(described.path))
   }
 
-  /// The next piece of the content of the last member, with its place; nil at the end. Valid until the next call.
+  /// The next piece of the content of the last member, with its offset; nil at the end. Valid until the next call.
   ///
   /// - Throws: `malformed` when the content is not readable, and `exhausted` at a limit.
   func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
@@ -232,14 +231,14 @@ final class ArchiveReader: MemberReader {
         plainCount += UInt64(count)
         try checkLimits()
         return (UnsafeRawBufferPointer(start: start, count: count), place)
-      // A warning about content is damage: so libarchive calls a checksum that is wrong.
+      // A warning about content means damage: libarchive reports a wrong checksum as a warning.
       default: throw failure(after: result, ofContent: true)
       }
     }
     throw BatchError(.malformed, Self.noProgress)
   }
 
-  /// - Parameter folders: what the folders count that are needed so far, in bytes.
+  /// - Parameter folders: the size that counts for the folders needed so far, in bytes.
   /// - Throws: `exhausted` at a limit.
   func count(folders: UInt64) throws(BatchError) {
     guard folders != folderBytes else { return }
@@ -252,15 +251,15 @@ final class ArchiveReader: MemberReader {
     try limits.check(plain: isHuge ? .max : plain, compressed: bytesRead)
   }
 
-  /// Bytes of the archive that were read so far, as it lies on the disk.
+  /// Bytes of the archive file that were read so far.
   var bytesRead: UInt64 { feed.content.bytesRead }
 
-  /// Whether the content begins with a zero; to be asked before ``next()``.
+  /// Whether the content begins with a zero byte. Read before ``next()`` is called.
   var beginsWithZero: Bool { feed.rest(from: 0).first == 0 }
 
   // MARK: Steps
 
-  /// Behind the last byte that libarchive took, in the content without compression.
+  /// The offset after the last byte that libarchive took, in the decompressed content.
   var position: UInt64 { UInt64(clamping: archive_filter_bytes(archive, 0)) }
 
   /// The format without its dialect, a number of libarchive.
@@ -273,7 +272,7 @@ final class ArchiveReader: MemberReader {
     boundary = position
   }
 
-  /// A tar that was cut off between two members reads as one that ends there, and a cpio ends at a name.
+  /// Checks the end: a tar that was truncated between two members reads as complete, and a cpio ends at a name.
   private func checkEnd() throws(BatchError) {
     if let failure = feed.failure { throw failure }
     if base == ARCHIVE_FORMAT_CPIO {
@@ -290,9 +289,9 @@ final class ArchiveReader: MemberReader {
     if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
   }
 
-  /// Reads what a zip or a 7z in a file says of itself as a whole, once.
+  /// Reads the directory of a zip or the headers of a 7z in a file, once.
   ///
-  /// - Returns: what is wrong with it.
+  /// - Returns: the damage that was found.
   private func lookAtHeaders() throws(BatchError) -> BatchError? {
     guard !areHeadersKnown, let file = feed.content.file else { return nil }
     areHeadersKnown = true
@@ -315,9 +314,9 @@ final class ArchiveReader: MemberReader {
 
   /// Compares the members that were read with those that the directory of a zip names.
   ///
-  /// - Returns: what could not be read of them.
+  /// - Returns: the error if the directory could not be read.
   private func checkZipDirectory() throws(BatchError) -> BatchError? {
-    // An archive without members has headers as well.
+    // An archive without members has headers too.
     if let damage = try lookAtHeaders() { return damage }
     guard base == ARCHIVE_FORMAT_ZIP else { return nil }
     guard feed.content.file == nil else {
@@ -337,7 +336,7 @@ final class ArchiveReader: MemberReader {
   private func member(of entry: OpaquePointer) throws(BatchError) -> Member {
     do throws(BatchError) {
       var member = try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
-      // libarchive takes the minus of a time for one of its seconds alone.
+      // libarchive applies the minus sign of a time only to its seconds.
       let time = member.modified
       if isTar, time.seconds < 0, time.nanoseconds > 0 {
         member.modified = FileStatus.Time(
@@ -356,7 +355,7 @@ final class ArchiveReader: MemberReader {
     }
   }
 
-  /// What libarchive does not look at.
+  /// Checks what libarchive does not check.
   private func check(_ member: ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
     switch base {
     case ARCHIVE_FORMAT_CPIO:
@@ -369,11 +368,11 @@ final class ArchiveReader: MemberReader {
     default: break
     }
     isEncrypted = archive_entry_is_encrypted(entry) != 0
-    // The target of a link stands where other members have their content.
+    // The target of a link is stored as content.
     if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
   }
 
-  /// What the headers of a tar hold that libarchive does not look at, or does not pass on as it is.
+  /// Reads the fields of tar headers that libarchive does not check, or does not pass on unchanged.
   private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
     headerCheck = nil
     _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
@@ -388,12 +387,12 @@ final class ArchiveReader: MemberReader {
 
   private static let encrypted = BatchError(.unsupported, "unsupported: encrypted")
 
-  /// What libarchive says of the last call; nil when it says nothing.
+  /// libarchive's message about the last call; nil if there is none.
   private var message: LibraryMessage? {
     archive_error_string(archive).map { LibraryMessage(String(cString: $0)) }
   }
 
-  /// The error of a call, and the end of the reading where none may follow.
+  /// The error of a call. Ends the reading if no further call is allowed.
   private func failure(after result: Int32, ofContent isContent: Bool = false) -> BatchError {
     let error = failure()
     let goesOn = [ARCHIVE_FORMAT_TAR, ARCHIVE_FORMAT_CPIO, ARCHIVE_FORMAT_ZIP, ARCHIVE_FORMAT_7ZIP].contains(

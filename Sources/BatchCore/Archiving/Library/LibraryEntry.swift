@@ -15,11 +15,11 @@ final class LibraryEntry {
     archive_entry_free(pointer)
   }
 
-  /// Describes a member; what stood there before is forgotten.
+  /// Describes a member; the previous description is cleared.
   ///
   /// - Parameters:
   ///   - number: distinguishes files in formats with inode numbers; 0 for none.
-  ///   - hasLists: whether the format keeps access control lists; with one, the mode here is another.
+  ///   - hasLists: whether the format stores access control lists; with a list, libarchive needs a different mode.
   func fill(_ entry: ArchiveEntry, number: Int64 = 0, linkCount: UInt32 = 1, hasLists: Bool = true) {
     archive_entry_clear(pointer)
     entry.path.withCString { archive_entry_copy_pathname(pointer, $0) }
@@ -72,14 +72,14 @@ final class LibraryEntry {
       archive_entry_sparse_add_entry(
         pointer, Int64(clamping: range.lowerBound), Int64(clamping: range.upperBound - range.lowerBound))
     }
-    // Without any range the file would count as one that has no holes.
+    // Without any range the file would count as one without holes.
     if map.isEmpty { archive_entry_sparse_add_entry(pointer, Int64(clamping: size), 0) }
   }
 
-  /// The time as libarchive writes it: the seconds, a point, the nanoseconds.
+  /// The time for libarchive, which writes the seconds, a point, and the nanoseconds.
   ///
-  /// That is another time where the seconds are negative, so these are rounded the other way. There is no -0: the
-  /// last second before 1970 loses its fraction.
+  /// For negative seconds that text means another time, so they are rounded the other way. There is no -0: times in the last
+  /// second before 1970 lose their fraction.
   private static func decimal(_ time: FileStatus.Time) -> FileStatus.Time {
     guard time.seconds < 0, time.nanoseconds > 0 else { return time }
     guard time.seconds < -1 else { return FileStatus.Time(seconds: -1, nanoseconds: 0) }
@@ -101,7 +101,7 @@ final class LibraryEntry {
 }
 
 extension BatchError {
-  /// What libarchive says of the last call that failed.
+  /// The error of the last failed call of libarchive.
   static func library(_ archive: OpaquePointer, _ action: String, path: PathBytes? = nil) -> BatchError {
     let text = archive_error_string(archive).map { String(cString: $0) }
     return BatchError(.invalid, text.map { "cannot \(action): \($0)" } ?? "cannot \(action)", path: path)

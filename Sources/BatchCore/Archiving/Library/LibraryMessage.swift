@@ -1,24 +1,24 @@
 import BatchEngine
 
-/// What libarchive says of a call that did not end with `ARCHIVE_OK`, and what follows from it.
+/// libarchive's message about a call that did not return `ARCHIVE_OK`, and its meaning.
 ///
-/// libarchive has one number for very different things: it warns when a name has no form in the locale, and it warns when a
-/// checksum is wrong. So a warning counts as damage unless its text is on a list of remarks that are known to be harmless.
+/// libarchive uses one code for very different things: it warns when a name cannot be represented in the locale, and also when
+/// a checksum is wrong. So a warning counts as damage unless its text is in a list of harmless remarks.
 struct LibraryMessage {
-  /// What it means for the member that was read.
+  /// The meaning for the member that was read.
   enum Meaning {
-    /// Nothing: the member is as it was written.
+    /// No effect: the member is as it was written.
     case harmless
-    /// The member may be whole, but this program cannot read it.
+    /// The member may be undamaged, but this program cannot read it.
     case unsupported
     case damage
-    /// Nothing about the archive: memory ran out.
+    /// No damage of the archive: memory was exhausted.
     case noMemory
   }
 
   let text: String
 
-  /// A name or an owner that has no form in the locale. It was asked for bytes and not to convert anything.
+  /// A name or an owner that cannot be represented in the locale. Harmless: only the bytes are used.
   private static let conversions = ["can't be converted from", "cannot be converted from"]
 
   private static let unsupported = [
@@ -32,7 +32,7 @@ struct LibraryMessage {
     self.text = text.split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
-  /// Whether it is about bytes before a member, and not about the member.
+  /// Whether it concerns bytes before a member, not the member.
   var isGap: Bool { text.hasPrefix("Skipped ") }
 
   var meaning: Meaning {

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// The members of a zip that comes as a stream, compared with the directory that follows them.
+/// Compares the members of a streamed zip with the directory that follows them.
 ///
-/// libarchive stops where the directory begins. Of each member a number made of its name, method and CRC-32 is added up, in
-/// any order, and the sum over the directory has to be the same.
+/// libarchive stops where the directory begins. A hash of name, method and CRC-32 of each member is summed up, in any order;
+/// the sum over the directory must be equal.
 struct StreamedZip {
   /// The longest data descriptor, which may stand before a header.
   private static let mostBefore = 24
@@ -11,9 +11,9 @@ struct StreamedZip {
   private var count = 0
   private var sum: UInt64 = 0
 
-  /// Adds the member whose header was read last.
+  /// Adds the last member.
   ///
-  /// - Throws: `malformed` when bytes were passed over before it.
+  /// - Throws: `malformed` when bytes before it were skipped.
   mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) {
     count += 1
     let number = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
@@ -24,8 +24,8 @@ struct StreamedZip {
 
   /// Reads the directory to the end of the stream.
   ///
-  /// - Returns: how many members are symbolic links, which only the directory says, and whether something follows it.
-  /// - Throws: `malformed` when it is missing, or names other members than those that were read.
+  /// - Returns: how many members are symbolic links, which only the directory states, and whether bytes follow it.
+  /// - Throws: `malformed` when it is missing, or contains other members than those that were read.
   func checkEnd(
     of feed: ArchiveFeed, from position: UInt64, name: PathBytes
   ) throws(BatchError) -> (links: Int, hasMore: Bool) {
@@ -52,7 +52,7 @@ struct StreamedZip {
   }
 
   private static func number(of headers: UnsafeRawBufferPointer) throws(BatchError) -> UInt64 {
-    // The data descriptor of the member before, or the mark of an archive in parts, has one of these sizes.
+    // The data descriptor of the previous member, or the mark of a split archive, has one of these sizes.
     for start in [0, 4, 12, 16, 20, mostBefore] where start + ZipLocalHeader.fixedSize <= headers.count {
       let fixed = Array(headers[start..<(start + ZipLocalHeader.fixedSize)])
       guard let header = ZipLocalHeader(fixed[...]) else { continue }
@@ -64,7 +64,7 @@ struct StreamedZip {
   }
 }
 
-/// What a stream holds behind the place where libarchive stopped.
+/// The rest of a stream, after the offset where libarchive stopped.
 private struct RestOfStream {
   private let feed: ArchiveFeed
   private var bytes: [UInt8]
@@ -94,7 +94,7 @@ private struct RestOfStream {
   }
 
   /// - Returns: whether something follows the records that end a zip.
-  /// - Throws: `malformed` where these are not next.
+  /// - Throws: `malformed` if other bytes follow.
   mutating func passZipEnd(_ entries: Int, _ name: PathBytes) throws(BatchError) -> Bool {
     if try begins(with: ZipEnd.largeSignature) { _ = try take(ZipEnd.largeSize, name) }
     if try begins(with: ZipEnd.locatorSignature) { _ = try take(ZipEnd.locatorSize, name) }
@@ -107,7 +107,7 @@ private struct RestOfStream {
     return try fill(1)
   }
 
-  /// - Returns: false when the stream ends before.
+  /// - Returns: false when the stream ends earlier.
   private mutating func fill(_ count: Int) throws(BatchError) -> Bool {
     while bytes.count - start < count {
       bytes.removeFirst(start)

@@ -8,7 +8,7 @@ package struct MemberListJob: BatchJob {
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - render: appends what is to be shown of a member; on many threads at once.
+  ///   - render: appends the row of a member; called on many threads at once.
   ///   - output: takes rows; one call at a time, in the order of the archive.
   package init(
     render: @escaping @Sendable (ListedMember, inout [UInt8]) -> Void,

@@ -1,21 +1,21 @@
 import BatchEngine
 
-/// Reads what a list of an archive is made of: its members, one after the other.
+/// Reads the members of an archive for a list, one after the other.
 package struct MemberListReader: BatchReader {
   /// One step of the list.
   package enum Item: Sendable {
     case member(ListedMember)
-    /// Those of an index that stand side by side.
+    /// Consecutive members of an index.
     case members(IndexSlice)
     case problem(BatchError)
   }
 
-  /// Members of one step, where they come from an index: a step costs more than a row.
+  /// Members of one step, if they come from an index: a step costs more than a row.
   fileprivate static let sliceLength = 256
 
   private let archive: OpenArchive
   private let planner: ExtractionPlanner
-  /// The index from which members are listed, or which has details that headers do not have.
+  /// The index from which members are listed, or from which details are taken that headers do not have.
   private let index: MemberIndex?
   private let reader: (any MemberReader)?
   private let digests: DigestStream?
@@ -24,13 +24,13 @@ package struct MemberListReader: BatchReader {
 
   /// - Parameters:
   ///   - selection: which members are listed; `globs` are its patterns, for messages.
-  ///   - details: whether more is asked for than an index holds: modes, owners, what links lead to.
-  ///   - digests: whether the SHA-256 of contents is asked for.
-  ///   - usesIndex: whether an index is believed; without it the members are those that any reader finds.
-  ///   - memory: what the index may take, in bytes.
-  ///   - marks: whether members that a later one supersedes are to be marked.
+  ///   - details: whether details are requested that an index does not have: modes, owners, link targets.
+  ///   - digests: whether the SHA-256 of contents is requested.
+  ///   - usesIndex: whether an index is used; otherwise the members are those that any reader finds.
+  ///   - memory: memory for the index, in bytes.
+  ///   - marks: whether superseded members are marked.
   ///   - end: receives how the archive ended.
-  ///   - right: to read it.
+  ///   - right: the right to read it.
   /// - Throws: `malformed` when the file is no archive.
   package init(
     _ archive: ArchiveFile, selection: MemberSelection = .all, globs: [PathBytes] = [], details: Bool,
@@ -111,7 +111,7 @@ package struct MemberListReader: BatchReader {
       switch found {
       case .unusable(let error):
         marks?.skip()
-        // Damage between members is no member of the index.
+        // Damage between members has no entry in the index.
         if error.path != nil { try flags?.skip() }
         try context.yield(.problem(error.path == nil ? error.at(archive.file.path) : error))
       case .entry(let entry):
@@ -158,7 +158,7 @@ package struct MemberListReader: BatchReader {
   }
 }
 
-/// What an index has of members beside which an archive is read.
+/// The flags in an index, for the members of an archive that is read as well.
 private struct RecordedFlags {
   private var cursor: IndexCursor
   /// The next members of the index.
@@ -168,13 +168,13 @@ private struct RecordedFlags {
     cursor = IndexCursor(index)
   }
 
-  /// - Returns: nil where the index has no such member in this place.
+  /// - Returns: nil if the index has another member at this position.
   mutating func next(_ entry: ArchiveEntry) throws(BatchError) -> MemberFlags? {
     guard let member = try next(), member.agrees(with: entry) else { return nil }
     return member.flags
   }
 
-  /// Passes over a member that cannot be read.
+  /// Skips a member that cannot be read.
   mutating func skip() throws(BatchError) { _ = try next() }
 
   private mutating func next() throws(BatchError) -> MemberIndex.Member? {
@@ -191,7 +191,7 @@ private struct RecordedFlags {
 extension MemberListReader.Item: MeasuredItem {
   package var measure: ItemMeasure {
     switch self {
-    // The members, and the rows that are made of them.
+    // The memory of the members and of their rows.
     case .members(let slice):
       ItemMeasure(weight: 0, count: slice.numbers.count, retained: Int64(slice.memory) * 2 + 512)
     case .member, .problem: ItemMeasure(weight: 0, retained: 512)

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Writes the contents of members to a stream, one behind the other.
+/// Writes the contents of members to a stream, one after the other.
 package struct PrintJob: BatchJob {
   package typealias Item = PrintReader.Item
 

@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// Reads the contents of members, in the order of the archive, for an output that takes one behind the other.
+/// Reads the contents of members, in the order of the archive, for an output that writes one after the other.
 package struct PrintReader: BatchReader {
   /// One step of the output.
   package enum Item: Sendable {
     case content([UInt8])
-    /// The file whose content came is complete.
+    /// The content of the current file is complete.
     case end
     case problem(BatchError)
   }
@@ -19,7 +19,7 @@ package struct PrintReader: BatchReader {
   private let end: ArchiveEnd
 
   /// - Parameters:
-  ///   - memory: what the index of the archive may take, in bytes.
+  ///   - memory: memory for the index of the archive, in bytes.
   ///   - end: receives how the archive ended.
   /// - Throws: `invalid` for a pattern that can never match.
   package init(

@@ -1,35 +1,35 @@
 import BatchEngine
 
-/// What an archive says of one member, in types that depend neither on the format nor on the platform.
+/// The description of one member in an archive, in types that depend neither on the format nor on the platform.
 package struct ArchiveEntry: Sendable, Hashable {
   /// The kind of a member.
   package enum Kind: UInt8, Sendable, CaseIterable {
     case file, directory, symbolicLink, hardLink, fifo, characterDevice, blockDevice
   }
 
-  /// As it stands in the archive, any bytes; without a slash at its end.
+  /// The path in the archive, any bytes; without a final slash.
   package var path: PathBytes
   package var kind: Kind
-  /// Bytes of content, holes included; 0 for what has none.
+  /// Bytes of content, holes included; 0 for a member without content.
   package var size: UInt64
   /// The 12 permission bits.
   package var mode: UInt32
-  /// `UInt32.max` where the archive has no owner or an impossible one.
+  /// `UInt32.max` if the archive has no owner or an impossible one.
   package var owner: UInt32
   package var group: UInt32
-  /// Empty where the archive has only numbers.
+  /// Empty if the archive has only numbers.
   package var ownerName: [UInt8]
   package var groupName: [UInt8]
   package var modified: FileStatus.Time
-  /// False where the time in the archive is not a number, or is out of range.
+  /// False if the time in the archive is not a number, or is out of range.
   package var hasTime = true
-  /// What a symbolic link holds, or the member that a hard link is one more name of.
+  /// The target of a symbolic link, or the first name of a hard link.
   package var linkTarget: PathBytes?
   package var deviceMajor: UInt32
   package var deviceMinor: UInt32
-  /// POSIX access control lists are among them, as the kernel's own bytes, and so are capabilities.
+  /// Includes POSIX access control lists, in the format of the kernel, and capabilities.
   package var attributes: [ExtendedAttribute]
-  /// Where a sparse file has data; nil when it is not sparse.
+  /// The data ranges of a sparse file; nil if it is not sparse.
   package var dataMap: [Range<UInt64>]?
 
   package init(

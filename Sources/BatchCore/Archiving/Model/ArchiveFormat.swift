@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// A kind of archive that can be written.
+/// An archive format that can be written.
 package struct ArchiveFormat: Sendable, Hashable {
-  /// How members stand one behind the other.
+  /// The format that contains the members.
   package enum Container: Sendable, Hashable {
     /// Pax interchange, POSIX.1-2001.
     case tar
@@ -12,34 +12,34 @@ package struct ArchiveFormat: Sendable, Hashable {
     case sevenZip
   }
 
-  /// As on the command line, which is also the suffix without its dot.
+  /// The name on the command line, and also the suffix without its dot.
   package let name: String
   package let container: Container
-  /// Nil where nothing is compressed, or the container does it by itself.
+  /// Nil if nothing is compressed, or the container compresses by itself.
   package let compression: CompressionFormat?
   /// Further suffixes, without their dot.
   package let shortSuffixes: [String]
 
-  /// What backups are written in.
+  /// The format of backups.
   static let tarZstandard = ArchiveFormat(tarOf: .zst, alsoNamed: ["tar.zstd"])
 
-  /// All formats, the one for any name first.
+  /// All formats; the first is the default for names without a known suffix.
   package static let all: [ArchiveFormat] =
     [ArchiveFormat("tar", .tar), tarZstandard]
     + CompressionFormat.allCases.filter { $0.codec.index != nil && $0 != .zst }
     .map { ArchiveFormat(tarOf: $0) }
     + [ArchiveFormat("cpio", .cpio), ArchiveFormat("zip", .zip), ArchiveFormat("7z", .sevenZip)]
 
-  /// Whether parts of it, made by themselves, make an archive one behind the other.
+  /// Whether independent parts can be concatenated to one archive.
   package var isJoinable: Bool { container == .tar }
 
-  /// The format of this name; nil for every other one.
+  /// The format of this name; nil for other names.
   package init?(named name: String) {
     guard let format = Self.all.first(where: { $0.name == name }) else { return nil }
     self = format
   }
 
-  /// The format that the name of a file asks for by its suffix; ASCII case is ignored.
+  /// The format for the suffix of a file name; ASCII case is ignored.
   package init?(suffixOf path: PathBytes) {
     let name = path.lastComponent.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     let found = Self.all.first { format in
@@ -66,7 +66,7 @@ package struct ArchiveFormat: Sendable, Hashable {
     shortSuffixes = compression.codec.tarSuffixes + others
   }
 
-  /// The levels that can be asked for; nil where there is nothing to choose.
+  /// The levels that can be chosen; nil if there are none.
   package var levels: ClosedRange<Int>? {
     switch container {
     case .tar: compression?.levels
@@ -75,10 +75,10 @@ package struct ArchiveFormat: Sendable, Hashable {
     }
   }
 
-  /// Bytes of members that make a segment, one frame of the archive: what a reader decodes for one of them.
+  /// Bytes of members in a segment, which is one frame of the archive: a reader decodes a whole segment for one member.
   var segmentSize: Int64 { compression?.codec.segmentSize ?? 4 << 20 }
 
-  /// How much of a large file goes into one frame.
+  /// The bytes of a large file in one frame.
   ///
   /// - Throws: `invalid` for a level that the format does not have.
   func blockSize(level: Int?) throws(BatchError) -> Int {
@@ -86,9 +86,9 @@ package struct ArchiveFormat: Sendable, Hashable {
     return try BlockPlan(compression, level: level, fileSize: nil).blockSize
   }
 
-  /// How many members one operation takes.
+  /// How many members one operation processes.
   ///
-  /// - Parameter count: at most so many, where that was asked for.
+  /// - Parameter count: the most members, if the user chose a number.
   package func stride(count: Int?) -> ChunkStride {
     .segments(count: count, byteCount: segmentSize)
   }

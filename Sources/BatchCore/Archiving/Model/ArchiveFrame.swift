@@ -1,14 +1,13 @@
 import BatchEngine
 import CDeflate
 
-/// A piece of an archive that is decoded by itself: one zstd frame, gzip member, xz stream or lz4 frame, or
-/// bytes as they are.
+/// An independently decodable piece of an archive: one zstd frame, gzip member, xz stream or lz4 frame, or uncompressed bytes.
 package struct ArchiveFrame: Sendable {
   let bytes: [UInt8]
   let plainSize: UInt64
   /// The CRC-32 of the bytes.
   let check: UInt32
-  /// Of what they decode to, where the archive is to be read back.
+  /// The digest of the decoded content, if the archive is read back.
   let content: Digest?
 
   init(bytes: [UInt8], plainSize: UInt64, content: Digest? = nil) {
@@ -18,19 +17,19 @@ package struct ArchiveFrame: Sendable {
     check = bytes.withUnsafeBytes { Self.check(of: $0) }
   }
 
-  /// What the content of a frame is known by when it is read back: its XXH3-128.
+  /// The digest with which decoded content is compared when the archive is read back: XXH3-128.
   static func content(of plain: [UInt8]) throws(BatchError) -> Digest {
     try withBytes(of: plain) { (raw) throws(BatchError) in try DigestStream(.xxh128).digest(of: raw) }
   }
 
-  /// What the index has of the bytes of a frame. Plain bytes have no other check, and those of gzip, zstd and
-  /// lz4 pass over some of theirs.
+  /// The checksum of a frame's bytes in the index. Uncompressed bytes have no other checksum, and those of gzip, zstd and lz4
+  /// do not cover all bytes.
   static func check(of bytes: UnsafeRawBufferPointer) -> UInt32 {
     libdeflate_crc32(0, bytes.baseAddress, bytes.count)
   }
 }
 
-/// Where a frame lies in the archive, and its content in the plain archive.
+/// The range of a frame in the archive, and of its content in the decompressed archive.
 struct FramePlace: Sendable, Hashable {
   let offset: UInt64
   let size: UInt64

@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// How much an archive may become when it is unpacked.
+/// How large the content of an archive may be when it is extracted.
 package struct ArchiveLimits: Sendable, Hashable {
-  /// Content below this is never too much for what it came from.
+  /// The ratio is not checked below this size.
   private static let harmless: UInt64 = 1 << 20
 
   /// Bytes of content at most; nil for no limit.

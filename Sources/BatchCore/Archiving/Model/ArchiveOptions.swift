@@ -5,13 +5,13 @@ package struct ArchiveOptions: Sendable {
   package var format: ArchiveFormat
   /// Nil for the default of the format.
   package var level: Int?
-  /// Makes equal trees into equal archives: owner and group 0 without names, no later time than ``latestTime``.
+  /// Makes archives of equal trees equal: owner and group 0 without names, no time after ``latestTime``.
   package var isReproducible = false
-  /// Later times are set back to this one; seconds since 1970.
+  /// Later times are replaced by this one; seconds since 1970.
   package var latestTime: Int64?
-  /// What all members are given in the place of their own.
+  /// Metadata that replaces that of all members.
   package var changes = MemberChanges()
-  /// Remembers what was written, so that the archive can be read back and compared.
+  /// Records what was written, so that the archive can be read back and compared.
   package var isRemembered = false
 
   package init(format: ArchiveFormat) {
@@ -21,7 +21,7 @@ package struct ArchiveOptions: Sendable {
   /// The time that a member gets.
   func time(of status: FileStatus) -> FileStatus.Time {
     var time = status.modified
-    // Headers have no -0: the last second before 1970 loses its fraction.
+    // Headers have no -0: times in the last second before 1970 lose their fraction.
     if time.seconds == -1 { time = FileStatus.Time(seconds: -1, nanoseconds: 0) }
     guard let latestTime else { return time }
     let isLater = time.seconds > latestTime || (time.seconds == latestTime && time.nanoseconds > 0)

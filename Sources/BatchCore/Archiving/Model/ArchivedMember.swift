@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A member that was written: what the index and the report have to say of it.
+/// A member that was written, as the index and the report describe it.
 package struct ArchivedMember: Sendable, Hashable {
   /// Its name in the archive.
   package let path: PathBytes
@@ -8,17 +8,17 @@ package struct ArchivedMember: Sendable, Hashable {
   /// Bytes of content, holes included.
   package let size: UInt64
   package let modified: FileStatus.Time
-  /// Of the whole content; nil for what has none, and where it was not computed.
+  /// The digest of the whole content; nil for a member without content, and if it was not computed.
   package var digest: Digest?
   package var flags: MemberFlags = []
-  /// Of a file with content: ``ReadOutcome/isSettled``.
+  /// For a file with content: ``ReadOutcome/isSettled``.
   var isSettled = false
-  /// Where its first header begins in the plain bytes of its frame.
+  /// The offset of its first header in the decoded frame.
   private(set) var offset: UInt64
   let header: HeaderCheck
-  /// The file that a hard link was made to, or of which this is the first name.
+  /// The file to which a hard link leads, or of which this is the first name.
   let identity: FileIdentity?
-  /// Of links.
+  /// The target of a link.
   let linkTarget: PathBytes?
 
   init(
@@ -36,7 +36,7 @@ package struct ArchivedMember: Sendable, Hashable {
     linkTarget = entry.linkTarget
   }
 
-  /// A member that was written down.
+  /// A member from a stored record.
   init(
     path: PathBytes, kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time, digest: Digest?,
     flags: MemberFlags, offset: UInt64, header: HeaderCheck, identity: FileIdentity?
@@ -62,7 +62,7 @@ package struct ArchivedMember: Sendable, Hashable {
 }
 
 extension ArchiveEntry.Kind {
-  /// The type flag of tar, which the index has too.
+  /// The type flag of tar, which the index uses too.
   var typeFlag: UInt8 {
     switch self {
     case .file: UInt8(ascii: "0")
@@ -75,10 +75,10 @@ extension ArchiveEntry.Kind {
     }
   }
 
-  /// What programs know the kind by.
+  /// The name of the kind in JSON.
   package var word: String { self == .hardLink ? FileStatus.Kind.hardLinkWord : fileKind.word }
 
-  /// The kind of member that something becomes; nil for what no archive takes.
+  /// The kind of member for a kind of file; nil for one that no archive can contain.
   init?(_ kind: FileStatus.Kind) {
     switch kind {
     case .regular: self = .file
@@ -91,7 +91,7 @@ extension ArchiveEntry.Kind {
     }
   }
 
-  /// What a member of the kind is as a file.
+  /// The kind of file for this kind of member.
   var fileKind: FileStatus.Kind {
     switch self {
     case .file, .hardLink: .regular

@@ -3,7 +3,7 @@ import BatchEngine
 /// A pattern that nothing matched.
 package struct UnmatchedGlob: Sendable, Hashable {
   package let glob: PathBytes
-  /// A path that ends as the pattern does.
+  /// A path with the same end as the pattern.
   package let suggestion: PathBytes?
 
   package init(_ glob: PathBytes, suggestion: PathBytes? = nil) {
@@ -12,10 +12,10 @@ package struct UnmatchedGlob: Sendable, Hashable {
   }
 }
 
-/// Which patterns have matched, and what may have been meant by the others.
+/// Which patterns have matched, and suggestions for the others.
 struct GlobMatches: Sendable {
   private let globs: [PathBytes]
-  /// The patterns as names below some folder: `/src/y`.
+  /// The patterns as ends of paths: `/src/y`.
   private let ends: [[UInt8]]
   private var matched: Set<Int> = []
   private var suggestions: [Int: PathBytes] = [:]
@@ -32,10 +32,10 @@ struct GlobMatches: Sendable {
     }
   }
 
-  /// Notes which patterns a path matched.
+  /// Records which patterns a path matched.
   mutating func note(_ numbers: [Int]) { matched.formUnion(numbers) }
 
-  /// Looks whether a path that nothing matched, or a folder that it is in, is named by the end of a pattern.
+  /// Checks whether an unmatched path, or one of its folders, ends like a pattern.
   mutating func look(at path: [UInt8]) {
     for index in globs.indices where !matched.contains(index) && suggestions[index] == nil {
       let end = ends[index]

@@ -3,7 +3,7 @@ import BatchEngine
 /// Checksum of the headers of a member, so that damage to its mode, owner or attributes, which no digest covers, is
 /// reported with its name.
 struct HeaderCheck: Sendable, Hashable {
-  /// From the first header of the member to its content, in bytes; 0 where the container is no tar.
+  /// From the first header of the member to its content, in bytes; 0 if the container is not tar.
   let size: UInt32
   /// The CRC-32 of these bytes.
   let check: UInt32
@@ -15,13 +15,13 @@ struct HeaderCheck: Sendable, Hashable {
     self.check = check
   }
 
-  /// - Parameter headers: all that stands before the content.
+  /// - Parameter headers: all bytes before the content.
   init(of headers: UnsafeRawBufferPointer) {
     size = UInt32(clamping: headers.count)
     check = ArchiveFrame.check(of: headers)
   }
 
-  /// Whether a member begins with the headers that were written.
+  /// Whether the headers of a member are unchanged.
   func holds(for member: UnsafeRawBufferPointer) -> Bool {
     guard let end = Int(exactly: size), end <= member.count else { return false }
     return ArchiveFrame.check(of: UnsafeRawBufferPointer(rebasing: member[..<end])) == check

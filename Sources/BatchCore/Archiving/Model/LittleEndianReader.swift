@@ -13,7 +13,7 @@ struct LittleEndianReader {
   /// How many bytes are left.
   var rest: Int { bytes.endIndex - position }
 
-  /// The next number, lowest byte first; nil when the bytes end before.
+  /// The next little-endian number; nil if there are too few bytes.
   mutating func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
     let start = position - bytes.startIndex
     guard MemoryLayout<Number>.size <= rest else { return nil }
@@ -23,7 +23,7 @@ struct LittleEndianReader {
     }
   }
 
-  /// The next bytes; nil when there are fewer.
+  /// The next bytes; nil if there are fewer.
   mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
     guard count >= 0, count <= rest else { return nil }
     defer { position += count }

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What members are given in the place of what their files have.
+/// Metadata that replaces that of the files.
 package struct MemberChanges: Sendable, Hashable {
   package var owner: OwnerChange?
   package var group: OwnerChange?
@@ -9,7 +9,7 @@ package struct MemberChanges: Sendable, Hashable {
 
   package init() {}
 
-  /// Applies all but the changes of names.
+  /// Applies all changes except those of names.
   func apply(to entry: inout ArchiveEntry) {
     if let owner {
       entry.owner = owner.id
@@ -61,7 +61,7 @@ package struct OwnerChange: Sendable, Hashable {
       return nil
     }
     let number = digits.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - 0x30) }
-    // The largest one stands for "no change" in chown(2).
+    // The largest number means "no change" in chown(2).
     return number < UInt64(UInt32.max) ? UInt32(number) : nil
   }
 }
@@ -69,21 +69,21 @@ package struct OwnerChange: Sendable, Hashable {
 /// A change of permissions as in chmod(1): an octal number, or `u+rwX,go-w`.
 package struct ModeChange: Sendable, Hashable {
   private struct Step: Sendable, Hashable {
-    /// The bits that may change: of the user, the group, the others, with setuid, setgid and the sticky bit.
+    /// The bits that may change: those of user, group and others, with setuid, setgid and the sticky bit.
     let mask: UInt32
     let operation: UInt8
     let bits: UInt32
-    /// `X`: execution where there is some already, or for a folder.
+    /// `X`: execute permission for folders, and for files that have some.
     let executesSome: Bool
     /// The shift of the class whose bits are copied: `g=u`.
     let copied: UInt32?
-    /// Whether `=` clears setuid and setgid of folders too: an octal number of five digits says them.
+    /// Whether `=` clears setuid and setgid of folders too: with an octal number of five digits.
     var clearsFolders = false
   }
 
   private let steps: [Step]
 
-  /// - Parameter umask: bits that a change without `u`, `g`, `o` or `a` leaves alone.
+  /// - Parameter umask: bits that a change without `u`, `g`, `o` or `a` does not affect.
   /// - Throws: `invalid` for what chmod(1) refuses.
   package init(_ text: PathBytes, umask: UInt32) throws(BatchError) {
     if let first = text.bytes.first, (0x30...0x39).contains(first) {
@@ -106,7 +106,7 @@ package struct ModeChange: Sendable, Hashable {
     self.steps = steps
   }
 
-  /// - Parameter mode: 12 bits, as the result.
+  /// - Parameter mode: the 12 permission bits; so is the result.
   package func applied(to mode: UInt32, isFolder: Bool) -> UInt32 {
     steps.reduce(mode & 0o7777) { mode, step in
       var bits = step.bits
@@ -116,7 +116,7 @@ package struct ModeChange: Sendable, Hashable {
       return switch step.operation {
       case UInt8(ascii: "+"): mode | bits
       case UInt8(ascii: "-"): mode & ~bits
-      // What a class has is replaced; setuid and setgid of folders stay, as with chmod(1).
+      // The bits of a class are replaced; setuid and setgid of folders stay, as with chmod(1).
       default: mode & ~(isFolder && !step.clearsFolders ? step.mask & 0o1777 : step.mask) | bits
       }
     }

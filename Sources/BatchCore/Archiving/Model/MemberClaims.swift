@@ -1,40 +1,40 @@
 import BatchEngine
 
-/// The names that the members of an archive take, in its order.
+/// Records the names of the members of an archive, in archive order.
 ///
-/// A name costs some 16 bytes: of each only a hash of 64 bits is kept, whose key is this process's own. That two of a
-/// million names have the same one has a chance of 3 in 100 million.
+/// A name takes about 16 bytes: only a 64-bit hash of it is kept, with a key that is random for each process. The probability
+/// that two of a million names have the same hash is 3 in 100 million.
 struct MemberClaims {
-  /// What a member has to wait for.
+  /// Which members a member must wait for.
   enum Turn: Sendable {
-    /// Nothing: no other member before it has to do with its name.
+    /// None: no earlier member is related to its name.
     case any
-    /// All members before it, since one of them had the name of a folder above it.
+    /// All members before it, because one of them has the name of its parent folder.
     case afterAll
-    /// All members before it, one of which had its name and is replaced.
+    /// All members before it, because one of them has its name and is replaced.
     case replaces
   }
 
   private static let slash = UInt8(ascii: "/")
 
-  /// Places of files, FIFOs and devices, which are made as they come.
+  /// Places of files, FIFOs and devices, which are created in archive order.
   private var files: Set<Int> = []
-  /// Places of links, which are made at the end.
+  /// Places of links, which are created at the end.
   private var links: Set<Int> = []
-  /// Places of folders, also of those that are not members and hold one.
+  /// Places of folders, including parents that are not members.
   private var folders: Set<Int> = []
-  /// Places that were those of files, and then of folders.
+  /// Places of files that later became folders.
   private var contested: Set<Int> = []
-  /// The folder of the member before, whose own folders are known.
+  /// The folder of the previous member, whose parents are recorded.
   private var lastParent: ArraySlice<UInt8>?
-  /// What the names of that folder are hashed into.
+  /// The hasher after the names of that folder.
   private var parentHasher = Hasher()
-  /// How many folders there are, also those that are not members.
+  /// How many folders there are, including those that are not members.
   private(set) var folderCount = 0
 
-  /// Takes a place for the next member.
+  /// Claims a place for the next member.
   ///
-  /// - Throws: `invalid` when an earlier member, which is no folder, has the name of a folder above.
+  /// - Throws: `invalid` when an earlier member that is not a folder has the name of a parent folder.
   mutating func claim(_ place: RelativePath, _ kind: ArchiveEntry.Kind, path: PathBytes) throws(BatchError)
     -> Turn
   {
@@ -50,14 +50,14 @@ struct MemberClaims {
       addFolder(hash)
       return wasFile || wasLink ? .replaces : others
     case .symbolicLink, .hardLink:
-      // Of the two a folder stays, and the link is refused.
+      // If a folder and a link have the same name, the folder stays and the link is refused.
       guard !folders.contains(hash) || contested.contains(hash) else { return others }
       let wasFile = files.remove(hash) != nil
       return !links.insert(hash).inserted || wasFile ? .replaces : others
     case .file, .fifo, .characterDevice, .blockDevice:
       let wasLink = links.remove(hash) != nil
       let wasFolder = folders.contains(hash)
-      // A member in that folder is refused from now on.
+      // Members in that folder are refused from now on.
       if wasFolder { lastParent = nil }
       return !files.insert(hash).inserted || wasLink || wasFolder ? .replaces : others
     }
@@ -67,7 +67,7 @@ struct MemberClaims {
   private mutating func claimFolders(above place: RelativePath, path: PathBytes) throws(BatchError) -> Bool {
     let parent = place.parent
     if contested.isEmpty, parent == lastParent { return false }
-    // A name is hashed behind those before it, so that all folders on the way take one pass.
+    // Each name is added to the hash of the names before it, so all parents are hashed in one pass.
     var hasher = Hasher()
     var hashes = [Int]()
     for name in parent.split(separator: Self.slash) {

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What the index and the reports say of how a member was read, beside its content.
+/// How a member was read, for the index and the reports.
 package struct MemberFlags: OptionSet, Sendable, Hashable {
   package let rawValue: UInt8
 
@@ -12,7 +12,7 @@ package struct MemberFlags: OptionSet, Sendable, Hashable {
   static let digest = MemberFlags(rawValue: 1)
   /// The file changed while it was read: the content is a mixture of states.
   package static let changed = MemberFlags(rawValue: 2)
-  /// A part of the file could not be read, or was gone before it was read: it is missing, or zeros stand for it.
+  /// A part of the file could not be read, or disappeared before it was read: it is missing or replaced by zeros.
   package static let incomplete = MemberFlags(rawValue: 4)
 
   /// The flags for the outcome of reading a file.
@@ -23,14 +23,14 @@ package struct MemberFlags: OptionSet, Sendable, Hashable {
   /// The flags for the outcome of reading a file in blocks.
   ///
   /// - Parameters:
-  ///   - failure: why parts of it are zeros.
-  ///   - isStable: whether it was the same file all the time.
+  ///   - failure: why parts of it were replaced by zeros.
+  ///   - isStable: whether the file did not change.
   init(failure: BatchError?, isStable: Bool) {
     self = failure == nil ? [] : .incomplete
     if !isStable || failure?.code == .changed { insert(.changed) }
   }
 
-  /// Those that version 3 of the index knows.
+  /// The flags in version 3 of the index.
   static let ofVersion3: MemberFlags = [.digest]
   static let all: MemberFlags = [.digest, .changed, .incomplete]
 }

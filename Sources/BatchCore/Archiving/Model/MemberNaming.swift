@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// Names of members: what an archive calls the files of a tree.
+/// The names of members for the files of a tree.
 enum MemberNaming {
-  /// The path as it was walked, without what would lead out of the folder that it is extracted to: slashes at
-  /// the start, and everything up to the last `..`. A folder's has no slash at its end.
+  /// The path of the walk, without parts that would lead out of the target folder: leading slashes, and everything up to the
+  /// last `..`. The name of a folder has no final slash.
   static func name(of path: PathBytes) -> PathBytes {
     let slash = UInt8(ascii: "/")
     let dot = UInt8(ascii: ".")

@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// Which members of an archive are meant, and where they go.
+/// Which members of an archive are selected, and where they go.
 package struct MemberSelection: Sendable {
   private let globs: [IgnorePattern]
   private let strip: Int
   private let filter: PathFilter?
-  /// The names that are meant, in the place of patterns.
+  /// The selected names, instead of patterns.
   let names: MemberNames?
 
   /// All members, under their own names.
@@ -13,21 +13,21 @@ package struct MemberSelection: Sendable {
 
   private init() { (globs, strip, filter, names) = ([], 0, nil, nil) }
 
-  /// - Parameter names: of the members that are meant, and no others.
+  /// - Parameter names: the names of the selected members.
   init(names: MemberNames, strip: Int = 0) {
     (globs, filter) = ([], nil)
     self.strip = strip
     self.names = names
   }
 
-  /// The members of some names, which go to the same places.
+  /// The members with these names, which go to the same places.
   func limited(to names: MemberNames) -> MemberSelection { MemberSelection(names: names, strip: strip) }
 
   /// - Parameters:
   ///   - globs: patterns of gitignore(5) whose wildcards match slashes too, as those of `tar --wildcards`; a folder that
-  ///     matches stands for all that is in it. None means all.
+  ///     matches selects its contents too. No pattern selects all members.
   ///   - strip: how many leading names of each path are dropped.
-  ///   - filter: what is left out of that; a folder that is left out stands for all that is in it.
+  ///   - filter: which of these members are excluded; an excluded folder excludes its contents too.
   /// - Throws: `invalid` for a pattern that can never match.
   package init(
     globs: [PathBytes] = [], strip: Int = 0, filter: PathFilter? = nil
@@ -37,7 +37,7 @@ package struct MemberSelection: Sendable {
     names = nil
     var compiled = [IgnorePattern]()
     for glob in globs {
-      // A member may be named as it is listed, with the slash of a folder at its end.
+      // A pattern may end in a slash, as folders are listed.
       guard let pattern = IgnorePattern(Self.anchored(glob.bytes), crossesFolders: true), !pattern.isNegated
       else {
         throw BatchError(.invalid, "the pattern can never match", path: glob)
@@ -47,20 +47,20 @@ package struct MemberSelection: Sendable {
     self.globs = compiled
   }
 
-  /// A pattern for the paths of members, which never begin with `./`, though archives may list them so.
+  /// The pattern without a leading `./`: archives may list paths like that, but member paths never begin with it.
   private static func anchored(_ glob: [UInt8]) -> [UInt8] {
     let (dot, slash) = (UInt8(ascii: "."), UInt8(ascii: "/"))
     guard glob.first == dot, glob.count == 1 || glob[1] == slash else { return glob }
     var rest = glob.dropFirst()
     while rest.starts(with: [slash, dot, slash]) { rest = rest.dropFirst(2) }
-    // The folder itself stands for all that is in it.
+    // The folder itself selects all its contents.
     return rest.allSatisfy { $0 == slash } ? [UInt8(ascii: "*")] : Array(rest)
   }
 
   /// Whether no pattern and no filter chooses among the members.
   var takesEverything: Bool { count == 0 && filter == nil }
 
-  /// Whether the filter leaves a path out, or a folder that it is in.
+  /// Whether the filter excludes a path or one of its folders.
   func excludes(_ path: RelativePath, isDirectory: Bool) -> Bool {
     guard let filter else { return false }
     let span = path.bytes.span
@@ -78,7 +78,7 @@ package struct MemberSelection: Sendable {
   /// How many patterns there are.
   var count: Int { names == nil ? globs.count : 1 }
 
-  /// The numbers of the patterns that take a path, each also by a folder that the path is in.
+  /// The numbers of the patterns that match a path or one of its folders.
   func matches(_ path: RelativePath, isDirectory: Bool) -> [Int] {
     if let names { return names.contains(path.bytes) ? [0] : [] }
     return globs.indices.filter { takes(path, $0, isDirectory: isDirectory) }
@@ -99,19 +99,19 @@ package struct MemberSelection: Sendable {
     return false
   }
 
-  /// The place of a member that was chosen; nil when nothing of its path is left.
+  /// The place of a selected member; nil if its path is empty after stripping.
   func place(of path: RelativePath) -> RelativePath? {
     (names?.place(of: path.bytes) ?? path).dropping(strip)
   }
 }
 
-/// Names of members, of which only hashes of 128 bits are kept, and the SHA-256 that their contents have to have. The keys
-/// of the hashes are this process's own.
+/// Names of members and the expected SHA-256 of their contents. Only 128-bit hashes of names are kept, with keys that are
+/// random for each process.
 struct MemberNames: Sendable {
-  /// Where the digests of names begin among all; negative for those that have none.
+  /// The offset of each name's digest; negative if it has none.
   private var places: [UInt128: Int32] = [:]
   private var digests: [UInt8] = []
-  /// Where members go that have another name there.
+  /// The places of members that get another name.
   private var renamed: [UInt128: RelativePath] = [:]
 
   init() {}
@@ -119,9 +119,9 @@ struct MemberNames: Sendable {
   var count: Int { places.count }
 
   /// - Parameters:
-  ///   - digest: of its content; nil where that is not compared.
-  ///   - place: where it goes, if not to its own name.
-  /// - Throws: `malformed` when the same name is to go elsewhere, too.
+  ///   - digest: the digest of its content; nil if it is not compared.
+  ///   - place: its place, if that is not its own name.
+  /// - Throws: `malformed` when the same name has another place too.
   mutating func insert(
     _ name: [UInt8], _ digest: Digest? = nil, as place: RelativePath? = nil
   ) throws(BatchError) {
@@ -142,21 +142,21 @@ struct MemberNames: Sendable {
     digests += digest.bytes
   }
 
-  /// Nil for a member that goes to its own name.
+  /// Nil for a member that keeps its own name.
   func place(of name: [UInt8]) -> RelativePath? { renamed.isEmpty ? nil : renamed[Self.hash(of: name)] }
 
   func contains(_ name: [UInt8]) -> Bool { places[Self.hash(of: name)] != nil }
 
-  /// What the content of a member has to have; nil where it is not compared.
+  /// The expected digest of a member's content; nil if it is not compared.
   ///
-  /// - Throws: `malformed` for something else in the place of a file.
+  /// - Throws: `malformed` if a file is expected but the member is something else.
   func digest(for entry: ArchiveEntry) throws(BatchError) -> Digest? {
     guard let path = try? RelativePath(entry.path), let digest = digest(of: path.bytes) else { return nil }
     switch entry.kind {
     case .file: return digest
     case .hardLink where entry.size > 0: return digest
     case .hardLink:
-      // It has the content of a file that is compared.
+      // The content of the link's first name is compared.
       if let target = entry.linkTarget.flatMap({ try? RelativePath($0) }),
         self.digest(of: target.bytes) == digest
       {

@@ -11,15 +11,14 @@ import var Glibc.REG_EXTENDED
 import var Glibc.REG_ICASE
 import var Glibc.REG_NOTBOL
 
-/// Changes the names of members by rules in the form of sed: `s/pattern/replacement/flags`, several with `;` between
-/// them, as `--transform` of GNU tar.
+/// Changes the names of members by sed rules, as `--transform` of GNU tar: `s/pattern/replacement/flags`, separated by `;`.
 ///
-/// The pattern is a basic regular expression of POSIX, with the flag `x` an extended one; names are bytes. Flags: `g` for
-/// each match, a number for that match alone (with `g` from it on), `i` for any case, `r`, `s` and `h` (`R`, `S` and `H`)
-/// for what the rule (does not) apply to: names, targets of symbolic links, targets of hard links. In the replacement `&`
-/// and `\1` to `\9` stand for what was matched; `\L`, `\U`, `\l`, `\u` and `\E` change its case.
+/// The pattern is a basic regular expression of POSIX, with the flag `x` an extended one; names are bytes. Flags: `g` for every
+/// match, a number for only that match (with `g`: from it on), `i` to ignore case; `r`, `s` and `h` apply the rule to names,
+/// targets of symbolic links and targets of hard links, and `R`, `S` and `H` exclude these. In the replacement `&` and `\1` to
+/// `\9` are replaced by the match and its groups; `\L`, `\U`, `\l`, `\u` and `\E` change the case.
 package struct NameTransform: Sendable, Hashable {
-  /// What a name is the name of.
+  /// What a name is used for.
   enum Use: Sendable {
     case member, symbolicLink, hardLink
   }
@@ -47,7 +46,7 @@ package struct NameTransform: Sendable, Hashable {
 
   fileprivate let rules: [Rule]
 
-  /// - Throws: `invalid` with what is wrong in the rule.
+  /// - Throws: `invalid` with the error in the rule.
   package init(_ text: PathBytes) throws(BatchError) {
     var parser = TransformParser(rest: text.bytes[...])
     var rules: [Rule] = []
@@ -57,11 +56,11 @@ package struct NameTransform: Sendable, Hashable {
   }
 }
 
-/// The rules of several transformations for one worker, whose expressions are compiled.
+/// The compiled rules of several transformations, for one worker.
 final class NameTransformer {
   private let patterns: [NamePattern]
 
-  /// - Throws: `invalid` where an expression cannot be compiled.
+  /// - Throws: `invalid` if an expression cannot be compiled.
   init(_ transforms: [NameTransform]) throws(BatchError) {
     var patterns: [NamePattern] = []
     for rule in transforms.flatMap(\.rules) { patterns.append(try NamePattern(rule)) }
@@ -106,7 +105,7 @@ private final class NamePattern {
     var output: [UInt8] = []
     var position = 0
     var number = 0
-    /// Where the last match ended: an empty match at this place does not count, as in sed.
+    /// The end of the last match: an empty match at this offset is ignored, as in sed.
     var lastEnd = -1
     var matches = [regmatch_t](repeating: regmatch_t(), count: Self.groups)
     while position <= name.count {
@@ -134,7 +133,7 @@ private final class NamePattern {
       }
       position = end
       if isReplaced, !rule.isGlobal { break }
-      // An empty match would come again.
+      // An empty match would repeat forever.
       if start == end {
         guard end < name.count else { return output }
         output.append(name[end])

@@ -1,14 +1,14 @@
 import BatchEngine
 import Synchronization
 
-/// The numbers that the names of owners have on this system, each looked up once.
+/// The numbers of owner names on this system, each looked up once.
 final class OwnerNumbers: Sendable {
   private let users = Mutex<[[UInt8]: UInt32?]>([:])
   private let groups = Mutex<[[UInt8]: UInt32?]>([:])
 
   /// User and group for `chown(2)`: by name where the name is known here, else by number.
   ///
-  /// - Returns: nil when one of them is no number that an owner can have; `chown(2)` would take it for "leave as it is".
+  /// - Returns: nil if one of them is an impossible number; `chown(2)` would treat it as "no change".
   func owner(of entry: ArchiveEntry, numeric: Bool) -> (user: UInt32, group: UInt32)? {
     var user = entry.owner
     var group = entry.group
@@ -26,7 +26,7 @@ final class OwnerNumbers: Sendable {
     return known.withLock { known in
       if let number = known[name] { return number }
       let number = PathBytes(name).withCString { find($0) }
-      // Names without end would be a way to fill the memory.
+      // Limited, because an archive with endless names could fill the memory.
       if known.count < 4096 { known[name] = .some(number) }
       return number
     }

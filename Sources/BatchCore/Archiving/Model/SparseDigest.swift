@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// The digest of a sparse file from its data alone: holes count as the zeros that they read as.
+/// Computes the digest of a sparse file from its data; holes are hashed as zeros.
 final class SparseDigest {
-  /// Zeros of more bytes than these would be hashed for seconds, up to days: such files get no digest.
+  /// Hashing more zeros than these would take seconds to days: such files get no digest.
   private static let mostZeros: UInt64 = 4 << 30
 
   private let digest: DigestStream
   private let size: UInt64
   private let isComputed: Bool
   private var ranges: ArraySlice<Range<UInt64>>
-  /// How far the digest has come in the file.
+  /// The offset up to which the file is hashed.
   private var position: UInt64 = 0
 
   /// - Parameters:
-  ///   - digest: used from the first call on, and ready for others after ``finish()``.
+  ///   - digest: in use from the first call until ``finish()``; afterwards free for other files.
   ///   - map: nil for a file without holes.
   init(_ digest: DigestStream, map: [Range<UInt64>]?, size: UInt64) {
     self.digest = digest
@@ -24,7 +24,7 @@ final class SparseDigest {
     digest.reset()
   }
 
-  /// Takes the next data, which goes on where the last piece ended.
+  /// Adds the next data, which continues where the last piece ended.
   func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     guard isComputed else { return }
     var rest = bytes
@@ -39,7 +39,7 @@ final class SparseDigest {
     }
   }
 
-  /// The digest of the file; nil when it has more holes than are hashed.
+  /// The digest of the file; nil if it has more holes than are hashed.
   func finish() throws(BatchError) -> Digest? {
     guard isComputed else { return nil }
     try addZeros(upTo: size)

@@ -1,4 +1,4 @@
-/// The unit that a tar is made of.
+/// The block of a tar.
 enum TarBlock {
   /// In bytes.
   static let size = 512

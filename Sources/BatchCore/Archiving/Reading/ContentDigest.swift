@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The digest of a content that comes in pieces with holes between them.
+/// Computes the digest of content that comes in pieces with holes between them.
 struct ContentDigest: ~Copyable {
   /// Holes are hashed up to this file size; a larger one is a forged header.
   private static let largest: UInt64 = 1 << 44
@@ -11,13 +11,13 @@ struct ContentDigest: ~Copyable {
   private let count = Counter()
 
   private final class Counter {
-    /// What was added so far, holes included.
+    /// The bytes added so far, holes included.
     var value: UInt64 = 0
-    /// That of the first piece, where it was computed ahead: the piece is the whole content then.
+    /// The digest of the first piece, if it was computed in advance: then the piece is the whole content.
     var known: Digest?
   }
 
-  /// - Parameter ahead: knows the digests of some whole contents.
+  /// - Parameter ahead: digests of some whole contents, computed in advance.
   init(_ digests: DigestStream, ahead: DigestsAhead? = nil, cancellation: Cancellation) {
     self.digests = digests
     self.ahead = ahead
@@ -37,7 +37,7 @@ struct ContentDigest: ~Copyable {
     count.value += UInt64(piece.count)
   }
 
-  /// - Throws: `malformed` when there was more content than the size says.
+  /// - Throws: `malformed` when there was more content than the size.
   func finish(size: UInt64) throws(BatchError) -> Digest {
     guard count.value <= size else { throw Self.tooMuch }
     if let known = count.known {

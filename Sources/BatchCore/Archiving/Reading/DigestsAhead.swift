@@ -1,10 +1,9 @@
 import BatchEngine
 
-/// SHA-256 of members in a frame that is in memory, computed for some members before they are asked for: several get it at
-/// once.
+/// Computes the SHA-256 of members in a frame in memory in advance, because several digests can be computed in parallel.
 ///
-/// Where contents lie is what the index says, and is not believed: a digest is given out for exactly the bytes that it was
-/// computed of.
+/// The ranges of contents come from the index, which is not trusted: a digest is returned only for exactly the bytes from which
+/// it was computed.
 final class DigestsAhead {
   private let batch: DigestBatch
   private var contents: ArraySlice<UnsafeRawBufferPointer> = []
@@ -14,11 +13,11 @@ final class DigestsAhead {
     batch = try DigestBatch()
   }
 
-  /// Takes the contents of another frame.
+  /// Starts with the contents of another frame.
   ///
   /// - Parameters:
-  ///   - number: of the frame.
-  ///   - members: numbers of those that are going to be read, in their order.
+  ///   - number: the number of the frame.
+  ///   - members: numbers of the members that will be read, in order.
   func begin(_ frame: UnsafeRawBufferPointer, _ number: Int, _ slice: IndexSlice, members: [Int]) {
     begin(
       members.compactMap { member in
@@ -28,19 +27,19 @@ final class DigestsAhead {
       })
   }
 
-  /// - Parameter contents: in the order in which they lie in memory.
+  /// - Parameter contents: in memory order.
   func begin(_ contents: [UnsafeRawBufferPointer]) {
     end()
     self.contents = contents.filter { !$0.isEmpty }[...]
   }
 
-  /// Forgets everything; to be called before the memory of the frame is used for something else.
+  /// Drops everything. Called before the memory of the frame is reused.
   func end() {
     contents = []
     known = []
   }
 
-  /// The digest of a content; nil where it is not one that was expected.
+  /// The digest of a content; nil if these bytes were not expected.
   func digest(of content: UnsafeRawBufferPointer) throws(BatchError) -> Digest? {
     guard let start = content.baseAddress else { return nil }
     func isBefore(_ other: UnsafeRawBufferPointer) -> Bool { other.baseAddress.map { $0 < start } ?? true }
@@ -54,7 +53,7 @@ final class DigestsAhead {
     return digest
   }
 
-  /// Computes the next ones.
+  /// Computes the next digests.
   private func compute() throws(BatchError) {
     var count = 0
     for content in contents {

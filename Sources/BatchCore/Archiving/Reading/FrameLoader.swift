@@ -2,14 +2,14 @@ import BatchEngine
 
 /// Reads and decodes the frames of an archive that has an index, on one lane.
 final class FrameLoader {
-  /// More content than a frame of ours ever has; the index is not believed beyond it.
+  /// More content than our frames ever have; an index with larger frames is not trusted.
   private static let largestFrame: UInt64 = 256 << 20
-  /// What a damaged frame is fed by, so that little is lost before the damage.
+  /// The piece size for decoding a damaged frame: small, so that little is lost before the damage.
   private static let slice = 256
 
   let right: ReadingRight
   private let file: ArchiveFile
-  /// Nil where nothing is compressed.
+  /// Nil if nothing is compressed.
   private let decoder: StreamDecoder?
   private let input: ScratchBuffer
   private let output: ScratchBuffer
@@ -23,7 +23,7 @@ final class FrameLoader {
     output = try ScratchBuffer(capacity: 4 << 20)
   }
 
-  /// The content of a frame, whose checks are right; valid until the next call.
+  /// The content of a frame, after its checksums were compared; valid until the next call.
   ///
   /// - Throws: `malformed` when it is damaged.
   func load(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
@@ -45,23 +45,22 @@ final class FrameLoader {
           try decoder.finish()
         }
         if let damage { throw BatchError(.malformed, damage.message) }
-        // Behind a member of gzip other readers take zeros for the end of the file.
+        // After a gzip member, other readers treat zeros as the end of the file.
         if decoder.format == .gz, decoder.hasPadding {
           throw BatchError(.malformed, "zeros behind a gzip member")
         }
       } catch {
-        // A window, a dictionary, a filter that is not available: damage made it up.
+        // An unavailable window, dictionary or filter: our frames need none, so it comes from damage.
         throw isAsWritten ? error : BatchError(.malformed, error.message)
       }
     }
     guard UInt64(count) == frame.plainSize else { throw Self.hasOtherSize }
-    // The format has bytes that it does not check, and its content was found to be right.
+    // The content is correct, but bytes that the format does not check have changed.
     if !isAsWritten { altered.append(frame) }
     return UnsafeRawBufferPointer(rebasing: output.room[..<count])
   }
 
-  /// Frames among those that were loaded since the last call that are not as they were written, and whose
-  /// content is.
+  /// The frames loaded since the last call whose bytes have changed but whose content is correct.
   func takeAltered() -> [MemberIndex.Frame] {
     defer { altered = [] }
     return altered
@@ -73,7 +72,7 @@ final class FrameLoader {
     guard let decoder else { return bytes }
     decoder.reset()
     var count = 0
-    // Content that came together with a wrong checksum would be lost with it.
+    // The checksum at the end is left out: if it is wrong, the decoder would drop the last content.
     let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(decoder.format.codec.trailerSize(of: bytes)))
     var rest = body
     while !rest.isEmpty {
@@ -88,7 +87,7 @@ final class FrameLoader {
   private static let hasOtherSize = BatchError(.malformed, "a frame has another size than the index says")
 
   private func read(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
-    // Nothing that is compressed gets larger than a little.
+    // Compression makes content at most slightly larger.
     guard frame.plainSize <= Self.largestFrame, frame.compressedSize <= Self.largestFrame * 2 else {
       throw BatchError(.malformed, "a frame of more than \(Self.largestFrame) bytes")
     }
@@ -101,7 +100,7 @@ final class FrameLoader {
     return UnsafeRawBufferPointer(room)
   }
 
-  /// - Returns: where the content ends in the output.
+  /// - Returns: the end of the content in the output.
   private func decode(
     _ bytes: UnsafeRawBufferPointer, from start: Int, _ decoder: StreamDecoder
   ) throws(DecodingError) -> Int {

@@ -1,24 +1,24 @@
 import BatchEngine
 
-/// An archive that is read by its index where it has one that can be used, else from its beginning to its end.
+/// An archive that is read with its index if it has a usable one, otherwise from its beginning to its end.
 struct OpenArchive {
   let file: ArchiveFile
   /// Nil for an archive that is read from its beginning.
   let index: IndexedArchive?
-  /// Why an index that is there is not used: `malformed` when it is damaged, else it needs too much memory.
+  /// Why an existing index is not used: `malformed` if it is damaged, otherwise it needs too much memory.
   let unusedIndex: BatchError?
-  /// What is odd about the index, or keeps it from being used.
+  /// Remarks about the index, or why it is not used.
   let remarks: [String]
   let right: ReadingRight
-  /// Where the members end before the file does.
+  /// Where the members end, if that is before the end of the file.
   private let end: UInt64?
 
-  /// Looks for an index.
+  /// Searches an index.
   ///
   /// - Parameters:
-  ///   - checks: whether digests and header checks of the index are wanted; they are most of it.
-  ///   - memory: what the index may take, in bytes.
-  /// - Throws: what reading throws.
+  ///   - checks: whether digests and header checksums of the index are needed; they are most of it.
+  ///   - memory: memory for the index, in bytes.
+  /// - Throws: the error of reading.
   init(_ file: ArchiveFile, checks: Bool, memory: Int, by right: ReadingRight) throws(BatchError) {
     self.file = file
     self.right = right
@@ -30,21 +30,21 @@ struct OpenArchive {
     }
   }
 
-  /// The content from the beginning to the end of the members. Of a stream there is one.
+  /// The content from the beginning to the end of the members. A stream can be read only once.
   func content() throws(BatchError) -> FileContent { try FileContent(file, upTo: end, by: right) }
 
-  /// Reads the members from the beginning, also where there is an index.
+  /// Reads the members from the beginning, even if there is an index.
   ///
   /// - Throws: `malformed` when the file is no archive.
   func reader(limits: ArchiveLimits) throws(BatchError) -> any MemberReader {
     guard case .process(let program) = file.foreignFormats else { return try readerHere(limits) }
-    // A stream can be read by one process only.
+    // A stream can be read by only one process.
     if file.size != nil, let reader = try readerOfUsualFormat(limits) { return reader }
     return try ForeignReader(
       file, program, upTo: end, requiresMembers: requiresMembers, limits: limits, by: right)
   }
 
-  /// - Returns: nil where the archive may be in one of the formats that a process of its own reads.
+  /// - Returns: nil if the archive may have one of the formats that a separate process reads.
   private func readerOfUsualFormat(_ limits: ArchiveLimits) throws(BatchError) -> ArchiveReader? {
     do throws(BatchError) {
       let reader = try readerHere(limits)
@@ -63,6 +63,6 @@ struct OpenArchive {
       try content(), name: file.path, requiresMembers: requiresMembers, limits: limits, by: right)
   }
 
-  /// Whether an index says that there are members.
+  /// Whether an index shows that there are members.
   private var requiresMembers: Bool { unusedIndex != nil || index.map { $0.index.count > 0 } ?? false }
 }

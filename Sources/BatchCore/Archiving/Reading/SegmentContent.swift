@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// The content of some frames, one after the other; each one's checks are right before any of it is handed out.
+/// The content of some frames, one after the other; the checksums of each are compared before any of it is returned.
 final class SegmentContent: ArchiveContent {
-  /// The type flag and the size in a header of ustar.
+  /// The offsets of the type flag and the size in a ustar header.
   private static let typeOffset = 156
   private static let sizeField = 124..<136
 
@@ -13,10 +13,10 @@ final class SegmentContent: ArchiveContent {
   private let loaded: (Int, UnsafeRawBufferPointer) -> Void
   private var frames: Range<Int>
   private var current = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Where that begins in the content.
+  /// The offset of the current frame in the content.
   private var start: UInt64 = 0
 
-  /// - Parameter loaded: gets the number and the content of each frame; the content is valid until the next one comes.
+  /// - Parameter loaded: called with the number and the content of each frame; the content is valid until the next frame.
   init(
     _ loader: FrameLoader, _ index: MemberIndex, frames: Range<Int>,
     loaded: @escaping (Int, UnsafeRawBufferPointer) -> Void = { _, _ in }
@@ -42,10 +42,10 @@ final class SegmentContent: ArchiveContent {
 
   func seek(to offset: UInt64) {}
 
-  /// Whether a member whose headers begin here, in the frame that was handed out last, has no header that other
-  /// readers apply to more members than itself, or that they treat in another way.
+  /// Whether a member whose headers begin at this offset, in the current frame, has no header that other readers apply to
+  /// several members or interpret differently.
   ///
-  /// Types of ustar and pax, and those in which GNU tar writes long names and sparse files.
+  /// Allowed are the types of ustar and pax, and those of GNU tar for long names and sparse files.
   func hasOwnHeader(at offset: UInt64) -> Bool {
     let block = UInt64(TarBlock.size)
     var place = offset
@@ -65,7 +65,7 @@ final class SegmentContent: ArchiveContent {
     return false
   }
 
-  /// The size that a header says, in octal digits; nil for another form, which no header before another one has.
+  /// The size in a header, in octal digits; nil for another form, which extension headers never have.
   private static func size(in header: UnsafeRawBufferPointer) -> UInt64? {
     let digits = header[sizeField].prefix { $0 != 0 && $0 != UInt8(ascii: " ") }
     guard !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }) else {
@@ -74,9 +74,9 @@ final class SegmentContent: ArchiveContent {
     return digits.reduce(0) { $0 << 3 | UInt64($1 & 7) }
   }
 
-  /// Whether all that is left from a place on is zeros.
+  /// Whether the rest from an offset on is zeros.
   func isZero(from offset: UInt64) throws(BatchError) -> Bool {
-    // A block before what was handed out last was found to be zero when it was passed.
+    // Blocks before the current frame were already found to be zero.
     var skipped = Int(min(max(offset, start) - start, UInt64(current.count)))
     while !current.isEmpty {
       guard current[skipped...].allSatisfy({ $0 == 0 }) else { return false }

@@ -3,15 +3,15 @@ import BatchEngine
 /// A member that was found in a damaged frame.
 struct SalvagedMember {
   let entry: ArchiveEntry
-  /// The content, whose digest is right; between its pieces are holes.
+  /// The content, whose digest is correct; gaps between its pieces are holes.
   let pieces: [(offset: UInt64, bytes: [UInt8])]
 }
 
-/// Reads the members of one group of frames, and those of a damaged one that are readable.
+/// Reads the members of a group of frames; of a damaged group, the readable members.
 struct SegmentReader {
   let archive: IndexedArchive
   let loader: FrameLoader
-  /// How the last group that was read differs from what the index says, where all of it could be decoded.
+  /// How the last group differs from the index, if the whole group could be decoded.
   private(set) var contradiction: BatchError?
 
   init(archive: IndexedArchive, loader: FrameLoader) {
@@ -19,13 +19,13 @@ struct SegmentReader {
     self.loader = loader
   }
 
-  /// Goes over the members of a group until something is damaged.
+  /// Visits the members of a group until it finds damage.
   ///
   /// - Parameters:
-  ///   - members: those of the group.
-  ///   - ahead: computes digests, which `visit` asks for, of members with these numbers.
-  ///   - visit: gets each member with a reader that stands before its content.
-  /// - Throws: `malformed` when a frame is damaged, or is not what the index says; what `visit` throws.
+  ///   - members: the members of the group.
+  ///   - ahead: computes in advance the digests of the members with these numbers, which `visit` will request.
+  ///   - visit: called with each member, and a reader positioned before its content.
+  /// - Throws: `malformed` when a frame is damaged or differs from the index; the error of `visit`.
   mutating func read(
     _ group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
     ahead: (digests: DigestsAhead, members: [Int])? = nil,
@@ -36,7 +36,7 @@ struct SegmentReader {
     do throws(BatchError) {
       try readAll(of: group, members, limits: limits, ahead: ahead, visit: visit)
     } catch {
-      // A part of the disk that cannot be read is damage like any other, and no end of the run.
+      // An unreadable part of the disk is treated as damage and does not end the run.
       guard error.code == .unreadable, error.isOfDevice else { throw error }
       throw BatchError(.malformed, "\(error.message): \(error.systemMessage ?? "")", path: archive.file.path)
     }
@@ -74,8 +74,8 @@ struct SegmentReader {
     try checkEnd(of: group, content, after: reader.boundary)
   }
 
-  /// Stock readers stop at two blocks of zeros, and take what is in front of a header for a part of it: behind the
-  /// members of a group nothing may stand but the end of the archive.
+  /// Stock readers stop at two blocks of zeros, and interpret bytes before a header as a part of it. So only the end of the
+  /// archive may follow the members of a group.
   private mutating func checkEnd(
     of group: MemberIndex.Group, _ content: SegmentContent, after end: UInt64
   ) throws(BatchError) {
@@ -100,9 +100,9 @@ struct SegmentReader {
     return error
   }
 
-  /// Tries the members of a damaged frame one by one; headers and content count only where they are as recorded.
+  /// Tries the members of a damaged frame one by one; headers and content are used only if their checksums match.
   ///
-  /// - Parameter visit: gets each member with what was found of it; nil where it is unavailable.
+  /// - Parameter visit: called with each member and its recovered content; nil if unavailable.
   func salvage(
     _ group: MemberIndex.Group, _ members: IndexSlice, digests: DigestStream,
     visit: (Int, MemberIndex.Member, SalvagedMember?) throws(BatchError) -> Void
@@ -112,7 +112,7 @@ struct SegmentReader {
       do throws(BatchError) {
         bytes = try loader.salvage(archive.index.frames[group.frames.lowerBound])
       } catch {
-        // Of an encrypted file there is nothing of a chunk that fails its check.
+        // A chunk of an encrypted file that fails its check yields no content.
         let isLost = archive.file.isEncrypted && error.code == .malformed
         guard isLost || (error.code == .unreadable && error.isOfDevice) else { throw error }
       }
@@ -130,7 +130,7 @@ struct SegmentReader {
     }
   }
 
-  /// Whether all members lie in the first frame: behind it may be the blocks that end the archive.
+  /// Whether all members are in the first frame: the end blocks of the archive may follow.
   private func holdsAllInOneFrame(_ group: MemberIndex.Group, _ members: IndexSlice) -> Bool {
     guard group.frames.count > 1 else { return true }
     guard group.frames.count == 2, let last = group.members.last else { return false }
@@ -139,7 +139,7 @@ struct SegmentReader {
     return !isHuge && end < archive.index.frames[group.frames.lowerBound].plainSize
   }
 
-  /// Whether a member's header and content may be there although the padding behind it is not.
+  /// Whether a member's header and content may be available although the padding after it is not.
   private func isWithin(_ member: MemberIndex.Member, _ place: Range<UInt64>, _ count: Int) -> Bool {
     let (end, isHuge) = place.lowerBound.addingReportingOverflow(member.size)
     return !isHuge && end < UInt64(count)

@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// What a lane needs to read segments, kept from one to the next.
+/// The tools of a lane to read segments, kept from one segment to the next.
 final class SegmentTools {
   let loader: FrameLoader
   let digests: DigestStream
   let ahead: DigestsAhead
-  /// Of whole frames of an archive that was just written.
+  /// Digests of whole frames of an archive that was just written.
   let contents: DigestStream
 
   init(_ archive: IndexedArchive, by right: ReadingRight) throws(BatchError) {

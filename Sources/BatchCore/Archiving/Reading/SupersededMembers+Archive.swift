@@ -1,9 +1,9 @@
 import BatchEngine
 
 extension SupersededMembers {
-  /// The members of an archive that is read here for its names, where it can be read again.
+  /// Finds the superseded members of an archive by reading its names, if the archive can be read a second time.
   ///
-  /// - Parameter decodes: whether an archive is also read that has to be decompressed for this.
+  /// - Parameter decodes: whether a compressed archive is read too, which must be decoded for this.
   init(_ archive: OpenArchive, decodes: Bool) throws(BatchError) {
     guard archive.file.size != nil else {
       self.init()
@@ -27,7 +27,7 @@ extension SupersededMembers {
         if let earlier = names.add(entry.path) { found.insert(earlier) }
       }
     } catch {
-      // The reading that follows reports what is wrong.
+      // The following read reports the errors.
       try archive.file.cancellation.check()
     }
     self.init(found)

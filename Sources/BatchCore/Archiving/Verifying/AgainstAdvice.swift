@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// Found before an archive is compared with a folder: the folder is the one that the names of the members begin with, so
-/// that each of them would be missing.
+/// An error found before an archive is compared with a folder: the names of the members begin with the folder itself, so every
+/// member would be missing.
 package struct AgainstAdvice {
-  /// Says where the names begin.
+  /// States where the names begin.
   package let error: BatchError
 
-  /// - Parameter memory: what the index of the archive may take, in bytes.
-  /// - Returns: nil where the first member has its place in the folder, or another name than the folder; also for an
-  ///   archive that comes from a stream, which is read once.
-  /// - Throws: why the run is to stop.
+  /// - Parameter memory: memory for the index of the archive, in bytes.
+  /// - Returns: nil if the first member exists in the folder, or does not begin with the folder's name; also for a stream,
+  ///   which can be read only once.
+  /// - Throws: the reason, when the run is to stop.
   package init?(
     _ archive: ArchiveFile, _ directory: PathBytes, memory: Int, by right: ReadingRight
   ) throws(BatchError) {
@@ -36,7 +36,7 @@ package struct AgainstAdvice {
       let name = path.bytes.prefix { $0 != UInt8(ascii: "/") }
       return name.isEmpty ? nil : Array(name)
     } catch {
-      // What is wrong with the archive is found again when it is verified.
+      // Errors of the archive are found again when it is verified.
       try archive.cancellation.check()
       return nil
     }

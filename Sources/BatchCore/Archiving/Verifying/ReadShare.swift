@@ -1,4 +1,4 @@
-/// One of several parts of what is to be read, so that each run reads a part and all runs together everything.
+/// One of several shares of the data: each run reads one share, and all runs together read everything.
 package struct ReadShare: Sendable, Hashable {
   /// From 0.
   package let number: Int
@@ -12,8 +12,8 @@ package struct ReadShare: Sendable, Hashable {
     self.count = count
   }
 
-  /// The same share of the parts of something that has a name: by the name alone it begins at another part, so that small
-  /// things do not all fall into the first share.
+  /// The same share for the parts of a named object. The name determines at which part the share begins, so that small objects
+  /// are not all in the first share.
   package func beginning(at name: some Sequence<UInt8>) -> ReadShare {
     var share = self
     // FNV-1a, the same in every run.

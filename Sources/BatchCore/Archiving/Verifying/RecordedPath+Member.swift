@@ -2,9 +2,9 @@ import BatchEngine
 import BatchOutputs
 
 extension RecordedPath {
-  /// A member that an index has.
+  /// The record of a member in an index.
   ///
-  /// - Parameter entry: nil for a member that is damaged, of which the index alone is known.
+  /// - Parameter entry: nil for a damaged member, of which only the index entry is known.
   init(_ member: MemberIndex.Member, _ entry: ArchiveEntry?) {
     self.init(member.path, member.kind, size: member.size, modified: member.modified)
     digest = member.digest
@@ -14,13 +14,13 @@ extension RecordedPath {
     setOwner(of: entry)
   }
 
-  /// A member of an archive without an index.
+  /// The record of a member of an archive without an index.
   init(_ entry: ArchiveEntry, _ digest: Digest?, hasOwner: Bool) {
     self.init(entry.path, entry.kind, size: entry.size, modified: entry.modified)
     self.digest = digest
     isTimeExact = false
     describe(entry)
-    // A stock archive does not say whether it was asked to keep them.
+    // A stock archive does not state whether attributes were archived.
     if !entry.attributes.isEmpty { attributes = entry.attributes }
     if hasOwner { setOwner(of: entry) }
   }

@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// What a verification found out about an archive: the summary of a ``VerifyJob``.
+/// The result of verifying an archive: the summary of a ``VerifyJob``.
 package struct Verification: Sendable {
-  /// One thing that is known of the archive itself, at the place in its order where it became known.
+  /// A fact about the archive itself, at the place in its order where it became known.
   enum Note: Sendable {
     case damage(String)
-    /// What was checked, or what could not be.
+    /// What was checked, or could not be checked.
     case fact(String)
     /// Remarks that are not damage, but may mean a loss.
     case warning(String)
@@ -14,16 +14,16 @@ package struct Verification: Sendable {
     case end(complete: String)
   }
 
-  /// What is wrong with the archive itself, each thing once, in the order of the archive.
+  /// The damage of the archive itself, each kind once, in the order of the archive.
   package private(set) var damage: [String] = []
   /// Remarks that are not damage, but may mean a loss, in sentences.
   package private(set) var warnings: [String] = []
-  /// What was checked, and what could not be, in sentences.
+  /// What was checked, and what could not be checked, in sentences.
   package private(set) var facts: [String] = []
   /// The SHA-256 of the index, which identifies the whole archive; nil without an index.
   package private(set) var indexDigest: Digest?
   package private(set) var damagedMembers = 0
-  /// Members that were not read as they stood, among them those of which a part is missing.
+  /// Members whose files changed while they were archived, including those with missing parts.
   package private(set) var changedMembers = 0
   package private(set) var incompleteMembers = 0
   private var differences: [Difference.Class: Int] = [:]
@@ -31,7 +31,7 @@ package struct Verification: Sendable {
 
   init() {}
 
-  /// How many members differ from the folder in this way.
+  /// How many members have this difference from the folder.
   package func count(of kind: Difference.Class) -> Int { differences[kind] ?? 0 }
 
   /// Whether the archive is damaged, or differs from the folder.
@@ -56,7 +56,7 @@ package struct Verification: Sendable {
 }
 
 extension Verification.Note {
-  /// What is known of an archive with an index before its members are read.
+  /// Notes about an archive with an index, before its members are read.
   static func beginning(_ indexed: IndexedArchive) -> [Verification.Note] {
     let index = indexed.index
     var notes: [Verification.Note] = [
@@ -65,7 +65,7 @@ extension Verification.Note {
       ),
       .indexDigest(index.digest),
     ]
-    // The index holds a count of its own.
+    // The index contains its own total.
     if index.memberBytes != index.totalBytes {
       notes.append(
         .damage("the index counts \(index.totalBytes) bytes, its members have \(index.memberBytes)"))
@@ -73,9 +73,9 @@ extension Verification.Note {
     return notes
   }
 
-  /// What is known of an archive without an index when it was read to its end.
+  /// Notes about an archive without an index, after it was read to its end.
   static func end(of reader: any MemberReader) -> [Verification.Note] {
-    // A file that may have been longer, or a part of which was not read, cannot be called complete.
+    // A file that may have been longer, or was not read completely, cannot be called complete.
     let doubtful = [
       ArchiveReader.moreRemark, ArchiveReader.garbageRemark, ArchiveReader.behindSevenZipRemark,
       ArchiveReader.loneBlockRemark,

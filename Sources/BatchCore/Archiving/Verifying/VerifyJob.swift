@@ -1,25 +1,25 @@
 import BatchEngine
 
-/// Decodes an archive, compares everything that it says of itself, and keeps nothing.
+/// Decodes an archive and compares all its checksums and facts, without writing anything.
 ///
-/// Workers decode segments and compare members with a folder; the collector counts what they found, and decides what
-/// needs to know all members before.
+/// Workers decode segments and compare members with a folder. The collector counts their findings, and decides about members
+/// that depend on earlier ones.
 package struct VerifyJob: BatchJob {
   package typealias Item = VerifyReader.Item
 
-  /// What was found out about a member.
+  /// The result for one member.
   package struct Finding: Sendable {
     package let path: PathBytes
-    /// Why it cannot be extracted as it was; nil when it can.
+    /// The damage that prevents extracting it unchanged; nil if there is none.
     package let damage: BatchError?
-    /// What the index says of its reading, where the archive has one.
+    /// The flags in the index about how the member was read, if the archive has an index.
     package var flags: MemberFlags = []
-    /// How the folder that the archive is compared with differs; nil where it does not.
+    /// How the folder differs from the archive; nil if it does not.
     package var difference: Difference?
-    /// What is to be said of other members of its name.
+    /// Whether other members have its name.
     var mark = SupersededMembers.Mark.none
 
-    /// Whether a later member has its name; such a one is not compared with a folder.
+    /// Whether a later member has its name; then it is not compared with a folder.
     package var isSuperseded: Bool { mark == .superseded }
 
     /// Whether an earlier member has its name, in an archive that is read once.
@@ -30,9 +30,9 @@ package struct VerifyJob: BatchJob {
   package struct Row: Sendable {
     enum Content: Sendable {
       case finding(Finding)
-      /// A member of the archive, with the digest that it has there; only where the archive is compared with a folder.
+      /// A member of the archive with its digest there; only if the archive is compared with a folder.
       case member(PathBytes, Digest?)
-      /// A further name that is a file of its own in the folder.
+      /// A hard link of the archive that is a separate file in the folder.
       case separate(Finding, Difference.Aspect, target: RelativePath, content: Digest)
       case note(Verification.Note)
     }
@@ -44,8 +44,8 @@ package struct VerifyJob: BatchJob {
   private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - live: the folder that the source was given.
-  ///   - output: takes what was found out about each member, in the order of the archive; one call at a time.
+  ///   - live: the folder that the source uses.
+  ///   - output: receives the finding about each member, in the order of the archive; one call at a time.
   package init(
     live: LiveTree? = nil, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void
   ) {
@@ -59,7 +59,7 @@ package struct VerifyJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
-  /// Counts findings and hands them on; decides whether the content of a separate file is that of its member.
+  /// Counts findings and passes them on; decides whether a separate file has the content of its member.
   package final class Collector: BatchCollector {
     private let output: @Sendable ([Finding]) throws(BatchError) -> Void
     private var verification = Verification()

@@ -1,32 +1,32 @@
 import BatchEngine
 
-/// What a verification goes over: the segments of an archive that has an index, else its members in turn, which are read
-/// here, since such an archive can be decoded from its beginning only.
+/// Yields the items of a verification: segments, if the archive has an index; otherwise its members, which are read here,
+/// because such an archive can only be decoded from its beginning.
 package struct VerifyReader: BatchReader {
   /// One step of a verification.
   package struct Item: Sendable {
     enum Step: Sendable {
       case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
-      /// The same of an archive that was just written, with the index that was made in memory, and what its frames decode to.
+      /// The same for an archive that was just written, with the index in memory and the digests of the decoded frames.
       case written(IndexedArchive, MemberIndex.Group, IndexSlice, contents: [Digest])
-      /// What lies between the members and the index.
+      /// The bytes between the members and the index.
       case end(IndexedArchive)
       /// A member whose content was read to its end.
       case read(PathBytes)
       case unreadable(PathBytes?, BatchError)
-      /// Bytes of an archive that was just written, which no checksum covers.
+      /// Bytes of an archive that was just written that no checksum covers.
       case stretch(ArchiveFile, WrittenArchive.Stretch)
-      /// A member whose content was read, to be compared with the folder.
+      /// A member whose content was read, for the comparison with the folder.
       case compare(RecordedPath)
-      /// Something in the folder that the archive does not have.
+      /// A path in the folder that the archive does not contain.
       case new(PathBytes)
       case problem(Problem)
-      /// Something that is known of the archive itself.
+      /// A note about the archive itself.
       case note(Verification.Note)
     }
 
     let step: Step
-    /// What is to be said of other members of its name.
+    /// Whether other members have its name.
     var mark = SupersededMembers.Mark.none
   }
 
@@ -39,18 +39,18 @@ package struct VerifyReader: BatchReader {
   private let archive: ArchiveFile
   private let way: Way
   private let live: LiveTree?
-  /// What is known before anything is read.
+  /// Notes that are known before members are read.
   private var notes: [Verification.Note] = []
   private let digests: DigestStream?
   private let marksMembers: Bool
   private let share: ReadShare?
-  /// Nil for an archive that was made before.
+  /// Nil for an archive that this run has not written.
   private let written: WrittenArchive?
 
   /// - Parameters:
   ///   - live: a folder to compare the members with.
-  ///   - memory: what the index of the archive may take, in bytes.
-  ///   - marks: whether members that a later one supersedes are to be marked, and not only counted.
+  ///   - memory: memory for the index of the archive, in bytes.
+  ///   - marks: whether superseded members are marked, not only counted.
   ///   - share: the segments that are read; nil for all. An archive without an index is read as a whole.
   /// - Throws: `malformed` when the file is no archive.
   package init(
@@ -78,7 +78,7 @@ package struct VerifyReader: BatchReader {
     if let fact = reader.compressionFact { notes.append(.fact(fact)) }
   }
 
-  /// What was just written, to be compared with what it was made of.
+  /// Verifies an archive that was just written, against the data from which it was made.
   ///
   /// - Throws: `malformed` when the file is no archive.
   package init(
@@ -243,7 +243,7 @@ package struct VerifyReader: BatchReader {
         context.count(bytes: piece.count)
         end = offset + UInt64(piece.count)
       }
-      // Streamed zip stores the size behind the content.
+      // Streamed zip stores the size after the content.
       entry.size = max(entry.size, end)
       digest = try content.finish(size: entry.size)
     }

@@ -6,11 +6,11 @@ package final class VerifyWorker: BatchWorker {
   package typealias Output = [VerifyJob.Row]
   private typealias Finding = VerifyJob.Finding
 
-  /// Nil where the archive is not compared with a folder.
+  /// Nil if the archive is not compared with a folder.
   private let comparison: LiveComparison?
-  /// Made for the first segment.
+  /// Created for the first segment.
   private var tools: SegmentTools?
-  /// Bytes of content that were counted for the group that is read, damaged members included.
+  /// Bytes of content that were counted for the current group, damaged members included.
   private var countedOfGroup = 0
 
   init(_ comparison: LiveComparison?) {
@@ -64,7 +64,7 @@ package final class VerifyWorker: BatchWorker {
     return made
   }
 
-  /// Reports a member to the collector, since later hard links may lead to it.
+  /// Reports a member to the collector, because later hard links may lead to it.
   private func note(_ path: PathBytes, _ digest: Digest?, to output: inout Output) {
     if comparison != nil { output.append(row: .member(path, digest)) }
   }
@@ -110,7 +110,7 @@ package final class VerifyWorker: BatchWorker {
         found.append(
           (Finding(path: member.path, damage: damage), RecordedPath(member, rest?.entry)))
       }
-      // What was read before the damage showed is counted already.
+      // Content that was read before the damage is already counted.
       count(max(0, salvaged - countedOfGroup), in: context)
     }
     for (number, (finding, member)) in zip(group.members, found) {
@@ -123,7 +123,7 @@ package final class VerifyWorker: BatchWorker {
 
   /// Decodes the frames of a group that was just written.
   ///
-  /// - Throws: `malformed` when one is not what was compressed.
+  /// - Throws: `malformed` when a frame does not decode to what was compressed.
   private func compare(
     _ group: MemberIndex.Group, of archive: IndexedArchive, _ tools: SegmentTools, with contents: [Digest]
   ) throws(BatchError) {
@@ -135,7 +135,7 @@ package final class VerifyWorker: BatchWorker {
           throw BatchError(.malformed, "the content is not what was archived")
         }
       } catch {
-        // A part of the disk that cannot be read is damage like any other.
+        // An unreadable part of the disk is treated as damage.
         guard error.code == .unreadable, error.isOfDevice else { throw error }
         throw BatchError(
           .malformed, "\(error.message): \(error.systemMessage ?? "")", path: archive.file.path)
@@ -143,7 +143,7 @@ package final class VerifyWorker: BatchWorker {
     }
   }
 
-  /// Counts a member, and compares it with the folder where there is one.
+  /// Counts a member, and compares it with the folder, if there is one.
   private func add(
     _ finding: Finding, of member: RecordedPath, in context: WorkerContext, to output: inout Output
   ) throws(BatchError) {
@@ -175,7 +175,7 @@ package final class VerifyWorker: BatchWorker {
     _ archive: IndexedArchive, in context: WorkerContext
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
-    // A file of very large holes has none; its data is decoded all the same.
+    // A file with very large holes has no digest; its data is still decoded.
     guard let recorded = member.digest else {
       try reader.readContent { (piece, _) throws(BatchError) in
         try context.checkCancellation()
@@ -219,7 +219,7 @@ package final class VerifyWorker: BatchWorker {
     }
   }
 
-  /// Frames with a byte that is not what it was, and that nothing depends on.
+  /// Reports frames with changed bytes that do not affect the content.
   private func reportAltered(_ tools: SegmentTools, to output: inout Output) {
     for frame in tools.loader.takeAltered() {
       let range = frame.compressed
@@ -229,7 +229,7 @@ package final class VerifyWorker: BatchWorker {
     }
   }
 
-  /// The blocks that end a tar have to be there.
+  /// Checks that the blocks that end a tar exist.
   private func verifyEnd(
     of archive: IndexedArchive, _ tools: SegmentTools, into output: inout Output
   ) throws(BatchError) {

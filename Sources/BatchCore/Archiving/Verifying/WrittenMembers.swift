@@ -1,17 +1,17 @@
 import BatchEngine
 
-/// Reads a container of one piece, and compares each member with the one that was written.
+/// Reads a container without segments (cpio, zip, 7z), and compares each member with the one that was written.
 ///
-/// Compared are name, kind, size and digest: of what else there is each format keeps something else.
+/// It compares name, kind, size and digest; the formats differ in which other fields they store.
 final class WrittenMembers {
   private let reader: ArchiveReader
   private var cursor: IndexCursor
   private let container: ArchiveFormat.Container
   private let digests: DigestStream
   private let cancellation: Cancellation
-  /// What stands in the order in which it was written.
+  /// Members that are stored in the order in which they were written.
   private var order: ArraySlice<Int>
-  /// What stands behind that in an order of its own, by name; whether it was there.
+  /// Members that are stored after these in another order, by name, and whether each was found.
   private var others: [String: (number: Int, isFound: Bool)] = [:]
 
   /// - Throws: `malformed` when the file is no archive.
@@ -28,7 +28,7 @@ final class WrittenMembers {
       order = Array(0..<index.count)[...]
       return
     }
-    // 7z has what is empty behind what is not, and of folders each one once.
+    // 7z stores empty members after the others, and each folder only once.
     for number in 0..<index.count {
       let member = try member(number)
       if member.kind == .symbolicLink || member.size > 0 {
@@ -39,9 +39,9 @@ final class WrittenMembers {
     }
   }
 
-  /// Yields each member that was read, or what is wrong with it.
+  /// Yields each member that was read, or its error.
   ///
-  /// - Throws: `malformed` where the archive cannot be read further, or ends too early or too late.
+  /// - Throws: `malformed` if the archive cannot be read further, or ends too early or too late.
   func read(in context: ReaderContext<VerifyReader.Item>) throws(BatchError) {
     while let member = try reader.next() {
       guard let number = number(of: member) else {
@@ -97,7 +97,7 @@ final class WrittenMembers {
     }
   }
 
-  /// Names of zip and 7z are text, which is read in normal form C.
+  /// Names of zip and 7z are text, which libarchive returns in normal form C.
   private static func isSame(
     _ path: PathBytes, _ expected: PathBytes, in container: ArchiveFormat.Container
   ) -> Bool {

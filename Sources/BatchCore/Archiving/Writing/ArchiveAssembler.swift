@@ -1,9 +1,9 @@
 import BatchEngine
 import BatchOutputs
 
-/// The archive as it grows: frames one behind the other, and what the index says of them.
+/// Builds the archive: appends frames, and adds their members to the index.
 final class ArchiveAssembler {
-  /// A large file whose blocks come one after the other.
+  /// A large file whose blocks are being appended.
   private final class Large {
     let member: LargeMember
     var entry: ArchivedMember
@@ -24,7 +24,7 @@ final class ArchiveAssembler {
 
   private let options: ArchiveOptions
   private let stream: any ResultStream
-  /// The stream itself, where it has to take a digest of all that frames without checksums are.
+  /// The output stream, if it must compute a digest because the frames have no checksums.
   private let measured: MeasuredStream?
   private let parts: (any ArchiveParts)?
   private let buffers: FrameBuffers
@@ -32,7 +32,7 @@ final class ArchiveAssembler {
   private let index: MemberIndexBuilder
   private var frames: [FramePlace] = []
   private var frameCount = 0
-  /// Of each frame, where the archive is to be read back.
+  /// The digest of each frame's content, if the archive is read back.
   private var contents: [Digest?] = []
   private var offset: UInt64 = 0
   private var plainOffset: UInt64 = 0
@@ -58,12 +58,12 @@ final class ArchiveAssembler {
     for member in members { try index.add(member, frame: number) }
   }
 
-  /// Takes a frame that was made elsewhere; ``adopt(_:frame:)`` follows for its members.
+  /// Appends a frame that was made elsewhere; ``adopt(_:frame:)`` follows for its members.
   ///
   /// - Returns: its number.
   func adopt(_ frame: ArchiveFrame) throws(BatchError) -> UInt32 { try append(frame) }
 
-  /// The same with a frame that is copied from a file.
+  /// Appends a frame that is copied from a file.
   ///
   /// - Parameters:
   ///   - content: where the frame is in the file.
@@ -88,24 +88,24 @@ final class ArchiveAssembler {
     return number
   }
 
-  /// Takes a member whose frames were adopted.
+  /// Adds a member whose frames were adopted.
   func adopt(_ member: ArchivedMember, frame: UInt32) throws(BatchError) {
     try index.add(member, frame: frame)
   }
 
-  /// Takes the header of a large file, whose blocks follow.
+  /// Appends the header of a large file, whose blocks follow.
   func begin(_ member: LargeMember, _ frame: ArchiveFrame, _ entry: ArchivedMember) throws(BatchError) {
     let number = try append(frame)
     large = try Large(member, entry, frame: number)
   }
 
-  /// Takes the next block of a large file.
+  /// Appends the next block of a large file.
   ///
-  /// - Returns: what became of the member when this was its last block.
+  /// - Returns: the outcome of the member, if this was its last block.
   func append(_ block: LargeBlock, _ position: Int, of member: LargeMember) throws(BatchError)
     -> LargeOutcome?
   {
-    // Without its header a block is of no use.
+    // Without its header a block is useless.
     guard let large, large.member === member else { return nil }
     let isLast = position == member.blockCount - 1
     var (frame, plain) = (block.frame, block.plain)
@@ -131,7 +131,7 @@ final class ArchiveAssembler {
     return LargeOutcome(member: large.entry, failure: large.failure, isStable: large.isStable)
   }
 
-  /// What stands for a block of which nothing could be read: the header has promised its bytes.
+  /// Zeros for a block that could not be read, because the header has announced its bytes.
   private func zeros(_ count: Int, isLast: Bool) throws(BatchError) -> (ArchiveFrame, plain: [UInt8]?) {
     var plain = [UInt8](repeating: 0, count: count)
     if isLast { TarBlock.pad(&plain, from: 0) }
@@ -141,14 +141,14 @@ final class ArchiveAssembler {
     return (ArchiveFrame(bytes: try codec.compressed(plain), plainSize: size, content: content), plain)
   }
 
-  /// One buffer that is filled and one that is written for each lane, and some on their way.
+  /// Returns a buffer. For each lane, one is filled and one is written, and a few more are in transit.
   private func give(_ buffer: [UInt8]) {
     buffers.give(buffer, keeping: min(concurrency.current, 64) * 2 + 2)
   }
 
   /// Writes the end of the archive and the index.
   ///
-  /// - Returns: what was written; nil where the caller did not ask for it.
+  /// - Returns: what was written; nil if the caller did not request it.
   func finish() throws(BatchError) -> WrittenArchive? {
     if parts != nil { return nil }
     let codec = try options.format.compression?.makeContext(level: options.level)

@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Puts an archive together from what the workers made, in the order of the tree.
+/// Assembles an archive from the results of the workers, in tree order.
 ///
-/// It alone decides whether a further name of a file can be a link: workers do not know what became of the first one.
+/// Only it decides whether a further name of a file can be a link: workers do not know whether the first name was archived.
 package final class ArchiveCollector: BatchCollector {
   /// What was written; nil without ``ArchiveOptions/isRemembered``.
   package typealias Summary = WrittenArchive?
@@ -17,7 +17,7 @@ package final class ArchiveCollector: BatchCollector {
   private let container: Container
   private let parts: (any ArchiveParts)?
   private let report: ([ArchivedMember]) throws(BatchError) -> Void
-  /// Files that are not in the archive under their first names.
+  /// Files whose first names are not in the archive.
   private var missing: Set<FileIdentity> = []
 
   /// - Throws: `invalid` for a level that the format does not have.
@@ -30,7 +30,7 @@ package final class ArchiveCollector: BatchCollector {
     self.context = context
     self.report = report
     self.parts = parts
-    // One that is filled and one that is written for each lane, and some on their way.
+    // One buffer being filled and one being written for each lane, and a few in transit.
     container =
       options.format.container == .tar
       ? .segments(try ArchiveAssembler(options, stream: output, parts, buffers: buffers, context.concurrency))
@@ -110,7 +110,7 @@ package final class ArchiveCollector: BatchCollector {
     try report([written.member])
   }
 
-  /// Counts and reports a file that many operations read.
+  /// Counts and reports a file that several operations read.
   private func settle(_ outcome: LargeOutcome, of path: PathBytes) {
     if let failure = outcome.failure {
       let message = "could not be read wholly, and is filled up with zeros: \(failure.message)"
@@ -156,11 +156,11 @@ package final class ArchiveCollector: BatchCollector {
   }
 }
 
-/// What became of a large file when its last block is there.
+/// The outcome of a large file after its last block.
 struct LargeOutcome {
   let member: ArchivedMember
-  /// Why parts of it are zeros.
+  /// Why parts of it were replaced by zeros.
   let failure: BatchError?
-  /// Whether it was the same file all the time.
+  /// Whether the file did not change.
   let isStable: Bool
 }

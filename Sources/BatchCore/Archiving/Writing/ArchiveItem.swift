@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// What one step of a run that archives is about.
+/// One item of a run that archives.
 package enum ArchiveItem: Sendable {
-  /// A file that one operation writes, or something without content; where it has data when that is known.
+  /// A file that one operation archives, or an entry without content; with its data ranges, if known.
   case member(FileRecord, dataMap: [Range<UInt64>]?)
-  /// One more name of a file that came before.
+  /// A further name of an earlier file.
   case link(FileRecord, first: PathBytes)
-  /// The header of a file that all lanes write.
+  /// The header of a file whose blocks all lanes archive.
   case header(LargeMember)
   case block(LargeMember, index: Int)
   case problem(Problem)
 }
 
 extension ArchiveItem {
-  /// Bytes that a tar archive will hold of it before compression, headers included, roughly.
+  /// The approximate bytes of the item in a tar before compression, headers included.
   var plainSize: Int {
     switch self {
     case .member(let record, let map):
@@ -26,25 +26,25 @@ extension ArchiveItem {
     }
   }
 
-  /// Bytes of a file that are read for the archive, without holes, as far as its status shows.
+  /// Bytes of a file that are read for the archive, without holes, according to its status.
   static func storedSize(of record: FileRecord) -> Int64 {
     guard record.status.kind == .regular else { return 0 }
     return max(0, min(record.status.size, record.status.allocated))
   }
 
-  /// A long path stands in the headers, in the list of members, and in rows.
+  /// The bytes for a long path, which occurs in the headers, in the list of members, and in rows.
   private static func pathSize(of record: FileRecord) -> Int {
     Int(clamping: min(record.excessPathLength * 4, mostOfPath))
   }
 
-  /// In bytes: more than that of path does not make a file a large one.
+  /// In bytes. A longer path counts only as this much, so that it does not make a file large.
   static let mostOfPath: Int64 = 1 << 20
 
-  /// Of a pax header with its records, a header, and half a block at the end of the content.
+  /// A pax header with its records, a header, and half a block at the end of the content.
   private static let headersSize = 4 * TarBlock.size
   /// Two blocks of the hardest level: a larger file is archived block by block. A file system may report any size.
   private static let largestContent: Int64 = 256 << 20
-  /// Of an entry in a map of data, as text.
+  /// The size of one data range, as text.
   private static let rangeSize = 24
 }
 

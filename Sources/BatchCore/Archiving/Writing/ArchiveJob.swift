@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// Archives what a walk finds.
+/// Archives the files of a walk.
 ///
-/// Each operation makes a whole segment of a tar archive: it reads its files, takes their digests, writes
-/// their members and compresses all of it into one frame. The collector only puts frames one behind the other.
-/// Containers that cannot be cut so (cpio, zip, 7z) are written by the collector, from what the operations read.
+/// Each operation makes a whole segment of a tar archive: it reads its files, takes their digests, writes their members and
+/// compresses all of it into one frame. The collector only concatenates frames. It writes containers that cannot be divided
+/// like this (cpio, zip, 7z) itself, from the contents that the operations read.
 package struct ArchiveJob: BatchJob {
   package typealias Item = ArchiveItem
 
@@ -16,9 +16,9 @@ package struct ArchiveJob: BatchJob {
   private let report: @Sendable ([ArchivedMember]) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - output: takes the archive.
-  ///   - settling: asked before the content of a file is read; nil where it does not matter.
-  ///   - parts: take what the archive is made of, where it is a part of a larger one; nothing goes to `output` then.
+  ///   - output: receives the archive.
+  ///   - settling: checked before the content of a file is read; nil if not needed.
+  ///   - parts: receive the frames and members if the archive becomes a part of a larger one; then nothing is written to `output`.
   ///   - report: receives every member, in the order of the archive.
   package init(
     _ options: ArchiveOptions, output: any ResultStream, parts: (any ArchiveParts)? = nil,
@@ -42,7 +42,7 @@ package struct ArchiveJob: BatchJob {
     try ArchiveCollector(options, context, output, parts, buffers, report)
   }
 
-  /// The same for the collector of another job, which takes the members on its own queue.
+  /// The same for use by the collector of another job, which receives the members on its own queue.
   func makeCollector(
     in context: CollectorContext, _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> ArchiveCollector {
@@ -55,39 +55,39 @@ package enum ArchiveRow: Sendable {
   case segment(ArchiveFrame, [ArchivedMember])
   case header(LargeMember, ArchiveFrame, ArchivedMember)
   case block(LargeMember, index: Int, LargeBlock)
-  /// For containers that one writer makes from its first member to its last.
+  /// For containers that one writer writes from the first member to the last.
   case members([SerialMember])
-  /// A file that is not in the archive, so that no further name of it can be.
+  /// A file that is not in the archive, so its further names cannot be links.
   case missing(FileIdentity)
 }
 
 /// A block of a large file.
 package struct LargeBlock: Sendable {
-  /// Nil where nothing of the block could be read.
+  /// Nil if nothing of the block could be read.
   let frame: ArchiveFrame?
-  /// The plain bytes, where the frame is not just these.
+  /// The uncompressed bytes, if the frame is compressed.
   let plain: [UInt8]?
-  /// How many of the plain bytes are the file's, and not padding.
+  /// How many of the uncompressed bytes belong to the file and are not padding.
   let count: Int
-  /// Why some of them are zeros and not the file's.
+  /// Why some of them are zeros instead of the file's content.
   let failure: BatchError?
-  /// Whether the file was the one that the walk saw, before and after.
+  /// Whether the file was as the walk found it, before and after reading.
   let isStable: Bool
   /// ``ReadOutcome/isSettled`` when the block was read.
   let isSettled: Bool
 }
 
-/// A member with its content, which may go on in blocks.
+/// A member with its content, which may continue in blocks.
 package struct SerialMember: Sendable {
   let entry: ArchiveEntry
   let content: [UInt8]
-  /// Of the content; nil where no digests are wanted, and for content in blocks.
+  /// The digest of the content; nil if no digests are needed, and for content in blocks.
   var digest: Digest?
-  /// How it was read; what is incomplete was counted as failed before.
+  /// How the file was read; an incomplete one was already counted as failed.
   var flags: MemberFlags = []
-  /// ``ReadOutcome/isSettled``; of what comes in blocks these say it.
+  /// ``ReadOutcome/isSettled``; for content in blocks, each block has its own.
   var isSettled = false
-  /// Of files with several names.
+  /// The identity of a file with several names.
   let identity: FileIdentity?
   let linkCount: UInt64
   var large: LargeMember?

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// Decides about each file as a run that archives does, and archives nothing: files are opened, and not read.
+/// Decides about each file like a run that archives, but archives nothing: files are opened, not read.
 package struct ArchivePreviewJob: BatchJob {
   package typealias Item = ArchiveItem
-  /// Appends what is to be shown of a member; on many threads at once.
+  /// Appends the row of a member; called on many threads at once.
   package typealias Render = @Sendable (FileRecord, ArchiveEntry, inout [UInt8]) -> Void
 
   private let options: ArchiveOptions
@@ -11,7 +11,7 @@ package struct ArchivePreviewJob: BatchJob {
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - render: gets each member.
+  ///   - render: renders each member.
   ///   - output: takes rows; one call at a time, in tree order.
   package init(
     _ options: ArchiveOptions, render: @escaping Render,
@@ -28,7 +28,7 @@ package struct ArchivePreviewJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
-  /// Looks at files.
+  /// Examines files.
   package final class Worker: BatchWorker {
     private let maker: MemberMaker
     private let render: Render
@@ -44,7 +44,7 @@ package struct ArchivePreviewJob: BatchJob {
       try context.checkCancellation()
       switch item {
       case .problem(let problem): context.report(problem)
-      // Of the file that came with its header.
+      // A block belongs to a file that was counted with its header.
       case .block: break
       case .member(let record, _): try add(record, context, to: &output)
       case .header(let member): try add(member.record, context, to: &output)

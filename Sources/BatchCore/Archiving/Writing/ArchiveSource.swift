@@ -1,9 +1,8 @@
 import BatchEngine
 
-/// Turns a tree into what is to be archived: members, further names of files that came before, and large
-/// files block by block.
+/// Turns a tree into items to archive: members, further names of earlier files, and large files block by block.
 ///
-/// Which name of a file is the first one is decided here, where all of the tree comes by, and not in chunks.
+/// The first name of a file is determined here, where the whole tree passes, and not in chunks.
 package struct ArchiveSource: BatchSource {
   private var tree: TreeSource
   private let format: ArchiveFormat
@@ -15,8 +14,8 @@ package struct ArchiveSource: BatchSource {
   private let plannedFirst: () -> PathBytes?
 
   /// - Parameters:
-  ///   - tree: of a walk that takes everything.
-  ///   - plannedFirst: the first path of the file that came last, where a plan has it as a further name.
+  ///   - tree: the tree of a walk that takes everything.
+  ///   - plannedFirst: the first path of the last file, if a plan lists that as a further name.
   /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, options: ArchiveOptions, plannedFirst: @escaping () -> PathBytes? = { nil }
@@ -30,7 +29,7 @@ package struct ArchiveSource: BatchSource {
 
   package mutating func next() -> ArchiveItem? { nextBlock() ?? walk().map { item(for: $0) } }
 
-  /// The next block of the large file that came last; nil when there is none left.
+  /// The next block of the last large file; nil when none is left.
   mutating func nextBlock() -> ArchiveItem? {
     guard let member = large else { return nil }
     guard blocksDone < member.blockCount else {
@@ -41,10 +40,10 @@ package struct ArchiveSource: BatchSource {
     return .block(member, index: blocksDone)
   }
 
-  /// What comes next in the tree. ``item(for:)`` follows, and then its blocks, unless it is passed over.
+  /// The next item of the tree. Unless it is skipped, ``item(for:)`` follows, and then its blocks.
   mutating func walk() -> WalkItem? { tree.next() }
 
-  /// Whether a file is written in blocks, by several lanes.
+  /// Whether a file is archived in blocks, by several lanes.
   func isLarge(_ record: FileRecord) -> Bool { record.status.size >= threshold }
 
   mutating func item(for walked: WalkItem) -> ArchiveItem {
@@ -65,7 +64,7 @@ package struct ArchiveSource: BatchSource {
       if let first = firstNames[record.status.identity] ?? plannedFirst() {
         return .link(record, first: first)
       }
-      // Where it cannot be read, the collector refuses the links to it.
+      // If it cannot be read, the collector refuses the links to it.
       firstNames[record.status.identity] = record.path
     }
     guard record.status.size >= threshold else { return .member(record, dataMap: nil) }
@@ -73,7 +72,7 @@ package struct ArchiveSource: BatchSource {
     let map = mayHaveHoles ? tree.dataMap(of: record) : nil
     let member = LargeMember(record, dataMap: map, blockSize: blockSize)
     guard member.storedSize >= UInt64(clamping: threshold) else { return .member(record, dataMap: map) }
-    // Of a format without holes, or a file in too many pieces for a map, the zeros are content.
+    // In a format without holes, or for a file with too many ranges, zeros are stored as content.
     if let problem = tree.tooManyHoles(record, among: member.storedSize) { return .problem(problem) }
     large = member
     blocksDone = 0
@@ -89,7 +88,7 @@ package struct ArchiveSource: BatchSource {
     switch item {
     case .member(let record, _):
       ArchiveItem.storedSize(of: record) + min(record.excessPathLength * 2, ArchiveItem.mostOfPath)
-    // Headers and blocks are frames of their own.
+    // Headers and blocks are separate frames.
     case .header, .block: .max
     case .link(let record, _): min(record.excessPathLength * 4, ArchiveItem.mostOfPath)
     case .problem: 0
@@ -101,8 +100,8 @@ package struct ArchiveSource: BatchSource {
   }
 
   package func retained(by item: ArchiveItem) -> Int64 {
-    // Compressed it is no more, and what a lane fills belongs to the other half of the memory. The bytes of a block
-    // go with it, for the digest.
+    // The compressed size is not larger, and the buffers of a lane belong to the other half of the memory. A block also keeps
+    // its uncompressed bytes, for the digest.
     if case .block = item { Int64(item.plainSize) * 2 } else { Int64(item.plainSize) }
   }
 }

@@ -1,16 +1,16 @@
 import BatchEngine
 
-/// What a lane does for an archive: it reads files, takes their digests, and makes whole segments of a tar archive of
-/// them; for a container of one piece it only reads.
+/// The work of a lane for an archive: it reads files, computes their digests, and makes whole segments of a tar; for cpio, zip
+/// and 7z it only reads.
 package final class ArchiveWorker: BatchWorker {
   private let options: ArchiveOptions
   private let maker: MemberMaker
   private let bench: SegmentBench
   private let settling: ChangeSettling?
   private let isSerial: Bool
-  /// Members of the chunk for a container of one piece.
+  /// Members of the chunk for a container without segments.
   private var members: [SerialMember] = []
-  /// Files with several names that the chunk has not got into the archive.
+  /// Files with several names that this chunk failed to archive.
   private var lost: [FileIdentity] = []
 
   init(
@@ -31,7 +31,7 @@ package final class ArchiveWorker: BatchWorker {
 
   /// Begins a chunk.
   ///
-  /// - Parameter byteCount: what its segment is going to have, roughly.
+  /// - Parameter byteCount: the approximate size of its segment.
   func begin(expecting byteCount: Int) {
     bench.begin(expecting: isSerial ? 0 : byteCount)
     members.removeAll()
@@ -51,7 +51,7 @@ package final class ArchiveWorker: BatchWorker {
         members.append(member)
       }
     case .link(let record, let first): try addLink(record, to: first, context)
-    // These come alone.
+    // These items are alone in their chunk.
     case .header(let member): rows.append(try header(member, context))
     case .block(let member, let index): rows.append(try block(member, index, context))
     }
@@ -61,7 +61,7 @@ package final class ArchiveWorker: BatchWorker {
     rows += lost.map { .missing($0) }
     if !members.isEmpty { rows.append(.members(members)) }
     members.removeAll()
-    // A header or block has taken its frame already.
+    // The frame of a header or block has already been taken.
     guard !isSerial, rows.isEmpty || !lost.isEmpty, let frame = try bench.frame() else { return }
     rows.append(.segment(frame, bench.members))
   }
@@ -104,7 +104,7 @@ package final class ArchiveWorker: BatchWorker {
     if !isAdded { lose(record) }
   }
 
-  /// What has no content; an error of the header is the member's.
+  /// Adds an entry without content; an error of its header is reported for the member.
   private func addEntry(
     _ entry: ArchiveEntry, _ record: FileRecord, _ context: WorkerContext
   ) throws(BatchError) {
@@ -118,7 +118,7 @@ package final class ArchiveWorker: BatchWorker {
     context.finish()
   }
 
-  /// Nil when it cannot be made, which has been reported.
+  /// Nil if it cannot be created, which has been reported.
   private func entry(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> ArchiveEntry? {
     do throws(BatchError) {
       return try maker.entry(for: record, in: context)
@@ -132,7 +132,7 @@ package final class ArchiveWorker: BatchWorker {
 
   // MARK: Sparse files
 
-  /// Holes in smaller files are not worth a map.
+  /// Holes in smaller files are not worth searching.
   private static let smallestSparse: Int64 = 16 << 10
 
   private func dataMap(of record: FileRecord, _ context: WorkerContext) -> [Range<UInt64>]? {
@@ -178,12 +178,12 @@ package final class ArchiveWorker: BatchWorker {
     return try context.status(of: descriptor).hasSameContent(as: before)
   }
 
-  /// Bytes that are read without a look whether to go on.
+  /// Bytes that are read between two cancellation checks.
   private static let pieceSize: UInt64 = 8 << 20
 
   /// Appends a part of a file.
   ///
-  /// - Returns: whether the file has all of it; what is missing is filled with zeros.
+  /// - Returns: whether the whole part could be read; missing bytes are replaced by zeros.
   private func read(
     _ range: Range<UInt64>, of descriptor: Int32, _ context: WorkerContext
   ) throws(BatchError) -> Bool {
@@ -213,7 +213,7 @@ package final class ArchiveWorker: BatchWorker {
     return isWhole
   }
 
-  /// A further name; the collector knows whether the first one is in the archive.
+  /// Adds a further name; the collector knows whether the first one is in the archive.
   private func addLink(
     _ record: FileRecord, to first: PathBytes, _ context: WorkerContext
   ) throws(BatchError) {
@@ -240,7 +240,7 @@ package final class ArchiveWorker: BatchWorker {
 
   private func header(_ member: LargeMember, _ context: WorkerContext) throws(BatchError) -> ArchiveRow {
     do throws(BatchError) {
-      // What cannot be opened has no member, rather than one that is zeros.
+      // A file that cannot be opened gets no member, instead of one with zeros.
       try context.withFile(member.record) { (_, _) throws(BatchError) in }
       var entry = try maker.entry(for: member.record, in: context)
       entry.dataMap = member.dataMap
@@ -281,7 +281,7 @@ package final class ArchiveWorker: BatchWorker {
     } catch {
       try context.checkCancellation()
       failure = error
-      // Only the collector knows whether there is a header that promised these bytes.
+      // Only the collector knows whether a header has announced these bytes.
       guard !bench.plain.isEmpty else {
         return .block(
           member, index: index,

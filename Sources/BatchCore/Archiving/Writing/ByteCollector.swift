@@ -1,25 +1,25 @@
 import BatchEngine
 import CArchive
 
-/// Where a writer of libarchive puts its bytes.
+/// The output of a libarchive writer.
 final class ByteCollector {
-  /// Collected bytes go on to the stream when they are so many.
+  /// Collected bytes are passed to the stream when they reach this number.
   private static let enough = 1 << 20
 
   var bytes: [UInt8] = []
-  /// While true, what comes is dropped.
+  /// While true, new bytes are dropped.
   var isClosed = false
   private let stream: (any ResultStream)?
   private var failure: BatchError?
 
-  /// - Parameter stream: takes the bytes; nil to keep them.
+  /// - Parameter stream: receives the bytes; nil to keep them.
   init(stream: (any ResultStream)? = nil) {
     self.stream = stream
   }
 
-  /// Opens a writer onto this collector, which has to outlive it.
+  /// Opens a writer with this collector as its output; the collector must exist longer than the writer.
   func open(_ archive: OpaquePointer) -> Int32 {
-    // Passed on as it comes, without blocks that would be filled up.
+    // Bytes are passed on directly, without padding to blocks.
     archive_write_set_bytes_per_block(archive, 0)
     let write: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Int = {
       _, context, buffer, count in
@@ -30,12 +30,12 @@ final class ByteCollector {
     return archive_write_open(archive, Unmanaged.passUnretained(self).toOpaque(), nil, write, nil)
   }
 
-  /// - Throws: why the stream took no more.
+  /// - Throws: the error of the stream.
   func check() throws(BatchError) {
     if let failure { throw failure }
   }
 
-  /// Passes on what is left.
+  /// Passes on the remaining bytes.
   func drain() throws(BatchError) {
     try check()
     guard let stream, !bytes.isEmpty else { return }

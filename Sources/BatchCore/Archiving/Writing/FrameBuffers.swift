@@ -5,32 +5,31 @@ import func Glibc.sysconf
 import var Glibc.MADV_HUGEPAGE
 import var Glibc._SC_PAGESIZE
 
-/// Buffers for segments and frames, which come back when they were written: memory that was used before costs no
-/// page faults.
+/// A pool of buffers for segments and frames, which are returned after they were written: reused memory causes no page faults.
 final class FrameBuffers: Sendable {
-  /// From here on large pages are asked for, and a new buffer is larger than it has to be.
+  /// From this size on, large pages are requested, and a new buffer is larger than necessary.
   private static let largePageThreshold = 4 << 20
   private static let largePageSize = 2 << 20
 
-  /// The first one was given back first.
+  /// The buffer that was returned first is first.
   private let free = Mutex<[[UInt8]]>([])
 
   /// An empty buffer.
   ///
-  /// - Parameter byteCount: how much room it has at least. What is more than that is copied as it grows.
+  /// - Parameter byteCount: its least capacity. A buffer that grows beyond it is copied.
   func take(room byteCount: Int = 0) -> [UInt8] {
-    // The last one may still be in use by the code that gave it back.
+    // The last one may still be in use by the code that returned it.
     var buffer = free.withLock { $0.isEmpty ? [] : $0.removeFirst() }
-    // Code that still reads it keeps its bytes: copy on write makes this another buffer.
+    // Code that still reads it keeps its bytes: copy on write makes this a new buffer.
     buffer.removeAll(keepingCapacity: true)
     guard buffer.capacity < byteCount else { return buffer }
-    // The old one first, so that there are never both.
+    // Releases the old buffer first, so that both never exist together.
     buffer = []
     guard byteCount >= Self.largePageThreshold else {
       buffer.reserveCapacity(byteCount)
       return buffer
     }
-    // Some more, so that a somewhat larger segment does not need another one.
+    // Slightly more, so that a slightly larger segment does not need a new buffer.
     buffer.reserveCapacity((byteCount / Self.largePageSize + 1) * Self.largePageSize)
     Self.askForLargePages(&buffer)
     return buffer
@@ -43,7 +42,7 @@ final class FrameBuffers: Sendable {
     }
   }
 
-  /// Then a megabyte costs one page fault rather than hundreds, where the system has such pages.
+  /// With large pages, if the system has them, a megabyte costs one page fault instead of hundreds.
   private static func askForLargePages(_ buffer: inout [UInt8]) {
     let pageSize = Int(sysconf(Int32(_SC_PAGESIZE)))
     let capacity = buffer.capacity

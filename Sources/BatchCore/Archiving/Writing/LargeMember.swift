@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// A file that spans frames: its header has one, its content the following ones, which all lanes make.
+/// A file that spans frames: one for its header, and the following ones for its content, which all lanes make.
 package final class LargeMember: Sendable {
   let record: FileRecord
-  /// Where the file has data; nil when all of it is.
+  /// The data ranges of the file; nil if it has no holes.
   let dataMap: [Range<UInt64>]?
   let blockSize: Int
-  /// Bytes that the archive holds of it.
+  /// Bytes of the file in the archive.
   let storedSize: UInt64
   let blockCount: Int
 
@@ -23,7 +23,7 @@ package final class LargeMember: Sendable {
   /// The file's size, holes included.
   var size: UInt64 { UInt64(clamping: record.status.size) }
 
-  /// The parts of the file that make up a block, in order.
+  /// The ranges of the file that form a block, in order.
   func ranges(ofBlock index: Int) -> [Range<UInt64>] {
     var skipped = UInt64(clamping: index) * UInt64(blockSize)
     var wanted = min(UInt64(blockSize), storedSize - min(skipped, storedSize))

@@ -1,7 +1,7 @@
 import BatchEngine
 import Synchronization
 
-/// Passes bytes on, and knows afterwards how many there were and what they were.
+/// Passes bytes on, and counts and hashes them.
 final class MeasuredStream: ResultStream {
   private final class Measure {
     let digest: DigestStream
@@ -15,7 +15,7 @@ final class MeasuredStream: ResultStream {
   private let stream: any ResultStream
   private let measure: Mutex<Measure>
 
-  /// - Parameter algorithm: of the digest of all bytes.
+  /// - Parameter algorithm: the algorithm for the digest of all bytes.
   init(_ stream: any ResultStream, _ algorithm: DigestAlgorithm) throws(BatchError) {
     self.stream = stream
     measure = Mutex(try Measure(algorithm))
@@ -31,7 +31,7 @@ final class MeasuredStream: ResultStream {
 
   func finish() throws(BatchError) { try stream.finish() }
 
-  /// All that was written up to now, as a stretch that begins at an offset.
+  /// All bytes written so far, as a stretch that begins at an offset.
   func stretch(from start: UInt64) throws(BatchError) -> WrittenArchive.Stretch {
     try measure.withLock { (measure) throws(BatchError) in
       WrittenArchive.Stretch(

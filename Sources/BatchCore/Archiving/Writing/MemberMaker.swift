@@ -1,20 +1,20 @@
 import BatchEngine
 
-/// Makes the entries of members from what a walk found: names, owners, attributes, targets of links.
+/// Creates the entries of members from the files of a walk: names, owners, attributes, targets of links.
 struct MemberMaker {
   let options: ArchiveOptions
   private let owners = OwnerNames()
   private let names: NameTransformer
 
-  /// - Throws: `invalid` for a transformation that cannot be compiled.
+  /// - Throws: `invalid` for a name transformation that cannot be compiled.
   init(_ options: ArchiveOptions) throws(BatchError) {
     self.options = options
     names = try NameTransformer(options.changes.names)
   }
 
-  /// An entry with all that it takes a look at the file itself to know.
+  /// An entry with all values, including those that must be read from the file.
   ///
-  /// - Throws: when it is not there any more, or cannot be looked at.
+  /// - Throws: when the file does not exist any more, or cannot be examined.
   func entry(for record: FileRecord, in context: WorkerContext) throws(BatchError) -> ArchiveEntry {
     var entry = try bareEntry(for: record)
     let details = try context.withFolder(of: record) { (folder) throws(BatchError) in
@@ -29,7 +29,7 @@ struct MemberMaker {
     return entry
   }
 
-  /// What the walk knows: no attributes, and no target of a link.
+  /// An entry with the values of the walk only: without attributes and link target.
   ///
   /// - Throws: `special` for a kind of file that archives cannot store, and `invalid` when the new name is empty.
   func bareEntry(for record: FileRecord) throws(BatchError) -> ArchiveEntry {
@@ -47,7 +47,7 @@ struct MemberMaker {
     return entry
   }
 
-  /// A further name of a file.
+  /// The entry for a further name of a file.
   ///
   /// - Throws: `invalid` when a new name is empty.
   func link(for record: FileRecord, to first: PathBytes) throws(BatchError) -> ArchiveEntry {

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What a lane needs to make segments: headers, a codec, a digest, and room for the members.
+/// The tools of a lane to make segments: headers, a codec, a digest, and a buffer for the members.
 final class SegmentBench {
   private let codec: (any CodecContext)?
   private let headers: TarHeaders
@@ -8,16 +8,16 @@ final class SegmentBench {
   private let batch: DigestBatch
   private let buffers: FrameBuffers
   private let isRemembered: Bool
-  /// The plain bytes of the segment.
+  /// The uncompressed bytes of the segment.
   private(set) var plain: [UInt8] = []
   private(set) var members: [ArchivedMember] = []
-  /// Where the content of the member that is being added begins.
+  /// The start of the content of the member that is being added.
   private var contentStart = 0
-  /// Members that have no digest yet, and where their contents lie.
+  /// Members that have no digest yet, and the ranges of their contents.
   private var waiting: [(member: Int, content: Range<Int>)] = []
   private var waitingBytes = 0
-  /// Files up to this size are read to where their content belongs. Larger ones come in pieces, between which a run can be
-  /// stopped, and are reported where they change meanwhile.
+  /// Files up to this size are read directly into the segment. Larger ones are read in pieces, between which a run can be
+  /// stopped.
   private static let largestPiece: Int64 = 256 << 10
 
   init(
@@ -32,13 +32,13 @@ final class SegmentBench {
     batch = try DigestBatch()
   }
 
-  /// Forgets the segment before.
+  /// Drops the previous segment.
   ///
-  /// - Parameter byteCount: what the segment is going to have, roughly.
+  /// - Parameter byteCount: the approximate size of the segment.
   func begin(expecting byteCount: Int) {
     plain.removeAll(keepingCapacity: true)
     if plain.capacity < byteCount {
-      // First, so that there are never both.
+      // Releases the old buffer first, so that both never exist together.
       plain = []
       plain = buffers.take(room: byteCount)
     }
@@ -48,7 +48,7 @@ final class SegmentBench {
     contentStart = 0
   }
 
-  /// The frame of the segment; nil when nothing is in it.
+  /// The frame of the segment; nil if the segment is empty.
   func frame() throws(BatchError) -> ArchiveFrame? {
     guard !plain.isEmpty else { return nil }
     try addDigests()
@@ -62,12 +62,12 @@ final class SegmentBench {
       content: try isRemembered ? ArchiveFrame.content(of: plain) : nil)
   }
 
-  /// The SHA-256 of content that goes into no segment.
+  /// The SHA-256 of content that is in no segment.
   func digest(of content: [UInt8]) throws(BatchError) -> Digest {
     try withBytes(of: content) { (raw) throws(BatchError) in try digest.digest(of: raw) }
   }
 
-  /// Gives the plain bytes away.
+  /// Returns the uncompressed bytes and clears the segment.
   func takePlain() -> [UInt8] {
     defer { plain = [] }
     return plain
@@ -75,9 +75,9 @@ final class SegmentBench {
 
   // MARK: Members
 
-  /// Adds what has no content, or the header of what gets its content in other frames.
+  /// Adds an entry without content, or the header of a file whose content is in other frames.
   ///
-  /// - Throws: `invalid` for what the format has no place for; the segment is as it was.
+  /// - Throws: `invalid` for an entry that the format cannot store; the segment is unchanged.
   func add(_ entry: ArchiveEntry, identity: FileIdentity? = nil) throws(BatchError) {
     let start = plain.count
     try addHeader(entry)
@@ -87,16 +87,16 @@ final class SegmentBench {
 
   /// Adds a file.
   ///
-  /// The header is made first, of what the walk saw, and again where the content turns out to be another: the
-  /// archive says what it holds, whatever happens to the file.
+  /// The header is written first, from the status of the walk, and again if the content differs: so the header always matches
+  /// the content in the archive.
   ///
   /// - Parameters:
   ///   - bare: the entry without the values that need the open file.
-  ///   - expected: the status that the entry was made of.
-  ///   - read: gets room for the content, passes its pieces on, and returns the outcome; nil when the content is not to be
-  ///     used. A piece that was read into the room is at its beginning. It passes the entry on first, each time that it starts.
-  ///   - describe: gives an entry what another status says.
-  /// - Returns: whether it is in the archive.
+  ///   - expected: the status from which the entry was made.
+  ///   - read: gets a buffer for the content, passes its pieces on, and returns the outcome; nil when the content must not be used. A piece
+  ///     that was read into the buffer is at its beginning. It passes the entry on first, each time that it starts.
+  ///   - describe: updates an entry from another status.
+  /// - Returns: whether the file is in the archive.
   func add(
     _ bare: ArchiveEntry, of expected: FileStatus,
     reading read: (
@@ -110,7 +110,7 @@ final class SegmentBench {
     defer { if !isAdded { plain.removeSubrange(min(start, plain.count)...) } }
     try addHeader(bare)
     guard let (outcome, entry) = try addContent(of: bare, expected, reading: read) else { return false }
-    // Files of /proc say 0, those of /sys a page; and a file may change while it is read.
+    // Files of /proc report the size 0, those of /sys a page; and a file may change while it is read.
     let size = UInt64(plain.count - contentStart)
     var final = entry
     if size != entry.size || !entry.attributes.isEmpty || !outcome.status.hasSameContent(as: expected) {
@@ -136,7 +136,7 @@ final class SegmentBench {
 
   /// Reads the content of a file to the end of the segment.
   ///
-  /// - Returns: the entry that belongs to it; nil when it is not to be used.
+  /// - Returns: the entry that belongs to it; nil if it must not be used.
   private func addContent(
     of bare: ArchiveEntry, _ expected: FileStatus,
     reading read: (
@@ -153,7 +153,7 @@ final class SegmentBench {
       }
       return outcome.map { ($0, entry) }
     }
-    // One byte more, by which the end of the file is noticed.
+    // One byte more, to detect the end of the file.
     let capacity = Int(expected.size) + 1
     var outcome: ReadOutcome?
     var pieces: [UInt8] = []
@@ -172,7 +172,7 @@ final class SegmentBench {
     return outcome.map { ($0, entry) }
   }
 
-  /// Gives the members that wait their digests.
+  /// Sets the digests of the members that have none yet.
   private func addDigests() throws(BatchError) {
     try withBytes(of: plain) { (raw) throws(BatchError) in
       for (_, content) in waiting { batch.add(UnsafeRawBufferPointer(rebasing: raw[content])) }
@@ -182,12 +182,12 @@ final class SegmentBench {
     waitingBytes = 0
   }
 
-  /// Adds a sparse file; its digest is that of the file with its holes.
+  /// Adds a sparse file; its digest includes the zeros of its holes.
   ///
   /// - Parameters:
-  ///   - map: where the file has data.
-  ///   - read: appends that data to the segment, and returns its flags and whether the file is settled; nil when the data is
-  ///     not to be used.
+  ///   - map: the data ranges of the file.
+  ///   - read: appends that data to the segment, and returns its flags and whether the file is settled; nil when the data must
+  ///     not be used.
   func addSparse(
     _ entry: ArchiveEntry, map: [Range<UInt64>], of expected: FileStatus,
     reading read: () throws(BatchError) -> (MemberFlags, isSettled: Bool)?
@@ -225,14 +225,14 @@ final class SegmentBench {
     contentStart = plain.count
   }
 
-  /// Of what stands between an offset and the content.
+  /// The checksum of the headers between an offset and the content.
   private func headerCheck(from start: Int) -> HeaderCheck {
     plain.withUnsafeBytes { HeaderCheck(of: UnsafeRawBufferPointer(rebasing: $0[start..<contentStart])) }
   }
 
   // MARK: Content
 
-  /// Appends `count` bytes: those that `fill` puts there and counts, then zeros.
+  /// Appends `count` bytes: those that `fill` writes and counts, then zeros.
   func append(
     _ count: Int, filling fill: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
   ) throws(BatchError) {
@@ -251,9 +251,9 @@ final class SegmentBench {
 }
 
 extension CodecContext {
-  /// One complete frame of these bytes.
+  /// Compresses these bytes to one complete frame.
   ///
-  /// - Parameter buffer: an empty one, whose room is used.
+  /// - Parameter buffer: an empty buffer whose capacity is used.
   func compressed(_ plain: [UInt8], in buffer: consuming [UInt8] = []) throws(BatchError) -> [UInt8] {
     var bytes = buffer
     try withBytes(of: plain) { (raw) throws(BatchError) in try compress(wholeFile: raw, into: &bytes) }

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Makes a segment again without some of its members: the links to a file that turned out not to be in the archive.
+/// Makes a segment again without some of its members: links to a file that is not in the archive.
 struct SegmentCut {
   private let options: ArchiveOptions
 
@@ -8,8 +8,8 @@ struct SegmentCut {
     self.options = options
   }
 
-  /// - Parameter unusable: the members to leave out, by their places, in order.
-  /// - Returns: the segment and the members that are left; no frame where none is.
+  /// - Parameter unusable: the positions of the members to leave out, in order.
+  /// - Returns: the segment and the remaining members; no frame if none remain.
   func removing(
     _ unusable: [Int], from frame: ArchiveFrame, _ members: [ArchivedMember]
   ) throws(BatchError) -> (ArchiveFrame?, [ArchivedMember]) {

@@ -1,7 +1,7 @@
 import BatchEngine
 import CArchive
 
-/// An archive in a container that one writer makes from its first member to its last: cpio, zip, 7z.
+/// An archive in a container that one writer writes from the first member to the last: cpio, zip, 7z.
 final class SerialArchive {
   /// A large file that gets its content in blocks.
   private struct Large {
@@ -13,7 +13,7 @@ final class SerialArchive {
   }
 
   private let format: ArchiveFormat
-  /// Of what was written; nil where the caller does not want it.
+  /// The index of what was written; nil if the caller does not need it.
   private let index: MemberIndexBuilder?
   private let measured: MeasuredStream?
   private var writtenCount = 0
@@ -48,7 +48,7 @@ final class SerialArchive {
         throw .library(archive, "use level \(level)")
       }
     }
-    // A block of zeros at the end is for tapes.
+    // Without the block of zeros at the end, which is for tapes.
     archive_write_set_bytes_in_last_block(archive, 1)
     guard collector.open(archive) == ARCHIVE_OK else { throw .library(archive, "write this format") }
   }
@@ -60,9 +60,9 @@ final class SerialArchive {
   }
 
   enum Outcome {
-    /// Whether all of its content is there.
+    /// A member; `isWhole` is false if a part of its content is missing.
     case added(ArchivedMember, isWhole: Bool)
-    /// A large file, whose blocks follow.
+    /// The start of a large file, whose blocks follow.
     case begun
     case refused(BatchError)
   }
@@ -95,7 +95,7 @@ final class SerialArchive {
 
   /// Adds the next block of a large file.
   ///
-  /// - Returns: what became of the member when this was its last block.
+  /// - Returns: the outcome of the member, if this was its last block.
   func append(
     _ block: LargeBlock, _ position: Int, of member: LargeMember
   ) throws(BatchError) -> LargeOutcome? {
@@ -115,7 +115,7 @@ final class SerialArchive {
     return LargeOutcome(member: large.written, failure: large.failure, isStable: large.isStable)
   }
 
-  /// - Returns: what was written; nil where the caller did not ask for it.
+  /// - Returns: what was written; nil if the caller did not request it.
   func finish() throws(BatchError) -> WrittenArchive? {
     let closed = ArchiveLocale.unicode.use { archive_write_close(archive) }
     try collector.check()
@@ -133,7 +133,7 @@ final class SerialArchive {
       contents: [], stretch: stretch)
   }
 
-  /// - Returns: whether the format takes the member.
+  /// - Returns: whether the format can store the member.
   private func begin(_ member: SerialMember) -> Bool {
     count += 1
     var header = member.entry
@@ -146,16 +146,16 @@ final class SerialArchive {
       number = numbers[identity] ?? count
       numbers[identity] = number
       linkCount = UInt32(clamping: member.linkCount)
-      // A further name has the number of the first one, and no content of its own.
+      // A further name has the number of the first one, and no content.
       header.kind = .file
     }
     entry.fill(header, number: number, linkCount: linkCount, hasLists: false)
-    // In a UTF-8 locale zip marks names as UTF-8 also where they are not, and programs could not read them.
+    // In a UTF-8 locale libarchive marks all names of a zip as UTF-8, even if they are not, and programs could not read those.
     let locale: ArchiveLocale = Self.isText(header) ? .unicode : .bytes
     return locale.use { archive_write_header(archive, entry.pointer) } >= ARCHIVE_WARN
   }
 
-  /// 7z keeps names in UTF-16, and would get another one.
+  /// Whether the format can store the name: 7z stores names in UTF-16, so a name that is not UTF-8 would change.
   private func isNameable(_ entry: ArchiveEntry) -> Bool {
     format.container != .sevenZip || Self.isText(entry)
   }

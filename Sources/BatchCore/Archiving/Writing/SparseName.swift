@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// Puts the whole name of a sparse file into its pax header.
+/// Writes the whole name of a sparse file into its pax header.
 ///
-/// Where names are not text, libarchive 3.6 writes only 100 bytes of the last component into the record
-/// `GNU.sparse.name`, from which every reader takes the name.
+/// If names are not text, libarchive 3.6 writes only 100 bytes of the last component into the record `GNU.sparse.name`, from
+/// which every reader takes the name.
 ///
 /// Format: "pax Extended Header" in POSIX.1-2017, `pax`: records of the form `LENGTH KEY=VALUE\n`, where LENGTH is that of the
 /// whole record in decimal digits.
@@ -11,7 +11,7 @@ enum SparseName {
   private static let key = Array("GNU.sparse.name".utf8)
   private static let blockSize = TarBlock.size
 
-  /// - Parameter start: where the pax header begins.
+  /// - Parameter start: the offset of the pax header.
   static func complete(_ name: PathBytes, in bytes: inout [UInt8], from start: Int) {
     let content = start + blockSize
     guard content <= bytes.count, bytes[start + 156] == UInt8(ascii: "x"),
@@ -31,7 +31,7 @@ enum SparseName {
     TarHeaders.set(size: newSize, at: start, of: &bytes)
   }
 
-  /// Takes the first record away.
+  /// Removes the first record and returns it.
   private static func nextRecord(
     _ rest: inout ArraySlice<UInt8>
   ) -> (key: ArraySlice<UInt8>, whole: ArraySlice<UInt8>)? {
@@ -48,7 +48,7 @@ enum SparseName {
   private static func record(_ value: [UInt8]) -> [UInt8] {
     let body = [UInt8(ascii: " ")] + key + [UInt8(ascii: "=")] + value + [UInt8(ascii: "\n")]
     var length = body.count + 1
-    // The digits of the length count as well.
+    // The length includes its own digits.
     while String(length).utf8.count + body.count != length { length = String(length).utf8.count + body.count }
     return Array(String(length).utf8) + body
   }

@@ -1,13 +1,12 @@
 import BatchEngine
 import CArchive
 
-/// Makes the headers of tar members: all that stands before their content.
+/// Creates the headers of tar members: all bytes before their content.
 ///
-/// libarchive writes them, but for those that ``UstarHeader`` puts together: one writer after the other and never
-/// its end of the archive, so that segments which are made apart can stand one behind the other. It is pax interchange and not its restricted kind, which
-/// leaves out the nanoseconds of times.
+/// libarchive writes them, except those that ``UstarHeader`` writes. The end of an archive is never written, so that separate segments can
+/// be concatenated. The format is pax, not restricted pax, which omits the nanoseconds of times.
 final class TarHeaders {
-  /// A writer, in the one of two states: with its last member finished, or about to be thrown away.
+  /// A writer whose last member is either finished, or which is about to be discarded.
   private final class Writer {
     let archive: OpaquePointer
     let collector = ByteCollector()
@@ -16,7 +15,7 @@ final class TarHeaders {
       guard let archive = archive_write_new() else { throw .noCodecMemory }
       self.archive = archive
       guard archive_write_set_format_pax(archive) == ARCHIVE_OK,
-        // The other form is written beside it, which stock tar complains of.
+        // Otherwise a second form of attributes is written too, about which stock tar warns.
         archive_write_set_format_option(archive, "pax", "xattrheader", "SCHILY") == ARCHIVE_OK,
         !isBinary || archive_write_set_format_option(archive, "pax", "hdrcharset", "BINARY") == ARCHIVE_OK,
         collector.open(archive) == ARCHIVE_OK
@@ -30,7 +29,7 @@ final class TarHeaders {
     }
   }
 
-  /// The writer fills content that is announced and not given with zeros; above this size a new writer costs less.
+  /// The writer fills announced but missing content with zeros; above this size a new writer is cheaper.
   private static let mostZeros: UInt64 = 256 << 10
 
   private let entry: LibraryEntry
@@ -41,28 +40,27 @@ final class TarHeaders {
     entry = try LibraryEntry()
   }
 
-  /// Appends the header of a member; its content, as long as it says, follows from somewhere else, then
-  /// ``pad(_:from:)``.
+  /// Appends the header of a member. The caller then appends content of the announced size and calls ``pad(_:from:)``.
   ///
-  /// Of a sparse file the map of its data belongs to the header, and the data alone follows.
+  /// For a sparse file the map of data ranges is part of the header, and only the data follows.
   ///
-  /// - Throws: `invalid` for what tar has no place for.
+  /// - Throws: `invalid` for a member that tar cannot store.
   func append(_ member: ArchiveEntry, to bytes: inout [UInt8]) throws(BatchError) {
     if try UstarHeader.append(member, to: &bytes) { return }
     try appendByLibrary(member, to: &bytes)
   }
 
-  /// The same by libarchive, whatever the member is.
+  /// The same with libarchive, for any member.
   func appendByLibrary(_ member: ArchiveEntry, to bytes: inout [UInt8]) throws(BatchError) {
     let isBinary = !Self.isText(member)
     let kept = isBinary ? binaryWriter : textWriter
     let writer = if let kept { kept } else { try Writer(isBinary: isBinary) }
-    // Put back when everything went well.
+    // The writer is put back only after success.
     if isBinary { binaryWriter = nil } else { textWriter = nil }
     entry.fill(member)
     let start = bytes.count
     swap(&writer.collector.bytes, &bytes)
-    // Names that are text are UTF-8 here, whatever the locale of the process is.
+    // Names that are text are treated as UTF-8, regardless of the process's locale.
     let status = ArchiveLocale.unicode.use { archive_write_header(writer.archive, entry.pointer) }
     let mode = UInt32(archive_entry_perm(entry.pointer))
     if status >= ARCHIVE_WARN, mode != member.mode & 0o7777 {
@@ -70,7 +68,7 @@ final class TarHeaders {
         mode: member.mode & 0o7777, at: writer.collector.bytes.count - TarBlock.size,
         of: &writer.collector.bytes)
     }
-    // The map of a sparse file is written with the first data, were it nothing.
+    // The map of a sparse file is written with the first data, even if that is empty.
     if status >= ARCHIVE_WARN, member.dataMap != nil { archive_write_data(writer.archive, nil, 0) }
     swap(&writer.collector.bytes, &bytes)
     if isBinary, member.dataMap != nil { SparseName.complete(member.path, in: &bytes, from: start) }
@@ -88,10 +86,10 @@ final class TarHeaders {
     if isBinary { binaryWriter = writer } else { textWriter = writer }
   }
 
-  /// Writes the mode of a member into its header, which begins at an offset, and the sum of the header.
+  /// Writes the mode of a member into its header at an offset, and updates the checksum.
   ///
-  /// libarchive puts the rights of the owning group there where a member has an access control list; those of
-  /// its mask belong there, as `stat(2)` has them.
+  /// If a member has an access control list, libarchive writes the rights of the owning group; the rights of the mask belong
+  /// there, as in `stat(2)`.
   private static func set(mode: UInt32, at start: Int, of bytes: inout [UInt8]) {
     guard start >= 0 else { return }
     bytes.replaceSubrange(
@@ -99,7 +97,7 @@ final class TarHeaders {
     setSum(at: start, of: &bytes)
   }
 
-  /// Writes the size of what follows a header, and the sum of the header.
+  /// Writes the size of the content into a header, and updates the checksum.
   static func set(size: Int, at start: Int, of bytes: inout [UInt8]) {
     bytes.replaceSubrange(
       (start + 124)..<(start + 136), with: octal(UInt64(size), digits: 11) + [UInt8(ascii: " ")])
@@ -119,7 +117,7 @@ final class TarHeaders {
     }
   }
 
-  /// Whether libarchive may take all names for UTF-8. It mends what is nearly that, so it is not asked.
+  /// Whether all names are valid UTF-8. Checked here, because libarchive repairs names that are nearly valid.
   private static func isText(_ member: ArchiveEntry) -> Bool {
     isText(member.path.bytes) && isText(member.linkTarget?.bytes ?? [])
       && isText(member.ownerName) && isText(member.groupName)

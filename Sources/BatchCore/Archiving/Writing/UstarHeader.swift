@@ -2,20 +2,20 @@ import BatchEngine
 import func Glibc.memcpy
 import func Glibc.memset
 
-/// The headers of members that the fields of ustar have room for, which most are: short names in ASCII, and nothing
-/// beyond them but the fraction of a second.
+/// The headers of members that fit into the fields of ustar, as most do: short ASCII names, and no other data except the
+/// fraction of a second.
 ///
-/// These are the bytes that libarchive makes, which stays the measure and writes all other headers. For each it copies
-/// the entry twice and allocates some forty times, which was a seventh of the time that a plain archive takes.
+/// The bytes are equal to those of libarchive, which writes all other headers. For each header libarchive copies the entry
+/// twice and allocates about forty times, which took a seventh of the time of an uncompressed archive.
 ///
 /// Format: "ustar Interchange Format" and "pax Extended Header" in POSIX.1-2017, `pax`.
 enum UstarHeader {
   private static let fieldLength = 100
   private static let prefixLength = 155
-  /// A last component that is longer is cut in the name of a pax header.
+  /// A longer last component is cut in the name of a pax header.
   private static let longestName = 87
   private static let longestOwner = 31
-  /// Bounds of libarchive: from here on a number stands in a pax header too.
+  /// The limits of libarchive: from these on, a number is written to a pax header too.
   private static let numberBound: UInt32 = 1 << 18
   private static let sizeBound: UInt64 = 1 << 33
   private static let timeBound: Int64 = 0x7fff_ffff
@@ -24,19 +24,19 @@ enum UstarHeader {
   private static let extensionName: StaticString = "PaxHeader/"
   private static let blockSize = TarBlock.size
 
-  /// Where the bytes of a path go.
+  /// Where the bytes of a path are written.
   private struct Place {
-    /// Where its last component begins.
+    /// The start of its last component.
     let name: Int
-    /// The slash between the two fields that it takes; nil when one is enough.
+    /// The slash at which the path is divided into two fields; nil if one is enough.
     let cut: Int?
-    /// The same of the name of its pax header, which has one more folder.
+    /// The same for the name of its pax header, which has one more folder.
     let extendedCut: Int?
 
-    /// - Returns: nil when the fields have no room for it.
+    /// - Returns: nil if it does not fit into the fields.
     init?(_ path: [UInt8], isFolder: Bool) {
       name = path.lastIndex(of: slash).map { $0 + 1 } ?? 0
-      // In the name of a pax header a longer folder is shortened, and what ends so is called otherwise.
+      // In the name of a pax header a longer folder would be shortened, and names with such ends would be changed.
       guard path.count - name <= longestName, name <= prefixLength, let last = path.last,
         last != slash, last != UInt8(ascii: ".")
       else { return nil }
@@ -46,16 +46,16 @@ enum UstarHeader {
       guard length <= fieldLength || cut.map({ $0 <= prefixLength }) ?? false else { return nil }
     }
 
-    /// The first slash behind which there is no more than the field for the name holds. Before it there is something.
+    /// The first slash after which the rest fits into the name field, and before which the path is not empty.
     private static func cut(_ path: [UInt8], _ length: Int) -> Int? {
       guard length > fieldLength else { return nil }
       return path[min(max(1, length - fieldLength - 1), path.count)...].firstIndex(of: slash)
     }
   }
 
-  /// Appends what stands before the content of a member.
+  /// Appends the headers of a member.
   ///
-  /// - Returns: false, with nothing appended, for a member that takes more than this.
+  /// - Returns: false, without appending anything, for a member that needs other headers.
   static func append(_ member: ArchiveEntry, to bytes: inout [UInt8]) throws(BatchError) -> Bool {
     let path = member.path.bytes
     let isFolder = member.kind == .directory
@@ -104,7 +104,7 @@ enum UstarHeader {
     name.count <= length && name.allSatisfy { (1..<0x80).contains($0) }
   }
 
-  /// A block that is filled; all of it is zero before.
+  /// A header block, initially zero.
   private struct Block {
     private let base: UnsafeMutablePointer<UInt8>
 
@@ -124,10 +124,10 @@ enum UstarHeader {
       memcpy(base + offset, text.utf8Start, text.utf8CodeUnitCount)
     }
 
-    /// The name, or the beginning of it.
+    /// Writes the name, or a part of it.
     ///
-    /// - Parameter cut: the slash before which it goes into the field for the prefix.
-    /// - Returns: where it ends in the field for the name.
+    /// - Parameter cut: the slash that ends the part in the prefix field.
+    /// - Returns: where the name ends in the name field.
     func put(_ name: ArraySlice<UInt8>, cut: Int?) -> Int {
       guard let cut else {
         put(name, at: 0)
@@ -138,7 +138,7 @@ enum UstarHeader {
       return name.endIndex - cut - 1
     }
 
-    /// All but the names, then the sum.
+    /// Writes all fields except the names, then the checksum.
     func put(_ member: ArchiveEntry, mode: UInt32, size: UInt64, flag: UInt8) {
       putOctal(UInt64(mode), digits: 6, at: 100)
       putOctal(UInt64(member.owner), digits: 6, at: 108)
@@ -159,7 +159,7 @@ enum UstarHeader {
       put(UInt8(ascii: " "), at: 155)
     }
 
-    /// Octal digits and a space.
+    /// Writes octal digits and a space.
     private func putOctal(_ number: UInt64, digits: Int, at offset: Int) {
       var rest = number
       for position in stride(from: offset + digits - 1, through: offset, by: -1) {
@@ -169,9 +169,9 @@ enum UstarHeader {
       base[offset + digits] = UInt8(ascii: " ")
     }
 
-    /// The record of a time that has a fraction, which is the whole of a pax header.
+    /// Writes the record of a time with a fraction, the only record of the pax header.
     ///
-    /// - Returns: its length in bytes, with which it begins.
+    /// - Returns: its length in bytes, which is also written at its start.
     func put(record time: FileStatus.Time) -> Int {
       let prefix: StaticString = "00 mtime="
       put(prefix, at: 0)
@@ -188,7 +188,7 @@ enum UstarHeader {
       putDecimal(fraction, digits: digits, at: end + 1)
       end += 1 + digits
       put(UInt8(ascii: "\n"), at: end)
-      // Never less than ten, never a hundred.
+      // Always from 10 to 99.
       putDecimal(Int64(end + 1), digits: 2, at: 0)
       return end + 1
     }

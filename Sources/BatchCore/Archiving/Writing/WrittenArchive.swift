@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What an archive was made of, to hold against it what can be read of the result.
+/// What was written into an archive, for the comparison with what can be read back.
 package struct WrittenArchive: Sendable {
   /// Bytes that no checksum of the format covers, up to the end of the archive.
   struct Stretch: Sendable {
@@ -11,10 +11,10 @@ package struct WrittenArchive: Sendable {
   let format: ArchiveFormat
   /// The members in the order in which they were written, never read from the archive itself.
   ///
-  /// For a container of one piece its only frame stands for the whole archive, and the offsets count the members.
+  /// For a container without segments, one frame represents the whole archive, and the offsets are the numbers of members.
   let index: MemberIndex
-  /// What each frame of the index decodes to; none for a container of one piece.
+  /// The digest of each frame's decoded content; empty for a container without segments.
   let contents: [Digest?]
-  /// The index behind compressed frames; all of an archive whose frames have no checksums.
+  /// The index after compressed frames; the whole archive if its frames have no checksums.
   let stretch: Stretch
 }

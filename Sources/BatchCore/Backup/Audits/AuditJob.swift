@@ -4,22 +4,22 @@ import BatchEngine
 package struct AuditJob: BatchJob {
   package typealias Item = AuditItem
 
-  /// What was found out about one path.
+  /// The result for one path.
   package struct Finding: Sendable {
     package let path: PathBytes
-    /// Nil where it is as recorded.
+    /// Nil if the path is as recorded.
     package var difference: Difference?
-    /// Where the content of what was moved or copied is recorded.
+    /// The recorded path of content that was moved or copied.
     package var origin: PathBytes?
-    /// The recorded digest, or those of what is new, of which one may be of the recorded algorithm.
+    /// The recorded digest, or the digests of a new file, one of which may have the recorded algorithm.
     fileprivate var digests: [[UInt8]] = []
   }
 
-  /// How many paths are of each class, and how many are as recorded.
+  /// How many paths have each class of difference, and how many are as recorded.
   package struct Tally: Sendable {
     package fileprivate(set) var same = 0
     package fileprivate(set) var counts: [Difference.Class: Int] = [:]
-    /// How many paths the record has, and how many what it is compared with has.
+    /// How many paths the record has, and how many the other side has.
     package fileprivate(set) var recorded = 0
     package fileprivate(set) var other = 0
 
@@ -29,7 +29,7 @@ package struct AuditJob: BatchJob {
   private let target: AuditTarget
   private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
-  /// - Parameter output: takes findings in the order of the record; what is missing, moved, copied or new comes last.
+  /// - Parameter output: receives findings in the order of the record; missing, moved, copied and new paths come last.
   package init(
     _ target: AuditTarget, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void
   ) {
@@ -45,12 +45,12 @@ package struct AuditJob: BatchJob {
   }
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
-  /// Compares paths, and hashes what is new.
+  /// Compares paths, and hashes new files.
   package final class Worker: BatchWorker {
-    /// Nil where a record is compared with another one.
+    /// Nil if a record is compared with another record.
     private let comparison: LiveComparison?
     private let tree: RecordedTree?
-    /// Of what is new.
+    /// Digests for new files.
     private var streams: [DigestStream] = []
 
     init(_ comparison: LiveComparison?, _ tree: RecordedTree?) {
@@ -101,7 +101,7 @@ package struct AuditJob: BatchJob {
       output.append(Finding(path: record.path, difference: difference, digests: Self.digests(of: record)))
     }
 
-    /// Of a file with content, by which it is found under another name.
+    /// The digests of a file with content, which find it under another name.
     private static func digests(of record: RecordedPath) -> [[UInt8]] {
       record.size == 0 ? [] : record.digest.map { [$0.bytes] } ?? []
     }
@@ -113,7 +113,7 @@ package struct AuditJob: BatchJob {
         return Difference(.missing)
       }
       var record = record
-      // A digest whose length fits several algorithms is one of that which the other side has.
+      // If the length of a digest fits several algorithms, it has the algorithm of the other side.
       if let algorithm = other.digest?.algorithm, record.digest?.algorithm != algorithm {
         record.digest = others.first { $0.algorithm == algorithm }
       }
@@ -121,7 +121,7 @@ package struct AuditJob: BatchJob {
       return record.difference(to: other, isSeparate: isSeparate, reportsRot: true)
     }
 
-    // On its own: the optimizer of Swift 6.3 fails on such a loop in a closure.
+    // A separate function, because the optimizer of Swift 6.3 fails on such a loop in a closure.
     private func update(_ piece: UnsafeRawBufferPointer) throws(BatchError) {
       for index in streams.indices { try streams[index].update(piece) }
     }
@@ -145,13 +145,13 @@ package struct AuditJob: BatchJob {
     }
   }
 
-  /// Decides what became of that which is missing, when all is known.
+  /// Decides, after all paths are known, whether missing files were moved.
   package final class Collector: BatchCollector {
     private let output: @Sendable ([Finding]) throws(BatchError) -> Void
     private var tally = Tally()
     private var missing: [Finding] = []
     private var new: [Finding] = []
-    /// Names of recorded files that are there, by the beginnings of their digests.
+    /// Names of recorded files that exist, by the beginnings of their digests.
     private var present: [UInt64: PathBytes] = [:]
 
     init(_ output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void) {
@@ -171,7 +171,7 @@ package struct AuditJob: BatchJob {
         case let kind:
           tally.recorded += 1
           tally.other += 1
-          // What changed has another content now.
+          // A changed file has other content now.
           if let digest = finding.digests.first, kind == nil || kind == .touched || kind == .metadata {
             present[Self.key(of: digest)] = finding.path
           }

@@ -1,27 +1,27 @@
 import BatchEngine
 
-/// What an audit needs before it begins: the records that are held in memory, and how the names of both sides belong together.
+/// Prepares an audit: reads records into memory, and determines how the names of both sides correspond.
 package struct AuditPreparation: Sendable {
   private let first: Comparand
-  /// What is read again when the audit runs: nil where it is in memory.
+  /// The reference, if it is read again during the audit; nil if it is in memory.
   private let reference: RecordedTree?
   private let algorithms: Set<DigestAlgorithm>
   package let target: AuditTarget
-  /// How many names were dropped from the paths of the reference, and where what is new is looked for.
+  /// How many names were dropped from the paths of the reference, and where new files are searched.
   package let plan: AuditPlan
-  /// The names that were dropped, each with a slash.
+  /// The dropped names, each with a slash.
   package let dropped: [UInt8]
   package let form: AuditForm?
-  /// How the paths of the reference begin, for messages.
+  /// The common beginning of the reference's paths, for messages.
   package let start: [UInt8]
-  /// Paths of the reference and of the other side that could not be read, which were reported.
+  /// How many paths of both sides could not be read; they were reported.
   package private(set) var failed = 0
 
   /// - Parameters:
-  ///   - parts: names of the record that are compared alone; nil for all.
-  ///   - aligns: whether the names of the two may begin in different folders.
-  ///   - walk: what of folders is looked at.
-  /// - Throws: what opening the two throws; `invalid` where they have digests of different algorithms.
+  ///   - parts: names of the record that are compared; nil for all.
+  ///   - aligns: whether the names of both sides may begin in different folders.
+  ///   - walk: the walk options for folders.
+  /// - Throws: the errors of opening both; `invalid` if they have digests of different algorithms.
   package init(
     _ first: Comparand, _ second: Comparand, parts: [PathBytes]? = nil, aligns: Bool = true,
     walk: WalkOptions,
@@ -104,7 +104,7 @@ package struct AuditPreparation: Sendable {
     return AuditSource(records, target, plan)
   }
 
-  /// Reads all that is recorded of one side, or records what a folder has.
+  /// Reads all records of one side, or records the content of a folder.
   private static func tree(
     of comparand: Comparand, _ algorithm: DigestAlgorithm, _ walk: WalkOptions,
     _ observer: any RunObserver, _ run: RunContext, _ failed: inout Int
@@ -146,7 +146,7 @@ package struct AuditPreparation: Sendable {
     return tree
   }
 
-  /// Reads a record for its names, and for the algorithms of its digests.
+  /// Reads the names of a record, and the algorithms of its digests.
   private static func survey(
     of comparand: Comparand, _ preferred: Set<DigestAlgorithm>, in context: SourceContext
   ) throws(BatchError) -> (NameSurvey, Set<DigestAlgorithm>) {

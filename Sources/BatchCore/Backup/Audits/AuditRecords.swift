@@ -16,17 +16,17 @@ package struct AuditRecords {
   }
 
   private var origin: Origin
-  /// Whether there is more than files in it.
+  /// Whether it records more than files.
   let hasAllKinds: Bool
   private var groups = LinkGroups()
-  /// Of rows with several digests, the one that is compared.
+  /// The algorithms that are compared in rows with several digests.
   private var preferred: Set<DigestAlgorithm> = [.sha256]
-  /// Digests of no bytes.
+  /// Digests of empty content.
   private var empty: [DigestAlgorithm: Digest] = [:]
 
   /// - Parameters:
   ///   - comparand: a manifest or a snapshot.
-  ///   - preferred: the algorithms of what it is compared with, where these are known.
+  ///   - preferred: the algorithms of the other side, if known.
   /// - Throws: the error of opening it; `malformed` for a backup manifest that is damaged.
   package init(
     _ comparand: Comparand, preferring preferred: Set<DigestAlgorithm> = [], in context: SourceContext
@@ -52,7 +52,7 @@ package struct AuditRecords {
     hasAllKinds = true
   }
 
-  /// Whether names begin with a dot by the form alone; known when a row was read.
+  /// Whether the format makes names begin with a dot; known after a row was read.
   var isMtree: Bool { if case .manifest(let manifest) = origin { manifest.format == .mtree } else { false } }
 
   mutating func next() throws(BatchError) -> Item? {
@@ -86,7 +86,7 @@ package struct AuditRecords {
     }
   }
 
-  /// With the name that came first of those of its file, which need not be the one that has the content in the archive.
+  /// Converts a row. Its first name is the earliest name of its file, which need not be the one with the content in the archive.
   private mutating func record(of entry: SnapshotEntry) -> RecordedPath {
     var record = RecordedPath(entry)
     record.firstName = LinkGroups.mayBelong(entry) ? groups.first(of: entry) : nil
@@ -114,8 +114,8 @@ package struct AuditRecords {
 }
 
 extension RecordedPath {
-  /// A row of a backup manifest. Each name of a file is compared with the content, and is checked to be a name of that file
-  /// still.
+  /// The record of a row in a backup manifest. Each name of a file is compared with the content, and must still be a name of
+  /// that file.
   init(_ entry: SnapshotEntry) {
     self.init(entry.path, entry.kind.fileKind)
     if entry.kind == .file { size = entry.size }
@@ -138,10 +138,10 @@ extension RecordedPath {
   }
 }
 
-/// The form of a manifest, so that a new one can be written in it.
+/// The format of a manifest, so that a new one can be written in the same format.
 package struct AuditForm: Sendable {
   package let format: ManifestFormat
-  /// Of its first row.
+  /// The algorithms of its first row.
   package let algorithms: [DigestAlgorithm]
 
   init?(of manifest: PathBytes, in context: SourceContext) throws(BatchError) {

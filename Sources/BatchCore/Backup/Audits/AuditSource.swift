@@ -3,16 +3,16 @@ import BatchOutputs
 
 /// One step of an audit.
 package enum AuditItem: Sendable {
-  /// What is recorded of a path. Where the length of its digest fits several algorithms, the others are tried too.
+  /// The record of a path. If the length of its digest fits several algorithms, the others are tried too.
   case record(RecordedPath, others: [Digest])
-  /// What the folder has and the record does not; hashed with the algorithms if a digest can show where it came from.
+  /// A path of the folder that is not recorded; hashed with the algorithms if a digest can show its origin.
   case new(PathBytes, FileRecord, [DigestAlgorithm])
-  /// What another record has and the first one does not.
+  /// A path that is only in the other record.
   case newRecord(RecordedPath)
   case problem(Problem)
 }
 
-/// What a record is compared with.
+/// The other side of an audit.
 package enum AuditTarget: Sendable {
   case live(LiveTree)
   case tree(RecordedTree)
@@ -20,7 +20,7 @@ package enum AuditTarget: Sendable {
   var hasAllKinds: Bool { if case .tree(let tree) = self { tree.hasAllKinds } else { true } }
 }
 
-/// Goes over a record, and then over what is compared with it and not in the record.
+/// Yields the paths of a record, and then those of the other side that are not in the record.
 package struct AuditSource: BatchSource {
   private let target: AuditTarget
   private let plan: AuditPlan
@@ -30,7 +30,7 @@ package struct AuditSource: BatchSource {
   private var newRecords: ArraySlice<RecordedPath> = []
   private var isAtEnd = false
   private let findsNew: Bool
-  /// Sizes of recorded files: a new file of another size is no copy.
+  /// Sizes of recorded files: a new file with another size cannot be a copy.
   private var sizes: Set<UInt64> = []
   private var hasUnknownSizes = false
   private var algorithms: [DigestAlgorithm] = []
@@ -43,7 +43,7 @@ package struct AuditSource: BatchSource {
     for root in plan.roots { places.add(root, isDirectory: true) }
   }
 
-  /// Rows of a snapshot alone; what else is there is no matter.
+  /// Compares only these rows of a snapshot; other paths in the folder are ignored.
   init(_ entries: [SnapshotEntry], live: LiveTree) {
     records = AuditRecords(entries)
     target = .live(live)
@@ -112,15 +112,15 @@ package struct AuditSource: BatchSource {
   package func retained(by item: AuditItem) -> Int64 { 512 }
 }
 
-/// How the names of a record stand to those of what it is compared with.
+/// How the names of a record correspond to those of the other side.
 package struct AuditPlan: Sendable {
   /// How many names are dropped from each recorded path.
   package var dropped = 0
-  /// Below which of the names that are left everything counts as new that is not recorded; recorded folders count anyway.
+  /// The remaining names below which unrecorded paths count as new; recorded folders always do.
   package var roots: [PathBytes] = []
   /// Whether the names of the record begin with `./`.
   package var beginsWithDot = false
-  /// Where only a part of the record is compared: what lies under these of its names.
+  /// If only a part of the record is compared: the paths below these names.
   package var parts: [RelativePath]?
 
   package init() {}

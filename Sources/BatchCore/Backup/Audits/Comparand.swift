@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// One of two things that an audit compares.
+/// One of the two sides of an audit.
 package enum Comparand: Sendable {
   case folder(PathBytes)
-  /// Of one of the forms that `hash` writes; `-` is standard input.
+  /// A manifest in a format that `hash` writes; `-` is standard input.
   case manifest(PathBytes)
   case snapshot(ManifestFile)
   case archive(PathBytes, AgeKeys?)
 
   private static let detectionLength = 1024
 
-  /// Finds out what a path names.
+  /// Determines what a path is.
   ///
-  /// - Parameter keys: open what is encrypted.
-  /// - Throws: the error of looking at it; `unsupported` for what is encrypted when no key is there.
+  /// - Parameter keys: for encrypted files.
+  /// - Throws: the error of examining it; `unsupported` for an encrypted file without a key.
   package init(_ path: PathBytes, keys: AgeKeys?, in context: SourceContext) throws(BatchError) {
     if path == "-" {
       self = .manifest(path)
@@ -36,7 +36,7 @@ package enum Comparand: Sendable {
     }
   }
 
-  /// Whether a file begins as no text does: archives have zeros or other control bytes in their headers.
+  /// Whether a file does not begin like text: archives have zeros or other control bytes in their headers.
   private static func isBinary(_ start: [UInt8]) -> Bool {
     start.starts(with: "070701".utf8) || start.starts(with: "070702".utf8)
       || start.starts(with: "070707".utf8) || CompressionFormat.detect(start) != nil || start.contains(0)
@@ -49,7 +49,7 @@ package enum Comparand: Sendable {
     }
   }
 
-  /// What it is called in results.
+  /// Its name in results.
   package var noun: String {
     switch self {
     case .folder: "tree"
@@ -61,10 +61,10 @@ package enum Comparand: Sendable {
 
   package var isFolder: Bool { if case .folder = self { true } else { false } }
 
-  /// Whether it has files alone, by its form.
+  /// Whether it can record more than files.
   package var hasAllKinds: Bool { if case .manifest = self { false } else { true } }
 
-  /// Whether its records can be read without decoding an archive or hashing files.
+  /// Whether its records are available without decoding an archive or hashing files.
   var isRecord: Bool {
     switch self {
     case .manifest, .snapshot: true

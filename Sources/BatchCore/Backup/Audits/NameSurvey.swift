@@ -1,25 +1,25 @@
 import BatchEngine
 
-/// How the names of a record begin: what they share, and some of them.
+/// The beginnings of a record's names: their common prefix, and some samples.
 struct NameSurvey: Sendable {
   /// More than enough names to distinguish two trees.
   private static let mostSamples = 512
   private static let mostTops = 256
 
-  /// The folders that all names begin with.
+  /// The folders with which all names begin.
   private(set) var prefix: [ArraySlice<UInt8>] = []
   /// Names, spread over the record.
   private(set) var samples: [RelativePath] = []
-  /// The first names of paths; nil where there are many.
+  /// The first names of paths; nil if there are many.
   private(set) var tops: Set<[UInt8]>? = []
-  /// Whether something stands at the top that is no folder, or names begin with a dot.
+  /// Whether there is something other than a folder at the top, or names begin with a dot.
   private(set) var isOfWholeFolder = false
   private(set) var beginsWithDot = false
   private(set) var isAbsolute = false
   private var count = 0
   private var step = 1
 
-  /// Of a folder, whose names all begin in it.
+  /// The survey of a folder, whose names all begin in it.
   static func ofFolder(_ survey: NameSurvey) -> NameSurvey {
     var survey = survey
     survey.prefix = []
@@ -55,16 +55,16 @@ struct NameSurvey: Sendable {
     count += 1
   }
 
-  /// Lets everything in the folder count as new that is not recorded.
+  /// Makes every unrecorded path in the folder count as new.
   mutating func takeWholeFolder() { isOfWholeFolder = true }
 
-  /// The first so many folders of the prefix, with a slash at the end; empty for none.
+  /// The first folders of the prefix, with a final slash; empty for 0.
   func start(_ count: Int) -> [UInt8] {
     prefix.prefix(count).reduce(into: []) { $0 += $1 + [UInt8(ascii: "/")] }
   }
 
-  /// Where what is new is looked for, by the names of the record without the first ones: where everything in a folder
-  /// counts, that folder, else the folders at the top.
+  /// The folders in which new files are searched, without the dropped names: the whole folder if everything in it counts,
+  /// otherwise the folders at the top.
   ///
   /// - Parameter dropped: how many names are dropped from each path.
   func roots(dropped: Int) -> [PathBytes] {
@@ -75,7 +75,7 @@ struct NameSurvey: Sendable {
   }
 }
 
-/// How many names are dropped from the paths of two trees, so that those are left that both have.
+/// How many names are dropped from the paths of two trees, so that the remaining names correspond.
 package struct NameAlignment: Sendable, Hashable {
   package var recorded = 0
   package var other = 0
@@ -85,16 +85,16 @@ package struct NameAlignment: Sendable, Hashable {
   private init(_ recorded: Int, _ other: Int) { (self.recorded, self.other) = (recorded, other) }
 
   /// - Parameters:
-  ///   - recorded: how the names of the reference begin.
-  ///   - other: how the names begin that it is compared with; nil for a folder, whose names begin in it.
-  ///   - folder: names of the path of the folder that is one of the two.
-  ///   - exists: whether what is compared has a path.
+  ///   - recorded: the survey of the reference's names.
+  ///   - other: the survey of the other side's names; nil for a folder, whose names begin in it.
+  ///   - folder: the names in the path of the folder, if one side is a folder.
+  ///   - exists: whether the other side has a path.
   init(
     _ recorded: NameSurvey, _ other: NameSurvey?, folder: [ArraySlice<UInt8>],
     exists: (RelativePath) -> Bool
   ) {
     let (most, mostOther) = (recorded.prefix.count, other?.prefix.count ?? 0)
-    // The folder is the one that the names begin with.
+    // The names begin with the folder itself.
     var choices: [NameAlignment] = []
     for count in stride(from: min(most, folder.count), to: 0, by: -1)
     where folder.suffix(count).elementsEqual(recorded.prefix.prefix(count), by: { $0.elementsEqual($1) }) {

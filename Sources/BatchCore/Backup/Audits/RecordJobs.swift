@@ -1,7 +1,7 @@
 import BatchEngine
 import BatchOutputs
 
-/// Records what lies below a folder, with the digests of its files.
+/// Records the paths below a folder, with the digests of its files.
 package struct FolderRecordJob: BatchJob {
   package typealias Item = WalkItem
 
@@ -19,7 +19,7 @@ package struct FolderRecordJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
 
-  /// Looks at paths, and hashes files.
+  /// Examines paths, and hashes files.
   package final class Worker: BatchWorker {
     private let comparison: LiveComparison
     private let start: Int
@@ -39,7 +39,7 @@ package struct FolderRecordJob: BatchJob {
       case .problem(let problem): context.report(problem)
       case .standardInput: break
       case .file(let file):
-        // Without the slash behind the folder.
+        // Without the slash after the folder.
         let rest = file.path.bytes.dropFirst(start).drop { $0 == UInt8(ascii: "/") }
         let place = try RelativePath(PathBytes(rest))
         guard let (record, identity, links) = try comparison.record(at: place, algorithm, in: context) else {
@@ -71,7 +71,7 @@ package struct MemberRecordJob: BatchJob {
       case .members: break
       case .member(let member):
         guard let entry = member.entry else { return }
-        // Zip and 7z may give all files to root, which says nothing.
+        // In zip and 7z, root may only mean that no owner is stored.
         let hasOwner = entry.owner != 0 || entry.group != 0 || !entry.ownerName.isEmpty
         var record = RecordedPath(entry, member.digest, hasOwner: hasOwner)
         record.attributes = nil
@@ -82,14 +82,14 @@ package struct MemberRecordJob: BatchJob {
   }
 }
 
-/// One path that was recorded.
+/// One recorded path.
 package struct RecordRow: Sendable {
   let record: RecordedPath
-  /// Of a file with several names.
+  /// The identity of a file with several names.
   let identity: FileIdentity?
 }
 
-/// Collects records, and finds out which are names of one file.
+/// Collects records, and determines which are names of one file.
 package final class RecordCollector: BatchCollector {
   private var records: [RecordedPath] = []
   private var firstNames: [FileIdentity: PathBytes] = [:]

@@ -1,16 +1,16 @@
 import BatchEngine
 
-/// What a manifest, a snapshot, an archive or a folder has of each path, in memory.
+/// The records of a manifest, a snapshot, an archive or a folder, in memory.
 package final class RecordedTree: Sendable {
   /// The paths without dots, in tree order, each once.
   package let records: [RecordedPath]
-  /// Whether there is more than files in it, as far as there was: a manifest of digests has files alone.
+  /// Whether it records more than files: a manifest of digests records only files.
   let hasAllKinds: Bool
-  /// Paths that every one begins with, and how they are written.
+  /// The common beginning of the paths, and how they are written.
   let survey: NameSurvey
   private let places: [[UInt8]: Int]
 
-  /// - Parameter records: in any order; the last one of a path counts.
+  /// - Parameter records: in any order; the last record of a path is used.
   package init(_ records: [RecordedPath], hasAllKinds: Bool) {
     var survey = NameSurvey()
     var places: [[UInt8]: Int] = [:]
@@ -38,9 +38,9 @@ package final class RecordedTree: Sendable {
       kept.enumerated().map { (Self.key($1.path), $0) }, uniquingKeysWith: { _, last in last })
   }
 
-  /// The same tree as it is below a folder, which all its paths begin with.
+  /// The same tree relative to a folder with which all its paths begin.
   ///
-  /// - Parameter count: of names that are dropped from each path.
+  /// - Parameter count: how many names are dropped from each path.
   package func dropping(_ count: Int) -> RecordedTree {
     guard count > 0 else { return self }
     return RecordedTree(records.compactMap { $0.dropping(count) }, hasAllKinds: hasAllKinds)
@@ -48,7 +48,7 @@ package final class RecordedTree: Sendable {
 
   subscript(place: [UInt8]) -> RecordedPath? { places[place].map { records[$0] } }
 
-  /// Whether two names were those of one file.
+  /// Whether two names belonged to one file.
   func areOneFile(_ first: PathBytes, _ second: PathBytes) -> Bool {
     func group(_ path: PathBytes) -> PathBytes? {
       self[Self.key(path)].map { $0.firstName ?? $0.path }
@@ -57,14 +57,14 @@ package final class RecordedTree: Sendable {
     return one == other
   }
 
-  /// The algorithms of digests.
+  /// The algorithms of the digests.
   package var algorithms: Set<DigestAlgorithm> { Set(records.compactMap { $0.digest?.algorithm }) }
 
   static func key(_ path: PathBytes) -> [UInt8] { path == "." ? [] : path.bytes }
 
   static func path(_ place: [UInt8]) -> PathBytes { place.isEmpty ? "." : PathBytes(place) }
 
-  /// Gives further names of files the content of the file that they lead to.
+  /// Sets the content of further names to that of their files.
   private static func resolveLinks(_ records: inout [RecordedPath], _ places: [[UInt8]: Int]) {
     for index in records.indices where records[index].isHardLink {
       var record = records[index]
@@ -83,7 +83,7 @@ package final class RecordedTree: Sendable {
 }
 
 extension RecordedPath {
-  /// The same under its path without the first names; nil when nothing is recorded of what is left.
+  /// The same record without the first names of its path; nil if no name is left.
   func dropping(_ count: Int) -> RecordedPath? {
     guard count > 0 else { return self }
     func shortened(_ path: PathBytes) -> PathBytes? {

@@ -1,15 +1,15 @@
 import BatchEngine
 import BatchOutputs
 
-/// A restore of a part of a snapshot, to see whether it can be restored: each goes on where the one before ended, so that
-/// a cycle covers all files.
+/// A trial restore of a part of a snapshot. Each drill continues where the previous one ended, so that a cycle covers all
+/// files.
 ///
-/// The part is a share of the files in the order of the manifest. Where these have less than that share of the bytes, large
-/// files follow, which have a cycle of their own: a sample of empty files would prove nothing.
+/// The part is a share of the files in the order of the manifest. If these have less than that share of the bytes, large files
+/// follow, which have their own cycle: a sample of empty files would prove nothing.
 package final class Drill {
   /// Files that are restored together.
   private static let batchSize = 2000
-  /// Of these files, in bytes, unless one file alone has more.
+  /// The bytes of a batch, unless one file alone has more.
   private static let batchBytes: UInt64 = 1 << 28
 
   package let snapshot: Snapshot
@@ -17,15 +17,15 @@ package final class Drill {
   private let run: RunContext
   private let isSynced: Bool
   private var state: DrillState
-  /// Nil where there is no place for it.
+  /// Nil if there is no place for it.
   private let statePath: PathBytes?
-  /// What the snapshot has.
+  /// The amount in the snapshot.
   package let total: Amount
-  /// What is still to be drilled.
+  /// The amount that is still to be drilled.
   private var remaining: Amount
-  /// Large files that were drilled in their turn.
+  /// Large files that were drilled in their own cycle.
   private var large: Set<PathBytes> = []
-  /// Whether all files are drilled, and none differed so far.
+  /// Whether all files are drilled and none has differed so far.
   private var provesAll: Bool
 
   /// A number of files and their bytes.
@@ -48,7 +48,7 @@ package final class Drill {
     }
   }
 
-  /// - Parameter share: of the files of the snapshot and of their bytes, above 0 and up to 1.
+  /// - Parameter share: the share of the snapshot's files and bytes, above 0 and up to 1.
   package init(_ snapshot: Snapshot, of set: BackupSet, share: Double, isSynced: Bool, in run: RunContext)
     throws(BatchError)
   {
@@ -78,7 +78,7 @@ package final class Drill {
     fileprivate var last: DrillState.Place?
   }
 
-  /// The files that come next; nil when there are enough.
+  /// The next files; nil when the share is reached.
   package func next() throws(BatchError) -> Batch? {
     if remaining.files > 0 {
       if let batch = try select(isOfLarge: false) {
@@ -98,11 +98,11 @@ package final class Drill {
     return nil
   }
 
-  /// What restores a batch.
+  /// The reader that restores a batch.
   package func reader(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreReader
   {
     let names = Set(batch.entries.map(\.path))
-    // What comes back is compared afterwards, and what is wrong with it is reported.
+    // The restored files are compared afterwards, and differences are reported.
     return try RestoreReader(
       snapshot, of: set, options: options, comparesDigests: false, in: SourceContext(run)
     ) {
@@ -110,23 +110,23 @@ package final class Drill {
     }
   }
 
-  /// What compares a batch with a folder.
+  /// The source that compares a batch with a folder.
   package func audit(of batch: Batch, live: LiveTree) -> sending AuditSource {
     AuditSource(batch.entries, live: live)
   }
 
-  /// Remembers that a batch was drilled.
+  /// Records that a batch was drilled.
   ///
   /// - Parameters:
-  ///   - damaged: its files that did not come back as they were.
-  ///   - undrilled: its files that there was no place to restore to, of which nothing is known.
+  ///   - damaged: its files that were not restored correctly.
+  ///   - undrilled: its files that could not be restored for lack of space, so that their state is unknown.
   package func finish(_ batch: Batch, damaged: Set<PathBytes>, undrilled: Set<PathBytes>) throws(BatchError) {
     if batch.isOfLarge { state.lastLarge = batch.last } else { state.last = batch.last }
     for entry in batch.entries where !undrilled.contains(entry.path) {
       state.note(entry.path, in: entry.archive, isDamaged: damaged.contains(entry.path))
     }
     provesAll = provesAll && damaged.isEmpty && undrilled.isEmpty
-    // All that its archive has is among the files of the snapshot.
+    // The snapshot contains all files of its archive.
     if provesAll, remaining.files == 0 { state.forget(snapshot.name.stamp) }
     guard let statePath else { return }
     if snapshot.name.isEncrypted { try FolderMaker(calls: run.calls).make(statePath.parent) }
@@ -138,7 +138,7 @@ package final class Drill {
 
   private func isLarge(_ entry: SnapshotEntry) -> Bool { entry.size > 0 && entry.size >= total.mean }
 
-  /// The files behind those that were drilled last, or the first ones.
+  /// The files after those that were drilled last, or the first ones.
   private func select(isOfLarge: Bool) throws(BatchError) -> Batch? {
     if let batch = try select(after: isOfLarge ? state.lastLarge : state.last, isOfLarge: isOfLarge) {
       return batch
@@ -146,7 +146,7 @@ package final class Drill {
     return try select(after: nil, isOfLarge: isOfLarge)
   }
 
-  /// - Returns: nil when nothing follows.
+  /// - Returns: nil when no file follows.
   private func select(after place: DrillState.Place?, isOfLarge: Bool) throws(BatchError) -> Batch? {
     let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
     let most = isOfLarge ? Self.batchSize : min(remaining.files, Self.batchSize)

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The results of the drills of a set: where the next one goes on, and archives in which damage was found.
+/// The results of the drills of a set: where the next one continues, and archives in which damage was found.
 package struct DrillState: Sendable {
   /// A file, by its source and its name in the archive.
   struct Place: Sendable, Hashable {
@@ -16,23 +16,23 @@ package struct DrillState: Sendable {
 
   /// The last file that was drilled; nil at the beginning of a cycle.
   var last: Place?
-  /// The last large file that was drilled for the sake of its bytes.
+  /// The last file that was drilled in the cycle of large files.
   var lastLarge: Place?
-  /// Damage by the stamps of the snapshots whose archives have it.
+  /// The damage of archives, by the stamps of their snapshots.
   private var damage: [String: Damage] = [:]
 
   private struct Damage: Sendable {
     var paths: Set<PathBytes> = []
-    /// Whether there are files whose names were not noted.
+    /// Whether there are damaged files whose names were not recorded.
     var hasOthers = false
   }
 
-  /// How much room the names of damaged files may take, in bytes: the file stays small enough to be read at once.
+  /// The most bytes for names of damaged files, so that the state file can be read at once.
   private static let room = 1 << 18
 
   init() {}
 
-  /// - Throws: `malformed`; then everything is drilled from the beginning.
+  /// - Throws: `malformed`; then the cycle starts from the beginning.
   init(_ path: PathBytes, in run: RunContext) throws(BatchError) {
     guard let bytes = try? SmallFile.read(path) else { return }
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
@@ -62,7 +62,7 @@ package struct DrillState: Sendable {
   /// Archives in which damage was found, by the stamps of their snapshots.
   package var suspects: Set<String> { Set(damage.keys) }
 
-  /// Notes what a drill of a file showed. An archive is no longer suspect when all its damaged files came back.
+  /// Records the result of drilling a file. An archive is no longer suspect when all its damaged files could be restored.
   mutating func note(_ path: PathBytes, in archive: String, isDamaged: Bool) {
     guard isDamaged else {
       guard damage[archive]?.paths.remove(path) != nil else { return }
@@ -77,7 +77,7 @@ package struct DrillState: Sendable {
     }
   }
 
-  /// All that an archive has came back.
+  /// Clears the damage of an archive of which all files could be restored.
   mutating func forget(_ archive: String) { damage[archive] = nil }
 
   var lines: [UInt8] {
@@ -118,7 +118,7 @@ extension BackupSet {
     }
   }
 
-  /// When the last drill of the set noted how far it came; nil when there was none.
+  /// When the last drill of the set was recorded; nil if there was none.
   package var lastDrill: FileStatus.Time? {
     drillPath(isEncrypted: false).flatMap { try? $0.status() }?.modified
   }

@@ -1,28 +1,28 @@
 import BatchEngine
 import var Glibc.EEXIST
 
-/// A folder that only its owner may enter, and that is removed with all that is in it.
+/// A folder that only its owner may enter, and that is removed with its contents.
 ///
-/// It is locked while it is used. The kernel releases the lock when the process ends in any way. The next process that makes
-/// such a folder in the same place removes those with free locks.
+/// It is locked while it is used. The kernel releases the lock when the process ends. The next process that creates such a
+/// folder in the same place removes unlocked ones.
 package final class TemporaryFolder {
   private static let randomLength = 6
   private static let attempts = 16
 
   package let path: PathBytes
-  /// The folder that it is in.
+  /// Its parent folder.
   private let home: OpenFolder
   private let lock: Descriptor
 
-  /// Where the user has such folders.
+  /// The folder for temporary folders of the user.
   package static func place(_ environment: (String) -> PathBytes?) -> PathBytes {
     environment("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
   }
 
   /// - Parameters:
-  ///   - place: the folder to make it in.
+  ///   - place: the folder in which it is created.
   ///   - purpose: a part of its name.
-  /// - Throws: `unwritable` when it cannot be made.
+  /// - Throws: `unwritable` when it cannot be created.
   package init(in place: PathBytes, for purpose: String, calls: any FileSystemCalls) throws(BatchError) {
     do throws(BatchError) {
       home = try FolderOpener(calls: calls).folder(named: place)
@@ -35,7 +35,7 @@ package final class TemporaryFolder {
       let name = Self.randomName(prefix)
       let failed = -calls.makeFolder(name, in: home.raw, permissions: 0o700)
       guard failed == 0 || failed == EEXIST else { throw Self.error(failed, place) }
-      // Another one that takes it for a dead one's before it is locked removes it.
+      // Another process may have removed it as stale before it was locked.
       guard failed == 0, let lock = Self.lock(name, in: home) else { continue }
       path = place.appending(name.bytes)
       self.lock = lock
@@ -48,9 +48,9 @@ package final class TemporaryFolder {
     _ = removeAll()
   }
 
-  /// Removes the folder with all that is in it.
+  /// Removes the folder with its contents.
   ///
-  /// - Throws: `unwritable` when something stays.
+  /// - Throws: `unwritable` when something remains.
   package func remove() throws(BatchError) {
     guard let failed = removeAll() else { return }
     throw BatchError.syscall("remove all of the temporary folder", errno: failed, path: path).recoded(
@@ -72,7 +72,7 @@ package final class TemporaryFolder {
 
   /// Opens and locks a folder of this user.
   ///
-  /// - Returns: nil when another process has it, or it is gone or somebody else's.
+  /// - Returns: nil when another process has locked it, or when it is gone or belongs to another user.
   private static func lock(_ name: PathBytes, in home: OpenFolder) -> Descriptor? {
     let calls = home.calls
     guard let folder = try? home.openFile(name), calls.lock(folder.raw) == 0,

@@ -1,19 +1,19 @@
 import BatchEngine
 import class Foundation.OperationQueue
 
-/// What rclone calls a remote: `NAME:path`, with the configuration of the user.
+/// A remote of rclone: `NAME:path`, with the configuration of the user.
 struct RcloneRemote: Remote {
   let place: PathBytes
   private let temporary: PathBytes
   private let run: RunContext
 
-  /// The statuses of rclone for a directory and for a file that is missing.
+  /// The exit statuses of rclone for a missing directory and a missing file.
   private static let missing: Set<Int32> = [3, 4]
-  /// No time limit: rclone has its own for connections that stand still.
+  /// No time limit: rclone has its own for stalled connections.
   private static let longest = 1e8
   private static let largestAnswer = 64 << 20
 
-  /// - Parameter temporary: the directory for what rclone prints.
+  /// - Parameter temporary: the directory for rclone's output.
   init(_ place: PathBytes, temporary: PathBytes, in run: RunContext) {
     self.place = place
     self.temporary = temporary
@@ -74,13 +74,13 @@ struct RcloneRemote: Remote {
     return PathBytes(place.bytes + (needsSlash ? [UInt8(ascii: "/")] : []) + name.bytes)
   }
 
-  /// A path of this machine, which a colon does not make a remote of rclone.
+  /// A local path as an absolute one, so that rclone does not read a colon in it as a remote.
   private func local(_ path: PathBytes) -> PathBytes { WorkingFolder.absolute(path) }
 
   /// Runs rclone.
   ///
-  /// - Returns: what it printed.
-  /// - Throws: `unreadable` with its own words; the status is the number of the error.
+  /// - Returns: its output.
+  /// - Throws: `unreadable` with rclone's message; the exit status is the error number.
   private func rclone(_ arguments: [PathBytes]) throws(BatchError) -> [UInt8] {
     try run.cancellation.check()
     let folder = try TemporaryFolder(in: temporary, for: "rclone", calls: run.calls)
@@ -109,19 +109,19 @@ struct RcloneRemote: Remote {
         .unreadable, "cannot be reached: rclone is not installed", path: place,
         remedy: "install the package rclone")
     }
-    // A message may go on in lines without a time stamp.
+    // A message may continue on lines without a time stamp.
     let message = lines.compactMap(message).last ?? lines.last ?? "ended with \(status)"
     return BatchError(missing.contains(status) ? .missing : .unreadable, "rclone: \(message)", path: place)
   }
 
-  /// What rclone says in a line behind its time stamp; nil without one.
+  /// The message in a line after its time stamp; nil without a time stamp.
   private static func message(_ line: String) -> String? {
     let words = line.split(separator: " ")
     guard words.count > 2, words[0].contains("/"), words[1].contains(":") else { return nil }
     return words.dropFirst(2).joined(separator: " ")
   }
 
-  /// For a shell.
+  /// Quotes a text for a shell.
   private static func quoted(_ text: PathBytes) -> [UInt8] {
     var quoted = [UInt8(ascii: "'")]
     for byte in text.bytes {

@@ -1,31 +1,31 @@
 import BatchEngine
 import BatchOutputs
 
-/// A place elsewhere that has copies of snapshots.
+/// A place that stores copies of snapshots.
 package protocol Remote: Sendable {
   /// As the user wrote it.
   var place: PathBytes { get }
 
-  /// The names of the files that are there, with their sizes in bytes; empty where the place is missing.
+  /// The names of the remote files, with their sizes in bytes; empty if the place does not exist.
   func files() throws(BatchError) -> [PathBytes: UInt64]
 
-  /// Copies a file under its name; one that is there is replaced.
+  /// Copies a file under its name; an existing one is replaced.
   func put(_ file: PathBytes) throws(BatchError)
 
-  /// Copies files into a directory of this machine.
+  /// Copies files into a local directory.
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError)
 
-  /// A part of a file, of fewer bytes only at its end.
+  /// A part of a file; shorter only at its end.
   func part(_ range: Range<UInt64>, of name: PathBytes) throws(BatchError) -> [UInt8]
 
-  /// The SHA-256 of a file, which is read for that.
+  /// The SHA-256 of a file; reads the file.
   func digest(of name: PathBytes) throws(BatchError) -> Digest?
 
-  /// - Throws: `unwritable` when it stays.
+  /// - Throws: `unwritable` when it cannot be removed.
   func remove(_ name: PathBytes) throws(BatchError)
 }
 
-/// What there is of remotes: directories, and what rclone calls one.
+/// The kinds of remotes: directories, and remotes of rclone.
 package enum Remotes {
   /// `NAME:path` is for rclone, as for `BackupTarget`; everything else is a directory.
   ///
@@ -39,7 +39,7 @@ package enum Remotes {
 
   static let pieceSize: Int64 = 4 << 20
 
-  /// Copies a file of this machine, under a temporary name until it is complete.
+  /// Copies a local file, under a temporary name until it is complete.
   static func copy(
     _ source: PathBytes, to target: PathBytes, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
@@ -62,7 +62,7 @@ package enum Remotes {
   }
 }
 
-/// A directory, such as a disk that is taken elsewhere or a file system of another machine.
+/// A directory, such as a removable disk or a network file system.
 struct FolderRemote: Remote {
   let place: PathBytes
   private let isSynced: Bool

@@ -2,25 +2,25 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// A file of a remote. The parts that are read are fetched, each once, into a file without a name in the directory for
-/// temporary files.
+/// A file of a remote. Parts are fetched when they are read, each once, into an unnamed file in the directory for temporary
+/// files.
 ///
-/// May be read by several threads at once. The parts go with the last reference.
+/// May be read by several threads at once. The fetched parts are released with the last reference.
 package final class RemoteFile: PartialFile {
-  /// Whole units are fetched, in bytes.
+  /// The size of a unit in bytes; whole units are fetched.
   private static let unitSize: UInt64 = 1 << 20
 
   package let path: PathBytes
-  /// In bytes.
+  /// The size in bytes.
   package let size: UInt64
   private let remote: any Remote
   private let content: TemporaryFile
   private let units: Mutex<Units>
 
   /// - Parameters:
-  ///   - path: for messages; its last name is that of the file.
-  ///   - folder: where the parts go.
-  /// - Throws: `malformed` for a size that no file has; the error of making a file there.
+  ///   - path: for messages; its last name is the name of the file.
+  ///   - folder: where the parts are stored.
+  /// - Throws: `malformed` for an impossible size; the error of creating a file there.
   init(
     _ path: PathBytes, size: UInt64, at remote: any Remote, temporary folder: OpenFolder
   ) throws(BatchError) {
@@ -40,10 +40,10 @@ package final class RemoteFile: PartialFile {
     units = Mutex(Units(count: whole + (rest == 0 ? 0 : 1)))
   }
 
-  /// The local file, in which all of ``size`` but the parts that were asked for may be missing.
+  /// The local file, which contains only the fetched parts of ``size``.
   var raw: Int32 { content.raw }
 
-  /// - Throws: what the remote says; `unwritable` where there is no room.
+  /// - Throws: the error of the remote; `unwritable` if there is no space.
   func fetch(at offset: UInt64, count: Int) throws(BatchError) {
     guard offset < size, count > 0 else { return }
     let end = offset + min(UInt64(count), size - offset)
@@ -85,25 +85,25 @@ package final class RemoteFile: PartialFile {
   }
 }
 
-/// Which units of a file are there.
+/// Which units of a file have been fetched.
 private struct Units: Sendable {
-  /// The most of one request.
+  /// The most units of one request.
   private static let longest: UInt64 = 16
 
   enum Step {
     case present
-    /// Another thread fetches it.
+    /// Another thread is fetching it.
     case coming(DispatchGroup)
-    /// The caller fetches these, and leaves the group then.
+    /// The caller must fetch these, and then leave the group.
     case missing(Range<UInt64>, DispatchGroup)
   }
 
   let count: UInt64
   private var present: Set<UInt64> = []
   private var coming: [UInt64: DispatchGroup] = [:]
-  /// The unit behind the last request.
+  /// The unit after the last request.
   private var next: UInt64 = 0
-  /// Of the last request; it doubles as long as the file is read in its order.
+  /// The length of the last request; it doubles while the file is read sequentially.
   private var length: UInt64 = 1
 
   init(count: UInt64) { self.count = count }

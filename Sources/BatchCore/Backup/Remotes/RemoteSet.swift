@@ -1,17 +1,17 @@
 import BatchEngine
 
-/// The snapshots of a set that are at a remote: its manifests are fetched whole, of archives the parts that are read.
+/// The snapshots of a set at a remote. Manifests are fetched as a whole, archives only in the parts that are read.
 package final class RemoteSet {
   package let remote: any Remote
   package let set: BackupSet
   private let folder: TemporaryFolder
   private let run: RunContext
-  /// The names and sizes of all files that are there.
+  /// The names and sizes of all remote files.
   private let files: [PathBytes: UInt64]
 
   /// - Parameters:
-  ///   - name: of the set; nil for the only one that is there.
-  ///   - temporary: the directory that fetched files go to.
+  ///   - name: the name of the set; nil for the only one at the remote.
+  ///   - temporary: the directory for fetched files.
   /// - Throws: `missing` when there is no set, `invalid` when there are several and no name was given; the error of the remote.
   package init(
     _ remote: any Remote, named name: PathBytes?, keys: AgeKeys?, temporary: PathBytes, in run: RunContext
@@ -37,7 +37,7 @@ package final class RemoteSet {
     }
   }
 
-  /// Whether a file says what a snapshot has.
+  /// Whether a file describes a snapshot: a manifest or a companion.
   private static func describes(_ file: PathBytes) -> Bool {
     [
       SnapshotName.manifestSuffix, SnapshotName.manifestSuffix + SnapshotName.encryptedSuffix,
@@ -45,7 +45,7 @@ package final class RemoteSet {
     ].contains { file.bytes.suffix($0.utf8.count).elementsEqual($0.utf8) }
   }
 
-  /// What the remote has of the set.
+  /// The content of the set at the remote.
   package func content() throws(BatchError) -> BackupSet.Content {
     var content = try set.content(in: run)
     content.archives = [:]
@@ -57,9 +57,9 @@ package final class RemoteSet {
     return content
   }
 
-  /// Removes what no rule keeps, manifests first.
+  /// Removes snapshots that no rule keeps, manifests first.
   ///
-  /// - Returns: how many snapshots went.
+  /// - Returns: how many snapshots were removed.
   /// - Throws: `unwritable` when the remote refuses it.
   package func prune(_ retention: Retention) throws(BatchError) -> Int {
     let content = try content()

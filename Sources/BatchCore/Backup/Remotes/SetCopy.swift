@@ -1,16 +1,16 @@
 import BatchEngine
 
-/// Copies the snapshots of a set to a remote: archives first, the manifest last, so that a snapshot is there when its
-/// manifest is.
+/// Copies the snapshots of a set to a remote: archives first and the manifest last, so that a snapshot with a manifest is
+/// complete.
 package struct SetCopy {
-  /// What came of it.
+  /// The result of the copy.
   package struct Outcome: Sendable {
     package var snapshots = 0
     package var files = 0
     package var bytes: UInt64 = 0
-    /// Files that were there and equal.
+    /// Files that existed and were equal.
     package var equal = 0
-    /// Snapshots that are damaged or miss an archive, and are not copied.
+    /// The errors of snapshots that are not copied, because they are damaged or an archive is missing.
     package var problems: [BatchError] = []
   }
 
@@ -21,7 +21,7 @@ package struct SetCopy {
   private var there: [PathBytes: UInt64] = [:]
   private var outcome = Outcome()
 
-  /// - Parameter comparesContents: whether files that are there are read and compared.
+  /// - Parameter comparesContents: whether existing files are read and compared.
   package init(_ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext) {
     self.set = set
     self.remote = remote
@@ -29,8 +29,8 @@ package struct SetCopy {
     self.run = run
   }
 
-  /// - Parameter report: gets the name of each file that is copied.
-  /// - Throws: what the remote says; the next copy goes on from there.
+  /// - Parameter report: receives the name of each copied file.
+  /// - Throws: the error of the remote; the next copy continues from there.
   package mutating func copy(
     report: (PathBytes) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
@@ -66,7 +66,7 @@ package struct SetCopy {
         do throws(BatchError) {
           size = try set.path(file).status().size
         } catch {
-          // Removed meanwhile.
+          // The file was removed meanwhile.
           guard error.isNotFound else { throw error }
           continue
         }
@@ -92,11 +92,11 @@ package struct SetCopy {
     return try remote.digest(of: file) == BackupSet.digest(of: set.path(file), in: run)
   }
 
-  /// What was copied has to be there with its size.
+  /// Checks that each copied file exists with its size.
   private func checkSizes() throws(BatchError) {
     guard outcome.files > 0 else { return }
     for (name, size) in try remote.files() where SnapshotName.of(name)?.set == set.name {
-      // What was removed here meanwhile may still be there.
+      // A file that was removed here meanwhile may still be at the remote.
       guard let here = try? set.path(name).status().size, size != UInt64(clamping: here) else { continue }
       throw BatchError(
         .unwritable, "has another size at \(remote.place) than here", path: set.path(name))

@@ -1,19 +1,19 @@
 import BatchEngine
 import func Glibc.memchr
 
-/// Cuts the pieces of a backup manifest into lines, and reads those whose paths are looked for.
+/// Splits the pieces of a backup manifest into lines, and parses those whose paths match.
 struct ManifestRows {
   private static let newline = Int32(UInt8(ascii: "\n"))
 
-  /// The beginning of a line whose end has not come yet.
+  /// The beginning of an incomplete line.
   private var rest: [UInt8] = []
 
-  /// Forgets what is left of another manifest.
+  /// Drops the rest of another manifest.
   mutating func restart() { rest.removeAll(keepingCapacity: true) }
 
-  /// Hands on the lines that end in a piece, without their newlines.
+  /// Passes on the lines that end in a piece, without their newlines.
   ///
-  /// - Throws: `malformed` for a line that no manifest has; what `use` throws.
+  /// - Throws: `malformed` for an invalid line; the error of `use`.
   mutating func take(
     _ piece: UnsafeRawBufferPointer, _ use: (UnsafeBufferPointer<UInt8>) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -39,7 +39,7 @@ struct ManifestRows {
     guard rest.count < SnapshotReader.longestLine else { throw SnapshotLine.malformed }
   }
 
-  /// The row of a line whose path fits; nil for any other line.
+  /// The row of a line whose path matches; nil for any other line.
   ///
   /// - Throws: `malformed` for a row that is not valid.
   static func entry(

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// What is looked for in the manifests of snapshots: paths that fit a glob.
+/// Searches manifests of snapshots for paths that match a glob.
 ///
-/// A glob without a slash is matched with the last name of a path; one with a slash with the end of the path, from any
-/// name on, or against all of it where the glob begins with a slash. Wildcards match slashes.
+/// A glob without a slash is matched against the last name of a path; a glob with a slash against any trailing part of the
+/// path, or against the whole path if the glob begins with a slash. Wildcards match slashes.
 package struct PathSearch: Sendable {
   private let pattern: IgnorePattern
 
@@ -26,15 +26,15 @@ package struct PathSearch: Sendable {
 
 /// A path that was found in a snapshot.
 package struct FoundPath: Sendable {
-  /// How it differs from the snapshot before.
+  /// How it differs from the previous snapshot.
   package enum Change: String, Sendable {
     /// It is in the oldest snapshot that was searched.
     case first
-    /// It is not in the snapshot before.
+    /// It is not in the previous snapshot.
     case new
     /// Kind, content, or target of the link.
     case changed
-    /// Time, mode or owner alone.
+    /// Only time, mode or owner.
     case touched
     case same
   }
@@ -43,7 +43,7 @@ package struct FoundPath: Sendable {
   package let stamp: String
   package let entry: SnapshotEntry
   package fileprivate(set) var change = Change.same
-  /// Of the snapshot among those that are searched.
+  /// The number of the snapshot among those that are searched.
   fileprivate let number: Int
   fileprivate let isOldest: Bool
 }
@@ -52,7 +52,7 @@ package struct FoundPath: Sendable {
 package struct SearchedSnapshot: Sendable {
   let set: BackupSet
   let snapshot: Snapshot
-  /// Among all that are searched.
+  /// Its number among all that are searched.
   let number: Int
   /// Whether no older one of the set is searched.
   let isOldest: Bool
@@ -60,7 +60,7 @@ package struct SearchedSnapshot: Sendable {
 
 /// Plans a search: the snapshots of sets, one after the other.
 package struct SnapshotSearchSource: BatchSource {
-  /// Of a row in a manifest, roughly, in bytes.
+  /// The approximate size of a manifest row in bytes.
   private static let rowSize: UInt64 = 300
 
   private var rest: ArraySlice<SearchedSnapshot>
@@ -88,7 +88,7 @@ extension SearchedSnapshot: FileItem {
   package var path: PathBytes? { self.set.path(snapshot.name.manifest) }
 }
 
-/// Searches manifests, one on each lane, in memory that does not grow with them.
+/// Searches manifests, one on each lane, in memory that does not depend on their size.
 package struct SnapshotSearchJob: BatchJob {
   package typealias Item = SearchedSnapshot
 
@@ -96,7 +96,7 @@ package struct SnapshotSearchJob: BatchJob {
   private let source: SourceContext
   private let output: @Sendable ([FoundPath]) throws(BatchError) -> Void
 
-  /// - Parameter output: takes what was found, in the order of the snapshots; one call at a time.
+  /// - Parameter output: receives the found paths, in the order of the snapshots; one call at a time.
   package init(
     _ search: PathSearch, in source: SourceContext,
     output: @escaping @Sendable ([FoundPath]) throws(BatchError) -> Void
@@ -110,7 +110,7 @@ package struct SnapshotSearchJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
-  /// Reads a manifest once, for its rows and for its digest.
+  /// Reads a manifest once, for both its rows and its digest.
   package final class Worker: BatchWorker {
     private let search: PathSearch
     private let source: SourceContext
@@ -149,7 +149,7 @@ package struct SnapshotSearchJob: BatchJob {
     }
   }
 
-  /// Finds out what has changed from snapshot to snapshot, by hashes of what was found.
+  /// Determines what has changed from snapshot to snapshot, from hashes of the found rows.
   package final class Collector: BatchCollector {
     private struct Version {
       let snapshot: Int
@@ -173,7 +173,7 @@ package struct SnapshotSearchJob: BatchJob {
       try output(found)
     }
 
-    /// How many paths were found, each once for each snapshot.
+    /// How many paths were found; each counts once for each snapshot.
     package func finish() -> Int { count }
 
     private func change(of found: FoundPath) -> FoundPath.Change {

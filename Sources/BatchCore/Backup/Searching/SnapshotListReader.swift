@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The rows of a snapshot's manifest, as members of an archive are listed.
+/// Yields the rows of a snapshot's manifest in the form in which members of an archive are listed.
 package struct SnapshotListReader: BatchReader {
   package typealias Item = MemberListReader.Item
 
@@ -10,7 +10,7 @@ package struct SnapshotListReader: BatchReader {
 
   /// - Parameters:
   ///   - selection: which rows are listed; `globs` are its patterns, for messages.
-  ///   - end: receives the patterns that nothing matched.
+  ///   - end: receives the unmatched patterns.
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
     _ manifest: ManifestFile, selection: MemberSelection, globs: [PathBytes], end: ArchiveEnd,
@@ -34,7 +34,7 @@ package struct SnapshotListReader: BatchReader {
 }
 
 extension ListedMember {
-  /// A row of a backup manifest.
+  /// The listed member for a row of a backup manifest.
   init(_ entry: SnapshotEntry) {
     self.init(
       ArchiveEntry(

@@ -3,35 +3,35 @@ import var Glibc.EACCES
 import var Glibc.EPERM
 import var Glibc.EROFS
 
-/// A snapshot that is there: its manifest has its name.
+/// A snapshot whose manifest exists.
 package struct Snapshot: Sendable, Hashable {
-  /// That of the file of the manifest.
+  /// The name of the manifest's file.
   package let name: SnapshotName
   package let header: SnapshotHeader
   package let footer: SnapshotFooter
-  /// Of an encrypted snapshot; header and footer have no more than it says until ``BackupSet/opened(_:in:)``.
+  /// The companion of an encrypted snapshot; until ``BackupSet/opened(_:in:)`` header and footer contain only its facts.
   package var companion: Companion?
 }
 
-/// The snapshots of one name in a folder.
+/// The snapshots with one name in a folder.
 package struct BackupSet: Sendable {
   package let directory: PathBytes
   package let name: PathBytes
-  /// What opens its snapshots where they are encrypted.
+  /// The keys for encrypted snapshots.
   package var keys: AgeKeys?
-  /// Opens its archives where they are at a remote.
+  /// Opens its archives if they are at a remote.
   var remoteFile: (@Sendable (PathBytes) throws(BatchError) -> any PartialFile)?
-  /// A directory of this machine for files that must not be readable in the set.
+  /// A local directory for files that must not be readable in the set.
   package var privateFolder: PathBytes?
 
-  /// - Throws: `invalid` for what cannot be the name of a set.
+  /// - Throws: `invalid` for an invalid name of a set.
   package init(in directory: PathBytes, named name: PathBytes) throws(BatchError) {
     try SnapshotName.check(name)
     self.directory = directory
     self.name = name
   }
 
-  /// The only set of a folder, or the one that is named.
+  /// The set with a name, or the only set of a folder.
   ///
   /// - Throws: `missing` when there is no set, `invalid` when there are several and no name was given.
   package init(in directory: PathBytes, named name: PathBytes?, _ run: RunContext) throws(BatchError) {
@@ -60,9 +60,9 @@ package struct BackupSet: Sendable {
     path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
   }
   var lockPath: PathBytes { hidden(".lock") }
-  /// What was drilled, and what was found damaged.
+  /// The file with the results of drills.
   ///
-  /// It has names of files, so that of an encrypted set it is in a directory of the machine.
+  /// It contains names of files, so for an encrypted set it is in a local directory.
   func drillPath(isEncrypted: Bool) -> PathBytes? {
     guard isEncrypted else { return hidden(".drill") }
     guard let privateFolder, let id = SetID.read(idPath) else { return nil }
@@ -71,7 +71,7 @@ package struct BackupSet: Sendable {
 
   // MARK: What is there
 
-  /// The names of sets that have a snapshot in a folder, in their order.
+  /// The sorted names of sets with a snapshot in a folder.
   package static func names(
     in directory: PathBytes, calls: any FileSystemCalls
   ) throws(BatchError) -> [PathBytes] {
@@ -89,16 +89,16 @@ package struct BackupSet: Sendable {
     return Set(names).sorted()
   }
 
-  /// What the folder has of the set.
+  /// The files of the set in the folder.
   package struct Content: Sendable {
     /// In the order of their numbers.
     package internal(set) var snapshots: [Snapshot] = []
-    /// Of manifests that are not valid.
+    /// The errors of manifests that are not valid.
     package internal(set) var damaged: [BatchError] = []
     /// Archives by the stamps of their snapshots, with their sizes in bytes.
     package internal(set) var archives: [String: UInt64] = [:]
 
-    /// Archives that a snapshot needs and that are missing, or have another size than when they were written.
+    /// Messages about archives that a snapshot needs and that are missing or have the wrong size.
     package func faults(of snapshot: Snapshot) -> [String] {
       let sizes = Dictionary(snapshots.map { ($0.name.stamp, $0.footer.archiveSize) }) { first, _ in first }
       return snapshot.footer.needs.keys.sorted().filter { stamp in
@@ -123,7 +123,7 @@ package struct BackupSet: Sendable {
         do throws(BatchError) {
           content.archives[name.stamp] = UInt64(clamping: try path(file).status().size)
         } catch {
-          // Removed meanwhile.
+          // The file was removed meanwhile.
           guard error.isNotFound else { throw error }
         }
       }
@@ -142,7 +142,7 @@ package struct BackupSet: Sendable {
   ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
     let (found, footer) = try SnapshotReader.facts(manifest, in: SourceContext(run))
     var header = found
-    // Files are found and removed by names that are made of this one.
+    // The names of other files are derived from this one, so it must be correct.
     guard header.name.set == name.set, header.name.stamp == name.stamp else {
       throw BatchError(
         .malformed, "the backup manifest is that of another set or snapshot than its file name says",
@@ -154,7 +154,7 @@ package struct BackupSet: Sendable {
 
   // MARK: Encrypted snapshots
 
-  /// The manifest of a snapshot, with what opens it.
+  /// The manifest of a snapshot, with its keys.
   package func manifest(of name: SnapshotName) -> ManifestFile {
     ManifestFile(path(name.manifest), keys: name.isEncrypted ? keys ?? AgeKeys() : nil)
   }
@@ -185,9 +185,9 @@ package struct BackupSet: Sendable {
     return try ArchiveFile(remoteFile(path), keys: keys, in: context)
   }
 
-  /// A snapshot with all that its manifest says, compared with the companion where it is encrypted.
+  /// A snapshot with all facts of its manifest; an encrypted one is compared with its companion.
   ///
-  /// - Throws: `unsupported` when no key opens it; `malformed` when the two differ.
+  /// - Throws: `unsupported` when no key decrypts it; `malformed` when the two differ.
   package func opened(_ snapshot: Snapshot, in run: RunContext) throws(BatchError) -> Snapshot {
     guard let companion = snapshot.companion else { return snapshot }
     let file = manifest(of: snapshot.name)
@@ -201,7 +201,7 @@ package struct BackupSet: Sendable {
     return Snapshot(name: snapshot.name, header: header, footer: footer, companion: companion)
   }
 
-  /// Compares the manifest of a snapshot with the digest that is recorded of it; this needs no key.
+  /// Compares the manifest of a snapshot with its recorded digest; needs no key.
   ///
   /// - Throws: `malformed` when it is damaged.
   package func check(_ snapshot: Snapshot, in run: RunContext) throws(BatchError) {
@@ -231,7 +231,7 @@ package struct BackupSet: Sendable {
 
   // MARK: Locks
 
-  /// Takes the lock of the one that changes the set, and puts in order what an interrupted run left.
+  /// Takes the writer's lock of the set, and cleans up after an interrupted run.
   ///
   /// - Throws: `locked` when another run has it.
   func lockForWriting(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock {
@@ -240,7 +240,7 @@ package struct BackupSet: Sendable {
     let pending = lock.pending
     guard !pending.isEmpty else { return lock }
     let content = try content(in: run)
-    // What a manifest needs that cannot be read is not known.
+    // The archives that an unreadable manifest needs are unknown, so none is removed.
     guard content.damaged.isEmpty else { return lock }
     let needed = content.snapshots.reduce(into: Set<String>()) { $0.formUnion($1.footer.needs.keys) }
       .union(content.snapshots.map(\.name.stamp))
@@ -256,9 +256,9 @@ package struct BackupSet: Sendable {
     return lock
   }
 
-  /// Keeps archives from being removed while they are read; backups go on.
+  /// Prevents the removal of archives while they are read; backups may continue.
   ///
-  /// - Returns: nil where the folder takes no lock since it is read only.
+  /// - Returns: nil if the folder is read-only and so cannot be locked.
   /// - Throws: `locked` when archives are being removed.
   package func lockForReading(_ patience: SetLock.Patience, in run: RunContext) throws(BatchError) -> SetLock?
   {
@@ -280,7 +280,7 @@ package struct BackupSet: Sendable {
 extension BackupSet {
   /// The files of a snapshot as rows of `sha256sum`, in parts.
   ///
-  /// - Throws: `malformed` for a manifest that is damaged, and what `write` throws.
+  /// - Throws: `malformed` for a manifest that is damaged, and the error of `write`.
   package func digests(
     of snapshot: Snapshot, as format: ManifestFormat, in run: RunContext,
     write: (ResultRows) throws(BatchError) -> Void

@@ -2,19 +2,19 @@ import BatchEngine
 import func Glibc.sysconf
 import var Glibc._SC_CLK_TCK
 
-/// The process that holds a lock of a file: the kernel shows it to the user of that process and to root.
+/// The process that holds a lock of a file. The kernel shows it only to the user of that process and to root.
 struct LockHolder {
   let process: Int
-  /// When the process was started, in seconds since 1970; nil where that is not known.
+  /// When the process was started, in seconds since 1970; nil if unknown.
   let since: Int64?
 
   /// `process 1234 since 2026-11-23 02:15:00 +01:00`
   var text: String { "process \(process)" + (since.map { " since \(LocalClock.text(of: $0))" } ?? "") }
 
   /// - Parameters:
-  ///   - byte: of the file that is locked.
-  ///   - inode: of the file.
-  /// - Returns: nil where no process is found.
+  ///   - byte: the locked byte of the file.
+  ///   - inode: the inode number of the file.
+  /// - Returns: nil if no process is found.
   init?(byte: Int64, ofFile inode: UInt64, calls: any FileSystemCalls) {
     for name in (try? calls.names(in: "/proc")) ?? [] {
       guard let process = name.text.flatMap({ Int($0) }) else { continue }
@@ -33,7 +33,7 @@ struct LockHolder {
     return nil
   }
 
-  /// Whether a text of `/proc/PID/fdinfo` has the lock: `lock:	1: OFDLCK  ADVISORY  WRITE -1 08:02:1234 0 0`.
+  /// Whether a text of `/proc/PID/fdinfo` contains the lock: `lock:	1: OFDLCK  ADVISORY  WRITE -1 08:02:1234 0 0`.
   static func tells(_ text: [UInt8], byte: Int64, inode: UInt64) -> Bool {
     text.split(separator: UInt8(ascii: "\n")).contains { line in
       let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
@@ -48,7 +48,7 @@ struct LockHolder {
     guard let status = try? SmallFile.read(process.appending("stat".utf8)),
       let system = try? SmallFile.read("/proc/stat")
     else { return nil }
-    // The name of the program is in parentheses, and may have any bytes.
+    // The name of the program is in parentheses, and may contain any bytes.
     let words = String(decoding: status, as: UTF8.self).split(separator: ")").last?.split(separator: " ")
     let boot = String(decoding: system, as: UTF8.self).split(separator: "\n")
       .first { $0.hasPrefix("btime ") }?.split(separator: " ").last

@@ -1,16 +1,16 @@
 import BatchEngine
 import BatchOutputs
 
-/// This machine's own copies of the manifests of an encrypted set, by which it finds out what has changed.
+/// This machine's copies of the manifests of an encrypted set, which it uses to detect changes.
 ///
-/// A copy has a file beside it with the SHA-256 of the encrypted manifest that it was written with. Both have the id of
-/// the set and the stamp of the snapshot in their names, so that they are there before the snapshot is.
+/// Beside a copy is a file with the SHA-256 of the encrypted manifest that was written with it. The names of both contain the
+/// id of the set and the stamp of the snapshot, so they can be written before the snapshot exists.
 struct ManifestCopies {
   private let folder: PathBytes
   private let id: String
   private let set: BackupSet
 
-  /// - Returns: nil where the machine has no place for them, or the set has no id.
+  /// - Returns: nil if the machine has no place for them, or the set has no id.
   init?(_ folder: PathBytes?, of set: BackupSet) {
     guard let folder, let id = SetID.read(set.idPath) else { return nil }
     self.folder = folder
@@ -22,13 +22,13 @@ struct ManifestCopies {
     folder.appending("\(id)-\(name.stamp)\(suffix)".utf8)
   }
 
-  /// Where the copy of a new manifest is written; the directory is made.
+  /// The path for the copy of a new manifest; creates the directory.
   func path(of name: SnapshotName, in run: RunContext) throws(BatchError) -> PathBytes {
     try FolderMaker(calls: run.calls, isSynced: true).make(folder)
     return path(name, SnapshotName.manifestSuffix)
   }
 
-  /// Notes what a copy belongs to.
+  /// Records to which manifest a copy belongs.
   func note(_ digest: Digest, of name: SnapshotName, isSynced: Bool, in run: RunContext) throws(BatchError) {
     let file = try OutputFile(
       path(name, ".sha256"), isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
@@ -38,7 +38,7 @@ struct ManifestCopies {
 
   /// The copy of the manifest of a snapshot.
   ///
-  /// - Returns: nil where there is no copy, or it does not match.
+  /// - Returns: nil if there is no copy, or it does not match.
   func copy(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> ManifestFile? {
     let copy = path(snapshot.name, SnapshotName.manifestSuffix)
     guard let noted = try? StateFile.read(path(snapshot.name, ".sha256")),

@@ -1,7 +1,7 @@
 import BatchEngine
 import var Glibc.ENOENT
 
-/// The folder of a set, open for the removal of its files: they are removed by their names below its descriptor.
+/// The open folder of a set, to remove its files by name below its descriptor.
 struct SetFolder {
   private let folder: OpenFolder
   private let right: CommitRight
@@ -16,9 +16,9 @@ struct SetFolder {
     folder = try run.folders.folder(named: directory)
   }
 
-  /// Removes a file that may be gone already.
+  /// Removes a file; it may already be gone.
   ///
-  /// - Throws: `invalid` for what is not the name of a file in the folder; `unwritable`.
+  /// - Throws: `invalid` for a name that is not that of a file in the folder; `unwritable`.
   func remove(_ file: PathBytes) throws(BatchError) {
     guard !file.containsNUL, !file.bytes.contains(UInt8(ascii: "/")) else {
       throw BatchError(.invalid, "not removed: it is not a name in the folder of the set", path: file)
@@ -30,7 +30,7 @@ struct SetFolder {
     }
   }
 
-  /// Brings removals to the disk.
+  /// Syncs removals to the disk.
   ///
   /// - Throws: `unwritable`.
   func sync() throws(BatchError) {

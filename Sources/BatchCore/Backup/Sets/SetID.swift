@@ -3,7 +3,7 @@ import BatchEngine
 /// The identity of a set: 128 random bits in a small hidden file beside its snapshots, `.NAME.id`.
 ///
 /// It is not a secret, and does not protect against a user who can write to the directory. It distinguishes a disk from another
-/// one that is mounted in its place, and from an empty mount point.
+/// one mounted in its place, and from an empty mount point.
 enum SetID {
   private static let suffix = ".id"
   private static let length = 32
@@ -22,14 +22,14 @@ enum SetID {
       }
   }
 
-  /// - Returns: nil where there is no such file, or it holds something else.
+  /// - Returns: nil if there is no such file, or it contains something else.
   static func read(_ path: PathBytes) -> String? {
     guard let content = try? SmallFile.readRegular(path, limit: 4096) else { return nil }
     let text = content.last == UInt8(ascii: "\n") ? content.dropLast() : content[...]
     return isValid(text) ? String(decoding: text, as: UTF8.self) : nil
   }
 
-  /// The ids of all sets of a directory; empty for one that is missing.
+  /// The ids of all sets in a directory; empty if the directory is missing.
   static func all(in directory: PathBytes, calls: any FileSystemCalls) -> Set<String> {
     let files = (try? calls.names(in: directory)) ?? []
     return Set(
@@ -41,6 +41,6 @@ enum SetID {
 }
 
 extension BackupSet {
-  /// The file of the identity of the set.
+  /// The file that contains the set's id.
   var idPath: PathBytes { path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(".id".utf8))) }
 }

@@ -4,24 +4,24 @@ import func Glibc.usleep
 import var Glibc.EACCES
 import var Glibc.EAGAIN
 
-/// The locks of a set: records of one hidden file in its folder, which the kernel releases when a process ends.
+/// The locks of a set: byte locks of one hidden file in its folder, which the kernel releases when a process ends.
 ///
-/// The file stays; it also says what an interrupted run was about to add or remove.
+/// The file remains; it also records which files a run was about to add or remove.
 package final class SetLock: Sendable {
   package enum Purpose: Sendable {
-    /// One that writes snapshots or removes them, beside readers.
+    /// A run that writes or removes snapshots; readers may run at the same time.
     case writing
-    /// One of many that read archives, which therefore must stay.
+    /// A run that reads archives, which must not be removed meanwhile. Several may read.
     case reading
-    /// Taken by the writer, to remove archives: no run may be reading.
+    /// Taken by the writer to remove archives: no run may read.
     case removing
   }
 
-  /// How a wait for a lock passes the time.
+  /// How long, and how, to wait for a lock.
   package struct Patience: Sendable {
-    /// In seconds.
+    /// The longest wait in seconds.
     package var limit: Double
-    /// Returns after about so many seconds.
+    /// Sleeps for about this many seconds.
     package var pause: @Sendable (Double) -> Void
 
     package init(
@@ -42,9 +42,9 @@ package final class SetLock: Sendable {
   private let file: Descriptor
   private let calls: any FileSystemCalls
 
-  /// Opens the file of the locks, and takes none.
+  /// Opens the lock file without taking a lock.
   ///
-  /// - Parameter isWritable: whether it is made where it is missing.
+  /// - Parameter isWritable: whether it is created if missing.
   /// - Throws: the error of opening it.
   init(_ path: PathBytes, isWritable: Bool, calls: any FileSystemCalls) throws(BatchError) {
     self.path = path
@@ -73,7 +73,7 @@ package final class SetLock: Sendable {
     }
   }
 
-  /// - Throws: `locked` when another process has it all the time; the reason when the run was stopped.
+  /// - Throws: `locked` when another process holds it all the time; the reason when the run was stopped.
   func take(_ purpose: Purpose, _ patience: Patience, _ cancellation: Cancellation) throws(BatchError) {
     var waited = 0.0
     while true {
@@ -109,7 +109,7 @@ package final class SetLock: Sendable {
 
   private static let longestNote = 1 << 20
 
-  /// Names of files that a run was about to give or to remove when it was interrupted.
+  /// Names of files that an interrupted run was about to create or to remove.
   var pending: [PathBytes] {
     var bytes = [UInt8](repeating: 0, count: Self.longestNote)
     let raw = file.raw
@@ -118,9 +118,9 @@ package final class SetLock: Sendable {
     return bytes[..<count].split(separator: 0).map { PathBytes($0) }
   }
 
-  /// Notes names before they are given or removed; none when that is done.
+  /// Records names before files are created or removed; an empty list when that is done.
   ///
-  /// - Throws: `unwritable` when the note cannot be brought to the disk.
+  /// - Throws: `unwritable` when the record cannot be synced to the disk.
   func note(_ names: [PathBytes]) throws(BatchError) {
     let bytes = names.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] }
     let raw = file.raw

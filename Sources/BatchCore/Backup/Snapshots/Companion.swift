@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// What is said in plain text of an encrypted snapshot, in a file beside its manifest: all that removal, copying and
-/// verification need without a key.
+/// The unencrypted facts about an encrypted snapshot, in a file beside its manifest: what removal, copying and verification
+/// need without a key.
 ///
-/// It is no proof against somebody who can write to the directory; with a key it is compared with the manifest.
+/// It gives no protection against a user who can write to the directory; with a key it is compared with the manifest.
 package struct Companion: Sendable, Hashable {
   static let schema: UInt64 = 1
   private static let largest = 1 << 20
@@ -13,7 +13,7 @@ package struct Companion: Sendable, Hashable {
   package let isVerified: Bool
   /// The stamps of the archives that the snapshot needs.
   package let needs: Set<String>
-  /// Of the encrypted files.
+  /// The sizes and digests of the encrypted files.
   package let archiveSize: UInt64
   package let archiveDigest: Digest
   package let manifestSize: UInt64
@@ -31,7 +31,7 @@ package struct Companion: Sendable, Hashable {
     (manifestSize, manifestDigest) = manifest
   }
 
-  /// Two lines: what is known, and the digest of the first line.
+  /// Two lines: the facts, and the digest of the first line.
   func bytes() throws(BatchError) -> [UInt8] {
     let line = Array(
       """
@@ -56,7 +56,7 @@ package struct Companion: Sendable, Hashable {
     }
   }
 
-  /// - Throws: `malformed` for what is not valid; `unsupported` for a later schema.
+  /// - Throws: `malformed` for invalid content; `unsupported` for a later schema.
   init(_ content: [UInt8]) throws(BatchError) {
     let newline = UInt8(ascii: "\n")
     guard let end = content.firstIndex(of: newline), content.last == newline, content.count > end + 1,
@@ -104,7 +104,7 @@ package struct Companion: Sendable, Hashable {
 
   // MARK: The snapshot
 
-  /// As far as it can be known without a key.
+  /// The header, as far as it is known without a key.
   func header(of name: SnapshotName) -> SnapshotHeader {
     SnapshotHeader(
       name: name, sequence: sequence,
@@ -112,7 +112,7 @@ package struct Companion: Sendable, Hashable {
       increment: increment)
   }
 
-  /// As far as it can be known without a key.
+  /// The footer, as far as it is known without a key.
   var footer: SnapshotFooter {
     var footer = SnapshotFooter()
     for stamp in needs { footer.needs[stamp] = SnapshotFooter.Need() }
@@ -121,7 +121,7 @@ package struct Companion: Sendable, Hashable {
     return footer
   }
 
-  /// Whether the manifest says the same.
+  /// Whether the manifest agrees.
   func agrees(with header: SnapshotHeader, _ footer: SnapshotFooter) -> Bool {
     sequence == header.sequence && increment == header.increment && isVerified == footer.isVerified
       && needs == Set(footer.needs.keys) && archiveSize == footer.archiveSize

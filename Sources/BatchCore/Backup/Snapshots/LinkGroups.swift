@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// Which rows of a manifest are names of one file.
+/// Determines which rows of a manifest are names of one file.
 ///
-/// Manifests have a number for each file with several names. Those of version 0.2.0 have none: there rows with the same inode,
-/// times, size and content are names of one file, and so are those whose content an archive has under the same name.
+/// Manifests contain a number for each file with several names. Those of version 0.2.0 do not: there rows with the same inode,
+/// times, size and content are names of one file, and so are rows whose content is in an archive under the same name.
 struct LinkGroups {
   private enum Number: Hashable {
     case group(UInt64)
@@ -12,7 +12,7 @@ struct LinkGroups {
 
   private struct File: Hashable {
     let number: Number
-    // A file that changed while it was backed up can have two contents under two names.
+    // A file that changed during the backup can have two contents under two names.
     let size: UInt64
     let digest: Digest?
   }
@@ -34,12 +34,12 @@ struct LinkGroups {
   /// How many rows may be further names of earlier files; the manifest does not store it.
   private(set) var doubtful = 0
 
-  /// Whether a row can be one of several names.
+  /// Whether a row can be one of several names of a file.
   static func mayBelong(_ entry: SnapshotEntry) -> Bool {
     entry.kind == .file && (entry.linkCount > 1 || entry.firstName != nil)
   }
 
-  /// The name that came first of those of the file of a row; nil when this row is the first one.
+  /// The earliest name of a row's file; nil if this row is the earliest.
   mutating func first(of entry: SnapshotEntry) -> PathBytes? {
     let number: Number =
       entry.linkGroup.map { .group($0) }

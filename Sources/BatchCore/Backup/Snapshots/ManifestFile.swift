@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// Where a backup manifest is, and what opens it where it is encrypted.
+/// The path of a backup manifest, and the keys if it is encrypted.
 package struct ManifestFile: Sendable {
   package let path: PathBytes
-  /// Nil for a manifest that is read as it is.
+  /// Nil for a manifest that is read without decryption.
   let keys: AgeKeys?
 
   package init(_ path: PathBytes, keys: AgeKeys? = nil) {
@@ -12,7 +12,7 @@ package struct ManifestFile: Sendable {
   }
 }
 
-/// The bytes of a backup manifest, without encryption.
+/// The decrypted bytes of a backup manifest.
 final class ManifestContent {
   private let path: PathBytes
   private let descriptor: Descriptor
@@ -21,7 +21,7 @@ final class ManifestContent {
   private let decrypted: AgeFile?
   private var position: UInt64 = 0
 
-  /// - Throws: the error of opening it; those of ``AgeFile`` for an encrypted one.
+  /// - Throws: the error of opening it; the errors of ``AgeFile`` for an encrypted one.
   init(_ file: ManifestFile, in context: SourceContext) throws(BatchError) {
     path = file.path
     calls = context.calls
@@ -49,13 +49,13 @@ final class ManifestContent {
     descriptor = consume opened
   }
 
-  /// In bytes.
+  /// The size in bytes.
   func size() throws(BatchError) -> Int64 {
     if let decrypted { return Int64(clamping: decrypted.size) }
     return try calls.status(of: descriptor).size
   }
 
-  /// Reads what comes next; 0 at the end.
+  /// Reads the next bytes; returns 0 at the end.
   func next(into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     guard let decrypted else {
       let count = calls.read(descriptor.raw, into: buffer)
@@ -67,7 +67,7 @@ final class ManifestContent {
     return count
   }
 
-  /// The bytes of a range; fewer where the file ends before.
+  /// The bytes of a range; fewer at the end of the file.
   func bytes(_ range: Range<Int64>) throws(BatchError) -> [UInt8] {
     var failure: BatchError?
     let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { room, count in

@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// One row of a backup manifest: what a path was at the moment of a snapshot, and which archive holds its bytes.
+/// One row of a backup manifest: the state of a path in a snapshot, and the archive that contains its content.
 package struct SnapshotEntry: Sendable, Hashable {
-  /// Never ``ArchiveEntry/Kind/hardLink``: each name of a file has a row of its own.
+  /// Never ``ArchiveEntry/Kind/hardLink``: each name of a file has its own row.
   package var kind: ArchiveEntry.Kind
-  /// As the archive has it: without a slash at its start.
+  /// The path as in the archive: without a leading slash.
   package var path: PathBytes
-  /// In bytes; 0 for what has no content.
+  /// The size in bytes; 0 for an entry without content.
   package var size: UInt64
   package var modified: FileStatus.Time
   package var statusChanged: FileStatus.Time
@@ -16,16 +16,16 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var mode: UInt32
   package var owner: UInt32
   package var group: UInt32
-  /// Of symbolic links.
+  /// The target of a symbolic link.
   package var linkTarget: PathBytes?
-  /// The same number for all names of a file in one manifest, and for no other row; nil for a file that has one name, for
-  /// what is not a file, and in manifests of earlier versions.
+  /// The same number for all names of a file in one manifest, and for no other row; nil for a file with one name, for other
+  /// kinds, and in manifests of earlier versions.
   package var linkGroup: UInt64?
-  /// The name under which the archive holds the content, where that is another one of the same file.
+  /// The name under which the archive contains the content, if that is another name of the file.
   package var firstName: PathBytes?
-  /// SHA-256 of the content of files; nil for those whose holes are too large to be hashed.
+  /// The SHA-256 of a file's content; nil if its holes are too large to be hashed.
   package var digest: Digest?
-  /// The stamp of the snapshot whose archive has it.
+  /// The stamp of the snapshot whose archive contains the file.
   package var archive: String
   /// Whether its status says nothing about later changes: it changed as it was read, or so shortly before that
   /// a later change could have the same time.

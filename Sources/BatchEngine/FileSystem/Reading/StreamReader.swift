@@ -40,7 +40,7 @@ package final class StreamReader {
 
   /// Waits until there are bytes, the stream ends, or the run is cancelled.
   ///
-  /// A read source of Dispatch cannot be used: on Linux its thread sometimes accesses a cancelled source after it was freed,
+  /// A read source of Dispatch cannot be used: on Linux its thread sometimes accesses the record of a cancelled source,
   /// and the process ends by SIGSEGV.
   private func waitForBytes() {
     let wake = WakePipe()

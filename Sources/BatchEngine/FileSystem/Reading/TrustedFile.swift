@@ -51,7 +51,7 @@ package struct TrustedFile {
     return FileStatus(raw)
   }
 
-  /// The target of a link.
+  /// The path with all links resolved.
   private func target(of path: PathBytes) throws(BatchError) -> PathBytes {
     guard let resolved = path.withCString({ realpath($0, nil) }) else {
       throw .syscall("resolve", errno: errno, path: path)

@@ -1,14 +1,14 @@
 import BatchEngine
 
-/// What is put off until all files are there.
+/// A step that is deferred until all files are created.
 enum DeferredStep: Sendable {
-  /// So that nothing is ever written through a link of the archive.
+  /// Deferred so that nothing is ever written through a link of the archive.
   case symbolicLink(ExtractionOrder)
-  /// Its first name may come from another lane, or be a symbolic link.
+  /// Deferred because its first name may come from another lane, or be a symbolic link.
   case hardLink(ExtractionOrder)
-  /// A hard link that came with the content, as in cpio, where the first names are empty.
+  /// A hard link with the content, as in cpio, where the first names are empty files.
   case contentOfLink(ExtractionOrder)
-  /// The time of a folder is that of its last change.
+  /// Deferred because creating files changes the time of a folder.
   case folder(ExtractionOrder)
 
   enum Kind: Sendable {
@@ -43,10 +43,9 @@ enum DeferredStep: Sendable {
   var isFolder: Bool { kind == .folder }
 }
 
-/// The steps that were put off, in the order of the archive.
+/// The deferred steps, in the order of the archive.
 ///
-/// Places are stored as a name and the folder that it is in, so that a step takes memory for its own name and not for its
-/// path.
+/// Places are stored as a name and a folder, so that a step takes memory for its name, not for its whole path.
 struct DeferredSteps: Sendable {
   private struct Place: Sendable {
     let folder: FolderTree.Node
@@ -55,7 +54,7 @@ struct DeferredSteps: Sendable {
 
   private struct Stored: Sendable {
     let kind: DeferredStep.Kind
-    /// Its path is what stands before the place, or all of it where that does not end in the place.
+    /// The entry. Its path is stored without the place at its end; as a whole if it does not end in the place.
     let entry: ArchiveEntry
     let endsInPlace: Bool
     let place: Place
@@ -65,7 +64,7 @@ struct DeferredSteps: Sendable {
 
   private(set) var folders = FolderTree()
   private var steps: [Stored?] = []
-  /// The numbers of steps by the hashes of the places that they have and lead to; made when a name first comes again.
+  /// The numbers of steps, by hashes of their own places and of the places they link to; built when a name first repeats.
   private var numbers: [Int: [Int]]?
 
   init(_ steps: [DeferredStep] = []) {
@@ -82,7 +81,7 @@ struct DeferredSteps: Sendable {
     return self
   }
 
-  /// Takes out the steps that make something at a place or link to it.
+  /// Removes and returns the steps that create something at a place or link to it.
   mutating func take(of place: RelativePath, where isMeant: (DeferredStep) -> Bool) -> [DeferredStep] {
     if numbers == nil {
       numbers = [:]
@@ -108,7 +107,7 @@ struct DeferredSteps: Sendable {
     }
   }
 
-  /// The numbers of the steps that describe folders, by the folders.
+  /// The numbers of the steps that describe folders, by folder.
   var numbersOfFolders: [FolderTree.Node: [Int]] {
     var numbers: [FolderTree.Node: [Int]] = [:]
     for (number, step) in steps.enumerated() {
@@ -117,7 +116,7 @@ struct DeferredSteps: Sendable {
     return numbers
   }
 
-  /// A step by its number; nil for one that was taken out.
+  /// A step by its number; nil if it was removed.
   func step(_ number: Int) -> DeferredStep? {
     guard steps.indices.contains(number), let stored = steps[number] else { return nil }
     var entry = stored.entry
@@ -137,7 +136,7 @@ struct DeferredSteps: Sendable {
     let place = order.place.bytes
     let endsInPlace = path.count >= place.count && path.suffix(place.count).elementsEqual(place)
     if endsInPlace { entry.path = PathBytes(path.dropLast(place.count)) }
-    // Of a hard link it is known where that leads.
+    // The place of a hard link's first name is stored anyway.
     if entry.kind == .hardLink { entry.linkTarget = nil }
     return Stored(
       kind: step.kind, entry: entry, endsInPlace: endsInPlace,

@@ -3,8 +3,8 @@ import BatchEngine
 /// Gives new files of an extraction their names before the collector decides about them: a temporary name and a rename take a
 /// fifth more processor time.
 ///
-/// The collector makes it, and removes such files again where they lie behind damage. What workers return of them is called
-/// undoable. After a `kill -9` they stay under their names, each of them complete.
+/// The collector creates it, and removes such files again if they come after damage. In the results of workers they are called
+/// undoable. After a `kill -9` they keep their names, and each is complete.
 final class EarlyNames: Sendable {
   private let right: CommitRight
 
@@ -19,7 +19,7 @@ final class EarlyNames: Sendable {
     try file.link(as: name, by: right)
   }
 
-  /// Names a complete file that has a temporary name, where damage behind or before it does not end the extraction.
+  /// Renames a complete file with a temporary name. Only if damage elsewhere does not end the extraction.
   func publish(
     _ file: StagedFile, as order: ExtractionOrder, on lane: ExtractionLane
   ) throws(BatchError) -> ExtractionVerdict {

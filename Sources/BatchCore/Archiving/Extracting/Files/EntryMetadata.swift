@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Gives what was unpacked its owner, mode, attributes and time, by descriptor.
+/// Sets owner, mode, attributes and time of an extracted file, through its descriptor.
 struct EntryMetadata {
-  /// What could not be set, or was not set on purpose.
+  /// Metadata that could not be set, or was not set on purpose.
   struct Losses: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
 
@@ -10,9 +10,9 @@ struct EntryMetadata {
     static let mode = Losses(rawValue: 2)
     static let attributes = Losses(rawValue: 4)
     static let time = Losses(rawValue: 8)
-    /// Setuid, setgid, capabilities: left out unless they are asked for.
+    /// Setuid, setgid, capabilities: left out unless requested.
     static let privileges = Losses(rawValue: 16)
-    /// The archive has a number for the owner that no owner has.
+    /// The archive has an impossible owner number.
     static let ownerNumber = Losses(rawValue: 32)
     /// The time in the archive is not valid, or the file system cannot store it.
     static let timeRange = Losses(rawValue: 64)
@@ -24,7 +24,7 @@ struct EntryMetadata {
   let entry: ArchiveEntry
   let options: ExtractionOptions
   private let calls: any FileSystemCalls
-  /// The numbers to set; nil where owners are not restored, and where these are no numbers of owners.
+  /// The numbers to set; nil if owners are not restored, or if the numbers are impossible.
   private let owner: (user: UInt32, group: UInt32)?
 
   init(
@@ -36,10 +36,10 @@ struct EntryMetadata {
     owner = options.restoresOwner ? owners.owner(of: entry, numeric: options.usesNumericOwner) : nil
   }
 
-  /// Sets all of it on an open file or folder: the owner first, because changing it clears bits of the mode;
-  /// attributes before a mode that may forbid to write them; and the time last.
+  /// Sets all metadata of an open file or folder: the owner first, because changing it clears bits of the mode; attributes
+  /// before the mode, which may prevent writing them; and the time last.
   ///
-  /// - Parameter given: what it has already, where that is known; it is not set again.
+  /// - Parameter given: the current status, if known; equal values are not set again.
   func apply(to descriptor: Int32, having given: FileStatus? = nil) -> Losses {
     var losses = Losses()
     if let (user, group) = owner(&losses) {
@@ -48,7 +48,7 @@ struct EntryMetadata {
     }
     if options.restoresAttributes { applyAttributes(to: descriptor, &losses) }
     let mode = mode(&losses)
-    // An access control list may have changed what was given.
+    // An access control list may have changed the mode.
     let hasMode = entry.attributes.isEmpty && given.map { $0.mode & 0o7777 } == mode
     if !hasMode, calls.setMode(of: descriptor, to: mode) != 0 { losses.insert(.mode) }
     setTime(of: descriptor, &losses) {
@@ -76,9 +76,9 @@ struct EntryMetadata {
     attribute.name.starts(with: Self.userNamespace) || attribute.isList
   }
 
-  /// The same for a symbolic link, a FIFO or a device, which this run just made and nothing can open for writing.
+  /// The same for a symbolic link, a FIFO or a device that this run has just created, and that cannot be opened for writing.
   ///
-  /// - Throws: `changed` when the name is that of something else by now.
+  /// - Throws: `changed` if something else has the name now.
   func apply(toMade name: PathBytes, in folder: OpenFolder) throws(BatchError) -> Losses {
     guard let file = try? folder.openPlace(name) else { throw Self.replacedMeanwhile }
     guard isMade(file.raw) else { throw Self.replacedMeanwhile }
@@ -98,8 +98,8 @@ struct EntryMetadata {
   private static let replacedMeanwhile = BatchError(
     .changed, "cannot be given its owner, mode and time: another process replaced it")
 
-  /// Whether an inode is what the entry describes, belongs to this process and has one name, as what was made a moment
-  /// ago: a user who may write to the folder may put something else in its place.
+  /// Whether an inode matches the entry, belongs to this process's user and has one name, as one that was just created: a user
+  /// who may write to the folder could have replaced it.
   private func isMade(_ file: Int32) -> Bool {
     guard let status = try? calls.status(of: file), status.linkCount == 1, status.isOwn else { return false }
     switch entry.kind {
@@ -113,10 +113,10 @@ struct EntryMetadata {
     }
   }
 
-  /// What of the mode a new file can be asked for with, so that its attributes can be set.
+  /// The permissions for creating the file, with which its attributes can still be set.
   var permissions: UInt32 { entry.attributes.isEmpty ? entry.mode & 0o777 : 0o600 }
 
-  /// Whether a file is its owner's from the beginning, given what new files in its folder get.
+  /// Whether a new file has its final owner from the beginning, given the status of new files in its folder.
   func isOwned(like given: FileStatus?) -> Bool {
     guard options.restoresOwner else { return true }
     guard let owner, let given else { return false }
@@ -129,15 +129,15 @@ struct EntryMetadata {
   }
 
   private func mode(_ losses: inout Losses) -> UInt32 {
-    // The bits would give the rights of the user who extracts.
+    // The bits would give away the rights of the extracting user.
     guard !losses.contains(.ownerNumber) else { return entry.mode & 0o1777 }
     guard !options.restoresPrivileges else { return entry.mode & 0o7777 }
     if entry.mode & Self.privilegeBits != 0 { losses.insert(.privileges) }
     return entry.mode & 0o1777
   }
 
-  /// Sets the time of modification, and looks whether the file system has taken it, where it may not: it puts the
-  /// nearest time that it can keep in the place of others.
+  /// Sets the time of modification. Checks unusual times afterwards, because a file system replaces a time that it cannot store
+  /// by the nearest one.
   private func setTime(of file: Int32, _ losses: inout Losses, _ set: () -> Int32) {
     guard entry.hasTime else {
       losses.insert(.timeRange)

@@ -1,28 +1,28 @@
 import BatchEngine
 import Synchronization
 
-/// The folder that an archive is unpacked into; everything is opened below its descriptor and through no
-/// symbolic link, so that nothing lands elsewhere, even when another user changes the tree meanwhile.
+/// The target folder of an extraction. Everything is opened below its descriptor without following symbolic links, so that no
+/// file is created elsewhere, even if another user changes the tree meanwhile.
 final class ExtractionFolder: Sendable {
   private static let slash = UInt8(ascii: "/")
 
   let path: PathBytes
   /// The target folder.
   let root: OpenFolder
-  /// The temporary files below.
+  /// The temporary files below it.
   let area: StagingArea
   let opener: FolderOpener
-  /// In a run that makes nothing: whether the target folder is not there. Then the folder that is to hold it is open.
+  /// In a dry run: whether the target folder is missing. Then its parent is open instead.
   private let isMissing: Bool
-  /// Folders that were made here; complete only when all lanes have ended.
+  /// Folders that were created here; complete only when all lanes have ended.
   private let made = Mutex(MadeFolders())
-  /// A folder on each file system below, opened before the first output there: `syncfs(2)` reports errors from then on. Nil
-  /// for a folder that cannot be read.
+  /// One folder for each file system, opened before the first output there, because `syncfs(2)` reports errors only from then
+  /// on. Nil for a folder that cannot be read.
   private let fileSystems = Mutex<[UInt64: OpenFolder?]>([:])
   /// Hashes of the paths of folders that were cleared.
   private let cleared = Mutex<Set<Int>>([])
 
-  /// - Parameter isDryRun: whether the folder may be missing, in one that is there.
+  /// - Parameter isDryRun: whether the folder may be missing if its parent exists.
   /// - Throws: the error of opening it.
   init(
     _ path: PathBytes, isDryRun: Bool = false, area: StagingArea = .shared, opener: FolderOpener
@@ -44,10 +44,10 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Opens a folder below in a run that makes nothing. What is missing of it counts as made.
+  /// Opens a folder below the target in a dry run. Missing folders count as created.
   ///
-  /// - Returns: nil where it is missing.
-  /// - Throws: what ``open(_:creating:)`` throws for what is in the way.
+  /// - Returns: nil if it is missing.
+  /// - Throws: as ``open(_:creating:)``, if something else is in the way.
   func openIfThere(_ folder: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder? {
     if !isMissing {
       if !folder.isEmpty, made.withLock({ $0.contains(folder) }) { return nil }
@@ -61,11 +61,11 @@ final class ExtractionFolder: Sendable {
     return nil
   }
 
-  /// Notes the folders on the way to a missing one that are missing too.
+  /// Records the folders on the way to a missing one that are missing too.
   private func noteMissing(_ folder: ArraySlice<UInt8>) {
     guard !folder.isEmpty else { return }
     let ends = folder.indices.filter { folder[$0] == Self.slash } + [folder.endIndex]
-    // Where one is missing, all below it are.
+    // If a folder is missing, all below it are missing too.
     var (first, last) = (0, ends.count - 1)
     while !isMissing, first < last {
       let middle = (first + last) / 2
@@ -79,19 +79,19 @@ final class ExtractionFolder: Sendable {
     made.withLock { $0.insert(folder, ends: missing) }
   }
 
-  /// Opens a folder below, for calls that name what is in it.
+  /// Opens a folder below the target, for calls that create or rename files in it.
   ///
-  /// - Parameter creating: makes what is missing of it.
-  /// - Throws: `invalid` where a link or a file is in the way.
+  /// - Parameter creating: creates missing folders.
+  /// - Throws: `invalid` if a link or a file is in the way.
   func open(_ folder: ArraySlice<UInt8>, creating: Bool) throws(BatchError) -> OpenFolder {
-    // Its path is that of the target, since that of a deep folder is long.
+    // The path for messages is that of the target, because a deep folder has a long path.
     do throws(BatchError) {
       return try opener.folder(folder, below: root, shown: path, isSearched: true)
     } catch {
       guard creating, error.isNotFound else { throw Self.error(error, at: folder) }
     }
     var ends = [Int]()
-    // Also when a folder further on cannot be made.
+    // Also if a deeper folder cannot be created.
     defer {
       if let last = ends.last {
         made.withLock { $0.insert(folder[..<(folder.startIndex + last)], ends: ends) }
@@ -104,7 +104,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Whether a path below is a folder, and reached through folders alone.
+  /// Whether a path below the target is a folder, with only folders on the way.
   func isFolder(_ folder: ArraySlice<UInt8>) -> Bool {
     if !folder.isEmpty, made.withLock({ $0.contains(folder) }) { return true }
     do throws(BatchError) {
@@ -115,25 +115,25 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// The folders that were made in this run; to be asked when no lane makes any more.
+  /// The folders that this run created. Read after all lanes have ended.
   var madeFolders: MadeFolders { made.withLock { $0 } }
 
-  /// Whether a folder was made in this run.
+  /// Whether this run created a folder.
   func hasMade(_ place: RelativePath) -> Bool { made.withLock { $0.contains(place.bytes[...]) } }
 
-  /// Takes a folder that was made in this run for one that is not there any more.
+  /// Removes the record of a created folder, after the folder was removed.
   func forget(_ place: RelativePath) {
     made.withLock { $0.remove(place.bytes[...]) }
     opener.forget(place.bytes[...], below: root)
   }
 
-  /// Removes what dead runs left in a folder, once in a run.
+  /// Removes stale temporary files from a folder, once in a run.
   func clear(_ folder: OpenFolder, _ path: ArraySlice<UInt8>) {
     guard cleared.withLock({ $0.insert(path.hashValue).inserted }) else { return }
     StaleTemporaries.remove(in: folder, sparing: area)
   }
 
-  /// Notes the file system of an open folder, which may be another one than that of the target.
+  /// Records the file system of an open folder, which may differ from that of the target.
   func registerFileSystem(of folder: OpenFolder) {
     let device = folder.identity.device
     guard device != root.identity.device, fileSystems.withLock({ $0[device] == nil }) else { return }
@@ -143,10 +143,10 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Brings all that was written to the disks, also to those of file systems that are mounted below.
+  /// Syncs all file systems on which files were created, including those mounted below the target.
   func sync() throws(BatchError) {
     let others = fileSystems.withLock { Array($0.values) }
-    // A folder that this user cannot read has no descriptor for the call.
+    // A folder that this user cannot read provides no descriptor for syncfs(2).
     if others.contains(where: { $0 == nil }) { root.calls.syncAll() }
     for folder in [root] + others.compactMap({ $0 }) {
       let result = folder.calls.syncFileSystem(of: folder.raw)
@@ -156,7 +156,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Why a folder below cannot be opened or made.
+  /// The error for a folder below the target that cannot be opened or created.
   static func error(_ error: BatchError, at folder: ArraySlice<UInt8>) -> BatchError {
     let path = error.path ?? PathBytes(folder)
     guard error.isNoFolder else { return error.recoded(.unwritable).at(path) }

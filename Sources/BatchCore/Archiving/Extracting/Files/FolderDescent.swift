@@ -1,26 +1,25 @@
 import BatchEngine
 
-/// Visits folders below the target of an extraction, each one after all that are in it.
+/// Visits folders below the target of an extraction, each one after its subfolders.
 ///
-/// Each is opened from the folder above, by its name and not through a link. Some of the folders on the way stay open; one that
-/// was closed is opened again as `..` of the one below, and has to be the same inode. So each folder takes a bounded number of
-/// calls, whatever its depth.
+/// Each is opened in its parent, by name and not through a link. Some folders on the way stay open; a closed one is opened
+/// again as `..` of its subfolder, and must be the same inode. So each folder needs a bounded number of calls at any depth.
 struct FolderDescent {
   /// A folder on the way.
   private struct Level {
     let node: FolderTree.Node
-    /// The folders in it that are still to be visited.
+    /// The subfolders that have not been visited yet.
     var rest: Range<Int>
-    /// Where it is, or why it cannot be opened.
+    /// Its anchor, or why it cannot be opened.
     let place: Result<FolderAnchor, BatchError>
   }
 
-  /// What is known of a folder when it is visited.
+  /// A folder that is being visited.
   struct Visit {
     let node: FolderTree.Node
-    /// Open for reading, or why not.
+    /// The folder opened for reading, or why it cannot be opened.
     let folder: Result<OpenFolder, BatchError>
-    /// The folder that holds it; nil where that could not be opened, and for the target folder.
+    /// Its parent; nil if that could not be opened, and for the target folder.
     let parent: OpenFolder?
   }
 
@@ -31,7 +30,7 @@ struct FolderDescent {
   private let opener: FolderOpener
   private let held: HeldFolders
 
-  /// - Parameter open: how many folders may be open at once; two are in any case.
+  /// - Parameter open: how many folders may be open at once; at least two are used.
   init(_ tree: FolderTree, below root: OpenFolder, holding open: Int, opener: FolderOpener) {
     self.tree = tree
     self.root = root
@@ -39,7 +38,7 @@ struct FolderDescent {
     held = HeldFolders(limit: max(Self.fewestOpen, open))
   }
 
-  /// - Throws: what `body` throws.
+  /// - Throws: the error of `body`.
   func visit(_ body: (Visit) throws(BatchError) -> Void) throws(BatchError) {
     let (children, groups) = tree.children()
     let top = FolderAnchor(root, held: held)
@@ -52,7 +51,7 @@ struct FolderDescent {
         continue
       }
       let folder = Result { () throws(BatchError) in try open(level) }
-      // Before this one has the mode that may forbid to go up from it.
+      // Opened before this folder gets its mode, which may prevent opening `..` in it.
       let parent = try? levels.last.map { (level) throws(BatchError) in
         try opener.folder(of: try level.place.get())
       }

@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// Paths of folders that are stored as a tree, each folder as its name and the folder above it: 4,000 folders in one another
-/// have 4,000 names, and paths of many megabytes.
+/// Folder paths that are stored as a tree, each folder as its name and its parent: 4,000 nested folders have 4,000 names, but
+/// paths of many megabytes.
 ///
-/// A path that is looked up takes time for what it does not share with the one before, beside a comparison of the two.
+/// A look-up compares the path with the previous one, and then takes time only for the part that differs.
 struct FolderTree: Sendable {
   typealias Node = Int32
 
-  /// The folder that all paths begin in.
+  /// The folder in which all paths begin.
   static let root: Node = 0
   private static let slash = UInt8(ascii: "/")
 
@@ -18,7 +18,7 @@ struct FolderTree: Sendable {
 
   private var folders = [Folder(parent: -1, name: [])]
   private var nodes: [Folder: Node] = [:]
-  /// The last path, and where the folders on its way end in it.
+  /// The last path, and the offsets where its folders end.
   private var last: [UInt8] = []
   private var way: [(end: Int, node: Node)] = []
 
@@ -44,7 +44,7 @@ struct FolderTree: Sendable {
     return path
   }
 
-  /// The folder of a path, which is added where it is not known.
+  /// The folder with a path, which is added if unknown.
   mutating func insert(_ path: ArraySlice<UInt8>) -> Node {
     var node = takeWay(of: path)
     var start = way.last.map { path.startIndex + $0.end + 1 } ?? path.startIndex
@@ -58,7 +58,7 @@ struct FolderTree: Sendable {
     return node
   }
 
-  /// The folder of a name in another one, which is added where it is not known.
+  /// The folder with a name in another one, which is added if unknown.
   mutating func insert(_ name: [UInt8], in parent: Node) -> Node {
     let folder = Folder(parent: parent, name: name)
     if let node = nodes[folder] { return node }
@@ -68,10 +68,10 @@ struct FolderTree: Sendable {
     return node
   }
 
-  /// The folders on the way to the path that was inserted last, and where their paths end in it.
+  /// The folders along the path that was inserted last, and the offsets where they end.
   var wayOfLast: [(end: Int, node: Node)] { way }
 
-  /// The folder of a path; nil where it is not known.
+  /// The folder with a path; nil if unknown.
   func find(_ path: ArraySlice<UInt8>) -> Node? {
     var node = Self.root
     var start = path.startIndex
@@ -84,9 +84,9 @@ struct FolderTree: Sendable {
     return node
   }
 
-  /// All folders but the root, grouped by the folder that they are in, from the last name to the first.
+  /// All folders except the root, grouped by parent, from the last name to the first.
   ///
-  /// - Returns: the folders, and where the group of each folder is among them.
+  /// - Returns: the folders, and the range of each folder's group among them.
   func children() -> (nodes: [Node], groups: [Range<Int>]) {
     let nodes = (1..<max(1, folders.count)).map { Node(truncatingIfNeeded: $0) }.sorted { left, right in
       let (first, second) = (folders[Int(left)], folders[Int(right)])
@@ -103,9 +103,9 @@ struct FolderTree: Sendable {
     return (nodes, groups)
   }
 
-  /// Leaves of the last way what a path shares with it.
+  /// Keeps the part of the last path that a new path shares with it.
   ///
-  /// - Returns: the folder where the two part.
+  /// - Returns: the folder at which they diverge.
   private mutating func takeWay(of path: ArraySlice<UInt8>) -> Node {
     let shared = last.withUnsafeBufferPointer { old in
       path.withUnsafeBufferPointer { new in

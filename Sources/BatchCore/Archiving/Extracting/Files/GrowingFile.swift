@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A file whose content comes piece by piece.
+/// A file whose content arrives piece by piece.
 struct GrowingFile: ~Copyable {
   /// Nil in a dry run, which writes nothing.
   private(set) var file: TemporaryFile?
@@ -8,7 +8,7 @@ struct GrowingFile: ~Copyable {
   let content: ExpectedContent?
   private(set) var end: UInt64 = 0
 
-  /// - Parameter path: that of the folder below the target.
+  /// - Parameter path: the path of the folder below the target.
   init(file: consuming TemporaryFile?, path: ArraySlice<UInt8>, content: ExpectedContent?) {
     self.file = file
     self.path = path
@@ -25,7 +25,7 @@ struct GrowingFile: ~Copyable {
   mutating func take() -> TemporaryFile? { file.take() }
 }
 
-/// The digest of a content that is written, compared with the one that it has to have.
+/// Computes the digest of content that is written, and compares it with the expected one.
 final class ExpectedContent {
   private let expected: Digest
   private let content: ContentDigest
@@ -41,7 +41,7 @@ final class ExpectedContent {
     try content.add(piece, at: offset)
   }
 
-  /// - Throws: `malformed` when it is another one.
+  /// - Throws: `malformed` when the digest differs.
   func check(size: UInt64) throws(BatchError) {
     guard try content.finish(size: size) == expected else {
       throw BatchError(.malformed, "not restored: its SHA-256 is not the one that the manifest has")

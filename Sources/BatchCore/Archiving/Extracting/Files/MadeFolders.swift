@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// The folders that a run made.
+/// The folders that a run created.
 struct MadeFolders: Sendable {
   private(set) var tree = FolderTree()
   private(set) var nodes: Set<FolderTree.Node> = []
 
-  /// - Parameter ends: where the paths of the folders end that were made on the way of this path, as offsets, in rising order.
+  /// - Parameter ends: the offsets in this path at which the paths of created folders end, ascending.
   mutating func insert(_ path: ArraySlice<UInt8>, ends: [Int]) {
     _ = tree.insert(path)
     var ends = ends[...]

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// A file that was unpacked and closed. It has a temporary name until all members before it are known to be whole.
+/// A file that was extracted and closed. It has a temporary name until all members before it are known to be undamaged.
 struct StagedFile: Sendable {
   let name: TemporaryName
-  /// The folder below the target that it lies in.
+  /// Its folder, relative to the target.
   let folder: ArraySlice<UInt8>
   let losses: EntryMetadata.Losses
 }

@@ -1,17 +1,17 @@
 import BatchEngine
 
-/// Which members of an index are meant, and which of these have a name that a later one has too.
+/// Which members of an index are selected, and which of these a later member with the same name supersedes.
 ///
-/// It takes a byte for each member and, while it is made, 8 for its name.
+/// It takes one byte for each member, and 8 more for its name while it is built.
 struct ChosenMembers {
   private typealias Candidate = (number: Int, kind: ArchiveEntry.Kind, place: [UInt8]?)
 
-  /// Empty when all are meant.
+  /// Empty if all members are selected.
   private var chosen: [Bool] = []
   private var superseded: Set<Int> = []
 
-  /// - Parameter findsSuperseded: whether members that a later one supersedes are looked for.
-  /// - Throws: `malformed` for a damaged index; why the run is to stop.
+  /// - Parameter findsSuperseded: whether superseded members are searched.
+  /// - Throws: `malformed` for a damaged index; the reason, when the run is to stop.
   init(
     _ archive: IndexedArchive, _ planner: ExtractionPlanner, findsSuperseded: Bool
   ) throws(BatchError) {
@@ -54,16 +54,16 @@ struct ChosenMembers {
 
   func isChosen(_ number: Int) -> Bool { chosen.isEmpty || chosen[number] }
 
-  /// Whether nothing is to be made of a member that is meant.
+  /// Whether a selected member is superseded, so that it is not created.
   func isSuperseded(_ number: Int) -> Bool { !superseded.isEmpty && superseded.contains(number) }
 
-  /// Goes from the last member to the first. A member stays where a hard link behind it, up to the later one, may be a
-  /// further name of it: an index does not say what links lead to, and some lead to their own names.
+  /// Goes from the last member to the first. A member is not superseded if a hard link between it and the later one may link to
+  /// it: an index does not contain the targets of links, and some links lead to their own names.
   private mutating func findSuperseded(among candidates: [Candidate]) {
     var later: [[UInt8]: Int] = [:]
     var link: Int?
     for (number, kind, place) in candidates.reversed() {
-      // Of folders each description holds until the next one.
+      // For folders, each description is valid until the next one.
       if let place, let next = later.updateValue(number, forKey: place), kind != .directory,
         link.map({ $0 > next }) ?? true
       {

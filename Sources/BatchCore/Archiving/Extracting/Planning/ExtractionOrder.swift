@@ -1,16 +1,16 @@
 import BatchEngine
 
-/// A member that was chosen, and the place it goes to.
+/// A selected member, and its place below the target.
 struct ExtractionOrder: Sendable {
   let entry: ArchiveEntry
   let place: RelativePath
-  /// Where the first name of a hard link goes.
+  /// The place of the first name of a hard link.
   var linkPlace: RelativePath?
-  /// The SHA-256 that its content has to have; nil where the archive alone says what it is.
+  /// The expected SHA-256 of its content; nil if unknown.
   var digest: Digest?
-  /// What it has to wait for.
+  /// Whether it must wait for earlier members.
   var turn = MemberClaims.Turn.any
 
-  /// Whether it is one more name of the file that has this name: so archives have a path that was archived twice.
+  /// Whether it is a hard link to its own name: archives contain that if a path was archived twice.
   var isLinkToItself: Bool { entry.kind == .hardLink && entry.size == 0 && linkPlace?.bytes == place.bytes }
 }

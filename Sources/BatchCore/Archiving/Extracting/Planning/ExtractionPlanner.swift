@@ -1,37 +1,37 @@
 import BatchEngine
 import Synchronization
 
-/// Decides about each member, in the order of the archive: whether it is meant, where it goes, whether that is safe.
+/// Decides about each member, in the order of the archive: whether it is selected, where it goes, and whether that is safe.
 final class ExtractionPlanner {
   let selection: MemberSelection
-  /// What is done with a member whose place is asked for.
+  /// The decision about a member.
   enum Claim: Sendable {
     case made(MemberClaims.Turn)
-    /// A folder that it is in was refused and named before.
+    /// One of its folders was already refused and reported.
     case belowRefused
     /// Its path is empty after stripping.
     case passed
   }
 
-  /// A block, as most file systems give one to each folder.
+  /// One block: most file systems use one for each folder.
   private static let bytesOfFolder: UInt64 = 4096
 
   private let limits: PathLimits
-  /// Hashes of the folders that were refused.
+  /// Hashes of refused folders.
   private var refused: Set<Int> = []
   private var claims = MemberClaims()
   private var matches: GlobMatches
-  /// Whether a leading slash was taken from a name.
+  /// Whether a leading slash was removed from a name.
   private(set) var strippedSlash = false
 
-  /// - Parameter limits: of the folders that members may be in.
+  /// - Parameter limits: the limits for folders of members.
   init(_ selection: MemberSelection, globs: [PathBytes], limits: PathLimits = PathLimits()) {
     self.selection = selection
     matches = GlobMatches(globs)
     self.limits = limits
   }
 
-  /// What the folders count that members need, in bytes.
+  /// The size that counts for the folders of members, in bytes.
   var bytesOfFolders: UInt64 { UInt64(claims.folderCount) * Self.bytesOfFolder }
 
   /// The patterns that no member matched.
@@ -40,10 +40,10 @@ final class ExtractionPlanner {
   /// Whether no pattern chooses among the members.
   var takesEverything: Bool { selection.takesEverything }
 
-  /// Whether a member is meant.
+  /// Whether a member is selected.
   func chooses(_ path: PathBytes, isDirectory: Bool) -> Bool {
     guard !takesEverything else { return true }
-    // What leads elsewhere is refused later, and only when it was meant.
+    // A path that leads out is refused later, and only if it was selected.
     guard let member = try? RelativePath(path) else { return selection.count == 0 }
     guard !selection.excludes(member, isDirectory: isDirectory) else { return false }
     guard selection.count > 0 else { return true }
@@ -56,7 +56,7 @@ final class ExtractionPlanner {
     return true
   }
 
-  /// Takes a place for a member, in the order of the archive; the last member of a place has it in the end.
+  /// Claims a place for a member, in the order of the archive; the last member with a place gets it.
   ///
   /// - Throws: `invalid` for a member that is refused.
   func claim(_ path: PathBytes, _ kind: ArchiveEntry.Kind) throws(BatchError) -> Claim {
@@ -80,7 +80,7 @@ extension MemberSelection {
     (try? RelativePath(path)).flatMap { place(of: $0) }
   }
 
-  /// What is to be done with a member whose place was claimed.
+  /// The order for a member whose place was claimed.
   ///
   /// - Returns: nil for a member whose path is empty after stripping.
   /// - Throws: `invalid` for a member that is refused.

@@ -1,32 +1,32 @@
 import BatchEngine
 
-/// Members of one group of frames that were chosen.
+/// The selected members of one group of frames.
 struct SegmentPlan: Sendable {
   struct Choice: Sendable {
     let number: Int
     let disposition: Disposition
   }
 
-  /// What is to be done with a member.
+  /// What is done with a member.
   enum Disposition: Sendable {
     case make(MemberClaims.Turn)
     /// A later member has its name.
     case superseded
     case refused(BatchError)
-    /// A folder that it is in was refused and named before.
+    /// One of its folders was already refused and reported.
     case belowRefused
   }
 
   let archive: IndexedArchive
   let group: MemberIndex.Group
-  /// All that the group has.
+  /// All members of the group.
   let members: IndexSlice
-  /// In the order of the archive.
+  /// The selected members, in the order of the archive.
   let choices: [Choice]
-  /// What the contents have to be; nil where the archive alone says that.
+  /// The expected digests of the contents; nil if unknown.
   let names: MemberNames?
 
-  /// Where members go: those that are named may have other names there.
+  /// Where members go: members in `names` may get other names there.
   func selection(or all: MemberSelection) -> MemberSelection {
     names.map { all.limited(to: $0) } ?? all
   }

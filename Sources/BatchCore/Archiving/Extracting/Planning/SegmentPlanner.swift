@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Goes over an index, group by group, and chooses; groups of which nothing is chosen are not read.
+/// Selects members of an index, group by group; groups without a selected member are not read.
 struct SegmentPlanner {
   let archive: IndexedArchive
   let planner: ExtractionPlanner
@@ -11,8 +11,8 @@ struct SegmentPlanner {
   private let chosen: ChosenMembers
   private let claims: Bool
 
-  /// - Parameter claims: whether the members' places are taken; without it nothing is refused or superseded.
-  /// - Throws: why the run is to stop.
+  /// - Parameter claims: whether the places of members are claimed; otherwise no member is refused or superseded.
+  /// - Throws: the reason, when the run is to stop.
   init(
     _ archive: IndexedArchive, planner: ExtractionPlanner, limits: ArchiveLimits, claims: Bool
   ) throws(BatchError) {
@@ -57,7 +57,7 @@ struct SegmentPlanner {
         try limits.check(
           plain: plain + min(planner.bytesOfFolders, UInt64.max - plain), compressed: archive.file.size ?? 0)
       }
-      // Without patterns all of the archive is compared with its index.
+      // Without patterns the whole archive is compared with its index.
       if !choices.isEmpty || planner.takesEverything {
         return SegmentPlan(
           archive: archive, group: group, members: members, choices: choices, names: planner.selection.names)

@@ -1,46 +1,44 @@
 import BatchEngine
 
-/// What stands behind the end-of-archive blocks: the member index, where stock tools pass over it.
+/// The tail after the end-of-archive blocks: the member index, in a form that stock tools skip.
 ///
-/// | archive | how |
-/// |---|---|
-/// | zst | skippable frames with the index, then the seek table of zstd's seekable format |
-/// | lz4 | skippable frames with the index, then one with the offset of the first |
-/// | gz | empty members whose extra field holds the index in slices, then one with the offset of the first |
-/// | xz, bz2, and no compression | bytes behind the end of the archive, where reading stops; in streams of their own for xz and bz2 |
+/// | archive | how | |---|---| | zst | skippable frames with the index, then the seek table of zstd's seekable format | | lz4 |
+/// skippable frames with the index, then one with the offset of the first | | gz | empty members whose extra field holds the index in
+/// slices, then one with the offset of the first | | xz, bz2, and no compression | bytes after the end of the archive, where reading
+/// stops; in separate streams for xz and bz2 |
 struct ArchiveTail {
   static let indexMagic: UInt32 = 0x184D_2A5A
   static let locatorMagic: UInt32 = 0x184D_2A5B
   static let seekTableMagic: UInt32 = 0x184D_2A5E
   static let seekableMagic: UInt32 = 0x8F92_EAB1
   static let locatorText = Array("BPTAIL01".utf8)
-  /// What the skippable frames of an index begin with: a mark, a version, and flags.
+  /// The beginning of the skippable frames of an index: a mark, a version, and flags.
   static let indexHead = Array("BPIX".utf8) + [4, 0]
   static let indexHeadOfVersion3 = Array("BPIX".utf8) + [3, 0]
-  /// Readers hold the size of a frame in 32 bits, some in 31, and libbz2 that of its input.
+  /// Readers store the size of a frame in 32 bits, some in 31, and so does libbz2 for its input.
   static let largestPart = 1 << 30
-  /// What an extra field of gzip has room for, and a round number.
+  /// A round number below the capacity of a gzip extra field.
   static let largestGzipSlice = 60_000
-  /// The last member of a gzip archive, in bytes.
+  /// The size of the last member of a gzip archive, in bytes.
   static let gzipLocatorSize = 64
 
   let format: ArchiveFormat
-  /// The index as it is stored.
+  /// The stored index.
   let index: IndexExtent
   /// Where the tail begins in the archive.
   let offset: UInt64
   /// All frames before it.
   let frames: [FramePlace]
-  /// The most bytes of an index in one part, where it can be cut.
+  /// The most bytes of an index in one part, if the format allows several parts.
   var partSize = Self.largestPart
-  /// Bytes of the index that are handed over at once.
+  /// Bytes of the index that are passed at once.
   private static let pieceSize = 1 << 20
 
   private var indexSize: Int { Int(clamping: index.count) }
 
-  /// Hands over the bytes of the tail piece by piece.
+  /// Passes the bytes of the tail piece by piece.
   ///
-  /// - Parameter codec: nil where nothing is compressed.
+  /// - Parameter codec: nil if nothing is compressed.
   func write(
     _ codec: (any CodecContext)?, to output: ([UInt8]) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -55,7 +53,7 @@ struct ArchiveTail {
       }
       try output(Self.gzipLocator(offset))
     case .streams:
-      // A stream does not store its offset: the last, short stream stores that of the one before.
+      // A stream does not store its own offset: the last, short stream stores that of the previous one.
       var bytes = try index.bytes(0..<index.count)
       TarBlock.pad(&bytes, from: 0)
       for start in stride(from: 0, to: bytes.count, by: partSize) {
@@ -79,7 +77,7 @@ struct ArchiveTail {
     return padding + TailBlock(indexLength: index.count).bytes
   }
 
-  /// Hands over bytes as a stream of their own.
+  /// Passes bytes as a separate stream.
   private func write(
     _ bytes: [UInt8], _ codec: (any CodecContext)?, _ output: ([UInt8]) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -91,7 +89,7 @@ struct ArchiveTail {
 
   // MARK: zstd and lz4
 
-  /// A part of the index in a frame of its own; an index may be too large to be copied for that.
+  /// A part of the index in a separate frame; an index may be too large to be copied.
   private struct SkippableFrame {
     let head: [UInt8]
     let content: Range<Int>
@@ -114,7 +112,7 @@ struct ArchiveTail {
     try forEachPiece(of: frame.content, output)
   }
 
-  /// Hands over a range of the index, which is not in one piece in memory.
+  /// Passes a range of the index, which is not contiguous in memory.
   private func forEachPiece(
     of range: Range<Int>, upTo size: Int = Self.pieceSize, _ body: ([UInt8]) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -137,7 +135,7 @@ struct ArchiveTail {
       count += 1
     }
     entries.appendLittleEndian(UInt32(clamping: count))
-    // The descriptor: no checksums here, since each frame has its own.
+    // The seek table descriptor: no checksums, because each frame has its own.
     entries.append(0)
     entries.appendLittleEndian(Self.seekableMagic)
     try output(Self.skippable(Self.seekTableMagic, entries))
@@ -162,12 +160,12 @@ struct ArchiveTail {
 
   // MARK: gzip
 
-  /// A member that holds a part of the index.
+  /// A gzip member that contains a part of the index.
   static func gzipSlice(_ part: some Collection<UInt8>) -> [UInt8] {
     emptyMember(subfield("BP", part))
   }
 
-  /// The last member, of one length whatever it says, so that it is found from the end of the file.
+  /// The last gzip member, which has a fixed length so that it can be found from the end of the file.
   static func gzipLocator(_ offset: UInt64) -> [UInt8] {
     let filler = gzipLocatorSize - emptyMember(subfield("BT", [])).count
     let text = littleEndian(offset) + locatorText
@@ -180,13 +178,13 @@ struct ArchiveTail {
     return bytes + content
   }
 
-  /// A member without content and with an extra field, RFC 1952.
+  /// A gzip member without content but with an extra field, RFC 1952.
   private static func emptyMember(_ extra: [UInt8]) -> [UInt8] {
     // FEXTRA; no time; an unknown system.
     var bytes: [UInt8] = [0x1F, 0x8B, 0x08, 0x04, 0, 0, 0, 0, 0, 255]
     bytes.appendLittleEndian(UInt16(clamping: extra.count))
     bytes += extra
-    // A last block of fixed codes with nothing in it; the CRC and the length of nothing.
+    // A last, empty block of fixed codes; then the CRC and the length of no content.
     return bytes + [0x03, 0x00, 0, 0, 0, 0, 0, 0, 0, 0]
   }
 }

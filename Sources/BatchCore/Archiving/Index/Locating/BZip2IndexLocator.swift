@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// Finds the index of a `.tar.bz2`: in a stream of its own, followed by a short one with its offset.
+/// Finds the index of a `.tar.bz2`: in a separate stream, followed by a short one with its offset.
 struct BZip2IndexLocator: IndexLocator {
-  /// Larger than any stream of one block of zeros with a few numbers in it.
+  /// Larger than any stream with one block of zeros and a few numbers.
   private static let longestLocator: UInt64 = 1024
 
   let file: ArchiveFile
   let size: UInt64
-  /// What the search and the index may take, in bytes.
+  /// Memory for the search and the index, in bytes.
   let memory: UInt64
   let right: ReadingRight
 
@@ -21,7 +21,7 @@ struct BZip2IndexLocator: IndexLocator {
     else { return nil }
     let locatorStart = size - window + UInt64(start)
     guard told.offset < locatorStart else { return .damaged() }
-    // Both as it is in the file and as it was before.
+    // Memory for the stored and the decoded index.
     let (needed, isHuge) = told.length.addingReportingOverflow(locatorStart - told.offset)
     guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
     let stream = try file.bytes(at: told.offset, count: Int(locatorStart - told.offset))
@@ -33,7 +33,7 @@ struct BZip2IndexLocator: IndexLocator {
     return IndexPlace(start: told.offset, index: IndexExtent(bytes[..<Int(told.length)]))
   }
 
-  /// Where the last stream begins; streams begin on a byte, and end in less than one.
+  /// The start of the last stream. Streams begin at a byte boundary, but may end within a byte.
   private static func lastStream(in bytes: [UInt8]) -> Int? {
     bytes.indices.last { place in
       bytes[place...].starts(with: BZip2Codec.magic)

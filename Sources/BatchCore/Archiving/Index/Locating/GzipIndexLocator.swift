@@ -2,19 +2,19 @@ import BatchEngine
 
 /// Finds the index of a `.tar.gz`: slices in the extra fields of empty members, followed by one with their offset.
 struct GzipIndexLocator: IndexLocator {
-  /// Nothing checks an extra field, so it is recognised by most of its bytes, of 64.
+  /// An extra field has no checksum, so it is recognised if most of its 64 bytes are as expected.
   private static let fewestEqual = 48
-  /// Where the name of the field is, and where its content begins, behind a header without options.
+  /// The offsets of the field's name and content, after a header without options.
   private static let nameOffset = 12
   private static let contentOffset = 16
-  /// What is read at once; more than any slice.
+  /// Bytes that are read at once; more than any slice.
   private static let step: UInt64 = 1 << 20
-  /// Of the header and the name, 12 bytes.
+  /// The least number of expected bytes among the 12 of header and name.
   private static let fewestEqualInHeader = 10
 
   let file: ArchiveFile
   let size: UInt64
-  /// What the search and the index may take, in bytes.
+  /// Memory for the search and the index, in bytes.
   let memory: UInt64
 
   func locate() throws(BatchError) -> IndexPlace? {
@@ -35,7 +35,7 @@ struct GzipIndexLocator: IndexLocator {
       remarks: last == expected ? [] : ["the archive is damaged behind the index"])
   }
 
-  /// The contents of members that are nothing but slices; nil for everything else.
+  /// The contents of members that are only slices; nil if there are others.
   private func slices(_ range: Range<UInt64>) throws(BatchError) -> [Range<UInt64>]? {
     var slices = [Range<UInt64>]()
     var position = range.lowerBound
@@ -71,7 +71,7 @@ struct GzipIndexLocator: IndexLocator {
     return compared.count { found[$0] == expected[$0] } >= Self.fewestEqualInHeader
   }
 
-  /// Whether the file was cut off between two members of an index.
+  /// Whether the file was truncated between two members of an index.
   private func endsInSlice() throws(BatchError) -> Bool {
     let largest = UInt64(ArchiveTail.largestGzipSlice + ArchiveTail.gzipSlice([]).count)
     let count = Int(min(largest, size))

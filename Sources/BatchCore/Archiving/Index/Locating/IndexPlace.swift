@@ -1,20 +1,20 @@
 import BatchEngine
 
-/// What the end of a file says of a member index.
+/// The result of searching the end of a file for a member index.
 struct IndexPlace {
-  /// Where the part behind the members begins; nil where this is unknown.
+  /// Where the part after the members begins; nil if unknown.
   let start: UInt64?
-  /// The index as it is stored; nil where it is unavailable.
+  /// The stored index; nil if it is unavailable.
   let index: IndexExtent?
-  /// What else is odd about the end of the archive.
+  /// Other remarks about the end of the archive.
   var remarks: [String] = []
-  /// Compressed and plain sizes of frames, where there is a second list of them, for readers of other kinds.
+  /// Compressed and plain sizes of frames in the format's own seek table, if it has one.
   var frameSizes: [(compressed: UInt64, plain: UInt64)]?
 
   /// An index exists, and is unusable.
   static func damaged(from start: UInt64? = nil) -> IndexPlace { IndexPlace(start: start, index: nil) }
 
-  /// Whether both lists of frames say the same.
+  /// Whether the index and the seek table agree about the frames.
   func agrees(with index: MemberIndex) -> Bool {
     guard let frameSizes else { return true }
     var offset: UInt64 = 0
@@ -30,8 +30,8 @@ struct IndexPlace {
   }
 }
 
-/// Looks at the end of an archive of one kind for a member index; where ``ArchiveTail`` puts it.
+/// Searches the end of an archive of one format for a member index, where ``ArchiveTail`` puts it.
 protocol IndexLocator {
-  /// nil when nothing says that there is one.
+  /// nil when there is no trace of an index.
   func locate() throws(BatchError) -> IndexPlace?
 }

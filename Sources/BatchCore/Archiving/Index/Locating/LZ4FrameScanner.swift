@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// Follows the frames of an lz4 file by their headers and those of their blocks, LZ4 frame format 1.6.3.
+/// Finds the frames of an lz4 file from the headers of frames and blocks, LZ4 frame format 1.6.3.
 struct LZ4FrameScanner {
-  /// Magic number, flags, block descriptor and the check of these.
+  /// Magic number, flags, block descriptor and their checksum.
   private static let shortestHeader: UInt64 = 7
   private static let blockHeader: UInt64 = 4
 
   let file: ArchiveFile
   let size: UInt64
 
-  /// nil when it is not a frame, or goes beyond the file.
+  /// nil if it is not a frame, or if it ends after the file.
   func end(ofFrameAt start: UInt64) throws(BatchError) -> UInt64? {
     guard start <= size, size - start >= Self.shortestHeader else { return nil }
     let flags = try file.bytes(at: start + 4, count: 1)[0]

@@ -6,7 +6,7 @@ struct LZ4IndexLocator: IndexLocator {
 
   let file: ArchiveFile
   let size: UInt64
-  /// What the search and the index may take, in bytes.
+  /// Memory for the search and the index, in bytes.
   let memory: UInt64
 
   func locate() throws(BatchError) -> IndexPlace? {
@@ -17,7 +17,7 @@ struct LZ4IndexLocator: IndexLocator {
     return .damaged(from: try index.hasMark(at: start) ? start : nil)
   }
 
-  /// Where the index begins, as the last frame of the file says.
+  /// The start of the index according to the last frame of the file.
   private func toldStart() throws(BatchError) -> UInt64? {
     guard size >= Self.locatorSize else { return nil }
     let last = try file.bytes(at: size - Self.locatorSize, count: Int(Self.locatorSize))
@@ -29,7 +29,7 @@ struct LZ4IndexLocator: IndexLocator {
     return start
   }
 
-  /// The frames from a place to the last one; none when there are others than skippable ones.
+  /// The frames from an offset to the last one; empty if any is not skippable.
   private func frames(from start: UInt64) throws(BatchError) -> [Range<UInt64>] {
     let end = size - Self.locatorSize
     var frames = [Range<UInt64>]()

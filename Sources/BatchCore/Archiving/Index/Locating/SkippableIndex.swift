@@ -1,18 +1,18 @@
 import BatchEngine
 
-/// A member index in frames that decoders of zstd and lz4 pass over.
+/// A member index in frames that zstd and lz4 decoders skip.
 struct SkippableIndex {
   private static let headerSize: UInt64 = 8
 
   let file: ArchiveFile
   let size: UInt64
-  /// What the frames may take in memory, in bytes.
+  /// Memory for the frames, in bytes.
   let memory: UInt64
 
-  /// Whether there is room for the places of so many frames and the pieces of an index in them.
+  /// Whether the memory is enough for this many frames and the pieces of an index in them.
   static func holds(_ count: Int, in memory: UInt64) -> Bool { UInt64(count) <= memory / 128 }
 
-  /// What these frames hold; nil when none of them has to do with an index.
+  /// The index in these frames; nil if none of them belongs to an index.
   func place(of frames: some Sequence<Range<UInt64>>) throws(BatchError) -> IndexPlace? {
     var ours = [Range<UInt64>]()
     for frame in frames where try isOurs(frame) { ours.append(frame) }
@@ -20,9 +20,9 @@ struct SkippableIndex {
     return IndexPlace(start: start, index: try payload(of: ours))
   }
 
-  /// Looks for an index by going over all frames, when the end of the file does not locate it.
+  /// Searches all frames for an index, when the end of the file does not locate it.
   ///
-  /// - Parameter last: what ought to stand behind the index, for the remark on it.
+  /// - Parameter last: what should follow the index, for a remark.
   func scan(for last: String) throws(BatchError) -> IndexPlace? {
     var frames = [Range<UInt64>]()
     var lastContent: UInt64 = 0
@@ -65,14 +65,14 @@ struct SkippableIndex {
     return end.map { ($0, false) }
   }
 
-  /// Whether a frame has the number of an index frame, or its mark: one of them may be damaged.
+  /// Whether a frame has the magic number of an index frame or its mark: one of them may be damaged.
   private func isOurs(_ frame: Range<UInt64>) throws(BatchError) -> Bool {
     var reader = LittleEndianReader(try file.bytes(at: frame.lowerBound, count: 4)[...])
     if reader.number(UInt32.self) == ArchiveTail.indexMagic { return true }
     return try hasMark(at: frame.lowerBound)
   }
 
-  /// Whether what begins here, skippable or not, has the mark of an index frame.
+  /// Whether the frame at this offset, skippable or not, has the mark of an index frame.
   func hasMark(at start: UInt64) throws(BatchError) -> Bool {
     let mark = ArchiveTail.indexHead.prefix(4)
     let length = Self.headerSize + UInt64(mark.count)
@@ -80,7 +80,7 @@ struct SkippableIndex {
     return try file.bytes(at: start, count: Int(length)).suffix(mark.count).elementsEqual(mark)
   }
 
-  /// The slices of the index; nil when a frame holds something else.
+  /// The slices of the index; nil if a frame contains something else.
   private func payload(of frames: [Range<UInt64>]) throws(BatchError) -> IndexExtent? {
     let head = ArchiveTail.indexHead
     let start = Self.headerSize + UInt64(head.count)
@@ -91,7 +91,7 @@ struct SkippableIndex {
       var reader = LittleEndianReader(try file.bytes(at: frame.lowerBound, count: Int(start))[...])
       guard reader.number(UInt32.self) == ArchiveTail.indexMagic,
         reader.number(UInt32.self).map(UInt64.init) == length - Self.headerSize,
-        // A version or a flag that is not known may change what the slices mean.
+        // An unknown version or flag may change the meaning of the slices.
         let found = reader.take(head.count), [head, ArchiveTail.indexHeadOfVersion3].contains(Array(found))
       else { return nil }
       slices.append((frame.lowerBound + start)..<frame.upperBound)

@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// The block that ends the tail of an archive that is not compressed, and the last stream of a `.tar.xz`.
+/// The block that ends the tail of an uncompressed archive, and the last stream of a `.tar.xz`.
 struct TailBlock: Hashable {
   static let size = TarBlock.size
-  /// Of eight; with fewer it is something else, with more it is the block, maybe damaged.
+  /// How many of the eight letters of the mark must match: with fewer it is another block, with more it may be damaged.
   private static let fewestLetters = 5
 
-  /// In bytes, without the zeros that fill its last block.
+  /// The size in bytes, without the zeros that fill its last block.
   let indexLength: UInt64
 
   init(indexLength: UInt64) {
@@ -31,7 +31,7 @@ struct TailBlock: Hashable {
     return bytes
   }
 
-  /// From the beginning of the index to the end of this block; nil when no file is as long.
+  /// The length from the start of the index to the end of this block; nil if it overflows.
   var tailLength: UInt64? {
     let size = UInt64(Self.size)
     guard indexLength > 0, indexLength <= UInt64(Int64.max) - 2 * size else { return nil }

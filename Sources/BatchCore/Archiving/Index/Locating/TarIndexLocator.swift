@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Finds the index of a `.tar` that is not compressed: behind the end of the archive, before the last block.
+/// Finds the index of an uncompressed `.tar`: after the end of the archive, before the last block.
 struct TarIndexLocator: IndexLocator {
   private static let endBlocks: UInt64 = 1024
 
@@ -13,7 +13,7 @@ struct TarIndexLocator: IndexLocator {
     guard let block = TailBlock(last) else { return nil }
     guard let length = block.tailLength, length + Self.endBlocks <= size else { return .damaged() }
     let start = size - length
-    // A program that appends to a tar overwrites the blocks that end it, and may leave all that is behind them.
+    // A program that appends to a tar overwrites the blocks that end it, and may leave everything after them.
     let end = try file.bytes(at: start - Self.endBlocks, count: Int(Self.endBlocks))
     var reader = LittleEndianReader(try file.bytes(at: start, count: 4)[...])
     guard end.allSatisfy({ $0 == 0 }), reader.number(UInt32.self) == ZstdCodec.magic else {

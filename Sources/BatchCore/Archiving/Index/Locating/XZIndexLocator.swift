@@ -1,19 +1,19 @@
 import BatchEngine
 import CLZMA
 
-/// Finds the index of a `.tar.xz`: a last stream that holds it and nothing else.
+/// Finds the index of a `.tar.xz`: a last stream that contains only the index.
 struct XZIndexLocator: IndexLocator {
   private static let headerSize: UInt64 = 12
-  /// The list of blocks of a stream that has one.
+  /// The largest list of blocks of a stream with one block.
   private static let largestList: UInt64 = 64
-  /// Enough for the first bytes of content.
+  /// Enough compressed bytes for the first bytes of content.
   private static let startSize: UInt64 = 4096
-  /// Of four bytes; a name of a member has none of them.
+  /// How many of four bytes must match; a member name contains none of them.
   private static let fewestEqual = 3
 
   let file: ArchiveFile
   let size: UInt64
-  /// What the search and the index may take, in bytes.
+  /// Memory for the search and the index, in bytes.
   let memory: UInt64
   let right: ReadingRight
 
@@ -38,7 +38,7 @@ struct XZIndexLocator: IndexLocator {
       start: stream.start, index: IndexExtent(content.prefix(Int(block.indexLength))))
   }
 
-  /// The stream that ends the file, if it has a single block; nil also when its end is damaged.
+  /// The last stream of the file, if it has a single block; nil also if its end is damaged.
   private func lastStream() throws(BatchError) -> Stream? {
     guard size >= 2 * Self.headerSize else { return nil }
     let footer = try file.bytes(at: size - Self.headerSize, count: Int(Self.headerSize))
@@ -60,13 +60,13 @@ struct XZIndexLocator: IndexLocator {
     return Stream(start: size - length, plainSize: lzma_index_uncompressed_size(index))
   }
 
-  /// Whether a stream is more than a part of an archive: it begins as an index does.
+  /// Whether a stream contains an index: its content begins like one.
   private func holdsIndex(_ stream: Stream) throws(BatchError) -> Bool {
     let bytes = try file.bytes(at: stream.start, count: Int(min(Self.startSize, size - stream.start)))
     let decoder = try CompressionFormat.xz.makeDecoder(file.decoding, by: right)
     var start = [UInt8]()
     bytes.withUnsafeBytes { raw in
-      // Of a damaged stream as much as there is.
+      // From a damaged stream, as much as can be decoded.
       try? decoder.decode(raw) { (piece) throws(BatchError) in
         start.append(contentsOf: piece.prefix(4 - min(4, start.count)))
       }

@@ -4,12 +4,12 @@ import BatchEngine
 struct ZstdIndexLocator: IndexLocator {
   private static let footerSize: UInt64 = 9
   private static let headerSize: UInt64 = 8
-  /// What an entry of the seek table takes in memory for each byte that it has in the file.
+  /// Memory of a seek table entry for each of its bytes in the file.
   private static let expansion: UInt64 = 3
 
   let file: ArchiveFile
   let size: UInt64
-  /// What the search and the index may take, in bytes.
+  /// Memory for the search and the index, in bytes.
   let memory: UInt64
 
   private struct SeekTable {
@@ -29,7 +29,7 @@ struct ZstdIndexLocator: IndexLocator {
     return try frames.scan(for: "the seek table")
   }
 
-  /// nil when the file does not end in one that fits it.
+  /// nil if the file does not end in a seek table that fits it.
   private func seekTable() throws(BatchError) -> SeekTable? {
     guard size >= Self.footerSize + Self.headerSize else { return nil }
     var footer = LittleEndianReader(
@@ -60,7 +60,7 @@ struct ZstdIndexLocator: IndexLocator {
     return end == start ? SeekTable(entries: entries, start: start) : nil
   }
 
-  /// The last frames without content, which hold the index.
+  /// The last frames without content, which contain the index.
   private func indexFrames(of table: SeekTable) -> [Range<UInt64>]? {
     var frames = [Range<UInt64>]()
     var end = table.start
