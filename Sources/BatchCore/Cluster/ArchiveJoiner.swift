@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// Makes one archive of the parts that shards made: frames are copied as they are, and the index, the seek table and the end are made
-/// anew.
+/// Joins the archive parts of shards to one archive: frames are copied unchanged; the index, the seek table and the end are written
+/// new.
 ///
 /// A frame is decoded only where a hard link in it refers to a file that another shard could not archive.
 package final class ArchiveJoiner {
@@ -10,7 +10,7 @@ package final class ArchiveJoiner {
   private let cancellation: Cancellation
   private let report: ([ArchivedMember]) -> Void
   private let refused: (Problem) -> Void
-  /// Files that are not in the archive under their first names, as the plan knows them.
+  /// Files of the plan whose first names are not in the archive.
   private var missing: Set<FileIdentity> = []
   /// A frame whose members may follow.
   private var held: StoredFrame?
@@ -19,7 +19,7 @@ package final class ArchiveJoiner {
 
   /// - Parameters:
   ///   - report: receives the members.
-  ///   - refused: receives a link that cannot be made.
+  ///   - refused: receives a link that cannot be created.
   package init(
     _ options: ArchiveOptions, output: any ResultStream, _ run: RunContext,
     report: @escaping ([ArchivedMember]) -> Void, refused: @escaping (Problem) -> Void
@@ -32,9 +32,9 @@ package final class ArchiveJoiner {
     self.refused = refused
   }
 
-  /// Takes the part of the next shard.
+  /// Appends the part of the next shard.
   ///
-  /// - Parameter problem: takes what the shard reported.
+  /// - Parameter problem: receives the problems that the shard reported.
   package func append(
     _ result: ShardResultReader, problem: (Problem, Severity) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -87,7 +87,7 @@ package final class ArchiveJoiner {
     BatchError(.malformed, "has a frame that is not valid")
   }
 
-  /// Appends a frame without members of its own.
+  /// Appends a frame in which no member begins.
   private func release() throws(BatchError) {
     guard let frame = held.take() else { return }
     numbers.append(try adopt(frame))
@@ -142,9 +142,9 @@ package final class ArchiveJoiner {
   }
 }
 
-/// A frame as the result of a shard holds it.
+/// A frame in the result of a shard.
 struct StoredFrame {
-  /// Of what stands before the bytes: the size of what they decode to, and their CRC-32.
+  /// The size of the head before the bytes: the decoded size, and the CRC-32 of the bytes.
   static let headSize = 12
 
   let file: ShardResultReader

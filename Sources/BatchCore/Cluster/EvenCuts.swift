@@ -1,10 +1,10 @@
-/// Cuts a sequence of costs into contiguous ranges, so that the dearest of them costs as little as it can.
+/// Cuts a sequence of costs into contiguous ranges, so that the most expensive range costs as little as possible.
 enum EvenCuts {
   /// - Parameters:
-  ///   - ends: the cost up to each place where a range may end, never falling; the last one is that of all.
+  ///   - ends: the cumulative cost at each place where a range may end; the last one is the total.
   ///   - count: the most ranges, 1 or more.
-  /// - Returns: the places where ranges end, in their order and with the last one. A piece that cannot be cut and costs more than
-  ///   the other ranges is a range of its own.
+  /// - Returns: the places where ranges end, sorted and including the last one. An indivisible piece that costs more than the
+  ///   other ranges is a separate range.
   static func places(_ ends: [Int64], count: Int) -> [Int] {
     guard let total = ends.last else { return [] }
     var low = total / Int64(max(1, count))
@@ -16,7 +16,7 @@ enum EvenCuts {
     return cut(ends, at: high)
   }
 
-  /// Ranges as long as they cost no more than a limit.
+  /// Ranges that are as long as possible but cost at most a limit.
   private static func cut(_ ends: [Int64], at limit: Int64) -> [Int] {
     var places: [Int] = []
     var start: Int64 = 0

@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// A flat JSON object on a line of its own, as plans and results have them.
+/// A flat JSON object on one line, as in plans and results.
 struct JSONFields {
   private let values: [String: JSONObjectParser.Value]
 
-  /// - Throws: `malformed` for a line that is no flat object, or that has a member twice.
+  /// - Throws: `malformed` for a line that is not a flat object, or that contains a key twice.
   init(_ line: some Collection<UInt8>) throws(BatchError) {
     var parser = JSONObjectParser(Array(line))
     var values: [String: JSONObjectParser.Value] = [:]
@@ -29,7 +29,7 @@ struct JSONFields {
     return text
   }
 
-  /// Bytes that are stored as text, or in hexadecimal digits as the member `key_hex` where they are no UTF-8.
+  /// Bytes that are stored as text, or in hexadecimal digits as the member `key_hex` if they are not UTF-8.
   func bytes(_ key: String) throws(BatchError) -> [UInt8] {
     if case .string(let bytes)? = values[key] { return bytes }
     guard case .string(let digits)? = values["\(key)_hex"], digits.count.isMultiple(of: 2) else {
@@ -48,7 +48,7 @@ struct JSONFields {
 
   func has(_ key: String) -> Bool { values[key] != nil }
 
-  /// - Throws: `malformed` where the number is missing, or does not fit the type.
+  /// - Throws: `malformed` if the number is missing or does not fit the type.
   func number<Number: FixedWidthInteger>(_ key: String, as type: Number.Type = Number.self)
     throws(BatchError) -> Number
   {
@@ -63,7 +63,7 @@ struct JSONFields {
     return number
   }
 
-  /// All numbers whose keys begin with these letters, without them.
+  /// All numbers whose keys begin with this prefix; the prefix is removed.
   func numbers(after start: String) throws(BatchError) -> [String: Int] {
     var numbers: [String: Int] = [:]
     for key in values.keys where key.hasPrefix(start) {
@@ -85,11 +85,11 @@ struct JSONFields {
   }
 }
 
-/// Writes such a line.
+/// Writes a flat JSON object on one line.
 struct JSONFieldWriter {
   private(set) var bytes: [UInt8]
 
-  /// - Parameter type: the first member.
+  /// - Parameter type: the value of the first member, `type`.
   init(_ type: String) {
     bytes = Array(#"{"type":"#.utf8)
     JSONText.append(type, to: &bytes)

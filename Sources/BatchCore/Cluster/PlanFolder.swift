@@ -1,7 +1,7 @@
 import BatchEngine
 import BatchOutputs
 
-/// The folder of a plan, open: its files are named below the descriptor, and no link in it is followed.
+/// The open folder of a plan: its files are accessed below the descriptor, and no link in it is followed.
 package struct PlanFolder: Sendable {
   let opened: OpenFolder
 
@@ -67,10 +67,10 @@ package struct PlanFolder: Sendable {
     return try AtomicFile(at: target, in: opened, replacing: replacing)
   }
 
-  /// - Throws: the error of looking.
+  /// - Throws: the error of the call.
   func has(_ name: String) throws(BatchError) -> Bool { try opened.look(at: PathBytes(name)) != nil }
 
-  /// All names, in no order.
+  /// All names, unsorted.
   func names() throws(BatchError) -> [PathBytes] {
     var names: [PathBytes] = []
     do throws(BatchError) {
@@ -83,7 +83,7 @@ package struct PlanFolder: Sendable {
     return names
   }
 
-  /// - Returns: the error of removing a file that is there.
+  /// - Returns: the error, if an existing file could not be removed.
   func remove(_ name: String, by right: CommitRight) -> BatchError? {
     let failed = opened.remove(PathBytes(name), by: right)
     guard failed != 0 else { return nil }

@@ -1,11 +1,11 @@
 import BatchEngine
 import BatchOutputs
 
-/// What a walk for a plan met.
+/// The counts of a walk for a plan.
 package struct PlanTally: Sendable {
   package var items = 0
   package var problems = 0
-  /// Operands that are not there.
+  /// Operands that do not exist.
   package var missing = 0
   package var filtered = 0
   package var bytes: Int64 = 0
@@ -33,12 +33,12 @@ package struct PlanTally: Sendable {
 }
 
 extension PlanMaker {
-  /// Takes all files of a tree.
+  /// Adds all files of a tree.
   ///
   /// - Parameters:
-  ///   - joinsNames: whether all names of a file go to the shard of the first one.
-  ///   - naming: of outputs that several files may have.
-  /// - Throws: why the run was stopped, or the error of writing.
+  ///   - joinsNames: whether all names of a file belong to the shard of the first one.
+  ///   - naming: the naming of outputs, for a job in which several files may have one output.
+  /// - Throws: the reason when the run was stopped, or the error of writing.
   package func walk(
     _ tree: consuming sending TreeSource, joinsNames: Bool, naming: OutputNaming? = nil,
     _ cancellation: Cancellation
@@ -71,9 +71,9 @@ extension PlanMaker {
     return tally
   }
 
-  /// Takes all lines of manifests.
+  /// Adds all lines of manifests.
   ///
-  /// - Parameter source: finds the files that they name.
+  /// - Parameter source: finds the files of the lines.
   /// - Throws: `invalid` for a line that names standard input; as ``walk(_:joinsNames:naming:_:)``.
   package func walk(
     _ rows: consuming sending CheckLines, _ source: consuming sending CheckSource,
@@ -95,7 +95,7 @@ extension PlanMaker {
     return tally
   }
 
-  /// Takes all that becomes a member of an archive.
+  /// Adds all entries that become members of an archive.
   ///
   /// - Throws: as ``walk(_:joinsNames:naming:_:)``.
   package func walk(

@@ -2,22 +2,22 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// Writes a plan while a walk goes on: one file of entries, of which each shard is a range.
+/// Writes a plan during a walk: one file of entries, in which each shard is a range.
 ///
-/// Memory does not grow with the entries: of the borders between chunks only some thousand are kept, the nearest to where ranges
-/// may end.
+/// Memory does not grow with the entries: only some thousand borders between chunks are kept, those nearest to where ranges may
+/// end.
 package final class PlanMaker {
-  /// A place between two chunks.
+  /// A border between two chunks.
   private struct Border {
     var offset: UInt64 = 0
     var entries = 0
     var bytes: Int64 = 0
     var cost: Int64 = 0
-    /// Where the record of the folder of the entries before begins; nil before the first one.
+    /// The offset of the record of the preceding entries' folder; nil before the first one.
     var folder: UInt64?
   }
 
-  /// Bytes that a file costs beside its content.
+  /// The cost of a file in addition to its content, in bytes.
   private static let costOfEntry: Int64 = 32 << 10
   private static let bordersOfShard = 256
   private static let fewestBorders = 8192
@@ -30,14 +30,14 @@ package final class PlanMaker {
   private var chunks: ChunkBorders
   private var writer = PlanRecordWriter()
   private var buffer: [UInt8] = []
-  /// Behind the last entry.
+  /// The position after the last entry.
   private var position = Border()
   private var borders: [Border] = []
-  /// Further names of files, which go to the shard of the first one: written aside until the ranges are known.
+  /// A further name of a file, which belongs to the shard of the first name: stored in a separate file until the ranges are known.
   private struct FurtherName {
-    /// Where the first name begins among the entries.
+    /// The offset of the first name in the file of entries.
     let first: UInt64
-    /// Among what is written aside.
+    /// The offset in the separate file.
     let offset: UInt64
     let length: Int
   }
@@ -50,9 +50,9 @@ package final class PlanMaker {
   /// The least cost between two borders that are kept.
   private var spacing: Int64 = 0
 
-  /// Makes the folder of the plan where it is missing.
+  /// Creates the folder of the plan if it is missing.
   ///
-  /// - Throws: `invalid` when it has a plan; the error of making files in it.
+  /// - Throws: `invalid` when it contains a plan; the error of creating files in it.
   package init(
     in path: PathBytes, shards asked: Int, stride: ChunkStride, _ run: RunContext
   ) throws(BatchError) {
@@ -70,14 +70,14 @@ package final class PlanMaker {
     buffer.reserveCapacity(Self.bufferSize + 4096)
   }
 
-  /// Takes the next item of the walk.
+  /// Adds the next item of the walk.
   ///
   /// - Parameters:
-  ///   - listed: the folder that it lies in, as it was when it was listed.
-  ///   - first: the first path of the file, where the item is a further name of it.
+  ///   - listed: the status of its folder when it was listed.
+  ///   - first: the first path of the file, if the item is a further name.
   ///   - mayHaveRival: whether a file beside it may have the same output.
-  ///   - measure: what the planner of chunks knows of it.
-  ///   - bytes: of content that are to be processed.
+  ///   - measure: its measure for the chunk planner.
+  ///   - bytes: bytes of content that will be processed.
   package func add(
     _ item: WalkItem, listed: FileStatus?, first: PathBytes? = nil, mayHaveRival: Bool = false,
     measure: ItemMeasure, bytes: Int64
@@ -88,14 +88,14 @@ package final class PlanMaker {
     }
   }
 
-  /// Takes the next line of a manifest.
+  /// Adds the next line of a manifest.
   ///
-  /// - Parameter bytes: of the file that it names.
+  /// - Parameter bytes: the size of the file that it names.
   func add(_ row: CheckLine, bytes: Int64) throws(BatchError) {
     try add(ItemMeasure(weight: bytes), bytes) { writer, buffer in writer.append(row, to: &buffer) }
   }
 
-  /// - Parameter append: writes the records of the entry; says where that of its folder or manifest begins, where there is one.
+  /// - Parameter append: writes the records of the entry; returns the offset of the record of its folder or manifest, if it wrote one.
   private func add(
     _ measure: ItemMeasure, _ bytes: Int64,
     _ append: (inout PlanRecordWriter, inout [UInt8]) -> Int?
@@ -117,7 +117,7 @@ package final class PlanMaker {
     if buffer.count >= Self.bufferSize { try flush() }
   }
 
-  /// Takes the next file of the walk, which goes to the shard of its first name where it is a further one.
+  /// Adds the next file of the walk; a further name belongs to the shard of the first name.
   package func addToFirst(
     _ item: WalkItem, listed: FileStatus?, mayHaveRival: Bool, measure: ItemMeasure, bytes: Int64
   ) throws(BatchError) {
@@ -153,7 +153,7 @@ package final class PlanMaker {
     asideBuffer.removeAll(keepingCapacity: true)
   }
 
-  /// Appends what was written aside to the entries, in the order of the first names.
+  /// Appends the further names from the separate file to the entries, in the order of the first names.
   ///
   /// - Returns: the range of each shard.
   private func appendFurther(to ranges: [(Border, Border)]) throws(BatchError)
@@ -218,11 +218,11 @@ package final class PlanMaker {
     buffer.removeAll(keepingCapacity: true)
   }
 
-  /// Cuts the entries into shards, and gives both files of the plan their names.
+  /// Cuts the entries into shards, and renames both files of the plan to their final names.
   ///
   /// - Parameters:
   ///   - arguments: options and operands of the command.
-  ///   - fewestBytes: a shard has at least so many bytes, where there are several.
+  ///   - fewestBytes: the least bytes of a shard, if there are several.
   package func finish(
     version: String, command: String, arguments: [PathBytes], operandCount: Int, filtered: Int,
     fewestBytes: Int64?, isSynced: Bool
@@ -259,7 +259,7 @@ package final class PlanMaker {
     return plan
   }
 
-  /// Removes what was written.
+  /// Removes the unfinished files.
   package func discard() {
     file.discard()
     aside?.discard()
@@ -270,7 +270,7 @@ package final class PlanMaker {
     return min(asked, max(1, Int(clamping: position.bytes / fewestBytes)))
   }
 
-  /// Ranges of about the same cost, none of them empty; none at all where there are no entries.
+  /// Ranges of about the same cost, none of them empty; no range if there are no entries.
   private func ranges(count: Int) -> [(Border, Border)] {
     guard position.entries > 0 else { return [] }
     let ends = borders.filter { $0.offset < position.offset && $0.offset > 0 } + [position]

@@ -1,7 +1,7 @@
 import BatchEngine
 import Synchronization
 
-/// The numbers of devices differ from machine to machine: what those of a plan are here.
+/// Maps the device numbers of a plan to those of this machine, because they differ between machines.
 package final class PlannedDevices: Sendable {
   private struct State {
     var here: [UInt64: UInt64] = [:]
@@ -21,7 +21,7 @@ package final class PlannedDevices: Sendable {
     }
   }
 
-  /// What a file here is in the plan.
+  /// The identity in the plan of a file on this machine.
   func planned(_ identity: FileIdentity) -> FileIdentity {
     let device = state.withLock { $0.planned[identity.device] } ?? identity.device
     return FileIdentity(device: device, inode: identity.inode)
@@ -30,17 +30,17 @@ package final class PlannedDevices: Sendable {
 
 /// Yields the entries of a shard as a walk would, from the plan.
 ///
-/// Files are opened and compared with their planned inode, size and time by the workers. A folder whose time is another one has
-/// got or lost entries, and becomes a problem of its own.
+/// Workers open the files and compare them with the planned inode, size and time. If the time of a folder has changed, entries
+/// were added or removed, which is reported as a problem.
 package final class PlanPlayer {
   private static let bufferSize = 256 << 10
-  /// A path and its numbers.
+  /// The longest record: a path and its numbers.
   private static let longestRecord = 2 << 20
 
   private let file: Descriptor
   private let path: PathBytes
   private var end: UInt64
-  /// What follows behind it.
+  /// The ranges that follow.
   private var rest: ArraySlice<Range<UInt64>> = []
   private let run: RunContext
   private let checksFolders: Bool
@@ -50,16 +50,16 @@ package final class PlanPlayer {
   private var start = 0
   private var directory: DirectoryPath?
   private var device: UInt64 = 0
-  /// The first path of the file that came last, where that is a further name of it.
+  /// The first path of the last file, if the last item is a further name.
   package private(set) var firstPath: PathBytes?
-  /// Whether a file beside the one that came last may have the same output.
+  /// Whether a file beside the last one may have the same output.
   package private(set) var mayHaveRival = false
   private var manifest: PathBytes?
 
   /// Opens the entries of a shard, and compares them with the digest of the plan.
   ///
-  /// - Parameter checksFolders: whether folders are looked at that may have got or lost entries.
-  /// - Throws: `unwritable` when the entries are not those of the plan.
+  /// - Parameter checksFolders: whether folders are checked for added or removed entries.
+  /// - Throws: `unwritable` when the entries do not match the plan.
   package init(
     _ shard: ShardPlan.Shard, in folder: PlanFolder, checksFolders: Bool, _ devices: PlannedDevices,
     _ run: RunContext
@@ -182,7 +182,7 @@ package final class PlanPlayer {
       identity: planned.inode.map { FileIdentity(device: device, inode: $0) }, depth: planned.depth)
   }
 
-  /// The problem of a folder that has got or lost entries since it was listed.
+  /// The problem of a folder to which entries were added or from which they were removed since it was listed.
   private func change(of planned: PlanRecord.PlannedFolder) -> Problem? {
     guard let modified = planned.modified, let inode = planned.inode, let directory,
       let now = try? run.calls.status(of: directory.openPath, followingLinks: true),

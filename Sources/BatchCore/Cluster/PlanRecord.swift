@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// One record of the entries of a plan. Each ends in NUL, has a letter for its kind, then fields with a blank behind each, and
-/// last a name, a path or nothing.
+/// One record of the entries of a plan. Each record has a letter for its kind, then fields with a blank after each, then a
+/// name, a path or nothing, and ends in NUL.
 ///
 /// | letter | fields |
 /// |---|---|
@@ -25,11 +25,11 @@ enum PlanRecord {
 
   struct PlannedFolder: Equatable {
     let device: UInt64
-    /// Nil for the folder of a file that was named as an operand.
+    /// Nil for the folder of a file that is an operand.
     let inode: UInt64?
     let depth: Int
     let operandLength: Int
-    /// When it was listed; nil where that is not known.
+    /// The time of modification when it was listed; nil if unknown.
     let modified: FileStatus.Time?
     /// Empty, or ending in `/`.
     let prefix: [UInt8]
@@ -46,12 +46,12 @@ enum PlanRecord {
     let modified: FileStatus.Time
     let statusChanged: FileStatus.Time
     let device: UInt64
-    /// Nil for that of the folder.
+    /// The device; nil if it is that of the folder.
     let home: UInt64?
     let followsLinks: Bool
   }
 
-  /// - Parameter record: without its NUL.
+  /// - Parameter record: the record without its NUL.
   /// - Throws: `malformed` when the bytes are not a record of ``PlanRecordWriter``.
   init(_ record: ArraySlice<UInt8>) throws(BatchError) {
     guard let letter = record.first else { throw Self.invalid }
@@ -174,7 +174,7 @@ enum PlanRecord {
 
 /// The fields of a record, each with a blank behind it.
 struct PlanFields {
-  /// What was not read yet.
+  /// The fields that were not read yet.
   private(set) var rest: ArraySlice<UInt8>
 
   init(_ bytes: ArraySlice<UInt8>) {

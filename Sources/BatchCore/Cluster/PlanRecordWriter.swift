@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Writes what a walk yields as the records of a plan, each folder once.
+/// Writes the items of a walk as records of a plan, each folder once.
 struct PlanRecordWriter {
   private var folder: DirectoryPath?
   private var device: UInt64 = 0
@@ -9,10 +9,10 @@ struct PlanRecordWriter {
   /// Appends an item.
   ///
   /// - Parameters:
-  ///   - listed: the folder of the item as it was when it was listed.
-  ///   - first: the first path of the file, where the item is a further name of it.
+  ///   - listed: the status of the item's folder when it was listed.
+  ///   - first: the first path of the file, if the item is a further name.
   ///   - mayHaveRival: whether a file beside it may have the same output.
-  /// - Returns: where in the bytes the record of the folder begins, where one was written.
+  /// - Returns: the offset of the folder's record in the bytes, if one was written.
   mutating func append(
     _ item: WalkItem, listed: FileStatus?, first: PathBytes?, mayHaveRival: Bool = false,
     to bytes: inout [UInt8]
@@ -39,7 +39,7 @@ struct PlanRecordWriter {
 
   /// Appends a line of a manifest.
   ///
-  /// - Returns: where in the bytes the record of the manifest begins, where one was written.
+  /// - Returns: the offset of the manifest's record in the bytes, if one was written.
   mutating func append(_ row: CheckLine, to bytes: inout [UInt8]) -> Int? {
     switch row {
     case .unreadable(let problem):

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Writes the part of an archive that a shard makes into its result.
+/// Writes a shard's part of an archive into its result.
 package struct ShardArchiveParts: ArchiveParts {
   private let result: ShardResultWriter
   private let devices: PlannedDevices
@@ -35,7 +35,7 @@ package struct ShardArchiveParts: ArchiveParts {
   }
 }
 
-/// The members of a frame as a result holds them.
+/// The members of a frame in a result.
 enum ShardMembers {
   private static let hasDigest: UInt8 = 1
   private static let hasIdentity: UInt8 = 2
@@ -66,7 +66,7 @@ enum ShardMembers {
     return bytes
   }
 
-  /// - Throws: `malformed` for bytes that ``bytes(of:frame:_:)`` does not make.
+  /// - Throws: `malformed` for bytes that ``bytes(of:frame:_:)`` cannot have written.
   static func read(_ bytes: [UInt8]) throws(BatchError) -> (
     frame: UInt32, members: [ArchivedMember]
   ) {

@@ -7,9 +7,9 @@ import func Glibc.gethostname
 import func Glibc.getpid
 import func Glibc.usleep
 
-/// The lock file of a shard: tasks with the same shard detect each other by it. It stores the progress of the task.
+/// The lock file of a shard: tasks with the same shard detect each other through it. It also stores the progress of the task.
 ///
-/// It only saves work: a file system whose locks do not work lets both run, and the first result counts.
+/// It only saves work: on a file system without working locks both run, and the first result counts.
 package final class ShardLock: Sendable {
   private let file: Descriptor
   private let folder: PlanFolder
@@ -17,12 +17,12 @@ package final class ShardLock: Sendable {
   private let start = ContinuousClock.now
   private let node: String
   private let written = Mutex<ContinuousClock.Instant?>(nil)
-  /// Longer than any note, so that an old one is overwritten.
+  /// Longer than any progress record, so that an old one is overwritten.
   private static let noteSize = 1024
   private static let attempts = 10
   private static let interval = Duration.seconds(1)
 
-  /// - Throws: `locked` when another task has it.
+  /// - Throws: `locked` when another task holds it.
   package init(_ shard: Int, in folder: PlanFolder, node: String) throws(BatchError) {
     name = ShardPlan.name(shard, "lock")
     self.folder = folder
@@ -32,7 +32,7 @@ package final class ShardLock: Sendable {
     } catch {
       throw error.at(folder.path(of: name)).recoded(.unwritable)
     }
-    // Who looks at the state of a shard has a shared lock for a moment.
+    // A reader of the shard's state holds a shared lock for a moment, so the lock is retried.
     var failed: Int32 = 0
     for attempt in 0..<Self.attempts {
       failed = -folder.calls.lock(file.raw)
@@ -46,7 +46,7 @@ package final class ShardLock: Sendable {
     note(ShardOutcome(), error: nil, isForced: true)
   }
 
-  /// Notes how far the task is, at most once a second, and at last why it failed.
+  /// Records the progress of the task, at most once a second, and finally why it failed.
   package func note(_ counts: ShardOutcome, error: String?, isForced: Bool = false) {
     let now = ContinuousClock.now
     let isDue = written.withLock { written in
@@ -68,10 +68,10 @@ package final class ShardLock: Sendable {
     _ = bytes.withUnsafeBytes { folder.calls.write($0, to: raw, at: 0) }
   }
 
-  /// Removes the file when its result is there.
+  /// Removes the file after the result was written.
   package func finish(by right: CommitRight) { _ = folder.remove(name, by: right) }
 
-  /// What this machine is called; empty where it is unknown.
+  /// The name of this machine; empty if unknown.
   package static var nodeName: String {
     var name = [CChar](repeating: 0, count: 256)
     guard gethostname(&name, name.count - 1) == 0 else { return "" }
@@ -79,7 +79,7 @@ package final class ShardLock: Sendable {
   }
 }
 
-/// What is known of a shard from outside of its task.
+/// The state of a shard, as seen by other processes.
 package struct ShardState: Sendable {
   package enum Phase: String, Sendable {
     case waiting, running, stopped, failed, done, damaged
@@ -87,7 +87,7 @@ package struct ShardState: Sendable {
 
   package let phase: Phase
   package let node: String
-  /// Paths that are through.
+  /// Paths that are finished.
   package var files = 0
   package var bytes: Int64 = 0
   package var milliseconds: Int64 = 0
@@ -95,7 +95,7 @@ package struct ShardState: Sendable {
   /// The last error of the task.
   package var error: String?
 
-  /// Looks at the files of a shard; never waits.
+  /// Reads the files of a shard; never waits.
   package init(_ shard: Int, of plan: ShardPlan, in folder: PlanFolder) {
     do throws(BatchError) {
       if let result = try ShardResultReader.open(shard, of: plan, in: folder) {

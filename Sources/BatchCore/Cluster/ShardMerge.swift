@@ -4,16 +4,16 @@ import BatchEngine
 package struct ShardResults {
   package let plan: ShardPlan
   private let folder: PlanFolder
-  /// The result of each shard, in their order, with its status when it was verified; nil without a valid result.
+  /// The result of each shard in order, with its file status when it was verified; nil without a valid result.
   private let verified: [(outcome: ShardOutcome, status: FileStatus)?]
-  /// What is wrong, with the path or the number of each shard.
+  /// The errors, with the path or the number of each shard.
   package let faults: [BatchError]
-  /// Of all shards, and the slowest of them.
+  /// The sum over all shards, with the time of the slowest one.
   package let outcome: ShardOutcome
 
   /// Opens and verifies the results in the folder of a plan.
   ///
-  /// - Throws: why the run was stopped.
+  /// - Throws: the reason when the run was stopped.
   package init(of plan: ShardPlan, in folder: PlanFolder, _ run: RunContext) throws(BatchError) {
     self.plan = plan
     self.folder = folder
@@ -44,7 +44,7 @@ package struct ShardResults {
     self.faults = faults + Self.strangers(plan, folder)
   }
 
-  /// Results that no shard of the plan has.
+  /// Errors for results that belong to no shard of the plan.
   private static func strangers(_ plan: ShardPlan, _ folder: PlanFolder) -> [BatchError] {
     let known = Set(plan.shards.map { PathBytes(ShardPlan.name($0.index, "result")) })
     let names: [PathBytes]
@@ -65,9 +65,9 @@ package struct ShardResults {
   /// The outcomes of the shards, in their order.
   package var outcomes: [ShardOutcome?] { verified.map { $0?.outcome } }
 
-  /// Opens the results that count, one after the other.
+  /// Opens the valid results, one after the other.
   ///
-  /// - Throws: what `body` throws; `malformed` for a result that is not the one that was verified.
+  /// - Throws: the error of `body`; `malformed` for a result that changed after it was verified.
   package func forEach(_ body: (ShardResultReader) throws(BatchError) -> Void) throws(BatchError) {
     for (index, known) in verified.enumerated() {
       guard let known else { continue }
@@ -81,7 +81,7 @@ package struct ShardResults {
     }
   }
 
-  /// Passes on the rows and problems of all results in the order of the plan.
+  /// Passes the rows and problems of all results on, in the order of the plan.
   package func forEachRow(
     _ rows: ([UInt8]) throws(BatchError) -> Void,
     problem: (Problem, Severity) throws(BatchError) -> Void
@@ -111,7 +111,7 @@ package struct ShardResults {
     return names.compactMap { folder.remove($0, by: right) }
   }
 
-  /// Bytes of all results that count.
+  /// Bytes of all valid results.
   package var size: Int64 {
     verified.reduce(0) { $0 + min($1?.status.size ?? 0, .max - $0) }
   }

@@ -1,33 +1,33 @@
 import BatchEngine
 
-/// A run that is divided among several: what it does, and the ranges of its entries in tree order.
+/// A run that is divided into shards: its command, and the ranges of its entries in tree order.
 ///
-/// `plan.json` in the folder of the plan holds it as lines of JSON, and `plan.entries` the entries as records
-/// (``PlanRecord``). The last line has the SHA-256 of all lines before it, by which results name their plan; the line of each
-/// shard has the SHA-256 of its range.
+/// In the folder of the plan, `plan.json` contains it as lines of JSON, and `plan.entries` contains the entries as records
+/// (``PlanRecord``). The last line has the SHA-256 of all lines before it, which is the id of the plan in results; the line of
+/// each shard has the SHA-256 of its range.
 package struct ShardPlan: Sendable {
   /// A range of the entries.
   package struct Shard: Sendable {
     package let index: Int
-    /// In the file of the entries.
+    /// The offset in the file of entries.
     let offset: UInt64
     let length: UInt64
     package let entries: Int
     package let bytes: Int64
     package let cost: Int64
     let digest: Digest
-    /// The record of the folder that the first entries lie in, without its NUL; empty where the range begins with one.
+    /// The record of the first entries' folder, without its NUL; empty if the range begins with a folder record.
     let folder: [UInt8]
     /// Entries that belong to the shard with the first name of their file; nil without such entries.
     var further: Further?
 
-    /// In the file of the entries and in that order: its ranges, each with its SHA-256.
+    /// Its ranges in the file of entries, in that order, each with its SHA-256.
     var ranges: [(range: Range<UInt64>, digest: Digest)] {
       [(offset..<(offset + length), digest)] + (further.map { [($0.range, $0.digest)] } ?? [])
     }
   }
 
-  /// A further range of a shard, behind those of all shards.
+  /// A second range of a shard, after the first ranges of all shards.
   struct Further: Sendable {
     let range: Range<UInt64>
     let digest: Digest
@@ -36,20 +36,20 @@ package struct ShardPlan: Sendable {
   package static let schema = 1
   package static let fileName = "plan.json"
   static let entriesName = "plan.entries"
-  /// What a plan may have of lines, in bytes.
+  /// The largest size of `plan.json`, in bytes.
   private static let largest = 256 << 20
   package static let mostShards = 100_000
 
   /// The SHA-256 of the plan.
   package let id: String
-  /// Of the program.
+  /// The version of the program.
   package let version: String
   package let command: String
-  /// Where relative paths begin.
+  /// The folder in which relative paths begin.
   package let workingFolder: PathBytes
   /// The options and operands of the command.
   package let arguments: [PathBytes]
-  /// How many shards were asked for; there are fewer where there is little to do.
+  /// How many shards were requested; there are fewer if there is little work.
   package let asked: Int
   package let operandCount: Int
   /// Paths that the options left out.
@@ -58,7 +58,7 @@ package struct ShardPlan: Sendable {
 
   package var entries: Int { shards.reduce(0) { $0 &+ $1.entries } }
   package var bytes: Int64 { shards.reduce(0) { $0 &+ $1.bytes } }
-  /// The cost of the dearest range, as a multiple of the mean.
+  /// The cost of the most expensive range, as a multiple of the mean.
   package var imbalance: Double {
     let total = shards.reduce(0.0) { $0 + Double($1.cost) }
     guard total > 0, let most = shards.map(\.cost).max() else { return 1 }
@@ -121,8 +121,7 @@ package struct ShardPlan: Sendable {
 
   /// Reads the plan of a folder.
   ///
-  /// - Throws: `unwritable` for an incomplete plan, so that the exit status is that of missing parts; `missing` when there is
-  ///   no plan.
+  /// - Throws: `unwritable` for an incomplete plan, to get the exit status of missing parts; `missing` when there is no plan.
   package init(in folder: PlanFolder) throws(BatchError) {
     let content: [UInt8]
     do throws(BatchError) {
@@ -221,7 +220,7 @@ package struct ShardPlan: Sendable {
 }
 
 extension ShardPlan {
-  /// - Throws: `unwritable` for a plan of another version of the program, which may cut or write otherwise.
+  /// - Throws: `unwritable` for a plan of another program version, which may cut or write differently.
   package func require(version: String, in folder: PlanFolder) throws(BatchError) {
     guard self.version != version else { return }
     throw BatchError(

@@ -10,18 +10,18 @@ package struct ShardOutcome: Sendable, Hashable {
   package var skipped = 0
   package var changed = 0
   package var missing = 0
-  /// Paths that are missing or that the system refused to give; also counted as failed.
+  /// Paths that are missing or could not be read; also counted as failed.
   package var unavailable = 0
-  /// Paths that need nothing, such as those whose outputs are up to date; also counted as skipped.
+  /// Paths that need no work, such as those whose outputs are up to date; also counted as skipped.
   package var needless = 0
   package var byteCount: Int64 = 0
-  /// What the command counts beside these, by its own names.
+  /// Other counts of the command, by its own names.
   package var findings: [String: Int] = [:]
-  /// Of the run, in milliseconds.
+  /// The duration of the run, in milliseconds.
   package var milliseconds: Int64 = 0
-  /// That the shard ended with.
+  /// The exit status of the shard.
   package var status: Int32 = 0
-  /// Where it ran.
+  /// The name of the machine on which it ran.
   package var node = ""
 
   package init() {}
@@ -37,7 +37,7 @@ package struct ShardOutcome: Sendable, Hashable {
     byteCount = counts.byteCount
   }
 
-  /// Whether each path is accounted for, and no number is below zero.
+  /// Whether the counts add up, and no number is negative.
   var isSound: Bool {
     let numbers =
       [seen, done, failed, skipped, changed, missing, unavailable, needless] + findings.values
@@ -63,8 +63,8 @@ package struct ShardOutcome: Sendable, Hashable {
   }
 }
 
-/// The form of a result: a line of JSON, then pieces, each with a byte for its kind and its length in 64 bits, then the place of the
-/// last piece in 64 bits and the SHA-256 of all before it. Numbers are little-endian.
+/// The format of a result: a line of JSON; then pieces, each with a byte for its kind and its 64-bit length; then the 64-bit offset
+/// of the last piece, and the SHA-256 of everything before it. Numbers are little-endian.
 enum ShardPiece: UInt8 {
   /// Rows of a manifest or a list.
   case rows = 0x52
@@ -72,9 +72,9 @@ enum ShardPiece: UInt8 {
   case problem = 0x50
   /// A frame of an archive.
   case frame = 0x46
-  /// What an archive has to say of a frame and its members.
+  /// The members of a frame, for the index of an archive.
   case members = 0x4D
-  /// A file with several names that is not in the archive under its first one.
+  /// A file with several names that is not in the archive under its first name.
   case lost = 0x4C
   /// The counts, as a line of JSON; the last piece.
   case end = 0x45
@@ -92,7 +92,7 @@ package final class ShardResultWriter: Sendable {
   }
 
   private static let bufferSize = 1 << 20
-  /// What a result holds by its name.
+  /// The remedies that a result stores by name.
   static let remedies: [Remedy] = [
     .lowerConcurrency, .lowerConcurrencyOrMemory, .raiseOrLowerDescriptors, .raiseMemory,
     .raiseOutputLimit, .raiseRatioLimit, .allowHoles, .raiseLevels, .replaceOutput,
@@ -123,7 +123,7 @@ package final class ShardResultWriter: Sendable {
     try state.withLock { (state) throws(BatchError) in try put(line, &state) }
   }
 
-  /// Left out of what the run processes.
+  /// The identity, so that the run can exclude the file.
   package var identity: FileIdentity? { file.identity }
 
   package func write(rows: [UInt8]) throws(BatchError) {
@@ -156,9 +156,9 @@ package final class ShardResultWriter: Sendable {
     }
   }
 
-  /// Writes the counts, and gives the result its name.
+  /// Writes the counts, and renames the result to its final name.
   ///
-  /// - Throws: `invalid` when another result has got the name.
+  /// - Throws: `invalid` when another result already has the name.
   package func finish(_ outcome: ShardOutcome) throws(BatchError) {
     var end = JSONFieldWriter("counts")
     for (key, number) in [

@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Reads the result of a shard. Nothing in it is believed before ``verify(_:)``.
+/// Reads the result of a shard. Nothing in it may be trusted before ``verify(_:)``.
 package final class ShardResultReader {
-  /// A piece and where its content lies in the file.
+  /// A piece, and the range of its content in the file.
   struct Place {
     let kind: ShardPiece
     let content: Range<UInt64>
@@ -10,13 +10,13 @@ package final class ShardResultReader {
 
   private static let bufferSize = 1 << 20
   private static let longestLine = 1 << 20
-  /// Of a piece that is held in memory.
+  /// The largest piece that is held in memory, in bytes.
   private static let largestPiece: UInt64 = 1 << 31
 
   package let path: PathBytes
   package let outcome: ShardOutcome
   let status: FileStatus
-  /// In bytes.
+  /// The size in bytes.
   private let size: UInt64
   private let file: Descriptor
   /// Valid as long as this object lives.
@@ -25,7 +25,7 @@ package final class ShardResultReader {
   private let first: UInt64
   private let last: UInt64
 
-  /// Opens a result and reads its two ends.
+  /// Opens a result and reads its beginning and its end.
   ///
   /// - Returns: nil when the shard has no result.
   /// - Throws: `malformed`, with the path, when the file is not a result of the shard.
@@ -109,9 +109,9 @@ package final class ShardResultReader {
     return outcome
   }
 
-  /// Reads all of it, and compares it with its digest.
+  /// Reads the whole result, and compares it with its digest.
   ///
-  /// - Throws: `malformed` for a result that was cut, edited or damaged, with the path; why the run was stopped.
+  /// - Throws: `malformed` for a result that was cut, edited or damaged, with the path; the reason when the run was stopped.
   package func verify(_ cancellation: Cancellation) throws(BatchError) {
     let digest = try DigestStream(.sha256)
     let content = size - 32
@@ -147,7 +147,7 @@ package final class ShardResultReader {
     }
   }
 
-  /// The bytes of a piece that is short.
+  /// The bytes of a short piece.
   func read(_ range: Range<UInt64>) throws(BatchError) -> [UInt8] {
     let raw = file.raw
     do throws(BatchError) {

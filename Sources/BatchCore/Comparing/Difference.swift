@@ -1,31 +1,31 @@
 import BatchEngine
 
-/// How what lies under a path differs from what a record has of it.
+/// How the file at a path differs from its record.
 package struct Difference: Sendable, Hashable {
-  /// What kind of difference it is. One comparison finds the first in this order that holds; ``moved`` and ``copied`` are
-  /// found later, from the digests of all missing and new files.
+  /// What kind of difference it is. A comparison reports the first of these that applies; ``moved`` and ``copied`` are
+  /// determined later, from the digests of all missing and new files.
   package enum Class: String, Sendable, Hashable, CaseIterable {
-    /// Recorded, and not there: nothing has the name, or only something behind a symbolic link.
+    /// Recorded, but not found: nothing has the name, or the path leads through a symbolic link.
     case missing
-    /// There, in a directory that is recorded, and not recorded.
+    /// Found in a recorded directory, but not recorded.
     case new
-    /// The content of a file that is missing, under a name that is new.
+    /// The content of a missing file under a new name.
     case moved
-    /// The content of a file that is still there, under a name that is new.
+    /// The content of an existing recorded file under a new name.
     case copied
-    /// Of another kind, such as a directory in the place of a file.
+    /// Another kind, such as a directory instead of a file.
     case type
-    /// The bytes of a file are others, while size and time are the recorded ones.
+    /// The content of a file has changed, but its size and time have not.
     case rot
-    /// The bytes of a file are others.
+    /// The content of a file has changed.
     case modified
     /// Mode, owner, group, extended attributes, target of a link, number of a device; or the time of anything but a file.
     case metadata
-    /// The time of a file alone: its bytes are the same.
+    /// Only the time of a file has changed; its content is the same.
     case touched
   }
 
-  /// One thing that is not the same.
+  /// One property that differs.
   package struct Aspect: Sendable, Hashable {
     package enum Name: String, Sendable, Hashable {
       case kind, size, content, mode, owner, group, mtime, xattrs, target, device
@@ -55,7 +55,7 @@ package struct Difference: Sendable, Hashable {
   }
 
   package let kind: Class
-  /// Empty for what is missing or new.
+  /// Empty for a missing or new path.
   package let aspects: [Aspect]
 
   package init(_ kind: Class, _ aspects: [Aspect] = []) {

@@ -1,39 +1,39 @@
 import BatchEngine
 import BatchOutputs
 
-/// Compares what a record holds of paths with what lies in a folder, on one lane.
+/// Compares records with the files of a folder, on one lane.
 final class LiveComparison {
   private let live: LiveTree
   private let reportsRot: Bool
   private let countsBytes: Bool
   private let owners = OwnerNames()
-  /// One for each algorithm that was met.
+  /// One stream for each algorithm so far.
   private var streams: [DigestAlgorithm: DigestStream] = [:]
-  /// The folder of the last file: one object for neighbours lets the reader keep it open.
+  /// The folder of the last file: files in one folder share the object, so that the reader can keep the folder open.
   private var home: DirectoryPath?
 
   /// - Parameters:
-  ///   - reportsRot: whether other bytes under the recorded size and time are `rot`, and not `modified`.
-  ///   - countsBytes: whether what is read of the folder counts, beside what is read of the record.
+  ///   - reportsRot: whether changed content with the recorded size and time is `rot`, not `modified`.
+  ///   - countsBytes: whether bytes read from the folder are counted, in addition to those of the record.
   init(_ live: LiveTree, reportsRot: Bool = false, countsBytes: Bool = true) {
     self.live = live
     self.reportsRot = reportsRot
     self.countsBytes = countsBytes
   }
 
-  /// What came of a comparison.
+  /// The result of a comparison.
   enum Outcome {
     case compared(Difference?)
-    /// A further name that is a file of its own, with this SHA-256. Whether that is the content of the file that it was a
-    /// name of is decided where all that was recorded before it is known: ``RecordedDigests``.
+    /// A recorded hard link that is a separate file with this SHA-256. Whether that is the content of its recorded target is
+    /// decided later, when all earlier records are known: ``RecordedDigests``.
     case separate(Difference.Aspect, target: RelativePath, content: Digest)
-    /// It could not be made, which has been reported and counted.
+    /// The comparison failed, which has been reported and counted.
     case reported
   }
 
-  /// Compares what is recorded of one path. A regular file is read where a digest is recorded and the size is the same.
+  /// Compares the record of one path. A regular file is read if a digest is recorded and the size is equal.
   ///
-  /// - Throws: what ends the run.
+  /// - Throws: an error that ends the run.
   func compare(_ record: RecordedPath, in context: WorkerContext) throws(BatchError) -> Outcome {
     let place: RelativePath
     let found: LiveTree.Found?
@@ -63,10 +63,10 @@ final class LiveComparison {
       record.difference(to: now, isSeparate: isSeparate, reportsRot: reportsRot, owners: owners))
   }
 
-  /// What lies at a place, as a record of it; a file that cannot be read has no digest in it, which has been reported.
+  /// Creates a record of the file at a place. If the file cannot be read, that is reported and the record has no digest.
   ///
-  /// - Returns: nil for what has gone or cannot be looked at, which has been reported, and for what no archive holds.
-  /// - Throws: what ends the run.
+  /// - Returns: nil if the path is gone or cannot be examined, which has been reported, and for a kind that no archive can contain.
+  /// - Throws: an error that ends the run.
   func record(
     at place: RelativePath, _ algorithm: DigestAlgorithm, in context: WorkerContext
   ) throws(BatchError) -> (record: RecordedPath, identity: FileIdentity, linkCount: UInt64)? {
@@ -124,7 +124,7 @@ final class LiveComparison {
     return made
   }
 
-  /// A further name of a file: the file is compared under its first one.
+  /// Compares a further name of a file: the content is compared under its first name.
   private func compareLink(
     _ record: RecordedPath, _ place: RelativePath, _ found: LiveTree.Found, _ context: WorkerContext
   ) throws(BatchError) -> Outcome {
@@ -149,7 +149,7 @@ final class LiveComparison {
 }
 
 extension RecordedPath {
-  /// What lies under a path, without its content.
+  /// A record of the file at a path, without its content.
   fileprivate init(_ path: PathBytes, _ found: LiveTree.Found) {
     self.init(path, found.status.kind)
     take(found.status)
@@ -168,10 +168,10 @@ extension RecordedPath {
 }
 
 extension FileStatus.Kind {
-  /// What a further name of a file is called in results.
+  /// The name of a hard link in results.
   static let hardLinkWord = "hard_link"
 
-  /// What the kind is called in results.
+  /// The name of the kind in results.
   package var word: String {
     switch self {
     case .regular: "file"

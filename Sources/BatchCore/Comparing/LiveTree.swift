@@ -2,14 +2,14 @@ import BatchEngine
 
 /// A folder that a record is compared with. Names are resolved below its descriptor, and no symbolic link is followed.
 package final class LiveTree: Sendable {
-  /// What lies under a name.
+  /// A file that was found under a name.
   struct Found {
     let status: FileStatus
-    /// Of a symbolic link.
+    /// The target of a symbolic link.
     let target: PathBytes?
-    /// Of a file or directory, where they were asked for.
+    /// The attributes of a file or directory, if requested.
     let attributes: [ExtendedAttribute]?
-    /// The folder that it lies in.
+    /// The identity of its folder.
     let folder: FileIdentity
   }
 
@@ -19,9 +19,9 @@ package final class LiveTree: Sendable {
   private let context: SourceContext
 
   /// - Parameters:
-  ///   - path: the folder that the recorded names begin in.
-  ///   - walk: what of the folder counts as new.
-  ///   - context: that compares.
+  ///   - path: the folder in which the recorded names begin.
+  ///   - walk: which entries of the folder can count as new.
+  ///   - context: the context of the run that compares.
   /// - Throws: the error of opening the folder.
   package init(_ path: PathBytes, options walk: WalkOptions, in context: SourceContext) throws(BatchError) {
     self.path = path
@@ -30,22 +30,22 @@ package final class LiveTree: Sendable {
     root = try context.folders.folder(named: path)
   }
 
-  /// A walk of what lies below a place.
+  /// A walk of the entries below a place.
   func tree(below place: RelativePath) -> TreeSource {
     context.tree([path(of: place)], options: walk)
   }
 
-  /// The path that something has, for messages.
+  /// The path of a place, for messages.
   func path(of place: RelativePath) -> PathBytes {
     place.bytes.isEmpty ? path : path.appending(place.bytes)
   }
 
-  /// Whether a place is a folder, and reached through folders alone.
+  /// Whether a place is a folder, with only folders on the way.
   func isFolder(_ place: RelativePath) -> Bool { (try? open(place.bytes[...])) != nil }
 
-  /// Looks at what lies at a place.
+  /// Examines the file at a place.
   ///
-  /// - Returns: nil for what is not there, or only behind a link.
+  /// - Returns: nil if it does not exist, or only through a link.
   /// - Throws: `unreadable`, with the path.
   func look(at place: RelativePath, withAttributes: Bool = false) throws(BatchError) -> Found? {
     do throws(BatchError) {
@@ -62,15 +62,15 @@ package final class LiveTree: Sendable {
       }
       return Found(status: status, target: target, attributes: attributes, folder: folder.identity)
     } catch {
-      // A link or a file in the place of a folder: what was below it is not there.
+      // A link or a file is in the place of a folder, so the path below it does not exist.
       if error.isNotFound || error.isNoFolder { return nil }
       throw error.recoded(.unreadable).at(path(of: place))
     }
   }
 
-  /// Opens a folder to look for names in it.
+  /// Opens a folder to look up names in it.
   ///
-  /// - Throws: the error of opening it, also for what is reached through a link.
+  /// - Throws: the error of opening it, also if the path leads through a link.
   func open(_ folder: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
     try context.folders.folder(folder, below: root, shown: path, isSearched: true)
   }

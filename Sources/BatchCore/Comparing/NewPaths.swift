@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// Goes through the directories of a record, and finds what it does not have.
+/// Walks the directories of a record, and finds paths that are not recorded.
 struct NewPaths {
   enum Item {
-    /// The name that the record would have for it, and what the walk found.
+    /// The name that it would have in the record, and the file that the walk found.
     case new(PathBytes, FileRecord)
     case problem(Problem)
   }
@@ -13,7 +13,7 @@ struct NewPaths {
   private var roots: ArraySlice<RecordedPlaces.Root>
   private var current: (root: RecordedPlaces.Root, tree: TreeSource)?
 
-  /// - Parameter places: all that are recorded.
+  /// - Parameter places: all recorded places.
   init(_ live: LiveTree, _ places: RecordedPlaces) {
     self.live = live
     self.places = places
@@ -24,7 +24,7 @@ struct NewPaths {
     while true {
       guard case (let root, var tree)? = current else {
         guard let root = roots.popFirst() else { return nil }
-        // What is not a directory any more, or lies behind a link, is reported when its record is compared.
+        // A root that is not a directory any more, or is behind a link, is reported when its record is compared.
         if live.isFolder(root.place) { current = (root, live.tree(below: root.place)) }
         continue
       }
@@ -40,7 +40,7 @@ struct NewPaths {
     }
   }
 
-  /// Nil for what the record has.
+  /// Nil for a recorded path.
   private func path(of record: FileRecord, below root: RecordedPlaces.Root) -> PathBytes? {
     var rest = record.path.bytes.dropFirst(live.path(of: root.place).bytes.count)
     while rest.first == UInt8(ascii: "/") { rest = rest.dropFirst() }

@@ -1,12 +1,12 @@
 import BatchEngine
 
 extension RecordedPath {
-  /// How another record of the same path differs from this one. What only one of them has is not compared.
+  /// How another record of the same path differs from this one. Facts that only one of them has are not compared.
   ///
   /// - Parameters:
-  ///   - isSeparate: whether the other one is no further name of the file that ``firstName`` names.
-  ///   - reportsRot: whether other bytes under the recorded size and time are `rot`, and not `modified`.
-  ///   - owners: names of owners that the other record has by number alone; nil where these are not of this system.
+  ///   - isSeparate: whether the other one is not a further name of the file with the name ``firstName``.
+  ///   - reportsRot: whether changed content with the recorded size and time is `rot`, not `modified`.
+  ///   - owners: names for owners that the other record has only as numbers; nil if these numbers are from another system.
   func difference(
     to other: RecordedPath, isSeparate: Bool = false, reportsRot: Bool, owners: OwnerNames? = nil
   ) -> Difference? {
@@ -65,7 +65,7 @@ extension RecordedPath {
     return aspects
   }
 
-  /// An owner is the same by number, or by name where two systems have other numbers.
+  /// Owners are equal if their numbers are equal, or their names, because systems may have different numbers.
   private static func aspect(
     _ aspect: Difference.Aspect.Name, _ recorded: Owner?, _ now: Owner?, _ name: ((UInt32) -> [UInt8])?
   ) -> Difference.Aspect? {
@@ -78,11 +78,11 @@ extension RecordedPath {
     return Difference.Aspect(aspect, text(recorded.name, recorded.number), text(known, now.number))
   }
 
-  /// The names of attributes that only one side has, or each side with another value; nil for none.
+  /// The names of attributes that only one side has or whose values differ; nil if none.
   private static func aspect(
     of recorded: [ExtendedAttribute], _ live: [ExtendedAttribute]
   ) -> Difference.Aspect? {
-    // Those of the superuser are seen by the superuser alone.
+    // Attributes for root only are visible only to root.
     func visible(_ attributes: [ExtendedAttribute]) -> Set<ExtendedAttribute> {
       Set(attributes.filter { StandardStreams.isRoot || !$0.name.starts(with: "trusted.".utf8) })
     }

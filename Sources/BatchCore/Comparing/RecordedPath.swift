@@ -1,13 +1,13 @@
 import BatchEngine
 import BatchOutputs
 
-/// What a record, such as the index of an archive or a manifest, holds of one path. What is nil is not recorded, and is
+/// The facts about one path in a record, such as the index of an archive or a manifest. Facts that are nil are not recorded and
 /// not compared.
 package struct RecordedPath: Sendable {
-  /// An owner as a record has it. The same owner may have other numbers on another system.
+  /// An owner in a record. The same owner may have another number on another system.
   package struct Owner: Sendable, Hashable {
     package let number: UInt32
-    /// Empty where only the number is recorded.
+    /// Empty if only the number is recorded.
     package let name: [UInt8]
 
     package init(number: UInt32, name: [UInt8] = []) {
@@ -16,31 +16,30 @@ package struct RecordedPath: Sendable {
     }
   }
 
-  /// As it is shown; it leads below the folder that is compared, and is refused where it leads out of it.
+  /// The path as it is shown. It is relative to the compared folder, and is refused if it leads out of that folder.
   package internal(set) var path: PathBytes
-  /// `regular` for a further name of a file, too.
+  /// The kind; `regular` for a further name of a file too.
   package let kind: FileStatus.Kind
-  /// Whether it is a further name of a file that was recorded before; ``linkTarget`` is then the name it has there.
+  /// Whether it is a further name of a file that was recorded earlier; then ``linkTarget`` is its earlier name.
   package var isHardLink = false
-  /// Another name of the same file, where one was recorded before and both are compared with their content.
+  /// An earlier recorded name of the same file, if the content of both names is compared.
   package var firstName: PathBytes?
-  /// In bytes; compared for regular files alone.
+  /// The size in bytes; compared only for regular files.
   package var size: UInt64?
   package var modified: FileStatus.Time?
-  /// Whether ``modified`` has all digits. Otherwise it has those that its format keeps: whole seconds or tenths of
-  /// microseconds.
+  /// Whether ``modified`` has full precision. Otherwise it has the precision of its format: seconds or tenths of microseconds.
   package var isTimeExact = true
   /// The 12 permission bits.
   package var mode: UInt32?
   package var owner: Owner?
   package var group: Owner?
-  /// What a symbolic link holds, or the path that a hard link is a further name of.
+  /// The target of a symbolic link, or the first name of a hard link.
   package var linkTarget: PathBytes?
-  /// Of a character or block device.
+  /// The number of a character or block device.
   package var device: DeviceNumber?
-  /// Of a file or directory, sorted by name; access control lists are among them.
+  /// The attributes of a file or directory, sorted by name, including access control lists.
   package var attributes: [ExtendedAttribute]?
-  /// Of the content of a regular file.
+  /// The digest of a regular file's content.
   package var digest: Digest?
 
   package init(_ path: PathBytes, _ kind: FileStatus.Kind) {
@@ -48,14 +47,14 @@ package struct RecordedPath: Sendable {
     self.kind = kind
   }
 
-  /// Whether a file has the recorded time, to the precision of the record; true where none is recorded.
+  /// Whether a time equals the recorded time, in the precision of the record; true if none is recorded.
   package func hasTime(_ time: FileStatus.Time) -> Bool {
     guard let modified else { return true }
     guard time.seconds == modified.seconds else { return false }
-    // Of the last second before 1970 the headers of archives keep no fraction.
+    // Archive headers store no fraction for times in the last second before 1970.
     if time.nanoseconds == modified.nanoseconds || time.seconds == -1 { return true }
     guard !isTimeExact else { return false }
-    // Formats keep seconds, or tenths of microseconds, or all of it.
+    // Formats store seconds, tenths of microseconds, or nanoseconds.
     if modified.nanoseconds == 0 { return true }
     return modified.nanoseconds % 100 == 0 && modified.nanoseconds / 100 == time.nanoseconds / 100
   }

@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// The places that a record has, of which only hashes are kept; the seed is this process's own.
+/// The places in a record. Only hashes are kept, with a seed that is random for each process.
 struct RecordedPlaces {
-  /// A recorded directory that lies in no other one.
+  /// A recorded directory that is in no other one.
   struct Root: Sendable {
-    /// As the record has it.
+    /// The path in the record.
     let path: PathBytes
     let place: RelativePath
   }
@@ -13,7 +13,7 @@ struct RecordedPlaces {
   private var folders: Set<Int> = []
   private var found: [Root] = []
 
-  /// Adds what is recorded next.
+  /// Adds the next recorded path.
   mutating func add(_ path: PathBytes, isDirectory: Bool) {
     guard let place = try? RelativePath(path) else { return }
     places.insert(place.bytes.hashValue)
@@ -21,10 +21,10 @@ struct RecordedPlaces {
     if !isInside(place) { found.append(Root(path: path, place: place)) }
   }
 
-  /// Whether the record has something there.
+  /// Whether a place is recorded.
   func has(_ place: [UInt8]) -> Bool { places.contains(place.hashValue) }
 
-  /// The directories to look through for what is new, when all is added.
+  /// The directories to search for new paths. Read after all paths were added.
   var roots: [Root] { found.filter { !isInside($0.place) } }
 
   private func isInside(_ place: RelativePath) -> Bool {
@@ -37,18 +37,18 @@ struct RecordedPlaces {
   }
 }
 
-/// The beginnings of recorded digests, by the hashes of their places. A hard link is compared with what had the name
-/// before it.
+/// The beginnings of recorded digests, by the hashes of their places. A hard link is compared with the latest earlier record of
+/// its target.
 struct RecordedDigests {
   private var starts: [Int: UInt128] = [:]
 
-  /// Adds what is recorded next; without a digest it takes the name from what had it before.
+  /// Adds the next record; a record without a digest replaces an earlier one of the same name.
   mutating func add(_ path: PathBytes, _ digest: Digest?) {
     guard let place = try? RelativePath(path) else { return }
     starts[place.bytes.hashValue] = digest.map { Self.start(of: $0) }
   }
 
-  /// Whether a digest is that of what is recorded at a place; nil when that is not known.
+  /// Whether a digest is the one recorded at a place; nil if unknown.
   func isContent(_ digest: Digest, of place: RelativePath) -> Bool? {
     starts[place.bytes.hashValue].map { $0 == Self.start(of: digest) }
   }

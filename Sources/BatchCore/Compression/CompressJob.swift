@@ -18,8 +18,8 @@ package struct CompressJob: BatchJob {
 
   /// - Parameters:
   ///   - source: the source of the run.
-  ///   - output: takes the compressed form of standard input, and of all files where the options say so.
-  ///   - report: receives every source, in tree order, when its output is safe.
+  ///   - output: receives the compressed form of standard input, and of all files if the options require that.
+  ///   - report: receives every source, in tree order, when its output is committed.
   package init(
     of source: CompressSource, output: any ResultStream, report: @escaping TransformCollector.Report
   ) {
@@ -52,9 +52,9 @@ package struct CompressJob: BatchJob {
       in: context, report: report)
   }
 
-  /// Compresses files and blocks, with a codec, a digest, and two buffers that keep their room.
+  /// Compresses files and blocks, with a codec, a digest, and two reusable buffers.
   package final class Worker: BatchWorker {
-    /// Files from this size on are read in pieces, between which a run can be stopped.
+    /// Larger files are read in pieces, between which a run can be stopped.
     private static let largestPiece = 8 << 20
 
     private let outputs: RunOutputs
@@ -62,9 +62,9 @@ package struct CompressJob: BatchJob {
     private let proof: OutputProof<DecodedContent>
     private var content: [UInt8] = []
     private var compressed: [UInt8] = []
-    /// Those of the source.
+    /// The attributes of the source.
     private var attributes: [ExtendedAttribute] = []
-    /// Of the last source and its output; not kept open from chunk to chunk.
+    /// The place of the last source and its output; closed between chunks.
     private var place: OutputPlace?
 
     init(
@@ -124,7 +124,7 @@ package struct CompressJob: BatchJob {
         TransformReport(source: record.path, outcome: outcome), SharedSource.of(record, output: output))
     }
 
-    /// Skips a source that gets no compressed output, or copies it.
+    /// Skips or copies a source that gets no compressed output.
     ///
     /// - Returns: nil when it failed, which has been reported.
     private func passOver(
@@ -242,9 +242,9 @@ package struct CompressJob: BatchJob {
       return .streamFile(report(of: record, "-"), compressed)
     }
 
-    /// Reads a file, again where the policies say so: `content` and `attributes` are its own then.
+    /// Reads a file, with the retries of the policy, into `content` and `attributes`.
     ///
-    /// - Returns: nil when it is not to be used; the reason has been reported.
+    /// - Returns: nil when it must not be used; the reason has been reported.
     private func read(_ record: FileRecord, in context: WorkerContext) throws(BatchError) -> ReadOutcome? {
       var outcome: ReadOutcome?
       var pieces: [UInt8] = []
@@ -270,9 +270,9 @@ package struct CompressJob: BatchJob {
       return outcome
     }
 
-    /// Takes a place, writes the output and stages it.
+    /// Takes a staging place, writes the output and stages it.
     ///
-    /// - Returns: what to report of the output beside it.
+    /// - Returns: a warning about the output.
     private func write(
       _ plan: OutputPlan, of record: FileRecord, _ outcome: ReadOutcome
     ) throws(BatchError) -> (output: StagedOutput, remark: BatchError?) {
@@ -304,8 +304,8 @@ package struct CompressJob: BatchJob {
 
     // MARK: Large files
 
-    /// What becomes of a large file whose rows wait for it. Errors go into the row, since its place among the rows is another
-    /// one than that of the item among the items.
+    /// The end of a large file, for which later rows wait. Errors are put into the row, because its position among the rows
+    /// differs from that of this item.
     private func end(
       _ body: () throws(BatchError) -> TransformRow.LargeFileEnd
     ) throws(BatchError) -> TransformRow.LargeFileEnd {
@@ -317,9 +317,9 @@ package struct CompressJob: BatchJob {
       }
     }
 
-    /// Reads an output back and compares what it decodes to with its source, which may go then.
+    /// Reads an output back and compares its decoded content with its source, which may be removed afterwards.
     ///
-    /// The place of the output covers the descriptor that the source is read through.
+    /// The output's staging place includes the descriptor through which the source is read.
     private func prove(_ joined: JoinedOutput) throws(BatchError) -> TransformRow.LargeFileEnd {
       let (file, place) = (joined.file, joined.place)
       do throws(BatchError) {
@@ -380,7 +380,7 @@ package struct CompressJob: BatchJob {
       try withBytes(of: bytes) { (raw) throws(BatchError) in try codec.compress(block: raw, index: index) }
     }
 
-    /// Whether a large file is compressed already by its first bytes. One that cannot be read fails with its first block.
+    /// Whether the first bytes of a large file show a compressed format. A file that cannot be read fails with its first block.
     private func isCompressed(_ file: LargeFile, _ context: WorkerContext) -> Bool {
       if let start = try? context.firstBytes(of: file.record), CompressedContent.isCompressed(start: start) {
         return true
@@ -392,7 +392,7 @@ package struct CompressJob: BatchJob {
     /// Checks the existing output again, and reads the start of an older file that would be replaced: the source did not open
     /// it.
     ///
-    /// - Throws: why the output is not to be written.
+    /// - Throws: why the output must not be written.
     private func requireWay(for file: LargeFile) throws(BatchError) {
       let plan = try OutputPlan(
         for: file.record, target: file.target, options, outputs.folders, after: &place)
@@ -413,7 +413,7 @@ package struct CompressJob: BatchJob {
     ) throws(BatchError) -> TransformRow.Content? {
       guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
       if !options.compressesAll, !options.writesToStream, !file.isPlain, isCompressed(file, context) {
-        // No other block is worth compressing; the first one says what becomes of the file.
+        // Other blocks need not be compressed; the first one decides about the file.
         file.end(at: 0)
         guard index == 0 else { return nil }
         return passedOver(file, try passOver(file.record, .compressedAlready, context))
@@ -422,7 +422,7 @@ package struct CompressJob: BatchJob {
       do throws(BatchError) {
         if index == 0, !options.writesToStream { try requireWay(for: file) }
         var failure: BatchError?
-        // The last block goes first: at the levels of large blocks two of them are too much.
+        // Releases the previous block first: two large blocks would take too much memory.
         content = []
         content = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
           do throws(BatchError) {

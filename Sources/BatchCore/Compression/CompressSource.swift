@@ -1,8 +1,8 @@
 import BatchEngine
 import BatchOutputs
 
-/// Turns the files of a tree into what is to be compressed: small files, blocks of large ones, further
-/// names of files that came before, blocks of standard input.
+/// Turns the files of a tree into items to compress: small files, blocks of large ones, further names of earlier files, blocks
+/// of standard input.
 package struct CompressSource: BatchSource {
   private var tree: TreeSource
   let options: OutputOptions
@@ -18,7 +18,7 @@ package struct CompressSource: BatchSource {
   private var claims: OutputClaims?
   private let folders: OutputFolders
 
-  /// - Parameter operandCount: nil where it is not known; more than one can lead to one output.
+  /// - Parameter operandCount: nil if unknown; two operands can lead to one output.
   /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: OutputOptions,
@@ -63,7 +63,7 @@ package struct CompressSource: BatchSource {
 
   private mutating func item(for record: FileRecord) throws(BatchError) -> CompressItem {
     if options.writesToStream {
-      // Nothing stands in the way of a stream, and each name of a file is one more file there.
+      // A stream has no existing output, and each name of a file is written as a separate file.
       let decision = OutputDecision.write(isReplacing: false)
       guard record.status.size >= blockThreshold, !options.isDryRun else {
         return .file(record, target: "-", decision)
@@ -93,7 +93,7 @@ package struct CompressSource: BatchSource {
   private mutating func firstBlock(
     of record: FileRecord, target: PathBytes, _ decision: OutputDecision
   ) throws(BatchError) -> CompressItem {
-    // Known before any block is planned: of exbibytes there would be no end.
+    // Checked before any block is planned: planning exbibytes would never end.
     if let problem = tree.tooManyHoles(record) { return .problem(problem) }
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
     let file = LargeFile(record, target: target, decision, plan: plan)
@@ -102,9 +102,9 @@ package struct CompressSource: BatchSource {
     return .block(file, index: 0)
   }
 
-  /// Decides about a large file, so that no block of one is planned for nothing.
+  /// Decides about a large file before its blocks are planned.
   ///
-  /// - Returns: nil where the folder of the source is not there any more.
+  /// - Returns: nil if the folder of the source is gone.
   private func decision(about record: FileRecord, _ target: PathBytes) -> OutputDecision? {
     tree.withDescriptors(options.descriptorsOfLane) {
       var place: OutputPlace?
@@ -119,7 +119,7 @@ package struct CompressSource: BatchSource {
   package func weight(of item: CompressItem) -> Int64 {
     switch item {
     case .file(let record, _, _): record.status.size
-    // Blocks go before everything else, and each is an operation of its own.
+    // Blocks start before other items, and each is a separate operation.
     case .block, .streamBlock, .proof, .copy: .max
     case .link, .compressed, .repeated, .problem: 0
     }

@@ -10,7 +10,7 @@ package struct ContentJob: BatchJob {
 
   /// - Parameters:
   ///   - width: parts of a large file that are decoded at once; 1 or more.
-  ///   - output: takes the contents.
+  ///   - output: receives the contents.
   package init(_ decoding: DecoderOptions, width: Int, output: any ResultStream) {
     self.decoding = decoding
     self.width = width
@@ -23,7 +23,7 @@ package struct ContentJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
 
-  /// Sizes of what was decoded, in bytes.
+  /// The sizes of decoded content, in bytes.
   package struct Sizes: Sendable {
     package internal(set) var plain: Int64 = 0
     package internal(set) var compressed: Int64 = 0
@@ -34,7 +34,7 @@ package struct ContentJob: BatchJob {
     }
   }
 
-  /// Adds sizes up: contents went to the stream as they were decoded.
+  /// Sums up the sizes. The contents were already written to the stream.
   package final class Collector: BatchCollector {
     private var sizes = Sizes()
 
@@ -82,13 +82,13 @@ final class ContentWriter {
     self.stream = stream
   }
 
-  /// - Returns: nil when it is not whole, which has been reported, or not compressed.
+  /// - Returns: nil if it is damaged, which has been reported, or not compressed.
   func write(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> ContentJob.Sizes? {
     var hasBegun = false
     var sizes = ContentJob.Sizes(plain: 0, compressed: max(0, record.status.size))
     let outcome = try outcome(of: record.path, context) { () throws(BatchError) in
       try decoder.decode(record, in: context) { (_, _) throws(BatchError) in
-        // What is out cannot be taken back.
+        // Written content cannot be taken back.
         guard !hasBegun else {
           throw BatchError(.changed, "changed while it was written to standard output", path: record.path)
         }
@@ -118,8 +118,8 @@ final class ContentWriter {
     return finish(outcome, of: "-", context) ? sizes : nil
   }
 
-  /// What one file asks for that cannot be given, such as a window of gigabytes, concerns it alone; a stream that fails
-  /// ends the run.
+  /// A resource that is refused to one file, such as a window of gigabytes, only fails that file; an error of the stream ends
+  /// the run.
   private func outcome(
     of path: PathBytes, _ context: WorkerContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
   ) throws(BatchError) -> FileDecoder.Outcome {
@@ -132,7 +132,7 @@ final class ContentWriter {
     }
   }
 
-  /// - Returns: whether the content is whole.
+  /// - Returns: whether the content is complete.
   private func finish(
     _ outcome: FileDecoder.Outcome, of path: PathBytes, _ context: WorkerContext
   ) -> Bool {
@@ -162,7 +162,7 @@ final class ContentWriter {
     return false
   }
 
-  /// Whether content is whole all the same, as the stock tool has it: the members are, and what follows is named.
+  /// Whether content still counts as complete, as in the stock tool: the members are undamaged, and bytes after them are reported.
   static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
     format?.codec.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
   }

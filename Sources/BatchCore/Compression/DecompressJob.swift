@@ -1,7 +1,7 @@
 import BatchEngine
 import BatchOutputs
 
-/// Decompresses the files of a tree whose names have a suffix that is known, one output for each.
+/// Decompresses the files of a tree whose names have a known suffix, one output for each.
 package struct DecompressJob: BatchJob {
   package typealias Item = DecompressItem
 
@@ -13,8 +13,8 @@ package struct DecompressJob: BatchJob {
   private let report: TransformCollector.Report
 
   /// - Parameters:
-  ///   - output: takes the content of standard input.
-  ///   - report: receives every source, in tree order, when its output is safe.
+  ///   - output: receives the content of standard input.
+  ///   - report: receives every source, in tree order, when its output is committed.
   package init(
     _ options: OutputOptions, decoding: DecoderOptions, output: any ResultStream,
     report: @escaping TransformCollector.Report
@@ -50,9 +50,9 @@ package struct DecompressJob: BatchJob {
     private let decoder: FileDecoder
     private let content: ContentWriter
     private let proof: OutputProof<DecodedContent>
-    /// Those of the source.
+    /// The attributes of the source.
     private var attributes: [ExtendedAttribute] = []
-    /// Of the last source and its output; not kept open from chunk to chunk.
+    /// The place of the last source and its output; closed between chunks.
     private var place: OutputPlace?
 
     init(
@@ -97,7 +97,7 @@ package struct DecompressJob: BatchJob {
       place = nil
     }
 
-    /// A file without a suffix that is known is skipped in a folder, and refused as an operand.
+    /// Skips a file without a known suffix in a folder; refuses one that is an operand.
     private func passOver(_ record: FileRecord, _ context: WorkerContext) {
       guard record.isOperand else { return context.skip(.unknownFormat) }
       let format = decoder.unsupportedFormat(of: record, in: context)
@@ -105,7 +105,7 @@ package struct DecompressJob: BatchJob {
       context.report(Problem(.unreadable, BatchError(.invalid, reason, path: record.path)))
     }
 
-    /// Whether another file beside a source is after the same output, which has been reported.
+    /// Whether another file beside a source has the same output, which has been reported.
     private func reportsRival(of record: FileRecord, _ target: PathBytes, _ context: WorkerContext) -> Bool {
       let rival = OutputRivals.rival(of: record, target: target, options.naming, calls: context.calls)
       guard let rival else { return false }
@@ -150,7 +150,7 @@ package struct DecompressJob: BatchJob {
       }
     }
 
-    /// - Returns: nil when what went wrong has been reported.
+    /// - Returns: nil when it failed, which has been reported.
     private func write(
       _ plan: OutputPlan, _ record: FileRecord, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow.Content? {

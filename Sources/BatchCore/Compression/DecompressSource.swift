@@ -1,18 +1,18 @@
 import BatchEngine
 import BatchOutputs
 
-/// The files of a tree for a run that decompresses them: no output is given to two of them, and what has
-/// several names is decoded once.
+/// The files of a tree for a run that decompresses them: no two files get one output, and a file with several names is decoded
+/// once.
 package struct DecompressSource: BatchSource {
   private var tree: TreeSource
   private let naming: OutputNaming
   private var claims: OutputClaims?
   private var firstNames: [FileIdentity: FirstName] = [:]
-  /// Those of the folder that the last source was found in.
+  /// The rivals in the folder of the last source.
   private var rivals: OutputRivals?
-  /// Where several operands lie beside each other and have one output; nil where not all operands are known.
+  /// The places where several operands in one folder have the same output; nil if not all operands are known.
   private let shared: Set<Place>?
-  /// Whether the file of the tree that came last may have a rival; nil where that is to be found out.
+  /// Whether the last file of the tree may have a rival, from a plan; nil if that must be determined here.
   private let planned: (() -> Bool)?
 
   private struct Place: Hashable {
@@ -26,8 +26,8 @@ package struct DecompressSource: BatchSource {
   }
 
   /// - Parameters:
-  ///   - operands: nil where they are not known; more than one can lead to one output.
-  ///   - planned: whether a file beside the one that came last may have the same output; of a tree that comes from a plan.
+  ///   - operands: nil if unknown; two operands can lead to one output.
+  ///   - planned: whether a file beside the last one may have the same output; for a tree from a plan.
   package init(
     _ tree: TreeSource, operands: [PathBytes]?, naming: OutputNaming, planned: (() -> Bool)? = nil
   ) {
@@ -67,7 +67,7 @@ package struct DecompressSource: BatchSource {
     return nil
   }
 
-  /// What lies beside an operand is no source, unless it is one too.
+  /// A file beside an operand is a source only if it is an operand too.
   private mutating func mayHaveRival(_ record: FileRecord, _ target: PathBytes) -> Bool {
     if record.isOperand {
       guard let shared else { return true }

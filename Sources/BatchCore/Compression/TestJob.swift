@@ -1,18 +1,18 @@
 import BatchEngine
 import BatchOutputs
 
-/// Decodes compressed files and keeps nothing: are they whole?
+/// Decodes compressed files to test whether they are undamaged, and writes nothing.
 package struct TestJob: BatchJob {
   package typealias Item = WalkItem
 
-  /// What a file turned out to be.
+  /// The result for one file.
   package struct Finding: Sendable {
     package let path: PathBytes
-    /// Of the compressed file, in bytes.
+    /// The size of the compressed file in bytes.
     package let size: Int64
-    /// nil for a file that is whole.
+    /// nil for an undamaged file.
     package let damage: CompressionDamage?
-    /// Why a file that is whole, as far as that can be seen, could not be compared with a check of its content.
+    /// Why the content of a seemingly undamaged file could not be compared with a checksum.
     package let checkGap: CheckGap?
   }
 
@@ -20,7 +20,7 @@ package struct TestJob: BatchJob {
   private let parts = PartBudget()
   private let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
-  /// - Parameter output: takes what was found out about each compressed file, in tree order.
+  /// - Parameter output: receives the finding about each compressed file, in tree order.
   package init(
     _ options: DecoderOptions, output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void
   ) {
@@ -32,7 +32,7 @@ package struct TestJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
-  /// Hands findings on as they come.
+  /// Passes findings on.
   package final class Collector: BatchCollector {
     package typealias Summary = Void
 
@@ -84,7 +84,7 @@ package struct TestJob: BatchJob {
       do throws(BatchError) {
         return try decode()
       } catch {
-        // What one file asks for, such as a window of gigabytes, is no reason to leave out the others.
+        // A resource that is refused to one file, such as a window of gigabytes, does not end the run.
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.at(path)))
         return .unreadable
@@ -109,7 +109,7 @@ package struct TestJob: BatchJob {
     return finding
   }
 
-  /// Whether a file that was found in a folder claims to be compressed neither by name nor by content.
+  /// Whether a file of a folder does not seem compressed, neither by name nor by content.
   static func isOther(_ record: FileRecord, _ outcome: FileDecoder.Outcome) -> Bool {
     guard !record.isOperand, CompressionFormat.knownSuffixes.first(of: record.path) == nil else {
       return false

@@ -1,8 +1,8 @@
 import BatchEngine
 import BatchOutputs
 
-/// Joins the blocks of large files and of streams, and has the outputs of compress and decompress committed and reported in
-/// tree order.
+/// Joins the blocks of large files and of streams; commits the outputs of compress and decompress and reports them in tree
+/// order.
 package final class TransformCollector: BatchCollector {
   package typealias Report = @Sendable (TransformReport) throws(BatchError) -> Void
 
@@ -12,19 +12,19 @@ package final class TransformCollector: BatchCollector {
   private let asked: AskedItems<CompressItem>?
   private let stream: StreamOutput?
   private let counts: Tally
-  /// The large file whose blocks come, while its output is open.
+  /// The current large file, while its output is open.
   private var large: LargeOutput?
-  /// The large file whose blocks come, when its output was given up.
+  /// The current large file, if its output was given up.
   private var abandoned: LargeFile?
 
-  /// What was reported so far, counted.
+  /// The counts of reports so far.
   private final class Tally {
     var counts = TransformCounts()
   }
 
   /// - Parameters:
-  ///   - stream: takes the blocks of standard input.
-  ///   - asked: takes what has to be done about large files whose last block was written.
+  ///   - stream: receives the blocks of standard input.
+  ///   - asked: takes requests for large files whose last block was written: verify or copy.
   init(
     _ outputs: RunOutputs, stream: StreamOutput? = nil, asked: AskedItems<CompressItem>? = nil,
     in context: CollectorContext, report: @escaping Report
@@ -41,7 +41,7 @@ package final class TransformCollector: BatchCollector {
     }
   }
 
-  /// After a stop too: outputs that are complete by then get their names, and rows say what they are.
+  /// True after a stop too: outputs that are complete by then are committed and reported.
   package var collectsAfterStop: Bool { true }
 
   package func collect(_ rows: [TransformRow]) throws(BatchError) {
@@ -61,7 +61,7 @@ package final class TransformCollector: BatchCollector {
     return counts.counts
   }
 
-  /// Commits the outputs that are complete, which is one batch, and counts them; nothing more is read.
+  /// Commits the complete outputs in one batch, and counts them; reads nothing more.
   package func discard() {
     large?.discard()
     large = nil
@@ -92,7 +92,7 @@ package final class TransformCollector: BatchCollector {
     case .failedBlock(let file, let problem):
       guard abandoned !== file else { return }
       if outputs.options.writesToStream, stream?.isOpen == true {
-        // What is out already is no compressed file, and nothing behind it could be read.
+        // The bytes written so far are not a valid compressed file, so nothing after them could be read.
         throw BatchError(
           .unwritable, "standard output ends in the middle of this file: \(problem.error.message)",
           path: file.record.path, errno: problem.error.errno)
@@ -116,7 +116,7 @@ package final class TransformCollector: BatchCollector {
 
   // MARK: Streams
 
-  /// Ends the stream that standard input became.
+  /// Ends the compressed stream of standard input.
   private func endStream() throws(BatchError) {
     guard let sizes = try stream?.finish() else { return }
     context.counters.addDone()
@@ -155,7 +155,7 @@ package final class TransformCollector: BatchCollector {
   }
 
   private func open(_ file: LargeFile, _ start: LargeFileStart) throws(BatchError) -> LargeOutput {
-    // One place stays free for small outputs: lanes that wait for a place could not process blocks and proofs of large ones.
+    // One place stays free for small outputs: lanes that wait for a place could not process blocks and verifications of large ones.
     try outputs.stage.reserve(sparing: 1)
     do throws(BatchError) {
       return try LargeOutput(file, start, outputs)
@@ -186,13 +186,13 @@ package final class TransformCollector: BatchCollector {
     rows.add(joined.report, staged, of: SharedSource.of(staged))
   }
 
-  /// Has a lane do what is left to be done about a large file, and keeps the file's place among the rows.
+  /// Requests an item that a lane must still process for a large file, and reserves the file's position among the rows.
   private func complete(_ file: LargeFile, by item: CompressItem) {
     rows.keep(ObjectIdentifier(file), for: file.record)
     asked?.ask(item)
   }
 
-  /// Gives up the output of a large file, and its blocks that are still to come.
+  /// Gives up the output of a large file, and its remaining blocks.
   private func abandon(_ file: LargeFile) {
     file.end(at: 0)
     abandoned = file

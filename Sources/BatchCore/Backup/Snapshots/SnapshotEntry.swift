@@ -27,11 +27,11 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var digest: Digest?
   /// The stamp of the snapshot whose archive contains the file.
   package var archive: String
-  /// Whether its status says nothing about later changes: it changed as it was read, or so shortly before that
-  /// a later change could have the same time.
+  /// Whether its status cannot reveal later changes: the file changed while it was read, or so shortly before that a later
+  /// change could have the same time.
   package var isUnsettled = false
 
-  /// - Parameter status: that the walk saw.
+  /// - Parameter status: the status from the walk.
   init(_ status: FileStatus, path: PathBytes, archive: String) {
     kind = ArchiveEntry.Kind(status.kind) ?? .file
     self.path = path
@@ -46,9 +46,9 @@ package struct SnapshotEntry: Sendable, Hashable {
     self.archive = archive
   }
 
-  /// Whether a file is the one of this row, and has not changed since.
+  /// Whether a file is the file of this row and has not changed since.
   ///
-  /// The device is left out: its number may be another one after each start of the machine.
+  /// The device is ignored: its number may change at each start of the machine.
   func isUnchanged(_ status: FileStatus) -> Bool {
     !isUnsettled && kind == ArchiveEntry.Kind(status.kind) && modified == status.modified
       && statusChanged == status.statusChanged && inode == status.identity.inode
@@ -58,7 +58,7 @@ package struct SnapshotEntry: Sendable, Hashable {
 }
 
 extension ArchiveEntry.Kind {
-  /// The kind that a row has by this word.
+  /// The kind with this name in a row.
   init?(word: String) {
     guard let kind = Self.allCases.first(where: { $0.word == word }), kind != .hardLink else { return nil }
     self = kind
@@ -114,7 +114,7 @@ extension SnapshotEntry {
     line.append(literal: "}\n")
   }
 
-  /// A time as a string of seconds and nine digits behind the point.
+  /// A time as a string of seconds and nine digits after the point.
   static func append(_ time: FileStatus.Time, to line: inout [UInt8]) {
     line.append(UInt8(ascii: "\""))
     var (seconds, nanoseconds) = (time.seconds, time.nanoseconds)
@@ -126,7 +126,7 @@ extension SnapshotEntry {
     if seconds < 0 { line.append(UInt8(ascii: "-")) }
     JSONText.append(seconds.magnitude, to: &line)
     let point = line.count
-    // Nine digits, with those of a billion before them.
+    // Adding a billion gives exactly nine digits after the first one.
     JSONText.append(1_000_000_000 + UInt64(nanoseconds.magnitude), to: &line)
     line[point] = UInt8(ascii: ".")
     line.append(UInt8(ascii: "\""))
@@ -149,7 +149,7 @@ extension SnapshotEntry {
     else { throw SnapshotLine.malformed }
     self.kind = kind
     self.path = path
-    // Both are what a file system says: some make inodes of all 64 bits, and a file of holes may have any size.
+    // Both come from a file system: some use all 64 bits for inodes, and a file with holes may have any size.
     size = try line.number("size", below: .max)
     inode = try line.number("inode", below: .max)
     self.modified = modified

@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// What the first line of a backup manifest says of its snapshot.
+/// The facts about a snapshot in the first line of its manifest.
 package struct SnapshotHeader: Sendable, Hashable {
   package static let schema: UInt64 = 1
 
   package var name: SnapshotName
-  /// Snapshots are ordered by this number, whatever the clock said.
+  /// The order of snapshots, independent of the clock.
   package var sequence: UInt64
-  /// Of the clock of the machine.
+  /// The time of the machine's clock.
   package var started: FileStatus.Time
-  /// How many snapshots after the last full one it is; 0 for a full one, whose own archive holds everything.
+  /// How many snapshots it is after the last full one; 0 for a full one, whose own archive contains everything.
   package var increment: UInt64
 
   package var isFull: Bool { increment == 0 }
@@ -60,13 +60,13 @@ package struct SnapshotHeader: Sendable, Hashable {
   }
 }
 
-/// A folder or file that was named as a source, before its rows and again with its count behind all rows.
+/// A folder or file that was named as a source, before its rows, and again with its counts after all rows.
 package struct SnapshotSource: Sendable, Hashable {
-  /// From the root, without dots.
+  /// The absolute path without dots.
   package var path: PathBytes
   /// The identity of its file system, in hexadecimal.
   package var fileSystem: String
-  /// How many rows it has that are not folders.
+  /// How many of its rows are not folders.
   package var files: UInt64 = 0
 
   func appendLine(as type: StaticString, to line: inout [UInt8]) {
@@ -96,9 +96,9 @@ package struct SnapshotSource: Sendable, Hashable {
   }
 }
 
-/// What the lines behind the rows of a backup manifest say.
+/// The facts in the lines after the rows of a backup manifest.
 package struct SnapshotFooter: Sendable, Hashable {
-  /// What a snapshot has in one archive.
+  /// The part of a snapshot that is in one archive.
   package struct Need: Sendable, Hashable {
     package var files: UInt64 = 0
     package var bytes: UInt64 = 0
@@ -110,30 +110,29 @@ package struct SnapshotFooter: Sendable, Hashable {
   }
 
   package var sources: [SnapshotSource] = []
-  /// By the stamps of the archives.
+  /// The needs, by the stamps of the archives.
   package var needs: [String: Need] = [:]
   package var rows: UInt64 = 0
   package var files: UInt64 = 0
   package var bytes: UInt64 = 0
-  /// How many rows are names of files with several names; nil in manifests of earlier versions, which do not store which names
-  /// belong together.
+  /// How many rows are names of files with several names; nil in manifests of earlier versions, which do not store that.
   package var linked: UInt64? = 0
-  /// Of the archive of this snapshot, in bytes.
+  /// The size of this snapshot's archive, in bytes.
   package var archiveSize: UInt64 = 0
-  /// The digest that the index of the archive of this snapshot has.
+  /// The digest of the index in this snapshot's archive.
   package var index: Digest?
-  /// Whether the archive was read back and compared before it got its name.
+  /// Whether the archive was read back and compared before it was renamed.
   package var isVerified = false
-  /// What chose among the files, as one word: hard links are looked at anew when it is another one.
+  /// The file selection, as one word: when it changes, hard links are examined again.
   package var selection = ""
-  /// For whom it is encrypted, as one word; empty where it is not.
+  /// The recipients of the encryption, as one word; empty if not encrypted.
   package var recipients = ""
 
   init() {}
 
   /// - Parameters:
-  ///   - offset: of the first of these lines.
-  ///   - digest: of all bytes before the last line.
+  ///   - offset: the offset of the first of these lines.
+  ///   - digest: the digest of all bytes before the last line.
   func appendLines(
     to lines: inout [UInt8], offset: UInt64, _ digest: (ArraySlice<UInt8>) throws(BatchError) -> Digest
   )
@@ -158,9 +157,9 @@ package struct SnapshotFooter: Sendable, Hashable {
     lines.append(UInt8(ascii: "\n"))
   }
 
-  /// Takes one of the lines.
+  /// Parses one of the lines.
   ///
-  /// - Returns: the digest of all bytes before it when it is the last one.
+  /// - Returns: for the last line, the digest of all bytes before it.
   mutating func take(_ line: SnapshotLine) throws(BatchError) -> Digest? {
     switch line.text("type") {
     case "total": sources.append(try SnapshotSource(line))
@@ -189,7 +188,7 @@ package struct SnapshotFooter: Sendable, Hashable {
 }
 
 extension UInt64 {
-  /// Adds, and stays at the largest number when the sum is above it: a few files of holes can have more bytes than that.
+  /// Adds, clamped to the largest number that a line may contain: a few files with holes can have more bytes than that.
   mutating func addWithinRange(_ other: UInt64) {
     self += Swift.min(other, .max - self)
   }

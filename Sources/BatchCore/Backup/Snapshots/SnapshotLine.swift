@@ -12,7 +12,7 @@ struct SnapshotLine {
   private let line: [UInt8]
   private var members: [(key: Range<Int>, value: Value)] = []
 
-  /// - Throws: `malformed` for anything but an object of texts, numbers and truth values.
+  /// - Throws: `malformed` for anything but an object of strings, numbers and booleans.
   init(_ line: [UInt8]) throws(BatchError) {
     self.line = line
     members.reserveCapacity(16)
@@ -72,9 +72,9 @@ struct SnapshotLine {
     bytes(key).flatMap { String(validating: $0, as: UTF8.self) }
   }
 
-  /// The bytes of a name, which is in base64 under another key when it is not UTF-8; nil where neither key is there.
+  /// The bytes of a name, which is stored in base64 under another key if it is not UTF-8; nil if neither key exists.
   ///
-  /// - Throws: `malformed` for a value that cannot be a name: no text, no base64, or a NUL in it.
+  /// - Throws: `malformed` for an invalid name: not a string, not base64, or with a NUL.
   func path(_ key: String) throws(BatchError) -> PathBytes? {
     let path: PathBytes?
     if member(key) != nil {
@@ -88,12 +88,12 @@ struct SnapshotLine {
     return path
   }
 
-  /// Numbers that count something are below this one, so that they can be added up, and read by programs that have
-  /// floating point alone.
+  /// Counts must be below this number, so that they can be summed up, and be read by programs that only have floating point
+  /// numbers.
   static let limit: UInt64 = 1 << 53
 
-  /// - Parameter limit: what the number has to be below; ``UInt64/max`` for any of 64 bits.
-  /// - Throws: `malformed` when it is missing, no whole number, or too large.
+  /// - Parameter limit: the exclusive upper bound; ``UInt64/max`` allows any 64-bit number.
+  /// - Throws: `malformed` when it is missing, not a whole number, or too large.
   func number(_ key: String, below limit: UInt64 = limit) throws(BatchError) -> UInt64 {
     guard case .word(let range) = member(key), let value = DecimalDigits.value(of: line[range]),
       value < limit || limit == .max
@@ -124,7 +124,7 @@ struct SnapshotLine {
     BatchError(.malformed, "the backup manifest has a row that is not valid")
   }
 
-  /// - Parameter key: of the member whose value is not possible.
+  /// - Parameter key: the key of the member with an invalid value.
   static func malformed(_ key: String) -> BatchError {
     BatchError(
       .malformed, "the backup manifest has a row that is not valid: \"\(key)\" is missing or not possible")

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// What the files of a snapshot are called: `SET-20261120T020000Z.tar.zst` and `SET-20261120T020000Z.manifest`, with `.age` behind
-/// both and `SET-20261120T020000Z.companion` beside them where they are encrypted.
+/// The names of a snapshot's files: `SET-20261120T020000Z.tar.zst` and `SET-20261120T020000Z.manifest`. If they are encrypted,
+/// both end in `.age`, and `SET-20261120T020000Z.companion` is added.
 package struct SnapshotName: Sendable, Hashable {
   package static let archiveSuffix = ".tar.zst"
   package static let manifestSuffix = ".manifest"
@@ -10,7 +10,7 @@ package struct SnapshotName: Sendable, Hashable {
 
   /// The name of the set.
   package let set: PathBytes
-  /// When the snapshot was begun, in UTC, by the clock of the machine: a name, and not an order.
+  /// When the snapshot began, in UTC, by the clock of the machine. It is a name and does not define the order.
   package let stamp: String
   package let isEncrypted: Bool
 
@@ -24,9 +24,9 @@ package struct SnapshotName: Sendable, Hashable {
     self.isEncrypted = isEncrypted
   }
 
-  /// The snapshot that a manifest belongs to; nil for another file, or that of another set.
+  /// The snapshot of a file with a suffix; nil for another file, or one of another set.
   ///
-  /// - Parameter suffix: of manifests, archives or companions; those of encrypted files are taken too.
+  /// - Parameter suffix: the suffix of manifests, archives or companions; that of encrypted files is accepted too.
   package init?(file: some Collection<UInt8>, set: PathBytes, suffix: String) {
     let prefix = set.bytes + [UInt8(ascii: "-")]
     var bytes = Array(file)
@@ -42,7 +42,7 @@ package struct SnapshotName: Sendable, Hashable {
     self.isEncrypted = isEncrypted || suffix == Self.companionSuffix
   }
 
-  /// The snapshot that an archive or a manifest belongs to by its name; nil for another file.
+  /// The snapshot of an archive or a manifest, from its name; nil for another file.
   package static func of(_ path: PathBytes) -> SnapshotName? {
     let file = path.lastComponent
     for suffix in [Self.archiveSuffix, Self.manifestSuffix] {
@@ -58,16 +58,16 @@ package struct SnapshotName: Sendable, Hashable {
 
   package var archive: PathBytes { name(Self.archiveSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
   package var manifest: PathBytes { name(Self.manifestSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
-  /// Of an encrypted snapshot.
+  /// The companion of an encrypted snapshot.
   package var companion: PathBytes { name(Self.companionSuffix) }
-  /// All that belongs to it.
+  /// All files of the snapshot.
   package var files: [PathBytes] { isEncrypted ? [archive, companion, manifest] : [archive, manifest] }
 
   private func name(_ suffix: String) -> PathBytes {
     PathBytes(set.bytes + [UInt8(ascii: "-")] + Array((stamp + suffix).utf8))
   }
 
-  /// - Throws: `invalid` for what cannot be the name of a set.
+  /// - Throws: `invalid` for an invalid name of a set.
   package static func check(_ set: PathBytes) throws(BatchError) {
     let isPlain =
       !set.isEmpty && !set.bytes.contains(UInt8(ascii: "/")) && !set.containsNUL

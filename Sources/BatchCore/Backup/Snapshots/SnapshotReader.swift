@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Reads a backup manifest from its beginning to its end, in memory that does not grow with it.
+/// Reads a backup manifest from its beginning to its end, in memory that does not depend on its size.
 ///
-/// Nothing of it is to be trusted before ``SnapshotReader/check(_:in:)`` has found its digest right.
+/// Nothing in it may be trusted before ``SnapshotReader/check(_:in:)`` has verified its digest.
 final class SnapshotReader {
   enum Item {
     case source(SnapshotSource)
@@ -14,7 +14,7 @@ final class SnapshotReader {
 
   let path: PathBytes
   let header: SnapshotHeader
-  /// Complete when ``next()`` has returned nil.
+  /// Complete after ``next()`` has returned nil.
   private(set) var footer = SnapshotFooter()
   private let content: ManifestContent
   private var splitter = LineSplitter(terminator: UInt8(ascii: "\n"), limit: longestLine)
@@ -22,7 +22,7 @@ final class SnapshotReader {
   private var isAtEnd = false
   private var rows = SnapshotRowParser()
 
-  /// - Throws: the error of opening it; `malformed` when it does not begin as a backup manifest.
+  /// - Throws: the error of opening it; `malformed` when it does not begin like a backup manifest.
   convenience init(_ manifest: ManifestFile, in context: SourceContext) throws(BatchError) {
     try self.init(try ManifestContent(manifest, in: context), manifest.path)
   }
@@ -40,9 +40,9 @@ final class SnapshotReader {
     }
   }
 
-  /// The next row; nil behind the last one, when the footer is complete.
+  /// The next row; nil after the last one, when the footer is complete.
   ///
-  /// - Parameter ofLinks: whether rows may be passed over that are not of files with several names.
+  /// - Parameter ofLinks: whether rows of files with one name may be skipped.
   func next(ofLinks: Bool = false) throws(BatchError) -> Item? {
     while !isAtEnd {
       guard try Self.fill(&line, &splitter, content, path) else {
@@ -78,12 +78,12 @@ final class SnapshotReader {
 }
 
 extension SnapshotReader {
-  /// How far behind the end of a manifest its last line is looked for.
+  /// How many bytes at the end of a manifest are searched for its last line.
   private static let tailSize: Int64 = 4096
 
-  /// What a manifest says of its snapshot, read from its first and its last lines alone.
+  /// The facts about a snapshot in its manifest, read only from the first and the last lines.
   ///
-  /// - Throws: `malformed` when these are not valid; the rows are not looked at.
+  /// - Throws: `malformed` when these are not valid; the rows are not read.
   static func facts(
     _ manifest: ManifestFile, in context: SourceContext
   ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
@@ -113,7 +113,7 @@ extension SnapshotReader {
 
   /// Compares a manifest with the digest in its last line.
   ///
-  /// - Parameter take: takes what stands before that line, in pieces of any length; to be believed when this returns.
+  /// - Parameter take: receives the bytes before that line, in pieces of any length; they may be trusted only after this returns.
   /// - Throws: `malformed` when it is damaged.
   static func check(
     _ manifest: ManifestFile, in context: SourceContext,

@@ -1,19 +1,19 @@
 import BatchEngine
 import func Glibc.memcmp
 
-/// Reads rows of a backup manifest in the form in which they are written: the same members in the same order, and no
-/// escapes. Other rows are left to ``SnapshotLine``, which takes ten times as long.
+/// Reads rows of a backup manifest in the form in which they are written: the same members in the same order, and no escapes.
+/// ``SnapshotLine`` reads other rows and takes ten times as long.
 struct SnapshotRowParser {
-  /// The archive of the row before, which mostly is that of the next one too.
+  /// The archive of the previous row, which usually is that of the next one too.
   private var stamp: [UInt8] = []
   private var archive = ""
 
-  /// - Returns: nil for a line that is not of this form, which may be a row all the same.
+  /// - Returns: nil for a line that does not have this form; it may still be a valid row.
   mutating func entry(_ line: [UInt8]) -> SnapshotEntry? {
     line.withUnsafeBufferPointer { entry(Cursor(bytes: $0)) }
   }
 
-  /// Whether a line is surely that of no file with several names; the rest of it is not looked at.
+  /// Whether a line certainly does not belong to a file with several names; the rest of it is not examined.
   static func isWithoutLinks(_ line: [UInt8]) -> Bool {
     line.withUnsafeBufferPointer { bytes in
       var line = Cursor(bytes: bytes)
@@ -27,7 +27,7 @@ struct SnapshotRowParser {
     }
   }
 
-  /// The path of a row without escapes, and whether it is a folder's; nil for any other line.
+  /// The path of a row without escapes, and whether it is a folder; nil for any other line.
   static func plainPath(
     _ line: UnsafeBufferPointer<UInt8>
   ) -> (path: UnsafeBufferPointer<UInt8>, isFolder: Bool)? {
@@ -100,7 +100,7 @@ struct SnapshotRowParser {
     return true
   }
 
-  /// A place in a line.
+  /// A position in a line.
   private struct Cursor {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
@@ -111,7 +111,7 @@ struct SnapshotRowParser {
 
     var isAtEnd: Bool { position == bytes.count }
 
-    /// Goes past a text; stays where it is when something else stands there.
+    /// Skips a text; does not move if something else is there.
     mutating func skip(_ text: StaticString) -> Bool {
       let count = text.utf8CodeUnitCount
       guard bytes.count - position >= count, let base = bytes.baseAddress,
@@ -121,7 +121,7 @@ struct SnapshotRowParser {
       return true
     }
 
-    /// What stands before the next quotation mark, and goes past that; nil where an escape is in it.
+    /// The text up to the next quotation mark, and skips that mark; nil if it contains an escape.
     mutating func text() -> UnsafeBufferPointer<UInt8>? {
       let start = position
       while position < bytes.count {
@@ -146,7 +146,7 @@ struct SnapshotRowParser {
       return (1...18).contains(position - start) ? value : nil
     }
 
-    /// A time that is not before 1970, and goes past the quotation mark behind it.
+    /// A time not before 1970, and skips the quotation mark after it.
     mutating func time() -> FileStatus.Time? {
       guard let seconds = number(), skip(".") else { return nil }
       let start = position
@@ -154,7 +154,7 @@ struct SnapshotRowParser {
       return FileStatus.Time(seconds: Int64(seconds), nanoseconds: Int32(fraction))
     }
 
-    /// A SHA-256, and goes past the quotation mark behind it.
+    /// A SHA-256, and skips the quotation mark after it.
     mutating func digest() -> Digest? {
       let count = DigestAlgorithm.sha256.byteCount * 2
       guard bytes.count - position > count else { return nil }

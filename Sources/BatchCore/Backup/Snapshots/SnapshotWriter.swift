@@ -32,7 +32,7 @@ final class SnapshotWriter {
     try flushIfFull()
   }
 
-  /// Appends rows of the manifest before, as they stand there.
+  /// Appends unchanged rows of the previous manifest.
   func append(_ kept: KeptRows) throws(BatchError) {
     buffer += kept.lines
     footer.rows += UInt64(kept.count)
@@ -49,7 +49,7 @@ final class SnapshotWriter {
   private func count(_ kind: ArchiveEntry.Kind, size: UInt64, archive: String, isRepeated: Bool) {
     footer.rows += 1
     let isFile = kind != .directory
-    // A further name of a file has no bytes of its own.
+    // A further name of a file adds no bytes.
     let bytes = isRepeated ? 0 : size
     footer.needs[archive, default: .init()].add(files: isFile ? 1 : 0, bytes: bytes)
     footer.bytes.addWithinRange(bytes)
@@ -58,7 +58,7 @@ final class SnapshotWriter {
     if !footer.sources.isEmpty { footer.sources[footer.sources.count - 1].files += 1 }
   }
 
-  /// Writes what stands behind the rows; the file gets its name later.
+  /// Writes the lines after the rows; the file is renamed later.
   func finish(
     archiveSize: UInt64, index: Digest?, isVerified: Bool, selection: String, recipients: String = ""
   ) throws(BatchError) {
@@ -88,13 +88,13 @@ final class SnapshotWriter {
   }
 }
 
-/// Rows of the manifest before that hold still, one behind the other.
+/// Consecutive unchanged rows of the previous manifest.
 package struct KeptRows: Sendable {
   var lines: [UInt8] = []
   var count = 0
   var files: UInt64 = 0
   var linked: UInt64 = 0
-  /// Few: mostly one.
+  /// The archives that the rows need, usually one.
   var needs: [(archive: String, need: SnapshotFooter.Need)] = []
 
   mutating func append(_ entry: SnapshotEntry, line: [UInt8]) {

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// The order in which a walk yields what is below one operand: of a folder first everything but folders, then its folders,
-/// each followed by all that is in it; by the bytes of the names.
+/// The order in which a walk yields the entries below one operand: in a folder first everything except folders, then its
+/// subfolders, each followed by its contents; sorted by the bytes of the names.
 enum TreeOrder {
   private static let slash = UInt8(ascii: "/")
   private static let root = [UInt8(ascii: ".")]
@@ -19,7 +19,7 @@ enum TreeOrder {
     if position == first.count, position == second.count {
       return (firstIsFolder ? 1 : 0) - (secondIsFolder ? 1 : 0)
     }
-    // Both have the same folders before the name that differs, or that one of them ends with.
+    // Both paths have the same folders before the first different name, or before the end of one of them.
     let firstGoesOn = goesOn(first, from: position, isFolder: firstIsFolder)
     let secondGoesOn = goesOn(second, from: position, isFolder: secondIsFolder)
     if firstGoesOn != secondGoesOn { return firstGoesOn ? 1 : -1 }
@@ -29,7 +29,7 @@ enum TreeOrder {
     return first.count - second.count
   }
 
-  /// Whether the name at a place is that of a folder.
+  /// Whether the name at a position is that of a folder.
   private static func goesOn(_ path: [UInt8], from position: Int, isFolder: Bool) -> Bool {
     isFolder || path[min(position, path.count)...].contains(slash)
   }

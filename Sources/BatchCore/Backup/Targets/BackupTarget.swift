@@ -1,28 +1,28 @@
 import BatchEngine
 import BatchOutputs
 
-/// The directory that a backup goes to: whether it is the one that backups of this machine went to before.
+/// The target directory of a backup. Checks whether earlier backups of this machine went to the same directory.
 ///
-/// A disk that is not mounted leaves an empty directory, or another disk, under the same path. So each set has an id, and
-/// the machine notes which ids it has used under each path.
+/// If a disk is not mounted, its path leads to an empty directory or another disk. So each set has an id, and the machine
+/// records which ids it has used under each path.
 package struct BackupTarget: Sendable {
   private let set: BackupSet
-  /// The path by which the machine knows the directory.
+  /// The path under which the directory is recorded.
   private let place: PathBytes
   private let state: PathBytes?
   private let id: String?
   private let isNoted: Bool
-  /// What is worth to be said about a directory that was not known.
+  /// A note about a directory that is not recorded.
   package let note: BatchError?
-  /// Why it is not known what this machine has backed up to.
+  /// Why the record of this machine's targets is unavailable.
   package let warning: BatchError?
 
-  /// Looks at the directory; writes nothing.
+  /// Examines the directory; writes nothing.
   ///
   /// - Parameters:
-  ///   - state: the file of ``KnownTargets``; nil where the machine has no place for it.
-  ///   - isNew: whether the user says that the set begins here.
-  /// - Throws: `missing` or `invalid` for a directory that cannot be the right one.
+  ///   - state: the file of ``KnownTargets``; nil if the machine has no place for it.
+  ///   - isNew: whether the user wants to begin the set here.
+  /// - Throws: `missing` or `invalid` for a directory that is probably the wrong one.
   package init(
     _ set: BackupSet, state: PathBytes?, isNew: Bool, in run: RunContext
   ) throws(BatchError) {
@@ -59,7 +59,7 @@ package struct BackupTarget: Sendable {
     note = Self.note(set, id, run.calls)
   }
 
-  /// - Throws: `missing` when nothing speaks for the directory.
+  /// - Throws: `missing` when there is no sign that the directory is the right one.
   private static func check(_ directory: PathBytes, isKnown: Bool) throws(BatchError) {
     let isThere = kind(of: directory) != nil
     if isKnown {
@@ -90,12 +90,12 @@ package struct BackupTarget: Sendable {
         : "there is no set '\(set.name)' yet: it begins with this snapshot", path: set.directory)
   }
 
-  /// By the rule of `scp` and `rsync`: a colon before the first slash. A URL has one too.
+  /// Whether a path is remote, by the rule of `scp` and `rsync`: it has a colon before the first slash. A URL has one too.
   package static func isRemote(_ path: PathBytes) -> Bool {
     path.bytes.prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: ":"))
   }
 
-  /// The path from the root without dots, also of a directory that is missing.
+  /// The absolute path without dots, even of a missing directory.
   private static func place(of directory: PathBytes) -> PathBytes {
     let absolute = WorkingFolder.absolute(directory)
     var names = absolute.bytes.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
@@ -105,16 +105,16 @@ package struct BackupTarget: Sendable {
     return PathBytes([UInt8(ascii: "/")] + names.joined(separator: [UInt8(ascii: "/")]))
   }
 
-  /// Makes the directory where it is missing, with those above it.
+  /// Creates the directory and its missing parents.
   ///
   /// - Throws: `unwritable`.
   func make(isSynced: Bool, in run: RunContext) throws(BatchError) {
     try FolderMaker(calls: run.calls, isSynced: isSynced).make(set.directory)
   }
 
-  /// Gives the set an id, and notes that this machine has used it.
+  /// Gives the set an id, and records that this machine has used it.
   ///
-  /// - Returns: why the machine could not note it; the next backup then finds an unknown directory.
+  /// - Returns: why that could not be recorded; the directory is then unknown to the next backup.
   /// - Throws: `unwritable` when the id cannot be written.
   func settle(isSynced: Bool, in run: RunContext) throws(BatchError) -> BatchError? {
     let id = self.id ?? SetID.random()

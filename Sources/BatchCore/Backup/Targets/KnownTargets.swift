@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// Which sets this machine has backed up to, by the directories that they were in.
+/// Which sets this machine has backed up to, by directory.
 ///
-/// A text file that grows by a line of JSON for each set and directory. Other lines are left out; a line that is
-/// deleted makes a directory unknown.
+/// A text file with one line of JSON for each set and directory. Other lines are ignored; deleting a line makes a directory
+/// unknown.
 struct KnownTargets {
   /// Ids of sets by their directories.
   private(set) var ids: [PathBytes: Set<String>] = [:]
 
-  /// - Parameter path: nil where the machine has no place for the file.
-  /// - Throws: the error of reading it; `unreadable` when somebody else could have written it.
+  /// - Parameter path: nil if the machine has no place for the file.
+  /// - Throws: the error of reading it; `unreadable` when another user could have written it.
   init(readingAt path: PathBytes?) throws(BatchError) {
     guard let path, let content = try StateFile.read(path) else { return }
     for line in content.split(separator: UInt8(ascii: "\n")) {
@@ -20,7 +20,7 @@ struct KnownTargets {
     }
   }
 
-  /// Adds a line to the file, which is made with the directories above it.
+  /// Adds a line to the file; creates the file and its parent directories.
   ///
   /// - Throws: `unwritable`.
   static func add(
@@ -31,7 +31,7 @@ struct KnownTargets {
     let size = (try? calls.status(of: file))?.size ?? 0
     let raw = file.raw
     var line = [UInt8]()
-    // A line that a dead run has not completed stays one of its own.
+    // An incomplete line of a killed run stays a separate line.
     var last = [UInt8(ascii: "\n")]
     _ = last.withUnsafeMutableBytes { calls.read(raw, into: $0, at: Int(max(0, size - 1))) }
     if last != [UInt8(ascii: "\n")] { line.append(UInt8(ascii: "\n")) }

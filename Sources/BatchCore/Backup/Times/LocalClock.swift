@@ -4,28 +4,28 @@ import func Glibc.timegm
 import struct Glibc.tm
 import typealias Glibc.time_t
 
-/// Reads times of the clock on the wall, in the time zone of the process.
+/// Converts wall-clock times, in the time zone of the process.
 ///
-/// A wall time is the number of seconds from 1970-01-01 00:00:00 on that clock to a time that it shows.
+/// A wall time is the number of seconds from 1970-01-01 00:00:00 on that clock.
 enum LocalClock {
   /// Longer than any difference from UTC, and than any step of a clock.
   private static let day: Int64 = 86_400
 
-  /// How many seconds the clock is ahead of UTC at a moment.
+  /// How many seconds the clock is ahead of UTC at a time.
   static func offset(at seconds: Int64) -> Int64 {
     var (time, fields) = (time_t(seconds), tm())
     guard localtime_r(&time, &fields) != nil else { return 0 }
     return Int64(fields.tm_gmtoff)
   }
 
-  /// The moments at which the clock shows a wall time, in their order: one, two where the clock was set back over it, none
-  /// where it was set forward over it.
+  /// The moments at which the clock shows a wall time, sorted: usually one; two if the clock was set back over it; none if it
+  /// was set forward over it.
   static func moments(of wall: Int64) -> [Int64] {
     Set([offset(at: wall - day), offset(at: wall + day)])
       .map { wall - $0 }.filter { $0 + offset(at: $0) == wall }.sorted()
   }
 
-  /// The last moment at which the clock shows no more than a wall time that it shows once or never.
+  /// The last moment at which the clock shows at most a wall time. For times that it shows once or never.
   static func lastMoment(through wall: Int64) -> Int64 {
     var (before, after) = (wall - day, wall + day)
     while after - before > 1 {
@@ -35,7 +35,7 @@ enum LocalClock {
     return before
   }
 
-  /// The wall time a span of the calendar before another one; a day that a month does not have is one of the next month.
+  /// The wall time that is a calendar span before another one; a day that does not exist in a month overflows into the next month.
   static func wall(before span: Retention.Span, _ wall: Int64) -> Int64 {
     var (time, fields) = (time_t(wall), tm())
     gmtime_r(&time, &fields)
@@ -59,7 +59,7 @@ enum LocalClock {
       + " \(String(time[9..<11])):\(String(time[11..<13])):\(String(time[13..<15]))"
   }
 
-  /// As times are written: `+05:45`.
+  /// The offset as text: `+05:45`.
   static func text(ofOffset offset: Int64) -> String {
     let minutes = abs(offset) / 60
     func padded(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }

@@ -27,7 +27,7 @@ struct LocalTime {
     }
   }
 
-  /// The year and the number of the week by ISO 8601: weeks begin on Monday, and belong to the year of their Thursday.
+  /// The ISO 8601 year and week number: weeks begin on Monday, and belong to the year of their Thursday.
   private var isoWeek: [Int] {
     let weekday = (Int(fields.tm_wday) + 6) % 7
     let thursday = Int(fields.tm_yday) - weekday + 3
@@ -43,7 +43,7 @@ struct LocalTime {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 366 : 365
   }
 
-  /// The moment that lies a span of the calendar before this one; a day that a month does not have is one of the next month.
+  /// The moment that is a calendar span before this one; a day that does not exist in a month overflows into the next month.
   func seconds(before span: Retention.Span) -> Int64 {
     var earlier = fields
     earlier.tm_year &-= Int32(clamping: span.years)
@@ -53,7 +53,7 @@ struct LocalTime {
     return Int64(mktime(&earlier)) - Int64(clamping: span.hours) &* 3600
   }
 
-  /// Eight digits of the date, `T`, six of the time and `Z`.
+  /// The stamp: eight digits of the date, `T`, six of the time, and `Z`.
   static func stamp(of seconds: Int64) -> String {
     var time = time_t(seconds)
     var fields = tm()

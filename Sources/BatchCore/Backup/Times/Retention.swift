@@ -1,9 +1,9 @@
-/// Which snapshots of a set stay: the rules of `restic forget`, as version 0.14 counts them.
+/// Which snapshots of a set are kept: the rules of `restic forget`, counted as in version 0.14.
 ///
-/// A rule of a period keeps the newest snapshot of each hour, day, ISO week, month or year in local time, for so many
-/// periods as have a snapshot. A snapshot stays when any rule keeps it.
+/// A rule of a period keeps the newest snapshot of each hour, day, ISO week, month or year in local time, for a number of
+/// periods that have snapshots. A snapshot is kept if any rule keeps it.
 package struct Retention: Sendable, Hashable {
-  /// A rule, and so the reason why a snapshot stays.
+  /// A rule, which is also the reason why a snapshot is kept.
   package enum Rule: Sendable, Hashable {
     case last
     case hourly
@@ -11,7 +11,7 @@ package struct Retention: Sendable, Hashable {
     case weekly
     case monthly
     case yearly
-    /// Younger than the newest snapshot, or older by less than ``Retention/within``.
+    /// Not older than the newest snapshot by ``Retention/within`` or more.
     case within
   }
 
@@ -27,7 +27,7 @@ package struct Retention: Sendable, Hashable {
     }
   }
 
-  /// How many snapshots the rules that count may keep.
+  /// How many snapshots each counting rule keeps.
   package var counts: [Rule: Int]
   /// Nil for no such rule.
   package var within: Span?
@@ -40,11 +40,11 @@ package struct Retention: Sendable, Hashable {
   /// Whether no rule is given; then nothing may be removed.
   package var isEmpty: Bool { counts.values.allSatisfy { $0 <= 0 } && within == nil }
 
-  /// Why each snapshot stays; none of the rules keeps those without a reason.
+  /// Why each snapshot is kept; a snapshot without a reason is not kept.
   ///
   /// - Parameters:
-  ///   - times: of the snapshots in seconds since 1970, from the newest snapshot to the oldest one.
-  ///   - now: a span begins at the newest snapshot that is not later; a clock that was wrong makes such.
+  ///   - times: the times of the snapshots in seconds since 1970, from the newest snapshot to the oldest one.
+  ///   - now: the span is counted from the newest snapshot that is not later than this; a wrong clock can produce later ones.
   package func reasons(of times: [Int64], now: Int64) -> [[Rule]] {
     var reasons = [[Rule]](repeating: [], count: times.count)
     if let within, let latest = times.filter({ $0 <= now }).max() ?? times.max() {

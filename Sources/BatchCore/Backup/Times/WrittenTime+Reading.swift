@@ -1,8 +1,8 @@
 extension WrittenTime {
-  /// Reads `@1795140000`, `yesterday`, `today`, `2h`, `3 days ago`, `2026-11-23`, `2026-11-23 05:02`,
+  /// Parses `@1795140000`, `yesterday`, `today`, `2h`, `3 days ago`, `2026-11-23`, `2026-11-23 05:02`,
   /// `2026-11-23T05:02:54+01:00`; nil for anything else.
   ///
-  /// A blank or a `T` stands before the time. A time without a difference from UTC is local.
+  /// A blank or a `T` precedes the time. A time without an offset from UTC is local.
   init?(_ text: [UInt8]) {
     if let word = Self.words[String(decoding: text, as: UTF8.self)] {
       self = word
@@ -85,7 +85,7 @@ extension WrittenTime {
     return (sign == UInt8(ascii: "-") ? -1 : 1) * (hours[0] * 3600 + minutes[0] * 60)
   }
 
-  /// Takes numbers of these widths from the beginning; nothing when they are not there.
+  /// Removes numbers of these widths from the beginning; removes nothing if they are missing.
   private static func numbers(
     _ text: inout ArraySlice<UInt8>, separator: Unicode.Scalar, widths: [Int]
   ) -> [Int64]? {

@@ -2,18 +2,18 @@ import BatchEngine
 
 /// A moment in the past as people write it.
 ///
-/// A time means its last second: `2026-11-23 05:02` what was there at 05:02:59, a day what was there at its end.
+/// A time means its last second: `2026-11-23 05:02` means the state at 05:02:59, and a day the state at its end.
 package enum WrittenTime: Sendable, Hashable {
   /// Seconds since 1970 on the local clock.
   case wall(Int64, precision: Int64)
-  /// Seconds since 1970, from a time with its difference from UTC or from `@1795140000`.
+  /// Seconds since 1970, from a time with an offset from UTC or from `@1795140000`.
   case moment(Int64, precision: Int64)
-  /// The end of the day so many days before today.
+  /// The end of the day this many days before today.
   case day(before: Int)
-  /// So long ago.
+  /// A span before now.
   case ago(Retention.Span, seconds: Int64)
 
-  /// How many seconds the time leaves open; as many count as listed with it.
+  /// The precision of the time in seconds; snapshots within that many seconds match it.
   var precision: Int64 {
     switch self {
     case .wall(_, let precision), .moment(_, let precision): precision
@@ -21,7 +21,7 @@ package enum WrittenTime: Sendable, Hashable {
     }
   }
 
-  /// The moments that may be meant, in their order; two where the local clock showed the time twice.
+  /// The possible moments, sorted; two if the local clock showed the time twice.
   ///
   /// - Parameter now: in seconds since 1970.
   func moments(now: Int64) -> [Int64] {
@@ -29,7 +29,7 @@ package enum WrittenTime: Sendable, Hashable {
     case .moment(let moment, _): return [moment]
     case .wall(let wall, let precision):
       let moments = LocalClock.moments(of: wall)
-      // Of a day the last moment is meant. A time that the clock never showed means the moment when it was set forward.
+      // For a day, the last moment is used. A time that the clock never showed means the moment when it was set forward.
       if moments.isEmpty { return [LocalClock.lastMoment(through: wall)] }
       return precision == Self.day ? moments.suffix(1) : moments
     case .day(let count):
@@ -44,7 +44,7 @@ package enum WrittenTime: Sendable, Hashable {
     }
   }
 
-  /// The first moment that a date, a time or `@1795140000` names: of a day its midnight on the local clock.
+  /// The first moment of a date, a time or `@1795140000`; for a date, midnight on the local clock.
   ///
   /// - Returns: nil for any other text.
   package static func beginning(of text: PathBytes) -> Int64? {

@@ -1,16 +1,15 @@
 import BatchEngine
 
-/// Makes one file of blocks: what goes before the first, between and behind the last.
+/// Joins blocks to one file: provides the bytes before the first, between, and after the last block.
 ///
-/// Write ``header``, then for each block in order ``append(_:)`` it and write its bytes, then write what
-/// ``finish()`` gives. The file is
+/// Write ``header``, then for each block in order ``append(_:)`` it and write its bytes, then write the result of ``finish()``.
+/// The file is
 /// - gz: one member, see ``DeflateSegment``; a file has a ``GzipBlockTable`` in its header;
-/// - zst: one frame for each block, with content size and checksum, so that any zstd reads it and lanes can
-///   decode it side by side;
+/// - zst: one frame for each block, with content size and checksum, so that any zstd reads it and lanes can decode it in
+///   parallel;
 /// - xz: one stream with one block for each, and its index;
-/// - lz4: one frame of independent blocks, each with a checksum. The checksum of the whole content that the
-///   format also knows would have to be computed by one thread over all bytes, so that it is left out; the
-///   content size is there, when the plan knows it.
+/// - lz4: one frame of independent blocks, each with a checksum. The format's checksum of the whole content is left out,
+///   because one thread would have to compute it over all bytes; the content size is stored if the plan knows it.
 package final class BlockJoiner {
   package let plan: BlockPlan
   /// The first bytes of the file.
@@ -20,7 +19,7 @@ package final class BlockJoiner {
   private var blockCount = 0
   private var framing: any BlockFraming
 
-  /// - Parameter canPatch: whether ``patch`` can be written, which a stream does not take.
+  /// - Parameter canPatch: whether ``patch`` can be written later, which is impossible in a stream.
   /// - Throws: `.exhausted` when memory is missing.
   package init(_ plan: BlockPlan, canPatch: Bool = false) throws(BatchError) {
     self.plan = plan
@@ -29,9 +28,9 @@ package final class BlockJoiner {
     header = try framing.header()
   }
 
-  /// Takes account of the next block.
+  /// Adds the next block.
   ///
-  /// - Throws: `.invalid` for a block out of order or behind one that was short.
+  /// - Throws: `.invalid` for a block out of order or after a short one.
   package func append(_ block: CompressedBlock) throws(BatchError) {
     guard block.index == blockCount, block.plainCount <= plan.blockSize,
       plainCount == UInt64(blockCount) * UInt64(plan.blockSize)
@@ -53,6 +52,6 @@ package final class BlockJoiner {
     return try framing.trailer(plainCount: plainCount)
   }
 
-  /// What takes the place of a part of the header, to be asked for behind ``finish()``.
+  /// Bytes that replace a part of the header. Read after ``finish()``.
   var patch: HeaderPatch? { framing.patch }
 }

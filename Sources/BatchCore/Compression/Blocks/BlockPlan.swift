@@ -1,16 +1,15 @@
 import BatchEngine
 
-/// How a large file is cut into blocks that are compressed side by side.
+/// How a large file is cut into blocks that are compressed in parallel.
 ///
-/// The cut depends on the format, the level and nothing else, so that the output is the same at every
-/// concurrency. The row of each format has the size of its blocks, so that the result is at most 1 % larger than the
-/// stock tool's.
+/// The cut depends only on the format and the level, so that the output is the same at every concurrency. Each codec defines
+/// its block size, so that the result is at most 1 % larger than that of the stock tool.
 package struct BlockPlan: Sendable, Hashable {
   package let format: CompressionFormat
   package let level: Int
-  /// The size of the file in bytes; nil for a stream, whose size is not known before its end.
+  /// The size of the file in bytes; nil for a stream, whose size is unknown before its end.
   package let fileSize: UInt64?
-  /// How many bytes of the file make one block; the last one may be shorter.
+  /// How many bytes of the file form one block; the last one may be shorter.
   package let blockSize: Int
 
   /// - Parameter level: one of the format's ``CompressionFormat/levels``, or nil for its default.
@@ -29,7 +28,7 @@ package struct BlockPlan: Sendable, Hashable {
     return Int(clamping: rest == 0 ? whole : whole + 1)
   }
 
-  /// Where a block lies in the file, nil when the file has no such block or its size is not known.
+  /// The range of a block in the file; nil if the file has no such block or its size is unknown.
   package func range(ofBlock index: Int) -> Range<UInt64>? {
     guard let fileSize, let blockCount, (0..<blockCount).contains(index) else { return nil }
     let start = UInt64(index) * UInt64(blockSize)

@@ -1,12 +1,11 @@
 import BatchEngine
 
-/// Detects content that no compressor makes smaller, by its first bytes.
+/// Detects incompressible content by its first bytes.
 package enum CompressedContent {
-  /// Whether a file is in a format that is compressed already: an archive, a picture, a film, a sound, a
-  /// font of the web.
+  /// Whether a file has a format that is already compressed: an archive, an image, a video, audio, a web font.
   ///
-  /// Formats that only may hold compressed parts (PDF, TIFF, tar, ELF) are not among them, since most such
-  /// files still shrink. BMP, WAV and AIFF are plain.
+  /// Formats that may contain compressed parts (PDF, TIFF, tar, ELF) are not included, because most such files still shrink.
+  /// BMP, WAV and AIFF are uncompressed.
   ///
   /// - Parameter start: the first ``CompressionFormat/detectionLength`` bytes, or all of a shorter file.
   package static func isCompressed(start: UnsafeRawBufferPointer) -> Bool {
@@ -25,9 +24,9 @@ package enum CompressedContent {
     (0, [0x89] + Array("LZO".utf8)),
     // The legacy frame of lz4.
     (0, [0x02, 0x21, 0x4C, 0x18]),
-    // A dictionary of zstd: entropy tables and samples.
+    // A zstd dictionary: entropy tables and samples.
     (0, [0x37, 0xA4, 0x30, 0xEC]),
-    // zip and what is made of it (jar, docx, odt, apk, epub): first entry, empty, spanned.
+    // zip and formats based on it (jar, docx, odt, apk, epub): first entry, empty, spanned.
     (0, Array("PK".utf8) + [3, 4]),
     (0, Array("PK".utf8) + [5, 6]),
     (0, Array("PK".utf8) + [7, 8]),
@@ -52,8 +51,8 @@ package enum CompressedContent {
     (0, Array("wOF2".utf8)),
   ]
 
-  /// An MPEG audio frame without tags in front of it: eleven set bits, then no reserved value of version,
-  /// layer, bit rate and sampling rate. A UTF-16 byte order mark is not one.
+  /// An MPEG audio frame without preceding tags: eleven set bits, then no reserved value of version, layer, bit rate and
+  /// sampling rate. A UTF-16 byte order mark is not one.
   private static func isMPEGAudio(_ start: UnsafeRawBufferPointer) -> Bool {
     guard start.count >= 4, start[0] == 0xFF, start[1] & 0xE0 == 0xE0 else { return false }
     let version = start[1] >> 3 & 3

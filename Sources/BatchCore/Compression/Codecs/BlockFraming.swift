@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// What a format puts around the blocks of one file.
+/// The bytes that a format adds around the blocks of one file.
 protocol BlockFraming {
   mutating func header() throws(BatchError) -> [UInt8]
   mutating func append(_ block: CompressedBlock) throws(BatchError)
-  /// - Parameter plainCount: how many bytes all blocks hold.
+  /// - Parameter plainCount: the total bytes of content of all blocks.
   mutating func trailer(plainCount: UInt64) throws(BatchError) -> [UInt8]
-  /// What the header says when all blocks are known; nil where it says it from the start.
+  /// A change of the header after all blocks are known; nil if the header is complete from the start.
   var patch: HeaderPatch? { get }
 }
 
@@ -14,7 +14,7 @@ extension BlockFraming {
   var patch: HeaderPatch? { nil }
 }
 
-/// Bytes that take the place of others in the file.
+/// Bytes that replace others in the file.
 struct HeaderPatch {
   let offset: UInt64
   let bytes: [UInt8]

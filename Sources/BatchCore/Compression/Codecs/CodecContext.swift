@@ -1,17 +1,17 @@
 import BatchEngine
 
-/// A compressor of one format at one level with the memory it works in, kept from file to file.
+/// A compressor of one format at one level with its working memory, kept from file to file.
 ///
-/// One thread at a time uses it: each lane has its own. What it writes depends on the bytes alone, never on
-/// what it did before, so that any lane gives the same result.
+/// One thread at a time uses it: each lane has its own. Its output depends only on the bytes, never on earlier calls, so that
+/// any lane gives the same result.
 package protocol CodecContext: AnyObject {
   var format: CompressionFormat { get }
   var level: Int { get }
 
   /// Appends one complete gzip member, zstd frame, xz stream or lz4 frame with the whole content.
   ///
-  /// Nothing of the file's name or time goes into it. All have a check of the content: CRC-32 and length
-  /// for gzip, length and XXH64 for zstd, CRC-64 for xz, length and XXH32 for lz4.
+  /// The name and time of the file are not stored. All formats have a checksum of the content: CRC-32 and length for gzip,
+  /// length and XXH64 for zstd, CRC-64 for xz, length and XXH32 for lz4.
   /// - Throws: `.exhausted` when memory is missing.
   func compress(wholeFile: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(BatchError)
 
@@ -25,10 +25,10 @@ package protocol CodecContext: AnyObject {
 }
 
 extension [UInt8] {
-  /// Lets a C library write behind the last byte, without clearing the room first.
+  /// Lets a C library write after the last byte, into uninitialized memory.
   ///
   /// - Parameters:
-  ///   - capacity: how much room it gets.
+  ///   - capacity: the size of that memory.
   ///   - fill: returns how many bytes it has written.
   mutating func append(
     upTo capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) throws(BatchError) -> Int
@@ -41,7 +41,7 @@ extension [UInt8] {
     }
   }
 
-  /// Appends a number as formats on disk want it, lowest byte first.
+  /// Appends a number in little-endian order.
   mutating func appendLittleEndian(_ value: some FixedWidthInteger) {
     Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
   }

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// The row of a codec: everything that the rest of the library asks about one format of compressed data.
+/// Describes a codec: everything that the rest of the library needs to know about one compression format.
 ///
-/// A codec is a folder with its decoder, its compressor and its row, and one case of ``CompressionFormat``. Requirements
-/// with a default are those that only some formats need; the defaults describe a format that is only read.
+/// A codec is a folder with its decoder, its compressor and its descriptor, and one case of ``CompressionFormat``. Requirements
+/// that only some formats need have defaults, which describe a format that is only read.
 protocol CodecDescriptor {
   // MARK: Names
 
@@ -13,7 +13,7 @@ protocol CodecDescriptor {
   static var title: String { get }
   /// Further suffixes of compressed files, without the dot.
   static var otherSuffixes: [String] { get }
-  /// Suffixes that stand for `.tar` and the format's own suffix, without the dot.
+  /// Suffixes that combine `.tar` and the format's own suffix, such as `tgz`, without the dot.
   static var tarSuffixes: [String] { get }
   /// Name and version of the C libraries that only this format uses.
   static var libraries: [(name: String, version: String)] { get }
@@ -24,26 +24,26 @@ protocol CodecDescriptor {
   ///
   /// - Parameter start: up to ``CompressionFormat/detectionLength`` bytes; fewer, or none, at the end of a file.
   static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool
-  /// The same for a format without a magic number, of bytes that belong to no other known format.
+  /// The same for a format without a magic number, called for bytes of no other known format.
   ///
   /// - Parameter path: `-` for standard input.
   static func recognizes(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> Bool
 
   // MARK: Reading
 
-  /// - Throws: `.exhausted` when memory is missing, `.invalid` for a bound that the library refuses.
+  /// - Throws: `.exhausted` when memory is missing, `.invalid` for a limit that the library refuses.
   static func makeDecoder(_ options: DecoderOptions) throws(BatchError) -> any FrameDecoder
-  /// Whether bytes behind the end are only worth a warning, as for the stock tool.
+  /// Whether bytes after the end cause only a warning, as in the stock tool.
   static var mayHaveGarbage: Bool { get }
-  /// What decoding has compared, for people; a sentence without its period.
+  /// Text for messages about what decoding has compared; a sentence without its period.
   ///
   /// - Parameter start: the first bytes of the file.
   static func checksFact(start: UnsafeRawBufferPointer) -> String
   /// Finds the parts of a file that several lanes can decode at the same time.
   ///
-  /// - Parameter size: of the compressed file in bytes.
+  /// - Parameter size: the size of the compressed file in bytes.
   /// - Returns: nil when the file has no parts, does not record their sizes, or is damaged.
-  /// - Throws: what `read` throws.
+  /// - Throws: the error of `read`.
   static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts?
   /// A decoder for the bytes of one part.
   static func makeDecoder(
@@ -54,28 +54,28 @@ protocol CodecDescriptor {
 
   /// What the format is written for.
   static var use: CodecUse { get }
-  /// The levels that can be asked for, fastest first, in the numbers of the stock tool.
+  /// The available levels, fastest first, with the numbers of the stock tool.
   static var levels: ClosedRange<Int> { get }
-  /// The stock tool's.
+  /// The default level, that of the stock tool.
   static var defaultLevel: Int { get }
-  /// What a wish for the fastest level means.
+  /// The level for `fastest`.
   static var fastestLevel: Int { get }
-  /// What a wish for the best level means.
+  /// The level for `best`.
   static var bestLevel: Int { get }
-  /// What a reader of help should know about the levels.
+  /// A remark about the levels for help texts.
   static var levelRemark: String? { get }
   /// How many bytes of a large file are compressed as one block.
   static func blockSize(level: Int) throws(BatchError) -> Int
   /// Bytes that a context takes at most.
   static func contextMemory(level: Int) -> Int
-  /// - Parameter check: called again and again in calls that take long; what it throws ends the call.
+  /// - Parameter check: called repeatedly during long calls; an error that it throws ends the call.
   static func makeContext(
     level: Int, checking check: @escaping () throws(BatchError) -> Void
   ) throws(BatchError) -> any CodecContext
-  /// What stands around the blocks of one file.
+  /// Creates the framing for the blocks of one file.
   ///
   /// - Parameters:
-  ///   - contentSize: of the whole file in bytes; nil for a stream.
+  ///   - contentSize: the size of the whole file in bytes; nil for a stream.
   ///   - canPatch: whether ``BlockFraming/patch`` can be written later.
   static func makeFraming(
     level: Int, contentSize: UInt64?, blockSize: Int, canPatch: Bool
@@ -83,24 +83,24 @@ protocol CodecDescriptor {
 
   // MARK: Archives
 
-  /// How a tar in this format stores its member index; nil where no archive is written in the format.
+  /// How a tar in this format stores its member index; nil if archives cannot be written in the format.
   static var index: IndexForm? { get }
-  /// Bytes of members that make one frame of an archive.
+  /// Bytes of members in one frame of an archive.
   static var segmentSize: Int64 { get }
-  /// How many bytes of a frame stand behind its content: checks, sizes and marks.
+  /// How many bytes of a frame follow its content: checksums, sizes and marks.
   static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int
 }
 
-/// What a format is written for.
+/// What a format can be written for.
 enum CodecUse {
   case readingOnly
-  /// Archives, whose frames need no framing around them.
+  /// Only archives, whose frames need no framing.
   case archives
-  /// Single files as well.
+  /// Archives and single files.
   case files
 }
 
-/// How a compressed tar stores its member index, so that stock tools pass over it.
+/// How a compressed tar stores its member index, so that stock tools skip it.
 enum IndexForm {
   /// Skippable frames, then the seek table of zstd's seekable format.
   case seekTable
@@ -108,9 +108,9 @@ enum IndexForm {
   case skippableFrames
   /// Empty gzip members with the index in their extra fields, then one with their offset.
   case extraFields
-  /// Streams of their own, then a short one with their offset.
+  /// Separate streams, then a short one with their offset.
   case streams
-  /// One last stream that ends with a block with the length of the index.
+  /// One last stream that ends with a block that contains the length of the index.
   case lastStream
 }
 

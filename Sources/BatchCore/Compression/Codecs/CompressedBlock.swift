@@ -1,14 +1,14 @@
 import BatchEngine
 
-/// One block of a file, compressed, and what a ``BlockJoiner`` has to know about it.
+/// One compressed block of a file, with the facts that a ``BlockJoiner`` needs.
 package struct CompressedBlock: Sendable {
   /// The number of the block in its file, from 0.
   package let index: Int
-  /// To be written as they are, behind those of the block before.
+  /// The bytes to write after those of the previous block.
   package let bytes: [UInt8]
-  /// How many bytes of the file the block holds.
+  /// How many bytes of the file are in the block.
   package let plainCount: Int
-  /// gzip: the CRC-32 of the file's bytes; others keep their checks inside `bytes`.
+  /// gzip: the CRC-32 of the file's bytes; other formats have their checksums in `bytes`.
   let check: UInt32
   /// xz: the size of the block without its padding, which the index records.
   let unpaddedSize: UInt64

@@ -1,23 +1,23 @@
 import BatchEngine
 
-/// Fills the buffer from an offset of a compressed file on; returns fewer bytes only at its end.
+/// Fills the buffer from an offset of a compressed file; the count is smaller only at its end.
 package typealias PartReader =
   (_ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
 
 /// All parts of a compressed file, in order.
 package struct CompressedParts: Sendable, Hashable {
   package let parts: [CompressedPart]
-  /// gzip: the CRC-32 of all content, since its parts have none of their own.
+  /// gzip: the CRC-32 of the whole content, because its parts have none.
   var check: UInt32?
 }
 
 /// A range of a compressed file that can be decoded without the ranges before it.
 package struct CompressedPart: Sendable, Hashable {
-  /// Where it lies in the compressed file.
+  /// The range in the compressed file.
   package let compressed: Range<UInt64>
-  /// Where its content lies in the decompressed file.
+  /// The range of its content in the decompressed file.
   package let plain: Range<UInt64>
-  /// xz: the number of the check that the blocks of the stream have.
+  /// xz: the number of the check of the stream's blocks.
   let check: UInt32
 
   init(compressed: Range<UInt64>, plain: Range<UInt64>, check: UInt32 = 0) {
@@ -30,7 +30,7 @@ package struct CompressedPart: Sendable, Hashable {
   var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }
   var plainSize: UInt64 { plain.upperBound - plain.lowerBound }
 
-  /// Both parts as one, when the other follows directly.
+  /// Both parts as one, if the other follows directly.
   func joined(with next: CompressedPart) -> CompressedPart? {
     guard next.compressed.lowerBound == compressed.upperBound, next.plain.lowerBound == plain.upperBound,
       next.check == check

@@ -2,8 +2,8 @@ import BatchEngine
 
 /// A standard container of compressed data that this library reads; most of them it writes too.
 ///
-/// The raw value is the suffix of file names without its dot, and the name on the command line. Everything else about a
-/// format is in its row, ``codec``.
+/// The raw value is the suffix of file names without its dot, and the name on the command line. Everything else about a format
+/// is in its descriptor, ``codec``.
 package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// gzip members, RFC 1952.
   case gz
@@ -19,10 +19,10 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   case lzw = "Z"
   /// Members of lzip.
   case lz
-  /// Files of what xz(1) calls "LZMA alone".
+  /// Files in the format that xz(1) calls "LZMA alone".
   case lzma
 
-  /// The row of the format.
+  /// The descriptor of the format.
   var codec: any CodecDescriptor.Type {
     switch self {
     case .gz: GzipCodec.self
@@ -36,7 +36,7 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The formats that single files are written in.
+  /// The formats in which single files can be written.
   package static let writable = allCases.filter { $0.codec.use == .files }
 
   static let writableRemedy: Remedy = "use one of \(writable.map(\.rawValue).joined(separator: ", "))"
@@ -51,7 +51,7 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     self = format
   }
 
-  /// What is added to the name of a compressed file, with its dot.
+  /// The suffix of compressed files, with its dot.
   package var suffix: String { "." + rawValue }
 
   /// The stock program of the format.
@@ -60,22 +60,22 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// How help texts name the format.
   package var title: String { codec.title }
 
-  /// The levels that can be asked for, fastest first, in the numbers of the stock tool.
+  /// The available levels, fastest first, with the numbers of the stock tool.
   package var levels: ClosedRange<Int> { codec.levels }
 
-  /// The level when none is asked for, which is the stock tool's.
+  /// The default level, which is that of the stock tool.
   package var defaultLevel: Int { codec.defaultLevel }
 
-  /// The level for those who want speed before size.
+  /// The level for the highest speed.
   package var fastestLevel: Int { codec.fastestLevel }
 
-  /// The level for those who want size before speed.
+  /// The level for the smallest size.
   package var bestLevel: Int { codec.bestLevel }
 
-  /// What help says about the levels beside their range; nil where the range is enough.
+  /// A remark about the levels for help texts; nil if the range is enough.
   package var levelRemark: String? { codec.levelRemark }
 
-  /// - Parameter level: the level that was asked for, or nil for the default.
+  /// - Parameter level: the requested level, or nil for the default.
   /// - Throws: `.invalid` for a level that the format does not have.
   package func checkedLevel(_ level: Int?) throws(BatchError) -> Int {
     let level = level ?? defaultLevel
@@ -91,7 +91,7 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   ///
   /// - Parameters:
   ///   - level: one of ``levels``, or nil for ``defaultLevel``.
-  ///   - check: called again and again in calls that take long; what it throws ends the call.
+  ///   - check: called repeatedly during long calls; an error that it throws ends the call.
   /// - Throws: `.invalid` for another level and for a format that is only read, `.exhausted` when memory is missing.
   package func makeContext(
     level: Int? = nil, checking check: @escaping () throws(BatchError) -> Void = {}
@@ -99,8 +99,8 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
     try codec.makeContext(level: checkedLevel(level), checking: check)
   }
 
-  /// Bytes that one operation takes at most while it compresses: its codec context, and a block that is read, one that is
-  /// compressed and one that waits.
+  /// The most bytes that one operation takes while it compresses: its codec context, and three blocks: read, compressed and
+  /// waiting.
   ///
   /// - Throws: `.invalid` for a level that the format does not have, and for a format that is only read.
   package func memoryOfLane(level: Int?) throws(BatchError) -> Int {

@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// The bounds of a decoder.
+/// The limits of a decoder.
 package struct DecoderOptions: Sendable, Hashable {
-  /// The most bytes of content that one file may have, nil for no bound.
+  /// The most bytes of content that one file may have, nil for no limit.
   package var maximumOutput: UInt64?
-  /// zstd: the largest window, as the binary logarithm of its bytes, 10 to 31. Frames of `zstd --long=31`
-  /// need 31; the default is the stock tool's.
+  /// zstd: the largest window, as the binary logarithm of its bytes, 10 to 31. Frames of `zstd --long=31` need 31; the default
+  /// is that of the stock tool.
   package var windowLog: Int
-  /// xz, lzip, lzma: the most memory in bytes that a decoder may take. What level 9 writes needs 65 MiB.
+  /// xz, lzip, lzma: the most memory in bytes that a decoder may take. Output of level 9 needs 65 MiB.
   package var memoryLimit: UInt64
 
   /// The default of `memoryLimit`.
   static let largestMemory: UInt64 = 1 << 30
   static let largestWindowLog = 27
-  /// The smallest window that zstd knows.
+  /// The smallest window of zstd.
   private static let smallestWindowLog = 10
 
   package init(
@@ -24,8 +24,8 @@ package struct DecoderOptions: Sendable, Hashable {
     self.memoryLimit = memoryLimit
   }
 
-  /// - Parameter memory: what a decoder may take at most, in bytes; more than ``largestMemory`` and the largest window
-  ///   changes nothing.
+  /// - Parameter memory: the most memory of a decoder, in bytes; it has no effect above ``largestMemory`` and the largest
+  ///   window.
   package init(maximumOutput: UInt64? = nil, memory: Int) {
     let limit = min(Self.largestMemory, UInt64(max(1, memory)))
     let log = UInt64.bitWidth - 1 - limit.leadingZeroBitCount

@@ -1,15 +1,14 @@
 import BatchEngine
 
-/// The decoder of single frames (members, streams, blocks) of one format; ``StreamDecoder`` does what lies
-/// between them.
+/// Decodes single frames (members, streams, blocks) of one format; ``StreamDecoder`` handles the bytes between them.
 protocol FrameDecoder: AnyObject {
-  /// How many bytes say whether a frame begins.
+  /// How many bytes are needed to see whether a frame begins.
   var startLength: Int { get }
 
-  /// How many bytes behind a frame are judged to be garbage; where the file ends before, it counts as truncated.
+  /// How many bytes after a frame are needed to call them garbage; with fewer, the file counts as truncated.
   var shortestGarbage: Int { get }
 
-  /// Which zero bytes may stand between frames.
+  /// Which zero bytes may be between frames.
   var padding: FramePadding { get }
 
   /// Whether a frame may begin with these bytes, ``startLength`` of them or fewer.
@@ -18,34 +17,34 @@ protocol FrameDecoder: AnyObject {
   /// Whether nothing may follow a frame, not even another one.
   var isAlone: Bool { get }
 
-  /// Why the frame that was decoded could not be compared with a check; nil where it was.
+  /// Why the decoded frame could not be compared with a checksum; nil if it was compared.
   var checkGap: CheckGap? { get }
 
-  /// Whether a frame without a mark of its end may end here, where the input does.
+  /// Whether a frame without an end mark may end at the end of the input.
   var mayEnd: Bool { get }
 
-  /// Prepares for the first byte of a frame, whatever was decoded before.
+  /// Resets the decoder for the first byte of a frame.
   func begin() throws(FrameFailure)
 
-  /// Says whether a faster library may be used for the next file, whose word on damage is not exact.
+  /// Allows or forbids a faster library for the next file, which reports damage less precisely.
   ///
   /// - Returns: whether it is used.
   func hurry(_ isHasty: Bool) -> Bool
 
-  /// Decodes what there is input for and room for.
+  /// Decodes as much as the input and the output buffer allow.
   func step(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(FrameFailure) -> FrameStep
 
-  /// Decodes a file that is wholly in memory and one frame, when that is faster than by steps.
+  /// Decodes a file of one frame that is completely in memory, if that is faster than in steps.
   ///
   /// - Parameter largest: files with more bytes of content are decoded in steps.
-  /// - Returns: how many bytes of content are in the buffer now; nil when the file has to be decoded in steps, which also
-  ///   reports damage.
+  /// - Returns: how many bytes of content are in the buffer; nil if the file must be decoded in steps, which also report
+  ///   damage.
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int?
 
-  /// Decodes one frame that is wholly in memory and whose content fits in `room`, when that takes less memory than
-  /// by steps.
+  /// Decodes one frame that is completely in memory and whose content fits into `room`, if that takes less memory than in
+  /// steps.
   ///
   /// - Returns: as ``decode(wholeFile:into:largest:)``.
   func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int?
@@ -62,26 +61,26 @@ extension FrameDecoder {
   func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? { nil }
 }
 
-/// What one step of a ``FrameDecoder`` did.
+/// The result of one step of a ``FrameDecoder``.
 struct FrameStep {
   /// Bytes of input that were used up.
   var consumed = 0
   /// Bytes of output that were written.
   var produced = 0
-  /// Whether the frame is complete and its checks are right.
+  /// Whether the frame is complete and its checksums are correct.
   var isEnd = false
 }
 
-/// Zero bytes behind a frame.
+/// Zero bytes after a frame.
 enum FramePadding {
   case none
-  /// As many as there are, and nothing behind them: what gzip takes from tapes.
+  /// Any number, up to the end of the file: gzip accepts them because of tapes.
   case untilEnd
   /// Multiples of four, also between streams.
   case fours
 }
 
-/// Why a ``FrameDecoder`` cannot go on.
+/// Why a ``FrameDecoder`` cannot continue.
 enum FrameFailure: Error {
   case checksum
   case corrupt

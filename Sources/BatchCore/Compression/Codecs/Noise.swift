@@ -1,20 +1,20 @@
 import BatchEngine
 
-/// Detects bytes that DEFLATE does not make smaller, many times faster than a trial would.
+/// Detects bytes that DEFLATE cannot compress, many times faster than a trial compression.
 ///
-/// Compressors with a larger window may: what comes again beyond 32 KiB is not looked for.
-/// What was encrypted or compressed already passes for noise: every byte value is about as frequent as the
-/// others, and nothing comes twice within the window. Text, tables, programs, samples and pictures do not.
+/// Compressors with a larger window may still compress them: repetitions beyond 32 KiB are not searched. Encrypted or
+/// compressed data counts as noise: all byte values are about equally frequent, and nothing repeats within the window. Text,
+/// tables, programs, audio samples and images do not count as noise.
 enum Noise {
-  /// Fewer bytes than these say too little, and are compressed in no time.
+  /// Fewer bytes are not tested: they are too few for a decision, and compressed very fast.
   static let smallest = 1 << 10
-  /// Most bytes are no noise, and the first of them show it.
+  /// The first bytes are tested alone: most content is not noise, and they already show it.
   private static let sample = 4 << 10
-  /// Pearson's chi-squared of 256 equally frequent values is 255 on average, with a deviation of 22.6. What lies
-  /// further off than four and a half times that is no chance: too high for uneven values, too low for counters.
+  /// Pearson's chi-squared of 256 equally frequent values is 255 on average, with a deviation of 22.6. Values beyond four and a
+  /// half deviations do not happen by chance: uneven values give higher ones, counters lower ones.
   private static let likely = 150.0...360.0
 
-  /// Whether bytes are noise; nothing is known of fewer than ``smallest``.
+  /// Whether bytes are noise; false for fewer than ``smallest``.
   static func fills(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count >= smallest else { return false }
     let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(sample))
@@ -23,7 +23,7 @@ enum Noise {
 
   private static func isEven(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let base = bytes.baseAddress else { return false }
-    // Four tables, so that equal bytes in a row do not wait for each other.
+    // Four tables, so that increments for equal consecutive bytes do not wait for each other.
     return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 1024) { counts in
       counts.initialize(repeating: 0)
       guard let table = counts.baseAddress else { return false }
@@ -48,11 +48,11 @@ enum Noise {
     }
   }
 
-  /// Whether eight bytes stood in the window before; a stretch of 44 bytes that comes again is sure to be seen.
+  /// Whether eight bytes repeat within the window; every repetition of 44 bytes is found.
   private static func hasRepeats(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let base = bytes.baseAddress else { return false }
     let (window, tableBits) = (32 << 10, 13)
-    // Every ninth place is noted and every fourth looked up: of any 36 places one is both, whatever the distance.
+    // Every ninth position is stored and every fourth is looked up: among any 36 positions one is both, at any distance.
     let (noted, asked) = (9, 4)
     let round = noted * asked
     return withUnsafeTemporaryAllocation(of: Int32.self, capacity: 1 << tableBits) { table in
@@ -62,7 +62,7 @@ enum Noise {
       func slot(of value: UInt64) -> Int {
         Int(truncatingIfNeeded: (value &* 0x9E37_79B9_7F4A_7C15) >> UInt64(64 &- tableBits))
       }
-      // Places have 31 bits, which no buffer of a caller comes near; what is beyond is not looked at.
+      // Positions have 31 bits, more than any caller's buffer; later bytes are ignored.
       let end = min(bytes.count, Int(Int32.max)) - round - 8
       var start = 0
       while start < end {

@@ -15,9 +15,9 @@ final class ScratchBuffer {
     free(room.baseAddress)
   }
 
-  /// Makes room for `capacity` bytes; what is there is lost.
+  /// Provides `capacity` bytes; the current content is lost.
   ///
-  /// - Returns: false when memory is missing, with the room as it was.
+  /// - Returns: false when memory is missing; the buffer is then unchanged.
   func reserve(_ capacity: Int) -> Bool {
     guard capacity > room.count else { return true }
     guard let base = malloc(capacity) else { return false }

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// A compressed format or a form of archive that is recognised by its first bytes, so that it can be called by its
-/// name; most of them are not read.
+/// A compression or archive format that is recognised by its first bytes, so that messages can name it; most of these are not
+/// read.
 ///
-/// Code that reads one of them detects it first. Formats that are read everywhere (gzip, zstd, xz, lz4,
+/// Code that reads one of them must detect it before this is used. Formats that are read everywhere (gzip, zstd, xz, lz4,
 /// bzip2, compress(1), lzip; tar, cpio, zip, 7z) are not among these.
 package struct UnsupportedFormat: Sendable, Hashable {
   package enum Kind: Sendable, Hashable {
@@ -13,7 +13,7 @@ package struct UnsupportedFormat: Sendable, Hashable {
     case archive
   }
 
-  /// How people call it.
+  /// The usual name of the format.
   package let name: String
   package let kind: Kind
 
@@ -22,10 +22,10 @@ package struct UnsupportedFormat: Sendable, Hashable {
     self.kind = kind
   }
 
-  /// The format of a file by its first bytes; nil when they are of none in the table.
+  /// The format of a file by its first bytes; nil if it is not in the table.
   ///
-  /// - Parameter start: the first ``CompressionFormat/detectionLength`` bytes, or all of a shorter file. ISO images
-  ///   are recognised when ``isoLength`` bytes are there.
+  /// - Parameter start: the first ``CompressionFormat/detectionLength`` bytes, or all of a shorter file. ISO images are
+  ///   recognised if ``isoLength`` bytes are given.
   package static func detect(_ start: UnsafeRawBufferPointer) -> UnsupportedFormat? {
     table.first { row in start.dropFirst(row.offset).starts(with: row.magic) }?.format
   }
@@ -35,7 +35,7 @@ package struct UnsupportedFormat: Sendable, Hashable {
     start.withUnsafeBytes { detect($0) }
   }
 
-  /// How many bytes from the start identify an ISO 9660 image: 16 sectors and the first six bytes of the next one.
+  /// How many bytes from the start are needed to identify an ISO 9660 image: 16 sectors and the first six bytes of the next one.
   package static let isoLength = 16 * 2048 + 6
 
   /// The format that a name claims where no magic number exists; nil for all other names.
@@ -43,7 +43,7 @@ package struct UnsupportedFormat: Sendable, Hashable {
     path.bytes.suffix(3).elementsEqual(".br".utf8) ? UnsupportedFormat("Brotli", .compressed) : nil
   }
 
-  /// For people, to follow the name of the file.
+  /// Text for messages, after the name of the file.
   package var message: String {
     switch kind {
     case .compressed: "unsupported: \(name) data"
@@ -65,7 +65,7 @@ package struct UnsupportedFormat: Sendable, Hashable {
 
   private static let table: [Row] =
     compressedRows + archiveRows
-    // The magic numbers of zstd 0.1 to 0.7, which libzstd reads only where it was built for that.
+    // The magic numbers of zstd 0.1 to 0.7, which libzstd reads only if it was built for that.
     + [0x1E, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27].map { Row(legacyZstd, [$0, 0xB5, 0x2F, 0xFD]) }
 
   private static let legacyZstd = UnsupportedFormat("zstd before version 0.8", .compressed)

@@ -10,7 +10,7 @@ enum BZip2Codec: CodecDescriptor {
   }
 
   static let magic = Array("BZh".utf8)
-  /// What follows the magic number and the level: a block, or the end of an empty stream.
+  /// The bytes after the magic number and the level: of a block, or of the end of an empty stream.
   static let blockMagics: [[UInt8]] = [
     [0x31, 0x41, 0x59, 0x26, 0x53, 0x59], [0x17, 0x72, 0x45, 0x38, 0x50, 0x90],
   ]
@@ -31,13 +31,13 @@ enum BZip2Codec: CodecDescriptor {
   static let use = CodecUse.archives
   static let levels = 1...9
   static let defaultLevel = 9
-  /// Nine of its own blocks and a part of one.
+  /// Nine bzip2 blocks and a part of one.
   static func blockSize(level: Int) -> Int { 8 << 20 }
   static func makeContext(
     level: Int, checking check: @escaping () throws(BatchError) -> Void
   ) -> any CodecContext { BZip2Context(level: level) }
 
   static let index: IndexForm? = .streams
-  /// The mark of the end and a CRC, which need not begin on a byte.
+  /// The end mark and a CRC, which need not begin at a byte boundary.
   static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int { 10 }
 }

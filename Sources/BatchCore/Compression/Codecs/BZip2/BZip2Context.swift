@@ -12,11 +12,11 @@ final class BZip2Context: CodecContext {
 
   func compress(wholeFile: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(BatchError) {
     guard let count = UInt32(exactly: wholeFile.count) else { throw .noCodecMemory }
-    // What the library's manual promises to be enough.
+    // The size that the library's manual guarantees to be enough.
     let capacity = wholeFile.count + wholeFile.count / 100 + 600
     try output.append(upTo: capacity) { room throws(BatchError) in
       var size = UInt32(clamping: capacity)
-      // It asks for bytes that it may change, and changes none; a null pointer it takes for a mistake.
+      // The function requires a mutable pointer but changes nothing; it rejects a null pointer.
       var nothing: CChar = 0
       let result = withUnsafeMutablePointer(to: &nothing) { spare in
         let source = UnsafeMutableRawPointer(mutating: wholeFile.baseAddress)?.assumingMemoryBound(

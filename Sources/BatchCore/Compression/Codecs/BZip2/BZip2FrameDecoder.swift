@@ -1,8 +1,8 @@
 import BatchEngine
 import CBZip2
 
-/// bzip2 streams. The library compares the CRC of each block and of each stream, and has one number for a wrong
-/// one and for data that cannot be decoded.
+/// bzip2 streams. The library compares the CRC of each block and of each stream, and returns the same error for a wrong CRC and
+/// for data that cannot be decoded.
 final class BZip2FrameDecoder: FrameDecoder {
   let startLength = 4
   let padding = FramePadding.none

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Reads a DEFLATE stream bit by bit, lowest bit of each byte first.
 struct DeflateBits {
-  /// How many bytes behind the stream ``peek()`` may touch when it starts at most 34 bits behind the end.
+  /// How many bytes after the stream ``peek()`` may read when it starts at most 34 bits after the end.
   static let readAhead = 16
 
   let stream: UnsafeRawPointer
@@ -11,23 +11,23 @@ struct DeflateBits {
   /// The number of bits that were taken.
   var position = 0
 
-  /// The next 57 bits at least, without a check of the stream's end.
+  /// At least the next 57 bits, without checking for the end of the stream.
   @inline(__always)
   func peek() -> UInt64 {
     stream.loadUnaligned(fromByteOffset: position >> 3, as: UInt64.self).littleEndian
       &>> UInt64(truncatingIfNeeded: position & 7)
   }
 
-  /// A number of up to 16 bits, zeros behind the end.
+  /// Reads a number of up to 16 bits; bits after the end are zero.
   mutating func take(_ count: Int) -> Int {
     defer { position += count }
     guard position < end else { return 0 }
     return Int(truncatingIfNeeded: peek() & ((1 << UInt64(count)) - 1))
   }
 
-  /// Passes what a stored block has behind its type.
+  /// Skips a stored block after its type.
   ///
-  /// - Returns: whether its length is one and lies within the stream.
+  /// - Returns: whether its length is valid and within the stream.
   mutating func skipStored() -> Bool {
     position = (position + 7) & ~7
     let length = take(16)

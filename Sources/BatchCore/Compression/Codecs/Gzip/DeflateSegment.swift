@@ -2,26 +2,25 @@ import BatchEngine
 
 /// Turns a finished DEFLATE stream into a segment that another stream can follow, RFC 1951.
 ///
-/// A gzip member holds one DEFLATE stream, and a stream ends with the block that has its final bit set. To
-/// make one member of pieces that were compressed apart, each piece's final bit is cleared, an empty stored
-/// block (00 00 FF FF behind its header) is appended, which ends on a byte and so lets the next piece start
-/// on one, and the checks of the pieces are joined by zlib's `crc32_combine`. An empty final block, `03 00`,
-/// ends the member.
+/// A gzip member holds one DEFLATE stream, and a stream ends with the block that has its final bit set. To make one member from
+/// pieces that were compressed separately, each piece's final bit is cleared; an empty stored block (00 00 FF FF after its
+/// header) is appended, which ends at a byte boundary where the next piece can start; and the checksums of the pieces are
+/// combined with zlib's `crc32_combine`. An empty final block, `03 00`, ends the member.
 ///
 /// libdeflate does not report where its last block begins, and with Huffman codes it is only found by decoding all blocks
-/// before it. ``DeflateWalker`` reads the codes without making the data: at level 6 that takes 3 % of the time of the
+/// before it. ``DeflateWalker`` reads the codes without producing the data: at level 6 that takes 3 % of the time of the
 /// compression for prose and 11 % for program files with many short blocks, half of what zlib's `inflate` with `Z_BLOCK` takes
 /// (10 and 20 %). zlib's own deflate with a full flush between pieces, as in pigz, needs no search but takes two to three times
 /// as long. The joints add at most 5 bytes to each piece; pieces that start without the 32 KiB before them make the file 0.1 to
 /// 0.2 % larger at 1 MiB each.
 enum DeflateSegment {
-  /// The room that ``open(_:count:_:)`` needs behind the stream.
+  /// The bytes that ``open(_:count:_:)`` needs after the stream.
   static let slack = DeflateWalker.readAhead
 
   /// - Parameters:
-  ///   - stream: a complete DEFLATE stream with ``slack`` bytes of room behind it.
+  ///   - stream: a complete DEFLATE stream, followed by ``slack`` free bytes.
   ///   - count: the length of the stream in bytes.
-  /// - Returns: the length of the segment that took its place.
+  /// - Returns: the length of the segment that replaced it.
   static func open(
     _ stream: UnsafeMutablePointer<UInt8>, count: Int, _ walker: DeflateWalker
   ) throws(BatchError) -> Int {

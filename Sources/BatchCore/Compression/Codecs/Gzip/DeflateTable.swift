@@ -1,22 +1,22 @@
 import BatchEngine
 
-/// A Huffman code of DEFLATE as a table: the next bits of the stream say how many of them to pass.
+/// A Huffman code of DEFLATE as a table: the next bits of the stream determine how many of them to skip.
 final class DeflateTable {
-  /// What comes next when the bits of a step are passed.
+  /// What follows after the bits of a step.
   enum Kind: UInt16 {
     /// A literal, a length or the end of the block.
     case toLiterals
     /// The distance of a match.
     case toDistance
-    /// The end of the block was passed.
+    /// The end of the block was reached.
     case end
-    /// A code longer than the table's index, of which nothing was passed.
+    /// A code longer than the table's index; none of its bits were skipped.
     case long
-    /// No code begins like this.
+    /// No code begins with these bits.
     case invalid
   }
 
-  /// A kind and, in the low byte, how many bits to pass.
+  /// A kind and, in the low byte, how many bits to skip.
   typealias Step = UInt16
 
   static func step(_ kind: Kind, bits: Int) -> Step { kind.rawValue << 8 | UInt16(bits) }
@@ -31,7 +31,7 @@ final class DeflateTable {
   private let steps: UnsafeMutablePointer<Step>
   private let bits: Int
   private let size: Int
-  // What each index begins with alone, length 0 for no code or a long one.
+  // The code with which each index begins; length 0 for no code or a long one.
   private let codes: UnsafeMutablePointer<Code>
   private let lengths: UnsafeMutableBufferPointer<UInt8>
   // The symbols in the order of their codes, and how many have each length.
@@ -40,7 +40,7 @@ final class DeflateTable {
 
   /// - Parameters:
   ///   - bits: the size of the table's index.
-  ///   - steps: where to put a step for each index, kept by the owner.
+  ///   - steps: the memory for the step of each index, owned by the caller.
   init(bits: Int, steps: UnsafeMutablePointer<Step>) {
     self.bits = bits
     self.steps = steps
@@ -59,7 +59,7 @@ final class DeflateTable {
     counts.deallocate()
   }
 
-  /// Takes a code by the lengths of its symbols.
+  /// Sets the code from the lengths of its symbols.
   ///
   /// - Parameter fill: writes the lengths, each at most 15, and returns how many symbols there are.
   func set(_ fill: (UnsafeMutableBufferPointer<UInt8>) -> Int) {
@@ -68,7 +68,7 @@ final class DeflateTable {
     for symbol in 0..<symbolCount { counts[Int(lengths[symbol])] += 1 }
     counts[0] = 0
     withUnsafeTemporaryAllocation(of: Int.self, capacity: 2 * Self.maximumLength + 2) { scratch in
-      // By length: the next code, and the next place among the symbols.
+      // By length: the next code, and the next index among the symbols.
       scratch.initialize(repeating: 0)
       let place = Self.maximumLength + 1
       for length in 1..<Self.maximumLength {
@@ -87,7 +87,7 @@ final class DeflateTable {
     }
   }
 
-  /// Puts one code at each index that ends with it, since DEFLATE packs codes from their highest bit on.
+  /// Stores a code at each index that ends with it, because DEFLATE packs codes starting at their highest bit.
   private func add(_ entry: Code, code: Int) {
     let length = Int(entry.length)
     var reversed = 0
@@ -104,7 +104,7 @@ final class DeflateTable {
     }
   }
 
-  /// Makes the steps of a code of literals and lengths: as many literals as the index holds, then what ends them.
+  /// Creates the steps of a literal/length code: as many literals as fit into the index, then the symbol that ends them.
   func joinLiterals() {
     for index in 0..<size {
       var used = 0
@@ -127,7 +127,7 @@ final class DeflateTable {
     }
   }
 
-  /// Makes the steps of a code of distances.
+  /// Creates the steps of a distance code.
   func addDistances() {
     for index in 0..<size where codes[index].length > 0 && codes[index].symbol < 30 {
       let extra = Self.distanceExtraBits(Int(codes[index].symbol))
@@ -135,7 +135,7 @@ final class DeflateTable {
     }
   }
 
-  /// Takes one symbol, by the code of any length.
+  /// Reads one symbol, with a code of any length.
   func symbol(_ reader: inout DeflateBits) -> Int? {
     var bits = reader.peek()
     var code = 0

@@ -2,10 +2,10 @@ import BatchEngine
 
 /// Finds where the last block of a DEFLATE stream begins and ends, RFC 1951.
 ///
-/// It follows the codes but makes no data, so that one look into a table can pass several literals and the
-/// length of a match at once. It keeps its tables from stream to stream.
+/// It reads the codes but produces no data, so that one table look-up can skip several literals and the length of a match. It
+/// keeps its tables between streams.
 final class DeflateWalker {
-  /// How many bytes behind the stream are read, and must be there.
+  /// How many bytes after the stream are read, and must exist.
   static let readAhead = DeflateBits.readAhead
 
   private static let indexBits = 11
@@ -32,8 +32,8 @@ final class DeflateWalker {
     precodeSteps.deallocate()
   }
 
-  /// - Returns: the bits where the last block's header begins and where its last code ends; nil when the
-  ///   bytes are not one whole stream.
+  /// - Returns: the bits where the last block's header begins and where its last code ends; nil when the bytes are not one
+  ///   complete stream.
   func lastBlock(of stream: UnsafeRawPointer, count: Int) -> (header: Int, end: Int)? {
     var reader = DeflateBits(stream: stream, end: count * 8)
     while true {
@@ -72,7 +72,7 @@ final class DeflateWalker {
     distances.addDistances()
   }
 
-  /// Reads the code lengths at the start of a block with codes of its own.
+  /// Reads the code lengths at the start of a block with dynamic codes.
   private func readCodes(_ reader: inout DeflateBits) -> Bool {
     let literalCount = reader.take(5) + 257
     let distanceCount = reader.take(5) + 1
@@ -113,11 +113,11 @@ final class DeflateWalker {
     }
   }
 
-  /// Passes the literals and matches of a block and its end.
+  /// Skips the literals and matches of a block and its end.
   private func skipCodes(_ reader: inout DeflateBits) -> Bool {
     let mask = UInt64(1 << Self.indexBits - 1)
     let ordinary = DeflateTable.Kind.toDistance.rawValue
-    // Where in `steps` the table is that the next bits are for.
+    // The offset in `steps` of the table for the next bits.
     var table = 0
     while reader.position < reader.end {
       var bits = reader.peek()
@@ -147,7 +147,7 @@ final class DeflateWalker {
       }
       reader.position &+= Int(step & 0xFF)
       table = Int(step >> 8) &<< Self.indexBits
-      // The bits that are left are enough for a second step, 57 less the 24 of the longest one.
+      // The remaining bits are enough for a second step: 57 less the 24 of the longest one.
       bits &>>= UInt64(step & 0xFF)
       step = steps[table &+ Int(truncatingIfNeeded: bits & mask)]
       if step >> 8 > ordinary { continue }

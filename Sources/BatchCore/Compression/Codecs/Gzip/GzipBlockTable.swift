@@ -1,9 +1,9 @@
 import BatchEngine
 import CZlib
 
-/// Where the blocks of a large .gz of ours lie: a subfield of the extra field in its header, RFC 1952.
+/// The table of blocks in our large .gz files: a subfield of the extra field in the header, RFC 1952.
 ///
-/// Several lanes inflate such a file. Other programs pass over the subfield. Behind its name and length, lowest byte first:
+/// Several lanes can inflate such a file. Other programs skip the subfield. After its name and length, little-endian:
 ///
 /// | bytes | what |
 /// |---|---|
@@ -12,14 +12,14 @@ import CZlib
 /// | 8 | bytes of content of the file |
 /// | 4 for each group | its bytes in the file |
 ///
-/// Nothing of it is believed. A group is inflated without what is before it, and must end where the next one begins, with
-/// the header of a block: then one lane alone would have come there too.
+/// The table is not trusted. A group is inflated without the data before it, and must end where the next one begins, at the
+/// header of a block: then sequential decoding would reach the same place.
 struct GzipBlockTable {
-  /// What is left of 64 KiB is enough for another subfield.
+  /// The rest of 64 KiB is enough for another subfield.
   static let mostGroups = 15_000
   private static let name: [UInt8] = [UInt8(ascii: "b"), UInt8(ascii: "p")]
   private static let version: UInt8 = 1
-  /// Up to the number of bytes of the extra field, that is up to its first subfield.
+  /// The bytes before the first subfield, including the length of the extra field.
   private static let fixedHeader = 12
   private static let fixedFields = 10
   /// The empty last block, the CRC-32 and the length.
@@ -34,7 +34,7 @@ struct GzipBlockTable {
   // MARK: Writing
 
   /// - Parameters:
-  ///   - plainSize: of the file.
+  ///   - plainSize: the size of the file.
   ///   - blockSize: a power of two.
   init(plainSize: UInt64, blockSize: Int) {
     self.plainSize = plainSize
@@ -47,17 +47,17 @@ struct GzipBlockTable {
     plainSize >> log + (plainSize & (1 << log - 1) == 0 ? 0 : 1)
   }
 
-  /// Takes the next block.
+  /// Adds the next block.
   ///
-  /// - Parameter start: where its content begins in the file.
+  /// - Parameter start: the offset of its content in the file.
   mutating func append(_ count: Int, at start: UInt64) {
     if start & (1 << log - 1) == 0 { sizes.append(0) }
     guard let last = sizes.indices.last else { return }
-    // Noise does not become larger by so much: a group has fewer than 4 GiB.
+    // Incompressible data grows only slightly, so a group has less than 4 GiB.
     sizes[last] &+= UInt32(truncatingIfNeeded: count)
   }
 
-  /// What follows the fixed fields of the header; the sizes are zeros as long as not all of them are known.
+  /// What follows the fixed fields of the header; the sizes are zero until all are known.
   var field: [UInt8] {
     let count = Int(clamping: Self.groupCount(plainSize, log))
     var bytes: [UInt8] = []
@@ -73,12 +73,12 @@ struct GzipBlockTable {
 
   // MARK: Reading
 
-  /// - Parameter size: of the file.
-  /// - Returns: nil where the file has no table, the table has only one group, or its sizes do not fit.
-  /// - Throws: what `read` throws.
+  /// - Parameter size: the size of the file.
+  /// - Returns: nil if the file has no table, the table has only one group, or its sizes do not match the file.
+  /// - Throws: the error of `read`.
   static func read(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? {
     var start = [UInt8](repeating: 0, count: fixedHeader)
-    // An extra field, and nothing else in the header.
+    // The header must have an extra field and no other option.
     guard size > UInt64(fixedHeader + trailerSize), try fill(&start, at: 0, read),
       start.prefix(4) == [0x1F, 0x8B, 8, 4]
     else { return nil }
@@ -143,7 +143,7 @@ struct GzipBlockTable {
       let size = number(sizes.dropFirst(4 * index).prefix(4))
       let next = place + size
       let nextPlain = plain + min(plainSize - plain, 1 << log)
-      // DEFLATE makes at most 1,032 bytes of one.
+      // DEFLATE expands one byte to at most 1,032.
       guard size > 0, next <= end, (nextPlain - plain) / 1032 <= size else { return nil }
       parts.append(CompressedPart(compressed: place..<next, plain: plain..<nextPlain))
       (place, plain) = (next, nextPlain)
@@ -153,7 +153,7 @@ struct GzipBlockTable {
     return CompressedParts(parts: parts, check: check)
   }
 
-  /// The CRC-32 of a content and what follows it.
+  /// The CRC-32 of two consecutive contents.
   static func join(_ check: UInt32, _ next: UInt32, count: Int) -> UInt32 {
     UInt32(truncatingIfNeeded: crc32_combine(UInt(check), UInt(next), count))
   }

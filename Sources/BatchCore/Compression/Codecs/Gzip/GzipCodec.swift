@@ -7,7 +7,7 @@ enum GzipCodec: CodecDescriptor {
   static let toolName = "gzip"
   static let otherSuffixes = ["z", "gzip"]
   static let tarSuffixes = ["tgz", "taz"]
-  /// libdeflate does not report its version at run time: this is the one that was compiled against.
+  /// libdeflate does not report its version at run time: this is the version of its headers at build time.
   static var libraries: [(name: String, version: String)] {
     [
       ("libdeflate", LIBDEFLATE_VERSION_STRING),
@@ -27,7 +27,7 @@ enum GzipCodec: CodecDescriptor {
   }
 
   static let use = CodecUse.files
-  /// They go on to 12, as libdeflate's do, and 0 stores the bytes as they are.
+  /// Up to 12, as in libdeflate; 0 stores the bytes uncompressed.
   static let levels = 0...12
   static let defaultLevel = 6
   static let fastestLevel = 1

@@ -6,7 +6,7 @@ final class GzipContext: CodecContext {
   let format = CompressionFormat.gz
   let level: Int
   private let usual: OpaquePointer
-  /// Stores the bytes as they are.
+  /// A compressor that stores the bytes uncompressed.
   private let storing: OpaquePointer
   private let walker = DeflateWalker()
 
@@ -26,10 +26,10 @@ final class GzipContext: CodecContext {
     libdeflate_free_compressor(storing)
   }
 
-  /// The level of libdeflate that is used for one of gzip's.
+  /// The libdeflate level for a gzip level.
   ///
-  /// Up to 9 a level stands for the size that gzip makes of it. At 6 and 7 libdeflate is a step ahead: its 5
-  /// makes files of the size of `gzip -6` (0.984 to 1.003 of it) in four fifths of the time of its 6.
+  /// Up to 9, a level gives about the size of the same gzip level. At 6 and 7 a lower libdeflate level is enough: its level 5
+  /// makes files of the size of `gzip -6` (0.984 to 1.003 of it) in four fifths of the time of its level 6.
   private static func effort(of level: Int) -> Int32 {
     switch level {
     case 6, 7: Int32(level - 1)
@@ -37,7 +37,7 @@ final class GzipContext: CodecContext {
     }
   }
 
-  /// The compressor that suits the bytes: looking for matches in noise takes time and finds none.
+  /// The compressor that suits the bytes: searching matches in noise takes time and finds none.
   private func compressor(for bytes: UnsafeRawBufferPointer) -> OpaquePointer {
     Noise.fills(bytes) ? storing : usual
   }
@@ -69,7 +69,7 @@ final class GzipContext: CodecContext {
 }
 
 extension BatchError {
-  /// A compressor or decoder that got no memory.
+  /// The error of a compressor or decoder without memory.
   static var noCodecMemory: BatchError {
     BatchError(.exhausted, "no memory to compress or decompress", remedy: .lowerConcurrency)
   }

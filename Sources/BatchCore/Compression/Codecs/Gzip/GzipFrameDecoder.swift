@@ -2,28 +2,28 @@ import BatchEngine
 import CDeflate
 import CZlib
 
-/// gzip members by zlib or by ISA-L, and single members that are in memory by libdeflate.
+/// Decodes gzip members with zlib or ISA-L, and single members in memory with libdeflate.
 ///
-/// zlib reads each header, since it compares all of it. ISA-L makes the content, where that is asked for.
+/// zlib reads each header, because it checks all of it. ISA-L decodes the content, if requested.
 final class GzipFrameDecoder: FrameDecoder {
-  // The magic number alone: a method that is not deflate is an error of a member, as gzip has it.
+  // Only the magic number: another method than deflate is an error of the member, as in gzip.
   let startLength = 2
-  // gzip judges two bytes: a single one is the beginning of something that ends early.
+  // gzip needs two bytes: a single one counts as the start of a truncated member.
   let shortestGarbage = 2
   let padding = FramePadding.untilEnd
   /// The CRC-32 and the length.
   private static let trailerSize = 8
-  // zlib's state points back at the stream, which therefore must stay in its place.
+  // zlib's state contains a pointer to the stream, which therefore must not move.
   private let stream: UnsafeMutablePointer<z_stream>
   private let whole: OpaquePointer
   private var isHasty = false
-  /// Nil where the library is not there, and before it is asked for.
+  /// Nil if the library is missing, and before it is requested.
   private var fast: InflateStream?
-  /// What of the member comes next, where ISA-L makes the content.
+  /// The next part of the member, if ISA-L decodes the content.
   private var part = Part.header
   private var check: UInt32 = 0
   private var plainCount: UInt32 = 0
-  /// As much of the CRC-32 and the length as there was.
+  /// The bytes of the CRC-32 and the length read so far.
   private var trailer: [UInt8] = []
 
   private enum Part {
@@ -35,7 +35,7 @@ final class GzipFrameDecoder: FrameDecoder {
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
     self.whole = whole
-    // The largest window, and nothing but gzip.
+    // The largest window, and only the gzip format.
     let result = inflateInit2_(
       stream, MAX_WBITS + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard result == Z_OK else { throw .noCodecMemory }
@@ -100,7 +100,7 @@ final class GzipFrameDecoder: FrameDecoder {
     return step
   }
 
-  /// Lets zlib decode.
+  /// Decodes with zlib.
   private func step(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, upTo flush: Int32
   ) throws(FrameFailure) -> FrameStep {
@@ -112,7 +112,7 @@ final class GzipFrameDecoder: FrameDecoder {
     stream.pointee.avail_out = outputSize
     let result = inflate(stream, flush)
     switch result {
-    // No progress is no error: the input may be used up.
+    // No progress is not an error: the input may be used up.
     case Z_OK, Z_STREAM_END, Z_BUF_ERROR: break
     case Z_MEM_ERROR: throw .failed(.noCodecMemory)
     case Z_DATA_ERROR where isCheckError: throw .checksum
@@ -124,12 +124,12 @@ final class GzipFrameDecoder: FrameDecoder {
   }
 
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
-    // libdeflate passes over the CRC-16 of a header, which this flag announces.
+    // libdeflate ignores the CRC-16 of a header, which this flag announces.
     guard wholeFile.count >= 18, wholeFile[3] & 2 == 0 else { return nil }
     let size = Int(
       wholeFile.loadUnaligned(fromByteOffset: wholeFile.count - Self.trailerSize / 2, as: UInt32.self)
         .littleEndian)
-    // DEFLATE makes at most 1,032 bytes of one; a larger length belongs to something else.
+    // DEFLATE expands one byte to at most 1,032; a larger length is not that of a valid file.
     guard size <= largest, size / 1032 <= wholeFile.count, buffer.reserve(size) else {
       return nil
     }

@@ -1,25 +1,25 @@
 import BatchEngine
 import CZlib
 
-/// One gzip member of segments, RFC 1952.
+/// Frames segments as one gzip member, RFC 1952.
 struct GzipFraming: BlockFraming {
   private let level: Int
   private var check: UInt = 0
   private var plainCount: UInt64 = 0
-  /// Nil where the header has none.
+  /// Nil if the header has none.
   private var table: GzipBlockTable?
 
-  /// - Parameter table: written into the header, by ``patch`` at the end.
+  /// - Parameter table: the table, whose sizes ``patch`` writes into the header at the end.
   init(level: Int, table: GzipBlockTable? = nil) {
     self.level = level
     self.table = table
   }
 
-  /// The fields that all headers have.
+  /// The size of the fields in all headers.
   private static let headerSize: UInt64 = 10
 
   func header() -> [UInt8] {
-    // No name, no time; how hard was compressed, as libdeflate says it; an unknown system.
+    // No name, no time; the compression effort as libdeflate encodes it; an unknown system.
     let effort: UInt8 = level < 2 ? 4 : level >= 8 ? 2 : 0
     return [0x1F, 0x8B, 0x08, table == nil ? 0 : 4, 0, 0, 0, 0, effort, 255] + (table?.field ?? [])
   }
@@ -33,7 +33,7 @@ struct GzipFraming: BlockFraming {
   }
 
   func trailer(plainCount: UInt64) -> [UInt8] {
-    // A final block of fixed codes with nothing but its end.
+    // An empty final block of fixed codes.
     var bytes: [UInt8] = [0x03, 0x00]
     bytes.appendLittleEndian(UInt32(truncatingIfNeeded: check))
     bytes.appendLittleEndian(UInt32(truncatingIfNeeded: plainCount))

@@ -2,10 +2,10 @@ import BatchEngine
 import CDeflate
 import CZlib
 
-/// Inflates blocks of a DEFLATE stream from a place where a block begins to another one, without what is before them.
+/// Inflates consecutive blocks of a DEFLATE stream without the data before them.
 enum GzipSegment {
-  /// - Parameter room: one byte more than the content must have.
-  /// - Returns: the CRC-32 of the content; nil where it has another length, or the bytes do not end where a block begins.
+  /// - Parameter room: one byte larger than the expected content.
+  /// - Returns: the CRC-32 of the content; nil if its length differs, or the bytes do not end at a block boundary.
   static func inflate(_ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> UInt32? {
     let content = UnsafeRawBufferPointer(rebasing: room.dropLast())
     if let library = try? InflateLibrary.shared.result().get() {
@@ -38,7 +38,7 @@ enum GzipSegment {
     stream.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
     stream.avail_out = UInt32(room.count)
     let result = CZlib.inflate(&stream, Z_NO_FLUSH)
-    // Between blocks, not behind the last one, and no bit of the last byte is left.
+    // The position is between blocks, not after the last one, and no bit of the last byte is unused.
     return result == Z_OK && stream.avail_in == 0 && stream.avail_out == 1 && stream.data_type == 128
   }
 }

@@ -1,9 +1,9 @@
 import BatchEngine
 import CIsal
 
-/// ISA-L, whose inflate takes a fifth of the time of zlib's. It says less exactly what is wrong with damaged data.
+/// ISA-L, whose inflate takes a fifth of the time of zlib's. It reports damage less precisely.
 package final class InflateLibrary: Sendable {
-  /// Opened when it is first worth it, for all lanes.
+  /// Shared by all lanes; opened when there is enough work.
   package static let shared = OptionalLibrary(threshold: 1 << 20) { () throws(BatchError) in
     let library = try InflateLibrary()
     try InflateTrial.check(library)
@@ -19,8 +19,8 @@ package final class InflateLibrary: Sendable {
     let inflate: Inflate
     private let check: Check
 
-    /// - Parameter folders: where the library is looked for.
-    /// - Throws: `unsupported` where it is not.
+    /// - Parameter folders: the folders in which the library is searched.
+    /// - Throws: `unsupported` if it is not found.
     package init(in folders: [String] = SystemLibrary.folders) throws(BatchError) {
       guard let library = SystemLibrary("libisal.so.2", in: folders),
         let begin = library.function("isal_inflate_init", as: Begin.self),
@@ -32,7 +32,7 @@ package final class InflateLibrary: Sendable {
       self.check = check
     }
 
-    /// The CRC-32 of bytes behind others, which takes less time than that of libdeflate.
+    /// The CRC-32 of bytes that follow others; faster than libdeflate.
     func check(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
       bytes.baseAddress.map { check(before, $0, UInt64(bytes.count)) } ?? before
     }
@@ -45,12 +45,12 @@ package final class InflateLibrary: Sendable {
   #endif
 }
 
-/// A DEFLATE stream, RFC 1951, on its way through ISA-L.
+/// A DEFLATE stream, RFC 1951, that ISA-L decodes.
 final class InflateStream {
   struct Step {
     let consumed: Int
     let produced: Int
-    /// The bytes are not a DEFLATE stream; what was produced before is content.
+    /// Whether the bytes are not a DEFLATE stream; the bytes produced before are valid content.
     let isCorrupt: Bool
   }
 
@@ -68,7 +68,7 @@ final class InflateStream {
 
     deinit { state.deallocate() }
 
-    /// Prepares for the first byte of a stream.
+    /// Resets the state for a new stream.
     func begin() { library.begin(state) }
 
     func step(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Step {
@@ -87,7 +87,7 @@ final class InflateStream {
     /// Whether the input ends where a block begins, and all content before it was produced.
     var isBetweenBlocks: Bool { cisal_is_between_blocks(state) }
 
-    /// Bytes that were consumed and stand behind the end of the stream, at most 8.
+    /// Returns the consumed bytes after the end of the stream, at most 8.
     func takeRest() -> [UInt8] {
       [UInt8](unsafeUninitializedCapacity: 8) { bytes, count in
         count = bytes.baseAddress.map { cisal_take_rest(state, $0) } ?? 0

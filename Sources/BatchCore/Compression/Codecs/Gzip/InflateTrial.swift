@@ -1,14 +1,14 @@
 import BatchEngine
 import CDeflate
 
-/// Holds what ISA-L inflates against what was compressed, before it is used.
+/// Tests ISA-L before it is used: compares its output with the original content.
 enum InflateTrial {
-  /// More than the library keeps of what it made.
+  /// More than the library's window.
   private static let size = 70_000
-  /// A byte behind each stream, which has to be found again.
+  /// A byte after each stream, which the library must return as the rest.
   private static let mark: UInt8 = 0xA5
 
-  /// - Throws: `unsupported` where a content differs.
+  /// - Throws: `unsupported` if a content differs.
   static func check(_ library: InflateLibrary) throws(BatchError) {
     let stream = InflateStream(library)
     let content = mixed()
@@ -24,7 +24,7 @@ enum InflateTrial {
     ]
     for (content, level) in trials {
       let compressed = try compress(Array(content), level: level)
-      // In one piece, and in pieces whose borders fall anywhere.
+      // In one piece, and in pieces with arbitrary borders.
       for (input, output) in [(Int.max, size + 1), (4099, 509)] {
         guard inflates(compressed, to: content, stream, input: input, output: output) else {
           throw BatchError(.unsupported, "failed its self-test: its content is not what was compressed")

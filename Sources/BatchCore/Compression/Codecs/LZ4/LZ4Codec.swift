@@ -22,7 +22,7 @@ enum LZ4Codec: CodecDescriptor {
   static let use = CodecUse.files
   static let levels = 1...12
   static let defaultLevel = 1
-  /// The largest block of a frame, and the stock tool's.
+  /// The largest block of a frame, as in the stock tool.
   static func blockSize(level: Int) -> Int { LZ4FrameHeader.largestBlock }
   static func makeContext(
     level: Int, checking check: @escaping () throws(BatchError) -> Void

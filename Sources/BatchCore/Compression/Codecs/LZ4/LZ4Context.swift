@@ -13,7 +13,7 @@ final class LZ4Context: CodecContext {
   init(level: Int) throws(BatchError) {
     self.level = level
     let isHigh = level >= LZ4HC_CLEVEL_MIN
-    // malloc's alignment is what both states ask for.
+    // malloc provides the alignment that both states need.
     guard let state = malloc(Int(isHigh ? LZ4_sizeofStateHC() : LZ4_sizeofState())) else {
       throw .noCodecMemory
     }
@@ -39,19 +39,19 @@ final class LZ4Context: CodecContext {
 
   func compress(block: UnsafeRawBufferPointer, index: Int) throws(BatchError) -> CompressedBlock {
     var bytes: [UInt8] = []
-    // A block of length 0 would be the end of the frame.
+    // A block of length 0 would end the frame.
     if !block.isEmpty { try append(block, hasCheck: true, to: &bytes) }
     return CompressedBlock(index: index, bytes: bytes, plainCount: block.count)
   }
 
-  /// Appends length, data and check of one block of at most 4 MiB.
+  /// Appends length, data and checksum of one block of at most 4 MiB.
   private func append(
     _ block: UnsafeRawBufferPointer, hasCheck: Bool, to output: inout [UInt8]
   ) throws(BatchError) {
     let lengthSize = 4
     try output.append(upTo: lengthSize + block.count + lengthSize) { room throws(BatchError) in
       let data = room + lengthSize
-      // Room for one byte less than the content: what does not get smaller is stored.
+      // A capacity of one byte less than the content: a block that does not become smaller is stored.
       var count = Int(compress(block, into: data, capacity: Int32(block.count - 1)))
       var length = UInt32(count)
       if count == 0 {
@@ -67,7 +67,7 @@ final class LZ4Context: CodecContext {
     }
   }
 
-  /// - Returns: 0 when the result has no room.
+  /// - Returns: 0 when the result does not fit.
   private func compress(
     _ block: UnsafeRawBufferPointer, into room: UnsafeMutablePointer<UInt8>, capacity: Int32
   ) -> Int32 {

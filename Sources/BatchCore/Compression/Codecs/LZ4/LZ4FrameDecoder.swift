@@ -25,7 +25,7 @@ final class LZ4FrameDecoder: FrameDecoder {
 
   var checkGap: CheckGap? {
     guard let flags = start.flags(of: LZ4Codec.magic) else { return nil }
-    // A check of each block, or one of the whole content.
+    // A checksum of each block, or of the whole content.
     return flags & 0x14 == 0 ? .noChecksum : nil
   }
 
@@ -41,7 +41,7 @@ final class LZ4FrameDecoder: FrameDecoder {
     var produced = output.count
     let result = LZ4F_decompress(context, output.baseAddress, &produced, input.baseAddress, &consumed, nil)
     if LZ4F_isError(result) != 0 {
-      // The numbers of the errors are not part of the stable interface, the names are.
+      // The error numbers are not part of the stable interface, but the names are.
       switch LZ4F_getErrorName(result).map({ String(cString: $0) }) {
       case "ERROR_contentChecksum_invalid", "ERROR_blockChecksum_invalid", "ERROR_headerChecksum_invalid",
         "ERROR_frameSize_wrong":

@@ -3,11 +3,11 @@ import CXXHash
 
 /// The start of an lz4 frame of independent blocks, LZ4 frame format 1.6.3.
 struct LZ4FrameHeader {
-  /// Which bytes the frame's XXH32 checks are taken of.
+  /// Which bytes the frame's XXH32 checksums cover.
   enum Check {
-    /// One check of all plain bytes, behind the last block.
+    /// One checksum of the whole content, after the last block.
     case content
-    /// One behind each block, of its compressed bytes.
+    /// One after each block, of its compressed bytes.
     case blocks
   }
 
@@ -33,7 +33,7 @@ struct LZ4FrameHeader {
     return bytes + descriptor + [UInt8(truncatingIfNeeded: hash >> 8)]
   }
 
-  /// 64 KiB, 256 KiB, 1 MiB or 4 MiB: the smallest that holds all, since readers take that much memory.
+  /// 64 KiB, 256 KiB, 1 MiB or 4 MiB: the smallest that fits all content, because readers allocate that much memory.
   private var sizeClass: UInt8 {
     guard let contentSize else { return 7 }
     return (4...6).first { contentSize <= 1 << (8 + 2 * UInt64($0)) } ?? 7

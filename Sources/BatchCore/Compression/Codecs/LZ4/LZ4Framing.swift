@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// One lz4 frame of blocks with a check each.
+/// Frames blocks as one lz4 frame, with a checksum for each block.
 struct LZ4Framing: BlockFraming {
   let contentSize: UInt64?
 

@@ -1,7 +1,7 @@
 import BatchEngine
 import CLZMA
 
-/// Files of `lzma`, the predecessor of .xz: one stream without a magic number and without a check.
+/// Files of `lzma`, the predecessor of .xz: one stream without a magic number and without a checksum.
 final class LZMAFrameDecoder: FrameDecoder {
   let startLength = LZMAFrameDecoder.headerLength
   let padding = FramePadding.none
@@ -11,7 +11,7 @@ final class LZMAFrameDecoder: FrameDecoder {
   static let headerLength = 13
 
   private let memoryLimit: UInt64
-  // Kept, since liblzma reuses the memory of the stream before.
+  // Kept, because liblzma reuses the memory of the previous stream.
   private var stream = lzma_stream()
 
   init(memoryLimit: UInt64) {

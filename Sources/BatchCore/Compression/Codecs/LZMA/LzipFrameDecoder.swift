@@ -8,7 +8,7 @@ final class LzipFrameDecoder: FrameDecoder {
   static let magic = Array("LZIP".utf8)
 
   private let memoryLimit: UInt64
-  // Kept, since liblzma reuses the memory of the stream before.
+  // Kept, because liblzma reuses the memory of the previous stream.
   private var stream = lzma_stream()
 
   init(memoryLimit: UInt64) {

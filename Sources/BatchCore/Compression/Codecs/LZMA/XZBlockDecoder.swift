@@ -1,7 +1,7 @@
 import BatchEngine
 import CLZMA
 
-/// The blocks of an xz stream without their stream.
+/// Decodes single blocks of an xz stream.
 final class XZBlockDecoder: FrameDecoder {
   let startLength = 1
   let padding = FramePadding.none
@@ -32,7 +32,7 @@ final class XZBlockDecoder: FrameDecoder {
     filters.deallocate()
   }
 
-  /// A header says its length first, and 0 is the start of the index.
+  /// A block header begins with its length; 0 is the start of the index.
   func canStart(with bytes: [UInt8]) -> Bool { bytes.first != 0 }
 
   func begin() {

@@ -26,7 +26,7 @@ enum XZCodec: CodecDescriptor {
   static let use = CodecUse.files
   static let levels = 0...9
   static let defaultLevel = 6
-  /// Three dictionaries, as `xz -T` cuts.
+  /// Three dictionaries, as in `xz -T`.
   static func blockSize(level: Int) -> Int { max(4 << 20, 3 * XZContext.dictionarySize(level: level)) }
   static func contextMemory(level: Int) -> Int {
     Int(clamping: lzma_easy_encoder_memusage(UInt32(clamping: level)))
@@ -39,9 +39,9 @@ enum XZCodec: CodecDescriptor {
   ) throws(BatchError) -> any BlockFraming { try XZFraming() }
 
   static let index: IndexForm? = .lastStream
-  /// xz looks back further than other formats, and loses more at the start of a frame.
+  /// xz has a larger window than other formats, so it loses more at the start of a frame.
   static let segmentSize: Int64 = 16 << 20
-  /// A CRC-64, the list of blocks, and the footer, which has the size of that list.
+  /// A CRC-64, the list of blocks, and the footer, which contains the size of that list.
   static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int {
     let footer = 12
     guard frame.count >= footer else { return 0 }
@@ -73,7 +73,7 @@ enum LZMACodec: CodecDescriptor {
   static let toolName = "lzma"
 
   static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool { false }
-  /// By suffix and header; of standard input by the header and the first byte of the data, which is always 0.
+  /// Decides by suffix and header; for standard input by the header and the first byte of the data, which is always 0.
   static func recognizes(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> Bool {
     let header = LZMAFrameDecoder.headerLength
     let isNamed = ["lzma", "tlz"].contains {

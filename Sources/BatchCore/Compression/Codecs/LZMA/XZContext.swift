@@ -5,13 +5,13 @@ import CLZMA
 final class XZContext: CodecContext {
   let format = CompressionFormat.xz
   let level: Int
-  // In bytes; liblzma takes no smaller one.
+  // In bytes; liblzma accepts no smaller one.
   private static let smallestDictionary = 4096
-  /// Bytes that are compressed without a look whether to go on: a tenth of a second at level 9.
+  /// Bytes that are compressed between two cancellation checks: a tenth of a second at level 9.
   private static let sliceSize = 256 << 10
 
   private let check: () throws(BatchError) -> Void
-  // Kept, since liblzma reuses the memory of the block before.
+  // Kept, because liblzma reuses the memory of the previous block.
   private var stream = lzma_stream()
 
   init(level: Int, checking check: @escaping () throws(BatchError) -> Void) {
@@ -23,7 +23,7 @@ final class XZContext: CodecContext {
     lzma_end(&stream)
   }
 
-  /// How far back the compressor looks at a level, in bytes.
+  /// The dictionary size of a level, in bytes.
   static func dictionarySize(level: Int) -> Int {
     Int(options(level: level).dict_size)
   }
@@ -45,13 +45,13 @@ final class XZContext: CodecContext {
     return CompressedBlock(index: index, bytes: bytes, plainCount: block.count, unpaddedSize: size)
   }
 
-  /// Appends a block whose header has its sizes: `xz -T` needs them to decode in parallel.
+  /// Appends a block whose header contains its sizes: `xz -T` needs them to decode in parallel.
   ///
   /// - Returns: the size that the index records.
   private func append(_ content: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(BatchError)
     -> UInt64
   {
-    // Where content is noise by parts, chunks end early, and have a few bytes of header each.
+    // If parts of the content are noise, chunks end early, and each has a few bytes of header.
     let bound = lzma_block_buffer_bound(content.count) + content.count >> 8
     var description = lzma_block()
     description.check = LZMA_CHECK_CRC64
@@ -95,13 +95,13 @@ final class XZContext: CodecContext {
 
   private static func options(level: Int) -> lzma_options_lzma {
     var options = lzma_options_lzma()
-    // False for every level that there is.
+    // Returns false for every valid level.
     _ = lzma_lzma_preset(&options, UInt32(level))
     return options
   }
 
-  /// Gives the filters of the level, with a dictionary no larger than the content asks for: the stock tool
-  /// would clear 32 MiB of tables for a file of one line, and its reader take 8 MiB.
+  /// Calls `body` with the filters of the level, with a dictionary no larger than the content needs: the stock tool clears 32
+  /// MiB of tables for a file of one line, and its reader takes 8 MiB.
   private func withFilters<Result>(
     for count: Int, _ body: (UnsafeMutablePointer<lzma_filter>) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
@@ -125,6 +125,6 @@ final class XZContext: CodecContext {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The address in the type that C libraries want for bytes.
+  /// The address, in the type that C libraries use for bytes.
   var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }

@@ -6,7 +6,7 @@ final class XZFrameDecoder: FrameDecoder {
   let startLength = XZCodec.magic.count
   let padding = FramePadding.fours
   private let memoryLimit: UInt64
-  // Kept, since liblzma reuses the memory of the stream before.
+  // Kept, because liblzma reuses the memory of the previous stream.
   private var stream = lzma_stream()
   private var layout = XZLayout()
 
@@ -45,7 +45,7 @@ final class XZFrameDecoder: FrameDecoder {
 }
 
 extension CheckGap {
-  /// nil for a check that liblzma compares.
+  /// nil if liblzma compares this check.
   init?(xz check: lzma_check) {
     guard check == LZMA_CHECK_NONE || lzma_check_is_supported(check) == 0 else { return nil }
     self = .xzCheck(check.rawValue)
@@ -77,7 +77,7 @@ extension lzma_stream {
 }
 
 extension BatchError {
-  /// The data needs a decoder with more memory than may be used, in bytes.
+  /// The error of data whose decoder needs more memory than the limit in bytes.
   static func decoderMemory(limit: UInt64) -> BatchError {
     BatchError(
       .exhausted, "the data needs more than \(limit >> 20) MiB of memory to be decoded",

@@ -3,18 +3,18 @@ import CLZMA
 
 /// Reads the indexes of an xz file from its end, streams and padding included.
 struct XZIndexReader {
-  /// How much memory the index of a file may take, in bytes: some two million blocks.
+  /// The most memory for the index of a file, in bytes: about two million blocks.
   private static let memoryLimit: UInt64 = 64 << 20
 
   let size: UInt64
 
-  /// - Returns: one part for each block, nil when the indexes cannot be read or are wrong.
+  /// - Returns: one part for each block, nil if the indexes cannot be read or are invalid.
   func parts(_ read: PartReader) throws(BatchError) -> [CompressedPart]? {
     var stream = lzma_stream()
     defer { lzma_end(&stream) }
     var index: OpaquePointer?
     defer { lzma_index_end(index, nil) }
-    // liblzma keeps the place of the index until it is done.
+    // liblzma keeps the address of the index until it has finished.
     return try withUnsafeMutablePointer(to: &index) { place throws(BatchError) in
       guard
         lzma_file_info_decoder(&stream, place, Self.memoryLimit, size) == LZMA_OK,
@@ -24,7 +24,7 @@ struct XZIndexReader {
     }
   }
 
-  /// Gives liblzma the bytes of the places it asks for.
+  /// Passes liblzma the bytes at the offsets that it requests.
   private func decode(_ stream: inout lzma_stream, _ read: PartReader) throws(BatchError) -> Bool {
     try withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 1) { buffer throws(BatchError) in
       var offset: UInt64 = 0

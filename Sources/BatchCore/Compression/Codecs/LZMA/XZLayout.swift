@@ -1,15 +1,15 @@
 import BatchEngine
 import CLZMA
 
-/// Follows the parts of an xz stream by their lengths, .xz file format 1.1.0, without decoding any.
+/// Tracks the parts of an xz stream by their lengths, .xz file format 1.1.0, without decoding.
 ///
-/// liblzma has one error number for all damage. The place where it stopped distinguishes a wrong check from data that cannot be
-/// decoded: liblzma compares a check when it has read its last byte, and compares nothing else there. Data of a block is a
-/// sequence of LZMA2 chunks, whatever filters are before it.
+/// liblzma has one error number for all damage. The offset where it stopped distinguishes a wrong check from data that cannot
+/// be decoded: liblzma compares a check after its last byte, and compares nothing else there. The data of a block is a sequence
+/// of LZMA2 chunks, with any filters.
 struct XZLayout {
   private enum Part {
     case streamHeader, blockStart, blockHeader, chunkStart, chunkHeader, chunk, padding, check
-    /// The index, which is followed no further, and what no stream has.
+    /// The index, which is not tracked further, or invalid data.
     case other
   }
 
@@ -18,18 +18,18 @@ struct XZLayout {
   private var part = Part.streamHeader
   /// Bytes until the part ends.
   private var left = XZLayout.streamHeaderSize
-  /// What the header of the stream says of the checks of its blocks.
+  /// The kind of check in the stream header.
   private(set) var check = LZMA_CHECK_NONE
   private var checkSize = 0
-  /// The bytes of a header that were last taken, as one number.
+  /// The last bytes of a header, as one number.
   private var number: UInt64 = 0
   private var control: UInt8 = 0
   /// Bytes of LZMA2 in the block; padding makes them a multiple of four.
   private var dataCount = 0
-  /// Whether nothing came behind the check of a block yet.
+  /// Whether no byte has followed the check of a block yet.
   private(set) var isBehindCheck = false
 
-  /// Takes the next bytes of the stream.
+  /// Adds the next bytes of the stream.
   mutating func pass(_ bytes: UnsafeRawBufferPointer) {
     var position = 0
     while position < bytes.count, part != .other {
@@ -48,7 +48,7 @@ struct XZLayout {
     }
   }
 
-  /// Goes to the part behind one that has ended.
+  /// Moves to the next part.
   private mutating func goOn() {
     switch part {
     case .streamHeader:
@@ -59,14 +59,14 @@ struct XZLayout {
       begin(.blockStart, 1)
     case .blockStart:
       let size = Int(number & 0xFF)
-      // A block of no length is the start of the index.
+      // A block with length 0 is the start of the index.
       size == 0 ? begin(.other, 0) : begin(.blockHeader, (size + 1) * 4 - 1)
     case .blockHeader:
       dataCount = 0
       begin(.chunkStart, 1)
     case .chunkStart: beginChunk()
     case .chunkHeader:
-      // With new properties one byte more stands behind the size.
+      // With new properties, one more byte follows the size.
       let size = Int((control >= 0xC0 ? number >> 8 : number) & 0xFFFF) + 1
       dataCount &+= size
       begin(.chunk, size)

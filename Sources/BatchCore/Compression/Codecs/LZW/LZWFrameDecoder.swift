@@ -2,9 +2,8 @@ import BatchEngine
 
 /// Files of compress(1): codes of 9 to 16 bits, as ncompress and `gzip -d` read them.
 ///
-/// libarchive has a filter for them, which asks for its input, while a ``FrameDecoder`` is given it piece by piece.
-/// The format has no check and no mark of its end: whatever remains at the end of the file is fewer bits than one
-/// code, and zeros.
+/// libarchive's filter for them pulls its input, but a ``FrameDecoder`` gets its input piece by piece. The format has no
+/// checksum and no end mark: the bits left at the end of the file must be zeros and fewer than one code.
 final class LZWFrameDecoder: FrameDecoder {
   let startLength = 2
   let padding = FramePadding.none
@@ -18,7 +17,7 @@ final class LZWFrameDecoder: FrameDecoder {
   /// The string of a code is that of its prefix, followed by its suffix.
   private let prefixes = UnsafeMutablePointer<UInt16>.allocate(capacity: LZWFrameDecoder.codeCount)
   private let suffixes = UnsafeMutablePointer<UInt8>.allocate(capacity: LZWFrameDecoder.codeCount)
-  /// The string of the last code, from the end of the room on, so far as it was not handed out.
+  /// The string of the last code at the end of the buffer, as far as it was not returned yet.
   private let string = UnsafeMutablePointer<UInt8>.allocate(capacity: LZWFrameDecoder.codeCount + 1)
   private var stringStart = LZWFrameDecoder.codeCount + 1
 
