@@ -4,18 +4,18 @@ import var Glibc.EINVAL
 import var Glibc.ENOTTY
 import var Glibc.EOPNOTSUPP
 
-/// Lets copies share the blocks of one file. The kernel compares each part and shares it in one step, so that no content ever
-/// changes, nor any time.
+/// Lets copies share the blocks of one file. The kernel compares and shares each part in one step, so that neither contents nor
+/// times ever change.
 final class BlockSharing: CopyLinking {
   private static let descriptors = 4
-  /// File systems take no more in one call.
+  /// The most bytes that file systems accept in one call.
   private static let partSize: UInt64 = 16 << 20
 
   private let context: CollectorContext
   private let folders: OutputFolders
   private var last: OutputPlace?
   private var lastKept: OutputPlace?
-  /// File systems that have no such call; of each the first copy is reported.
+  /// File systems without this call; the first copy on each is reported.
   private var unable: Set<UInt64> = []
 
   init(_ context: CollectorContext) {

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// Groups files by size, by their ends, and by their digests, and asks for what has to be read for the next step as soon as two
-/// files agree, while the walk goes on.
+/// Groups files by size, by their first and last blocks, and by their digests. As soon as two files agree, it requests the
+/// reads of the next step, while the walk continues.
 package final class DuplicateCollector: BatchCollector {
   private typealias Candidate = DuplicateItem.Candidate
 
@@ -10,7 +10,7 @@ package final class DuplicateCollector: BatchCollector {
     let key: Digest
   }
 
-  /// The first file of each key, as long as no other has the key.
+  /// The first file of each key, while no other file has the key.
   private struct Firsts<Key: Hashable> {
     enum Met {
       case first
@@ -22,7 +22,7 @@ package final class DuplicateCollector: BatchCollector {
 
     mutating func add(_ file: Candidate, _ key: Key) -> Met { Self.add(file, &files[key]) }
 
-    /// How many files are alone. Forgets all.
+    /// Returns how many files are alone, and removes all.
     mutating func removeAll() -> Int {
       defer { files = [:] }
       return files.values.count { $0 != nil }
@@ -41,7 +41,7 @@ package final class DuplicateCollector: BatchCollector {
     }
   }
 
-  /// Where the files of one content are.
+  /// Where the files of one content are stored.
   private enum Place {
     case alone(Candidate)
     case group(Int)
@@ -49,21 +49,21 @@ package final class DuplicateCollector: BatchCollector {
 
   private let context: CollectorContext
   private let asked: AskedItems<DuplicateItem>?
-  /// Whether one name of a file may come twice.
+  /// Whether one name of a file may occur twice.
   private let mayRepeat: Bool
-  /// Whether further names of a file are kept.
+  /// Whether further names of a file are recorded.
   private let keepsNames: Bool
-  /// Whether a cache may know the digest of a file, so that its ends say too little about the others.
+  /// Whether a cache may provide the digest of a file without its first and last blocks.
   private let knowsDigests: Bool
   private let report: ([DuplicateGroup]) throws(BatchError) -> Void
   private var sizes = Firsts<Int64>()
-  /// The first files of sizes that others have too: read when the walk is over, so that its order is kept.
+  /// The first files of sizes that occur several times: read after the walk, so that the order is kept.
   private var first: [Candidate] = []
-  /// Files with several names that came by.
+  /// Files with several names that were found.
   private var names: Set<FileIdentity> = []
   private var furtherNames: [FileIdentity: [FileRecord]] = [:]
   private var isWalked = false
-  /// Of files that were read before the end of the walk: reported after it, so that their order is the same in each run.
+  /// Problems of files that were read before the end of the walk: reported after it, so that their order is the same in each run.
   private var problems: [(problem: Problem, severity: Severity)] = []
   private var ends = Firsts<EndKey>()
   private var awaitedEnds = 0
@@ -179,7 +179,7 @@ package final class DuplicateCollector: BatchCollector {
     next.append(.whole(file))
   }
 
-  /// Counts the files whose ends no other has.
+  /// Counts the files whose first and last blocks no other file has.
   private func countDifferentEnds() {
     guard isWalked, awaitedEnds == 0 else { return }
     context.counters.addDone(ends.removeAll())

@@ -1,22 +1,22 @@
 import BatchEngine
 
-/// One step of a search for files with equal content. Small, since each file passes several queues.
+/// One step of a search for files with equal content. Small, because each file passes through several queues.
 package enum DuplicateItem: Sendable {
   /// A file that the walk found.
   case found(Candidate)
-  /// What the walk found beside files of the tree.
+  /// Another item that the walk found.
   indirect case other(WalkItem)
   /// The walk has ended.
   case walked
-  /// The first and the last block of a file is to be read.
+  /// The first and the last block of a file must be read.
   case ends(Candidate)
-  /// A file is to be read as a whole.
+  /// A file must be read as a whole.
   case whole(Candidate)
 
-  /// A file that others may have the content of.
+  /// A file that may have the same content as others.
   package final class Candidate: Sendable {
     let record: FileRecord
-    /// Counted in the order of the walk.
+    /// The position in the order of the walk.
     let position: Int
 
     init(_ record: FileRecord, at position: Int) {
@@ -37,48 +37,48 @@ extension DuplicateItem: FileItem {
   }
 }
 
-/// What a lane found out about one item.
+/// The result of a lane for one item.
 package enum DuplicateRow: Sendable {
   case found(DuplicateItem.Candidate)
-  /// The walk met it.
+  /// A problem of the walk.
   indirect case problem(Problem)
   case walked
-  /// - `key`: of both blocks; nil where the file could not be read, which was reported.
+  /// - `key`: the digest of both blocks; nil if the file could not be read, which was reported.
   case ends(DuplicateItem.Candidate, key: Digest?)
-  /// - `digest`: nil where it could not be computed, which was reported.
+  /// - `digest`: nil if it could not be computed, which was reported.
   /// - `isRead`: whether the file was read for it and counted.
   case whole(DuplicateItem.Candidate, digest: Digest?, isRead: Bool)
 }
 
 /// Files with the same content, which are not hard links of each other.
 package struct DuplicateGroup: Sendable {
-  /// Of each, in bytes.
+  /// The size of each file in bytes.
   package let size: Int64
-  /// SHA-256, or BLAKE3 where nothing asks for SHA-256.
+  /// SHA-256, or BLAKE3 if SHA-256 is not required.
   package let digest: Digest
   /// Two or more, in the order of the walk.
   package let files: [DuplicateFile]
 
-  /// Of a file with several names the first one.
+  /// The paths; for a file with several names, the first one.
   package var paths: [PathBytes] { files.map(\.record.path) }
 
-  /// Bytes that all files but one take.
+  /// Bytes that all files except one take.
   package var surplus: Int64 {
     let (product, isHuge) = size.multipliedReportingOverflow(by: Int64(files.count - 1))
     return isHuge ? .max : product
   }
 }
 
-/// A file that others have the content of.
+/// A file that has the same content as others.
 package struct DuplicateFile: Sendable {
   package let record: FileRecord
-  /// Further names that the walk met; empty unless they were asked for.
+  /// Further names that the walk found; empty unless requested.
   package let furtherNames: [FileRecord]
 
   package var path: PathBytes { record.path }
 }
 
-/// The files of a tree, then what the collector asks for.
+/// The files of a tree, then the items that the collector requests.
 package struct DuplicateSource: BatchSource {
   private var tree: TreeSource
   private var position = 0
@@ -86,7 +86,7 @@ package struct DuplicateSource: BatchSource {
   let operandCount: Int
   package let asked: AskedItems<DuplicateItem>? = AskedItems()
 
-  /// - Parameter operandCount: of the tree; one file may be below several.
+  /// - Parameter operandCount: the number of the tree's operands; one file may be below several.
   package init(_ tree: TreeSource, operandCount: Int) {
     self.tree = tree
     self.operandCount = operandCount

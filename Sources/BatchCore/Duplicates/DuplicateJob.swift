@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Finds files with equal content: by size, then by their first and last blocks, then by the SHA-256 or BLAKE3 of all of it.
+/// Finds files with equal content: by size, then by their first and last blocks, then by the SHA-256 or BLAKE3 of the whole content.
 ///
-/// Files of no bytes are left out. A digest that a cache is sure of takes the place of the reading.
+/// Empty files are ignored. A certain digest from a cache replaces reading the file.
 package struct DuplicateJob: BatchJob {
   package typealias Item = DuplicateItem
 
@@ -19,11 +19,11 @@ package struct DuplicateJob: BatchJob {
   private let report: @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - source: that it will run over.
-  ///   - cache: of digests that are known.
-  ///   - givesSHA256: whether groups have that digest; otherwise the fastest one of those that cannot be forged.
-  ///   - keepsNames: whether groups have all names of a file that the walk meets.
-  ///   - report: receives all groups once, at the end; the one that takes the most room first.
+  ///   - source: the source of the run.
+  ///   - cache: the cache of known digests.
+  ///   - givesSHA256: whether groups have this digest; otherwise the fastest collision-resistant one.
+  ///   - keepsNames: whether groups contain all names of a file that the walk finds.
+  ///   - report: receives all groups once, at the end; the one that takes the most space first.
   package init(
     of source: DuplicateSource, cache: DigestCache? = nil, givesSHA256: Bool, keepsNames: Bool = false,
     report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
@@ -52,7 +52,7 @@ package struct DuplicateJob: BatchJob {
       let outcome: ReadOutcome
     }
 
-    /// Of short files, several of which get it together.
+    /// Digests for short files, several of which are hashed together.
     private let short: DigestSet
     private let long: DigestSet
     private let ends: DigestStream
@@ -90,7 +90,7 @@ package struct DuplicateJob: BatchJob {
       try settle(in: context, into: &rows)
     }
 
-    /// - Returns: nil where a block could not be read, which has been reported.
+    /// - Returns: nil if a block could not be read, which has been reported.
     private func key(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> Digest? {
       let size = UInt64(clamping: record.status.size)
       let length = min(size, UInt64(DuplicateJob.blockSize))
@@ -144,7 +144,7 @@ package struct DuplicateJob: BatchJob {
       context.resultCount = rows.count
     }
 
-    /// A file that changed while it was read has no content to go by; that was reported.
+    /// A file that changed while it was read cannot be compared; that was reported.
     private func finish(_ file: Waiting, _ digest: Digest?, into rows: inout [DuplicateRow]) {
       let outcome = file.outcome
       let isUsable =

@@ -4,10 +4,10 @@ import var Glibc.EAGAIN
 import var Glibc.EMLINK
 import var Glibc.EXDEV
 
-/// Makes copies further names of one file: a link under a temporary name, and a rename, in the folder of the copy, which is opened
-/// below its operand and through no link.
+/// Turns copies into further names of one file: creates a link under a temporary name and renames it over the copy. The folder of
+/// the copy is opened below its operand, without following links.
 final class HardLinking: CopyLinking {
-  /// Folders and files that are open at once.
+  /// Folders and files open at once.
   private static let descriptors = 4
 
   private let context: CollectorContext
@@ -15,7 +15,7 @@ final class HardLinking: CopyLinking {
   private let isSynced: Bool
   private var last: OutputPlace?
   private var lastKept: OutputPlace?
-  /// File systems that were synced, each with the error of that.
+  /// Synced file systems, each with the error of the sync.
   private var synced: [UInt64: BatchError?] = [:]
 
   init(_ context: CollectorContext, isSynced: Bool) {
@@ -34,9 +34,9 @@ final class HardLinking: CopyLinking {
       } catch {
         throw error.at(kept.path)
       }
-      // Of the file that is kept the time of the status moves with each new name.
+      // The change time of the kept file changes with each new name, so only its content is compared.
       try context.calls.status(of: file).requireContent(of: kept.record)
-      // The copy may be on the disk, and what is kept in memory alone.
+      // The copy may be on the disk while the kept file is only in memory.
       if isSynced {
         do throws(BatchError) {
           try sync(place.source)
@@ -51,7 +51,7 @@ final class HardLinking: CopyLinking {
     }
   }
 
-  /// Syncs a file system once. After an error no file of it is linked, since the kernel reports the error once.
+  /// Syncs a file system once. After an error no file on it is linked, because the kernel reports the error only once.
   private func sync(_ folder: OpenFolder) throws(BatchError) {
     let device = folder.identity.device
     if let known = synced[device] {
@@ -67,7 +67,7 @@ final class HardLinking: CopyLinking {
     }
   }
 
-  /// All names of a file; nil where it has others than those that were met.
+  /// All names of a file; nil if it has names that the walk did not find.
   private static func names(of file: DuplicateFile) -> [FileRecord]? {
     if file.record.status.linkCount == 1 { return [file.record] }
     var paths: Set<PathBytes> = []
@@ -83,7 +83,7 @@ final class HardLinking: CopyLinking {
     let (folder, leaf) = (place.source, PathBytes(name.path.lastComponent))
     do throws(BatchError) {
       let copy = try folder.openFile(leaf)
-      // A program that has the file open may write to it later, which neither the bytes nor the time can show.
+      // A program that has the file open may write to it later, which neither content nor time can show now.
       if context.calls.tryReadLease(on: copy.raw) == -EAGAIN { return .isOpen }
       let now = try context.calls.status(of: copy)
       let status = name.status

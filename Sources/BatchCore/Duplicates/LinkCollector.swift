@@ -5,19 +5,19 @@ import BatchOutputs
 protocol CopyLinking: AnyObject {
   /// Links a copy in one step, or leaves it as it is.
   ///
-  /// - Returns: why it was left; nil when it is linked.
-  /// - Throws: `changed` when one of both is not what was compared, or the error of a call.
+  /// - Returns: why it was not linked; nil when it is linked.
+  /// - Throws: `changed` when one of them has changed since the comparison, or the error of a call.
   func link(_ copy: DuplicateFile, to kept: DuplicateFile) throws(BatchError) -> LinkOutcome.Reason?
 }
 
-/// Links what lanes found equal, in the order of the groups, and counts.
+/// Links the files that lanes found equal, in the order of the groups, and counts.
 package final class LinkCollector: BatchCollector {
   package struct Tally: Sendable {
     package init() {}
 
     package var linked = 0
     package var left = 0
-    /// Of the copies that were linked.
+    /// Bytes of the linked copies.
     package var bytes: Int64 = 0
   }
 

@@ -1,20 +1,20 @@
 import BatchEngine
 
-/// How copies are made to share the space of one file.
+/// How copies share the space of one file.
 package enum LinkMode: Sendable, Hashable {
   /// As names of one file.
   case hard
-  /// As files of their own that share blocks.
+  /// As separate files that share blocks.
   case reflink
 }
 
-/// What became of a copy.
+/// The result for one copy.
 package struct LinkOutcome: Sendable {
   package enum Result: Sendable, Hashable {
     case linked
     /// A dry run would link it.
     case planned
-    /// It stays as it is.
+    /// It is not changed.
     case left(Reason)
   }
 
@@ -34,7 +34,7 @@ package struct LinkOutcome: Sendable {
   package let result: Result
 }
 
-/// The groups whose copies are to be linked.
+/// The groups whose copies will be linked.
 package struct LinkSource: BatchSource {
   private var groups: ArraySlice<DuplicateGroup>
 
@@ -54,10 +54,10 @@ extension DuplicateGroup: FileItem {
   package var path: PathBytes? { files.first?.path }
 }
 
-/// What a lane found out about one file of a group.
+/// The result of a lane for one file of a group.
 package enum LinkRow: Sendable {
   case kept
-  /// Both have the same bytes, and what else has to be equal is.
+  /// Both have the same content, and other required properties are equal too.
   case equal(DuplicateFile, to: DuplicateFile)
   case left(DuplicateFile, beside: DuplicateFile, LinkOutcome.Reason)
 }

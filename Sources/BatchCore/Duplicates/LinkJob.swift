@@ -11,8 +11,8 @@ package struct LinkJob: BatchJob {
   private let report: @Sendable (LinkOutcome) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - isSynced: whether what is kept is on the disk before a copy goes.
-  ///   - report: receives each copy that was linked or left.
+  ///   - isSynced: whether the kept file is synced before a copy is replaced.
+  ///   - report: receives each copy, linked or not.
   package init(
     _ mode: LinkMode, isDryRun: Bool, isSynced: Bool,
     report: @escaping @Sendable (LinkOutcome) throws(BatchError) -> Void
@@ -34,7 +34,7 @@ package struct LinkJob: BatchJob {
 
   /// Compares files.
   package final class Worker: BatchWorker {
-    /// What has to be equal beside the bytes.
+    /// The properties that must be equal in addition to the content.
     private struct Traits: Hashable {
       let device: UInt64
       let owner: UInt32

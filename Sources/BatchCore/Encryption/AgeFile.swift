@@ -2,11 +2,11 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// The plain bytes of an encrypted file, at any place of it.
+/// The decrypted bytes of an encrypted file, with random access.
 ///
-/// The last chunk is opened first, so that a file that is cut off is found before a byte of it is given out.
+/// The last chunk is decrypted first, so that a truncated file is detected before any byte is returned.
 package final class AgeFile: Sendable {
-  /// Fills the memory with the bytes of the file from an offset on; fewer only at the end of the file.
+  /// Fills the memory with the bytes of the file from an offset; fewer only at the end of the file.
   package typealias Reading =
     @Sendable (UInt64, UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
 
@@ -15,9 +15,9 @@ package final class AgeFile: Sendable {
     let bytes: [UInt8]
   }
 
-  /// Chunks that were used last, for many small reads near each other.
+  /// The last used chunks, for many small reads near each other.
   private static let mostKept = 4
-  /// Chunks that one thread reads and opens at a time.
+  /// Chunks that one thread reads and decrypts at a time.
   private static let run = 16
 
   private let layout: PayloadLayout
@@ -26,12 +26,12 @@ package final class AgeFile: Sendable {
   private let width: Int
   private let kept = Mutex<[Chunk]>([])
 
-  /// Reads the header of a file, and opens its last chunk.
+  /// Reads the header of a file, and decrypts its last chunk.
   ///
   /// - Parameters:
-  ///   - size: of the file, in bytes.
-  ///   - width: how many threads may open chunks for one call.
-  /// - Throws: `malformed` for a file that is damaged; `unsupported` when no key opens it.
+  ///   - size: the size of the file in bytes.
+  ///   - width: how many threads may decrypt chunks for one call.
+  /// - Throws: `malformed` for a damaged file; `unsupported` when no key decrypts it.
   package convenience init(
     size: UInt64, keys: AgeKeys, width: Int = 1, reading: @escaping Reading
   ) throws(BatchError) {
@@ -62,12 +62,12 @@ package final class AgeFile: Sendable {
     _ = try chunk(layout.chunkCount - 1)
   }
 
-  /// Of the plain bytes.
+  /// The size after decryption.
   package var size: UInt64 { layout.size }
 
-  /// Fills the memory with the plain bytes from an offset on; fewer only at their end.
+  /// Fills the memory with the decrypted bytes from an offset; fewer only at their end.
   ///
-  /// - Throws: `malformed` where a chunk fails its check.
+  /// - Throws: `malformed` if the authentication of a chunk fails.
   package func read(at offset: UInt64, into room: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     guard offset < layout.size else { return 0 }
     let count = Int(min(UInt64(room.count), layout.size - offset))
@@ -90,9 +90,9 @@ package final class AgeFile: Sendable {
 
   // MARK: Chunks
 
-  /// Opens the whole chunks that fit.
+  /// Decrypts the whole chunks that fit.
   ///
-  /// - Returns: how many bytes they have.
+  /// - Returns: how many bytes were decrypted.
   private func open(from first: UInt64, into room: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     let full = room.count / PayloadLayout.chunkSize
     let last = layout.chunkCount - 1
@@ -147,7 +147,7 @@ package final class AgeFile: Sendable {
           nonce: layout.nonce(of: number))
       }
       guard isRight else {
-        // What other chunks of the call have is not given out either.
+        // The content of the other chunks of the call is not returned either.
         room.initializeMemory(as: UInt8.self, repeating: 0)
         throw failure(of: number)
       }
@@ -173,14 +173,14 @@ package final class AgeFile: Sendable {
     if let failure { throw failure }
     let chunk = Chunk(number: number, bytes: bytes)
     kept.withLock { kept in
-      // The last chunk has the end of an index, to which readers come back.
+      // The last chunk contains the end of an index, which is read again, so it is kept.
       if kept.count >= Self.mostKept { kept.remove(at: 1) }
       kept.append(chunk)
     }
     return bytes
   }
 
-  /// The bytes of a file one after the other, as a stream is read.
+  /// Reads a file sequentially, like a stream.
   package static func sequence(_ reading: @escaping Reading) -> AgeStream.Reading {
     var position: UInt64 = 0
     return { (room) throws(BatchError) in

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// The header of an age file: a stanza for each recipient, and the code that authenticates them (age-encryption.org/v1).
 struct AgeHeader {
-  /// A line of arguments, of which the first one is a type, and a body.
+  /// A line of arguments, the first of which is the type, and a body.
   struct Stanza: Hashable {
     let arguments: [[UInt8]]
     let body: [UInt8]
@@ -28,7 +28,7 @@ struct AgeHeader {
   }
 
   static let version = Array("age-encryption.org/v1".utf8)
-  /// No header is as large; it would take a hundred thousand recipients.
+  /// A header that large would need a hundred thousand recipients.
   static let largest = 16 << 20
   private static let codeSize = 32
   static let lineLength = 64
@@ -36,12 +36,12 @@ struct AgeHeader {
 
   let stanzas: [Stanza]
   private let code: [UInt8]
-  /// What the code is of.
+  /// The bytes that the authentication code covers.
   private let authenticated: [UInt8]
-  /// Of the header in the file.
+  /// The size of the header in the file.
   let size: Int
 
-  /// Makes a header for the stanzas.
+  /// Creates a header for the stanzas.
   init(_ stanzas: [Stanza], fileKey: SecretBytes) throws(BatchError) {
     var bytes = Self.version + [Self.newline]
     for stanza in stanzas { stanza.append(to: &bytes) }
@@ -152,7 +152,7 @@ extension AgeHeader {
   }
 }
 
-/// What is wrong with an age file.
+/// The errors of a damaged age file.
 enum AgeDamage {
   static func header(_ text: String) -> BatchError {
     BatchError(.malformed, "damaged: the header of the encrypted file is not valid: \(text)")

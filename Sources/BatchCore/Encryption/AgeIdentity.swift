@@ -7,7 +7,7 @@ package struct AgeIdentity: Sendable {
   private let secret: SecretBytes
   package let recipient: AgeRecipient
 
-  /// A new one.
+  /// Creates a new identity.
   package init() throws(BatchError) {
     secret = try Primitives.randomSecret(Primitives.keySize)
     recipient = AgeRecipient(key: try Primitives.publicKey(of: secret))
@@ -24,7 +24,7 @@ package struct AgeIdentity: Sendable {
     recipient = AgeRecipient(key: try Primitives.publicKey(of: secret))
   }
 
-  /// As `age-keygen` writes it; the caller clears it.
+  /// The text as written by `age-keygen`; the caller clears it.
   package func text() throws(BatchError) -> [UInt8] {
     try secret.withBytes { (raw) throws(BatchError) in
       var small = Bech32.encode(raw, prefix: Self.prefix)
@@ -45,9 +45,9 @@ package struct AgeIdentity: Sendable {
     return try Primitives.unwrap(stanza.body, by: key)
   }
 
-  /// Identities as `age-keygen` writes them: one a line, empty lines and comments with #.
+  /// Identities as `age-keygen` writes them: one on each line, with empty lines and comments with #.
   ///
-  /// - Throws: `malformed` with the number of the line, never with what stands there; `unsupported` for the plugins of age.
+  /// - Throws: `malformed` with the number of the line, never with its content; `unsupported` for plugins of age.
   package static func list(
     _ content: UnsafeRawBufferPointer, _ path: PathBytes
   ) throws(BatchError) -> [AgeIdentity] {
@@ -73,16 +73,16 @@ package struct AgeIdentity: Sendable {
   }
 }
 
-/// A passphrase as it stands in a header.
+/// The passphrase stanza of a header.
 enum AgePassphrase {
   static let type = "scrypt"
   static let saltSize = 16
   static let label = Array("age-encryption.org/v1/scrypt".utf8)
-  /// 4 GiB of memory, and half a minute.
+  /// This takes 4 GiB of memory and half a minute.
   private static let highestFactor = 22
 
-  /// - Parameter memory: what may be used, in bytes.
-  /// - Returns: nil for another passphrase.
+  /// - Parameter memory: the memory limit in bytes.
+  /// - Returns: nil for a wrong passphrase.
   /// - Throws: `malformed` for a stanza that is not valid; `exhausted`.
   static func open(
     _ stanza: AgeHeader.Stanza, _ passphrases: [SecretBytes], memory: Int

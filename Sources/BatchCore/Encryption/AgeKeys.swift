@@ -1,11 +1,11 @@
 import BatchEngine
 import Synchronization
 
-/// What may open encrypted files: identities and passphrases.
+/// The keys for encrypted files: identities and passphrases.
 package struct AgeKeys: Sendable {
   package var identities: [AgeIdentity]
   package var passphrases: [SecretBytes]
-  /// What the check of a passphrase may take, in bytes.
+  /// The memory for checking a passphrase, in bytes.
   package var memory: Int
   private let known = KnownFileKeys()
 
@@ -17,7 +17,7 @@ package struct AgeKeys: Sendable {
 
   package var isEmpty: Bool { identities.isEmpty && passphrases.isEmpty }
 
-  /// Whether a file begins as an encrypted one.
+  /// Whether a file begins like an encrypted one.
   package static func areNeeded(for start: some Collection<UInt8>) -> Bool {
     start.starts(with: AgeHeader.version.dropLast(2)) || start.starts(with: ArmorDecoder.header)
   }
@@ -25,9 +25,9 @@ package struct AgeKeys: Sendable {
   /// More than enough bytes to detect an encrypted file.
   package static let detectionLength = 64
 
-  /// The key of a file, whose header is authenticated by it.
+  /// The key of a file; checks that it authenticates the header.
   ///
-  /// - Throws: `malformed` for a header that is not valid; `unsupported` when nothing of this opens it.
+  /// - Throws: `malformed` for an invalid header; `unsupported` when none of these keys decrypts it.
   func fileKey(of header: AgeHeader) throws(BatchError) -> SecretBytes {
     if let key = known[header] { return key }
     let key = try unchecked(header)
@@ -58,13 +58,13 @@ package struct AgeKeys: Sendable {
     )
   }
 
-  /// The error of an encrypted file for which nothing was given.
+  /// The error of an encrypted file for which no key was given.
   package static func missing(_ path: PathBytes) -> BatchError {
     BatchError(.unsupported, "is encrypted by age", path: path, remedy: .giveIdentity)
   }
 }
 
-/// Keys of files that were opened: a manifest is opened several times, and a passphrase takes a second each time.
+/// A cache of file keys: a manifest is opened several times, and a passphrase takes a second each time.
 private final class KnownFileKeys: Sendable {
   private static let most = 64
   private let keys = Mutex<[[UInt8]: SecretBytes]>([:])

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Who can open a file: a public key of X25519, `age1…`.
+/// A recipient of encrypted files: an X25519 public key, `age1…`.
 package struct AgeRecipient: Sendable, Hashable {
   static let type = "X25519"
   private static let prefix = "age"
@@ -34,7 +34,7 @@ package struct AgeRecipient: Sendable, Hashable {
 
   static let info = "age-encryption.org/v1/X25519"
 
-  /// Recipients as `age -R` reads them: one a line, empty lines and comments with #.
+  /// Recipients as `age -R` reads them: one on each line, with empty lines and comments with #.
   ///
   /// - Throws: `malformed` with the number of the line.
   package static func list(_ content: [UInt8], _ path: PathBytes) throws(BatchError) -> [AgeRecipient] {
@@ -54,12 +54,12 @@ package struct AgeRecipient: Sendable, Hashable {
   }
 }
 
-/// For whom a file is encrypted.
+/// The recipients or the passphrase of an encrypted file.
 package enum AgeLock: Sendable {
   case recipients([AgeRecipient])
   case passphrase(SecretBytes)
 
-  /// The same word for the same recipients.
+  /// A word that is equal for equal recipients.
   package var word: String {
     switch self {
     case .passphrase: return "passphrase"
@@ -72,7 +72,7 @@ package enum AgeLock: Sendable {
     }
   }
 
-  /// The logarithm of the work that a guess of a passphrase takes: about a second.
+  /// The base-2 logarithm of the scrypt work for one guess of a passphrase: about a second.
   static let workFactor = 18
 
   func stanzas(for fileKey: SecretBytes) throws(BatchError) -> [AgeHeader.Stanza] {

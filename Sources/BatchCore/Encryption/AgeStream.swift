@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// The plain bytes of an encrypted stream from its beginning to its end; armor is taken off.
+/// Decrypts a stream from its beginning to its end; removes armor.
 package final class AgeStream {
-  /// Puts bytes into the memory, at least one; 0 at the end.
+  /// Reads bytes into the memory, at least one; returns 0 at the end.
   package typealias Reading = (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
 
   private static let pieceSize = 256 << 10
 
   private let reading: Reading
   private var armor: ArmorDecoder?
-  /// What is read and not opened, from `first` on.
+  /// Bytes that were read but not decrypted, from `first` on.
   private var sealed: [UInt8]
   private var first = 0
   private var isAtEnd = false
@@ -19,29 +19,29 @@ package final class AgeStream {
   private var number: UInt64 = 0
   private var isFinished = false
 
-  /// - Parameter start: bytes that were read already.
+  /// - Parameter start: bytes that were already read.
   package init(start: [UInt8] = [], reading: @escaping Reading) {
     sealed = start
     self.reading = reading
   }
 
-  /// Whether the stream is encrypted; to be asked first.
+  /// Whether the stream is encrypted. Called first.
   package func isEncrypted() throws(BatchError) -> Bool {
     while sealed.count < AgeKeys.detectionLength, !isAtEnd { try fill() }
     return AgeKeys.areNeeded(for: sealed) || isArmored
   }
 
-  /// Whether an encrypted stream is in armor.
+  /// Whether an encrypted stream is armored.
   var isArmored: Bool {
     sealed.drop { [0x20, 0x09, 0x0D, 0x0A].contains($0) }.starts(with: ArmorDecoder.header)
   }
 
-  /// What was read of a stream that is not encrypted.
+  /// The bytes that were read from an unencrypted stream.
   package var start: [UInt8] { sealed }
 
   /// Reads the header, which is authenticated before anything else is used.
   ///
-  /// - Throws: `malformed` for a stream that is damaged; `unsupported` when no key opens it.
+  /// - Throws: `malformed` for a damaged stream; `unsupported` when no key decrypts it.
   package func open(_ keys: AgeKeys) throws(BatchError) {
     if isArmored {
       var decoder = ArmorDecoder()
@@ -63,9 +63,9 @@ package final class AgeStream {
     cipher = try ChunkCipher(PayloadKey(fileKey, nonce: Array(sealed[header.size..<first])).secret)
   }
 
-  /// The next bytes, none at the end; valid until the next call.
+  /// The next bytes, empty at the end; valid until the next call.
   ///
-  /// - Throws: `malformed` where a chunk fails its check.
+  /// - Throws: `malformed` if the authentication of a chunk fails.
   package func next<Result>(
     _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Takes the armor off an age file: strict PEM, with lines that end in LF or CRLF.
+/// Removes the armor of an age file: strict PEM, with lines that end in LF or CRLF.
 struct ArmorDecoder {
   static let header = Array("-----BEGIN AGE ENCRYPTED FILE-----".utf8)
   private static let footer = Array("-----END AGE ENCRYPTED FILE-----".utf8)
@@ -11,7 +11,7 @@ struct ArmorDecoder {
   private var place = Place.beforeHeader
   private var line: [UInt8] = []
 
-  /// Takes the next bytes of the file.
+  /// Decodes the next bytes of the file.
   ///
   /// - Throws: `malformed` for every deviation.
   mutating func add(_ bytes: some Sequence<UInt8>, to plain: inout [UInt8]) throws(BatchError) {
@@ -27,7 +27,7 @@ struct ArmorDecoder {
     }
   }
 
-  /// - Throws: `malformed` when the armor is not complete.
+  /// - Throws: `malformed` when the armor is incomplete.
   mutating func finish(to plain: inout [UInt8]) throws(BatchError) {
     if !line.isEmpty { try end(to: &plain) }
     guard place == .behind else { throw AgeDamage.armor }

@@ -1,9 +1,9 @@
-/// Bech32 as of BIP 173, without its limit of 90 characters: the text form of recipients and identities.
+/// Bech32 of BIP 173, without its limit of 90 characters: the text form of recipients and identities.
 enum Bech32 {
   private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
   private static let checkLength = 6
 
-  /// - Parameter prefix: in small letters.
+  /// - Parameter prefix: in lower case.
   static func encode(_ bytes: some Collection<UInt8>, prefix: String) -> [UInt8] {
     var groups = regroup(bytes, from: 8, to: 5, pads: true) ?? []
     let expanded = expand(Array(prefix.utf8)) + groups
@@ -16,9 +16,9 @@ enum Bech32 {
   }
 
   /// - Parameters:
-  ///   - text: in small letters or in capitals.
-  ///   - prefix: in small letters.
-  /// - Returns: nil for another prefix, a wrong check, or mixed letters.
+  ///   - text: in lower or upper case.
+  ///   - prefix: in lower case.
+  /// - Returns: nil for another prefix, a wrong checksum, or mixed case.
   static func decode(_ text: some Collection<UInt8>, prefix: String) -> [UInt8]? {
     let capitals = text.contains { (0x41...0x5A).contains($0) }
     guard !capitals || !text.contains(where: { (0x61...0x7A).contains($0) }) else { return nil }

@@ -1,4 +1,4 @@
-/// Base64 of RFC 4648 in its only form: no white space, and the bits behind the last byte are zero.
+/// Base64 of RFC 4648 in its canonical form: no white space, and the unused bits after the last byte are zero.
 package enum CanonicalBase64 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   /// The value of each character; 255 for all others.
@@ -8,7 +8,7 @@ package enum CanonicalBase64 {
     return values
   }()
 
-  /// Without padding.
+  /// The text without padding.
   package static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
     var text = [UInt8]()
     text.reserveCapacity((bytes.count * 4 + 2) / 3)
@@ -26,7 +26,7 @@ package enum CanonicalBase64 {
     return text
   }
 
-  /// - Returns: nil for what is not canonical, or has padding.
+  /// - Returns: nil for text that is not canonical, or has padding.
   package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 4 != 1 else { return nil }
     var bytes = [UInt8]()

@@ -45,7 +45,7 @@ final class ChunkCipher {
 
   deinit { EVP_CIPHER_CTX_free(context) }
 
-  /// - Parameter room: as long as the bytes and a tag.
+  /// - Parameter room: memory for the bytes and a tag.
   func seal(
     _ plain: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, nonce: ChunkNonce
   ) throws(BatchError) {
@@ -62,8 +62,8 @@ final class ChunkCipher {
     else { throw Primitives.failure("ChaCha20-Poly1305") }
   }
 
-  /// - Parameter room: as long as the plain bytes; all zeros when this returns false.
-  /// - Returns: whether the tag is right.
+  /// - Parameter room: memory for the decrypted bytes; all zeros when this returns false.
+  /// - Returns: whether the tag is correct.
   func open(
     _ sealed: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, nonce: ChunkNonce
   ) throws(BatchError) -> Bool {
@@ -87,7 +87,7 @@ final class ChunkCipher {
     else { throw Primitives.failure("ChaCha20-Poly1305") }
     guard EVP_CipherFinal_ex(context, &none, &written) == 1 else {
       ERR_clear_error()
-      // Plain text that failed its check must not be used.
+      // Plain text that failed the authentication must not be used.
       OPENSSL_cleanse(room.baseAddress, count)
       return false
     }

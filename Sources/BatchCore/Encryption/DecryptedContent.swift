@@ -1,20 +1,20 @@
 import BatchEngine
 
-/// The plain bytes of an encrypted file or of standard input, from the beginning to the end.
+/// Decrypts a file or standard input, from the beginning to the end.
 package final class DecryptedContent {
-  /// Opened by several threads at once.
+  /// Bytes that several threads decrypt at once.
   private static let pieceSize = 4 << 20
 
   private let file: Descriptor?
-  /// Of a file that can be read at any place.
+  /// The content of a file with random access.
   private let content: AgeFile?
   private var position: UInt64 = 0
   private let stream: AgeStream?
 
   /// - Parameters:
   ///   - path: `-` is standard input.
-  ///   - width: how many threads may open chunks.
-  /// - Throws: the error of opening it; `unsupported` for what is not encrypted, and where no key opens it; `malformed`.
+  ///   - width: how many threads may decrypt chunks.
+  /// - Throws: the error of opening it; `unsupported` if it is not encrypted, or no key decrypts it; `malformed`.
   package init(
     _ path: PathBytes, keys: AgeKeys, width: Int, in run: RunContext
   ) throws(BatchError) {
@@ -65,9 +65,9 @@ package final class DecryptedContent {
 
   private static let other = BatchError(.unsupported, "is no file of age")
 
-  /// The next bytes; none at the end.
+  /// The next bytes, empty at the end.
   ///
-  /// - Throws: `malformed` where a chunk fails its check.
+  /// - Throws: `malformed` if the authentication of a chunk fails.
   package func next() throws(BatchError) -> [UInt8] {
     if let stream { return try stream.next { (piece) throws(BatchError) in Array(piece) } }
     guard let content, position < content.size else { return [] }

@@ -2,19 +2,19 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Encrypts what is written, and passes it on.
+/// Encrypts the bytes that are written, and passes them on.
 package final class EncryptedOutput: ResultStream {
-  /// Chunks that one thread seals at a time.
+  /// Chunks that one thread encrypts at a time.
   private static let run = 8
 
   private final class State {
-    /// Plain bytes that wait for their chunk to be full.
+    /// Plain bytes that wait until their chunk is full.
     var waiting: [UInt8]
-    /// What stands before the first chunk, until it is written.
+    /// The header and nonce, until they are written.
     var start: [UInt8]
     var number: UInt64 = 0
     var isSealed = false
-    /// What is passed on; its memory is used again.
+    /// A reused buffer for the encrypted bytes.
     var sealed: [UInt8] = []
     let digest: DigestStream?
     var result: Digest?
@@ -30,14 +30,14 @@ package final class EncryptedOutput: ResultStream {
   private let stream: any ResultStream
   private let width: @Sendable () -> Int
   private let state: Mutex<State>
-  /// Header and nonce.
+  /// The header and the nonce.
   private let start: [UInt8]
   private let key: PayloadKey
 
   /// - Parameters:
-  ///   - lock: who can open it.
-  ///   - digested: whether the SHA-256 of the encrypted bytes is wanted.
-  ///   - width: how many threads may seal chunks.
+  ///   - lock: the recipients or the passphrase.
+  ///   - digested: whether the SHA-256 of the encrypted bytes is computed.
+  ///   - width: how many threads may encrypt chunks.
   package init(
     _ stream: any ResultStream, for lock: AgeLock, digested: Bool = false,
     width: @escaping @Sendable () -> Int = { 1 }
@@ -53,13 +53,13 @@ package final class EncryptedOutput: ResultStream {
 
   package func write(_ bytes: [UInt8]) throws(BatchError) {
     try state.withLock { (state) throws(BatchError) in
-      // At least a byte stays: which chunk is the last one is known at the end.
+      // At least one byte is kept, because the last chunk is only known at the end.
       let count = (state.waiting.count + bytes.count - 1) / PayloadLayout.chunkSize
       guard count >= max(1, width()) * Self.run else {
         state.waiting += bytes
         return
       }
-      // What waits is filled up to whole chunks. The chunks behind it are sealed where they stand.
+      // Fills the waiting bytes up to whole chunks. The following chunks are encrypted directly from the input.
       let rest = state.waiting.count % PayloadLayout.chunkSize
       let taken = min(bytes.count, rest == 0 ? 0 : PayloadLayout.chunkSize - rest)
       state.waiting += bytes[..<taken]
@@ -74,7 +74,7 @@ package final class EncryptedOutput: ResultStream {
     }
   }
 
-  /// Writes the last chunk; nothing can be written behind it.
+  /// Writes the last chunk; no writes may follow.
   package func seal() throws(BatchError) {
     try state.withLock { (state) throws(BatchError) in
       guard !state.isSealed else { return }
@@ -89,15 +89,15 @@ package final class EncryptedOutput: ResultStream {
     try stream.finish()
   }
 
-  /// Of the encrypted bytes, behind ``seal()``; nil where it was not asked for.
+  /// The digest of the encrypted bytes, after ``seal()``; nil if not requested.
   package var digest: Digest? { state.withLock { $0.result } }
 
   /// How many encrypted bytes there are.
   package var size: UInt64 { state.withLock { $0.size } }
 
-  /// Opens what was written, by the key that is still known.
+  /// Opens the written file with the key, which is still in memory.
   ///
-  /// - Throws: `malformed` when it is not what was written.
+  /// - Throws: `malformed` when it differs from what was written.
   func reader(size: UInt64, reading: @escaping AgeFile.Reading) throws(BatchError) -> AgeFile {
     var failure: BatchError?
     let found = [UInt8](unsafeUninitializedCapacity: start.count) { room, count in
@@ -113,7 +113,7 @@ package final class EncryptedOutput: ResultStream {
       layout: PayloadLayout(start: UInt64(start.count), end: size), key: key, reading: reading)
   }
 
-  /// Seals what waits and what follows it, and writes both. What waits consists of whole chunks, but at the end of the file.
+  /// Encrypts and writes the waiting and the following bytes. The waiting bytes are whole chunks, except at the end of the file.
   private func seal(_ following: ArraySlice<UInt8>, endsFile: Bool, _ state: inout sending State)
     throws(BatchError)
   {
@@ -171,7 +171,7 @@ package final class EncryptedOutput: ResultStream {
     state.sealed = sealed
   }
 
-  /// Most pieces have the size of the one before, so that no memory is cleared only to be written again.
+  /// Most pieces have the size of the previous one; then no memory is cleared needlessly.
   private static func resize(_ bytes: inout [UInt8], to size: Int) {
     if bytes.count > size {
       bytes.removeLast(bytes.count - size)

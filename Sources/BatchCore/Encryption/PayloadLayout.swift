@@ -1,25 +1,25 @@
 import BatchEngine
 
-/// Where the chunks of an age file lie: 64 KiB each, the last one shorter, and each with a tag behind it.
+/// The offsets of the chunks in an age file: 64 KiB each, the last one shorter, each followed by a tag.
 struct PayloadLayout: Sendable, Hashable {
   static let chunkSize = 64 << 10
   static let sealedSize = chunkSize + Primitives.tagSize
   static let nonceSize = 16
 
-  /// Of the first chunk in the file.
+  /// The offset of the first chunk in the file.
   let start: UInt64
-  /// Of the plain bytes.
+  /// The size after decryption.
   let size: UInt64
   let chunkCount: UInt64
 
   /// - Parameters:
-  ///   - start: of the first chunk, behind header and nonce.
-  ///   - end: of the file.
-  /// - Throws: `malformed` for a length that no payload has.
+  ///   - start: the offset of the first chunk, after header and nonce.
+  ///   - end: the size of the file.
+  /// - Throws: `malformed` for an impossible length.
   init(start: UInt64, end: UInt64) throws(BatchError) {
     guard start < end, end <= UInt64(Int64.max) else { throw Self.cutOff }
     let (whole, rest) = (end - start).quotientAndRemainder(dividingBy: UInt64(Self.sealedSize))
-    // Only the chunk of an empty file is empty.
+    // Only an empty file has an empty chunk.
     guard rest == 0 || rest > UInt64(Primitives.tagSize) || (whole == 0 && rest == UInt64(Primitives.tagSize))
     else { throw Self.cutOff }
     self.start = start
@@ -29,7 +29,7 @@ struct PayloadLayout: Sendable, Hashable {
 
   static let cutOff = AgeDamage.payload("the encrypted file is cut off, or has bytes behind its end")
 
-  /// The place of a chunk in the file.
+  /// The offset of a chunk in the file.
   func sealedStart(of chunk: UInt64) -> UInt64 { start + chunk * UInt64(Self.sealedSize) }
 
   func plainStart(of chunk: UInt64) -> UInt64 { chunk * UInt64(Self.chunkSize) }

@@ -39,7 +39,7 @@ enum Primitives {
   private static func hmac(
     _ key: UnsafeRawBufferPointer, _ message: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
   ) throws(BatchError) {
-    // A null pointer would mean the key of the call before.
+    // A null pointer would mean the key of the previous call.
     var none: UInt8 = 0
     let done = withUnsafeBytes(of: &none) { empty in
       HMAC(
@@ -81,7 +81,7 @@ enum Primitives {
     return bytes
   }
 
-  /// - Returns: nil for a share of low order, with which nothing is to be agreed.
+  /// - Returns: nil for a share of low order, with which no secret can be agreed.
   static func agree(_ secret: SecretBytes, with share: [UInt8]) throws(BatchError) -> SecretBytes? {
     let key = try privateKey(secret)
     defer { EVP_PKEY_free(key) }
@@ -118,7 +118,7 @@ enum Primitives {
 
   // MARK: scrypt
 
-  /// - Parameter factor: the logarithm to the base 2 of the number of blocks.
+  /// - Parameter factor: the base-2 logarithm of the number of blocks.
   static func stretch(_ passphrase: SecretBytes, salt: [UInt8], factor: Int) throws(BatchError) -> SecretBytes
   {
     try SecretBytes(count: keySize) { (room) throws(BatchError) in
@@ -132,7 +132,7 @@ enum Primitives {
     }
   }
 
-  /// What ``stretch(_:salt:factor:)`` takes, in bytes.
+  /// The memory for ``stretch(_:salt:factor:)``, in bytes.
   static func memoryToStretch(factor: Int) -> Int { 1 << (factor + 10) }
 
   // MARK: The file key
@@ -147,7 +147,7 @@ enum Primitives {
     return body
   }
 
-  /// - Returns: nil when it was encrypted by another key.
+  /// - Returns: nil when it was encrypted with another key.
   static func unwrap(_ body: [UInt8], by key: SecretBytes) throws(BatchError) -> SecretBytes? {
     let cipher = try ChunkCipher(key)
     var isRight = false

@@ -1,11 +1,11 @@
 import BatchEngine
 import CCrypto
 
-/// Keys and passphrases in memory, which is overwritten before it is given back.
+/// Keys and passphrases in memory that is overwritten before it is freed.
 package final class SecretBytes: Sendable {
   private nonisolated(unsafe) let room: UnsafeMutableRawBufferPointer
 
-  /// - Parameter fill: gets all of the memory, which is zeros.
+  /// - Parameter fill: writes the memory, which is initially zero.
   package init(count: Int, _ fill: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Void)
     throws(BatchError)
   {

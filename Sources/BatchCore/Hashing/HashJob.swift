@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Digests every file of a tree: each is read once for all algorithms, and becomes a row.
+/// Hashes every file of a tree: each is read once for all algorithms, and becomes one row.
 public struct HashJob: BatchJob {
   public typealias Item = WalkItem
 
@@ -10,10 +10,10 @@ public struct HashJob: BatchJob {
   private var cache: DigestCache?
 
   /// - Parameters:
-  ///   - algorithms: one or more; the digests of a row have their order.
-  ///   - render: appends a file's row or rows; on many threads at once. An error it throws with a path
-  ///     is that file's.
-  ///   - output: takes rows; one call at a time, in tree order.
+  ///   - algorithms: one or more; the digests of a row are in this order.
+  ///   - render: appends a file's row or rows; called on many threads at once. An error with a path that it throws is reported
+  ///     for that file.
+  ///   - output: receives rows; one call at a time, in tree order.
   public init(
     algorithms: [DigestAlgorithm],
     render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
@@ -24,7 +24,7 @@ public struct HashJob: BatchJob {
     self.output = output
   }
 
-  /// - Parameter cache: of digests that are known.
+  /// - Parameter cache: the cache of known digests.
   package init(
     algorithms: [DigestAlgorithm], cache: DigestCache?,
     render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
@@ -47,7 +47,7 @@ public struct HashJob: BatchJob {
 
   /// Reads files and renders their rows.
   private final class FileWorker: BatchWorker {
-    /// A file whose digest is not known yet.
+    /// A file that waits for its digest.
     private struct Waiting {
       let record: FileRecord
       let size: UInt64
@@ -86,7 +86,7 @@ public struct HashJob: BatchJob {
       try settle(in: context, into: &output)
     }
 
-    /// Adds the rows of the files that wait.
+    /// Adds the rows of the waiting files.
     private func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         context.resultCount = output.count
@@ -129,7 +129,7 @@ public struct HashJob: BatchJob {
       }
     }
 
-    /// Adds the row of a file that was read, and stores its digest in the cache.
+    /// Adds the row of a read file, and stores its digest in the cache.
     private func finish(
       _ file: Waiting, _ digests: [Digest], in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
@@ -140,7 +140,7 @@ public struct HashJob: BatchJob {
       try finish(file.record, digests, size: file.size, outcome.status, in: context, into: &output)
     }
 
-    /// Stores the digest in the cache, unless the bytes differ from those that the cache knows.
+    /// Stores the digest in the cache, unless it contradicts the cached one.
     private func note(
       _ digests: [Digest], of record: FileRecord, _ status: FileStatus,
       _ known: CachedDigests.Known?, isSettled: Bool, _ context: WorkerContext

@@ -1,11 +1,11 @@
 import func Glibc.log
 
-/// Which measurements a sweep makes, in which order, and what follows from them.
+/// Decides which measurements a sweep makes, in which order, and what they show.
 ///
-/// It measures nothing itself: it is asked for the next setting, and receives how long the same work took there. Settings are
-/// measured in turns, so that what else the machine does falls on all of them.
+/// It measures nothing itself: it returns the next setting, and receives how long the same work took with it. Settings are
+/// measured in turns, so that other load of the machine affects all of them.
 package struct ConcurrencySweep: Sendable {
-  /// What is varied: operations at once, and files per operation (nil for `auto`).
+  /// The varied parameters: operations at once, and files per operation (nil for `auto`).
   package struct Setting: Sendable, Hashable {
     package let concurrency: Int
     package let stride: Int?
@@ -16,7 +16,7 @@ package struct ConcurrencySweep: Sendable {
     }
   }
 
-  /// A setting with the seconds of each run.
+  /// A setting with the duration of each run in seconds.
   package struct Point: Sendable, Hashable {
     package let setting: Setting
     package fileprivate(set) var seconds: [Double] = []
@@ -27,10 +27,10 @@ package struct ConcurrencySweep: Sendable {
       return sorted.count % 2 == 1 ? middle : (middle + sorted[sorted.count / 2 - 1]) / 2
     }
 
-    /// The fastest run.
+    /// The duration of the fastest run.
     package var least: Double { seconds.min() ?? .infinity }
 
-    /// How far the runs are apart, as a part of the median; nil before there are three.
+    /// The spread of the runs, as a fraction of the median; nil before there are three.
     package var spread: Double? {
       guard seconds.count >= 3, let least = seconds.min(), let most = seconds.max(), median > 0 else {
         return nil
@@ -39,19 +39,19 @@ package struct ConcurrencySweep: Sendable {
     }
   }
 
-  /// What to use.
+  /// The recommended setting.
   package struct Recommendation: Sendable, Hashable {
-    /// Why it is not just the fastest setting.
+    /// Why it is not simply the fastest setting.
     package enum Reason: Sendable, Hashable {
-      /// The work has fewer parts than operations could be of use.
+      /// The work has fewer parts than useful operations.
       case fewParts
-      /// A run took so many seconds only.
+      /// A run took only this many seconds.
       case shortRuns(Double)
-      /// Runs of one setting are so far apart, as a part of their time, and the settings are not further apart.
+      /// The runs of one setting differ by this fraction of their time, and the settings do not differ more.
       case noise(Double)
-      /// All settings are as fast within this part of their time: the smallest number.
+      /// All settings are equally fast within this fraction of their time: the smallest number is recommended.
       case flat(Double)
-      /// Several settings are as fast within this part of their time: the smallest number of them.
+      /// Several settings are equally fast within this fraction of their time: the smallest number of them is recommended.
       case nearest(Double)
     }
 
@@ -76,29 +76,29 @@ package struct ConcurrencySweep: Sendable {
   private static let strides = [16, 64, 256, 1024]
   private static let fewestRuns = 3
   private static let mostRuns = 9
-  /// Settings that take so much longer than the best one are not measured again.
+  /// Settings that take longer than the best one by this factor are not measured again.
   private static let hopeless = 1.3
-  /// Settings that take so much longer are equal for the recommendation, also where runs of one setting are nearer to each
-  /// other: the smaller number is cheaper.
+  /// Settings within this fraction count as equal for the recommendation, even if the runs of one setting differ less: the
+  /// smaller number is cheaper.
   private static let equal = 0.015
-  /// From here on runs of one setting are so far apart that settings which seem equal may not be.
+  /// From this spread on, settings that seem equal may not be equal.
   private static let muchNoise = 0.1
-  /// Above this ratio of variances settings differ, and not only their runs.
+  /// Above this ratio of variances the settings differ, not only their runs.
   private static let clearRatio = 3.0
-  /// Shorter runs, in seconds, measure the start of the run and the machine.
+  /// Shorter runs, in seconds, mainly measure start-up and the machine.
   private static let shortestRun = 0.02
   private static let contending = 1.05
   private static let knownSpread = 0.03
-  /// A stride has to be so much faster than `auto` to be worth a line in a script.
+  /// A stride is recommended only if its time is below this fraction of that of `auto`.
   private static let worthStride = 0.95
-  /// The part of the time that is for the concurrency.
+  /// The fraction of the time for measuring the concurrency.
   private static let concurrencyShare = 0.75
 
   package private(set) var points: [Point]
-  /// Of the concurrency that is recommended, at strides of its own.
+  /// The measurements of strides, at the recommended concurrency.
   package private(set) var stridePoints: [Point] = []
   private let budget: Double
-  /// Whether it is the work, and not the machine, that sets the largest number.
+  /// Whether the work, not the machine, limits the largest number.
   private let isLimitedByWork: Bool
   private var phase = Phase.concurrency
   private var turn = 0
@@ -107,8 +107,8 @@ package struct ConcurrencySweep: Sendable {
 
   /// - Parameters:
   ///   - most: operations at once at most.
-  ///   - parts: which different operations can process at the same time.
-  ///   - seconds: that all measurements may take together.
+  ///   - parts: how many parts different operations can process at the same time.
+  ///   - seconds: the time for all measurements together.
   package init(most: Int, parts: Int = .max, seconds: Double) {
     isLimitedByWork = parts < most
     let most = min(most, max(1, parts))
@@ -147,7 +147,7 @@ package struct ConcurrencySweep: Sendable {
     }
   }
 
-  /// Takes the measurement of the setting that was requested last.
+  /// Records the measurement of the last requested setting.
   package mutating func measured(seconds: Double) {
     switch phase {
     case .concurrency: points[turn].seconds.append(seconds)
@@ -163,7 +163,7 @@ package struct ConcurrencySweep: Sendable {
       let best = points.map(\.median).min() ?? .infinity
       while turn < points.count {
         let point = points[turn]
-        // The first round stops where more operations are hopeless; each later one leaves those out.
+        // The first round stops when more operations are much slower; later rounds skip those.
         if rounds == 0 {
           if turn >= 2, phase == .concurrency,
             points[turn - 2..<turn].allSatisfy({ $0.median > Self.hopeless * best })
@@ -183,7 +183,7 @@ package struct ConcurrencySweep: Sendable {
         }
         turn += 1
       }
-      // A round in which nothing was left to measure, or for which there is no time, is the last one.
+      // Ends when nothing is left to measure or there is no time for another round.
       if isStopped || elapsed >= limit { return nil }
       (turn, isStopped) = (0, true)
       rounds += 1
@@ -192,11 +192,11 @@ package struct ConcurrencySweep: Sendable {
 
   private var measured: [Point] { points.filter { !$0.seconds.isEmpty } }
 
-  /// The part by which the time of a setting may be longer than that of the fastest one, and count as equal.
+  /// The fraction by which a setting may take longer than the fastest one and still count as equal.
   private var tolerance: Double { max(Self.equal, noise) }
 
   /// The variances of the logarithms of the times, by a one-way analysis (Fisher, 1925): between the settings, and between runs
-  /// of one setting. Nil where no setting was measured twice.
+  /// of one setting. Nil if no setting was measured twice.
   private var variances: (between: Double, within: Double)? {
     let groups = measured.map { $0.seconds.map { log(max($0, 1e-9)) } }
     let count = groups.reduce(0) { $0 + $1.count }
@@ -211,10 +211,10 @@ package struct ConcurrencySweep: Sendable {
     return (between / Double(max(1, groups.count - 1)), within / Double(count - groups.count))
   }
 
-  /// How far runs of one setting are apart, as a part of their time: two standard deviations.
+  /// The noise of the runs of one setting, as a fraction of their time: two standard deviations.
   private var noise: Double { 2 * (variances?.within ?? 0).squareRoot() }
 
-  /// Whether the settings differ no more than runs of one setting do.
+  /// Whether the settings do not differ more than the runs of one setting.
   private var isIndistinct: Bool {
     variances.map { $0.between <= Self.clearRatio * $0.within } ?? false
   }
@@ -224,7 +224,7 @@ package struct ConcurrencySweep: Sendable {
     return measured.first { $0.median <= (1 + tolerance) * best }?.setting.concurrency
   }
 
-  /// The smallest number that is as fast as any, with a stride where one is clearly faster than `auto`; `auto` where the
+  /// The smallest number that is as fast as any other, with a stride if one is clearly faster than `auto`; `auto` if the
   /// measurements do not decide. Nil before the first measurement.
   package var recommendation: Recommendation? {
     guard let concurrency = recommendedConcurrency, let best = measured.map(\.median).min() else {
@@ -251,7 +251,7 @@ package struct ConcurrencySweep: Sendable {
     let best = stridePoints.dropFirst().filter { $0.seconds.count >= Self.fewestRuns }.min {
       $0.median < $1.median
     }
-    // By the fastest runs too: on a busy machine medians alone are chance.
+    // Also compares the fastest runs: on a busy machine medians alone are not reliable.
     guard let best, automatic.isFinite, automatic >= Self.shortestRun,
       best.median <= min(Self.worthStride, 1 - tolerance) * automatic,
       best.least <= Self.worthStride * (stridePoints.first?.least ?? 0)

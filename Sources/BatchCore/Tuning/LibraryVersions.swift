@@ -4,9 +4,9 @@ import CBlake3
 import CCrypto
 import CXXHash
 
-/// The C libraries that this process runs with.
+/// The C libraries of this process.
 package enum LibraryVersions {
-  /// Name and version of each, by name, as the library itself reports it at run time where it can.
+  /// Name and version of each, by name, as reported by the library at run time, if possible.
   package static var all: [(name: String, version: String)] {
     let others = [
       ("libarchive", archive),

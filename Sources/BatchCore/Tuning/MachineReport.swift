@@ -2,24 +2,24 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// What limits a run on this machine, what the device behind a folder can do, and the defaults that follow.
+/// The limits of a run on this machine, the abilities of the device of a folder, and the resulting defaults.
 package struct MachineReport: Sendable {
   package private(set) var capacity = Capacity(limits: [])
-  /// As the process was given it.
+  /// The limit that the process inherited.
   package private(set) var descriptors = DescriptorLimit(soft: 0, hard: 0)
-  /// What files may take of the descriptors once the soft limit is raised; 0 when there are too few.
+  /// How many descriptors files may take after the soft limit is raised; 0 when there are too few.
   package private(set) var descriptorBudget = 0
   package private(set) var load: Double?
   package private(set) var features: [String] = []
   package private(set) var libraries: [(name: String, version: String)] = []
-  /// Those that are opened at run time.
+  /// The libraries that are opened at run time.
   package private(set) var openedLibraries: [OpenedLibrary] = []
   package private(set) var device: DeviceFacts?
-  /// Why the folder could not be looked at.
+  /// Why the folder could not be examined.
   package private(set) var deviceError: BatchError?
   package private(set) var saved = SavedDevices()
 
-  /// For a run that reads files.
+  /// The bounds for a run that reads files.
   package var bounds: ConcurrencyBounds {
     ConcurrencyBounds(
       capacity, descriptors: descriptorBudget, descriptorsOfLane: DescriptorBudget.tokensToRead,
@@ -29,17 +29,16 @@ package struct MachineReport: Sendable {
   /// The number that was saved for the device.
   package var savedNumber: Int? { device.flatMap { saved[$0.fileSystemID] } }
 
-  /// Seconds that a file system gets to answer.
+  /// Seconds to wait for a file system.
   package static let patience = 5.0
 
-  /// Looks at everything, each part beside the others, and returns when all are known, or all but those that need a file system
-  /// which does not answer.
+  /// Collects all parts in parallel. Returns when all are known, except those that need a file system which does not respond.
   ///
   /// - Parameters:
   ///   - devices: the file of ``SavedDevices``.
-  ///   - descriptors: as the process was given them.
-  ///   - patience: seconds that the file systems of `folder` and `devices` get, beside the time that the rest takes.
-  ///   - probe: looks at a folder.
+  ///   - descriptors: the inherited descriptors.
+  ///   - patience: seconds to wait for the file systems of `folder` and `devices`, in addition to the time for the rest.
+  ///   - probe: examines a folder.
   package static func gather(
     _ folder: PathBytes, devices: PathBytes?, descriptors: DescriptorLimit,
     proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup", patience: Double = patience,
@@ -94,7 +93,7 @@ package struct MachineReport: Sendable {
       },
     ]).started().wait()
     let limit = DispatchTime.now() + patience
-    // Whether a folder answers counts more than the number that was saved for it.
+    // A folder that does not respond is reported first; the saved number is less important.
     for (probed, path) in [(device, folder), (savedDevices, devices ?? folder)]
     where probed.wait(timeout: limit) == .timedOut {
       report.withLock {
@@ -104,9 +103,9 @@ package struct MachineReport: Sendable {
     return report.withLock { $0 }
   }
 
-  /// Of a file system that does not answer.
+  /// The message for a file system that does not respond.
   private static let silence = "does not answer"
 
-  /// Whether the folder could not be looked at because nothing came back.
+  /// Whether the folder could not be examined because its file system does not respond.
   package var isSilent: Bool { deviceError?.message == Self.silence }
 }

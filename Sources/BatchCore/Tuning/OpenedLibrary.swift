@@ -1,14 +1,14 @@
 import BatchEngine
 
-/// What `doctor` says of a library that is opened at run time.
+/// The report of `doctor` about a library that is opened at run time.
 package struct OpenedLibrary: Sendable {
   package let name: String
-  /// Nil where it is not used.
+  /// The version; nil if it is not used.
   package let version: String?
-  /// What it is used for, or why it is not.
+  /// What it is used for, or why it is not used.
   package let note: String
 
-  /// Opens each, and tries it.
+  /// Opens and tests each library.
   package static var all: [OpenedLibrary] {
     [
       OpenedLibrary("libIPSec_MB", MultiBufferDigests.shared) {

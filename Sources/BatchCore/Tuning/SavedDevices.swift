@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// The numbers of operations that were found best and saved, by the identity of a file system (`tune --save`).
+/// The saved best numbers of operations, by the identity of a file system (`tune --save`).
 ///
-/// A text file, one device a line: 16 hexadecimal digits, a blank, the number. Other lines are left out.
+/// A text file, one device on each line: 16 hexadecimal digits, a blank, the number. Other lines are ignored.
 package struct SavedDevices: Sendable, Hashable {
   private static let header =
     "# Operations at once by file system, the fastest that batchproc tune measured.\n"
@@ -10,7 +10,7 @@ package struct SavedDevices: Sendable, Hashable {
 
   package private(set) var numbers: [String: Int] = [:]
 
-  /// Where the file is: below `XDG_STATE_HOME`, or `.local/state` in the home directory; nil where neither is known.
+  /// The path of the file: below `XDG_STATE_HOME`, or `.local/state` in the home directory; nil if neither is known.
   package static func path(environment: (String) -> PathBytes?) -> PathBytes? {
     StateFile.path("devices", environment: environment)
   }
@@ -27,7 +27,7 @@ package struct SavedDevices: Sendable, Hashable {
     }
   }
 
-  /// Reads the file; one that is not there, or that somebody else could have written, says nothing.
+  /// Reads the file. A missing file, and one that another user could have written, count as empty.
   package init(readingAt path: PathBytes?) {
     self.init()
     guard let path, let content = try? StateFile.read(path) else { return }

@@ -3,9 +3,9 @@ package enum TuningChart {
   private static let (width, height, margin) = (640.0, 360.0, 56.0)
 
   /// - Parameters:
-  ///   - work: what each run processed, in the unit of the axis.
-  ///   - unit: as the axis names it: `MB/s`.
-  ///   - title: of XML characters only.
+  ///   - work: how much each run processed, in the unit of the axis.
+  ///   - unit: the unit of the axis: `MB/s`.
+  ///   - title: must only contain XML characters.
   package static func svg(
     _ points: [ConcurrencySweep.Point], work: Double, unit: String, title: String, recommended: Int?
   ) -> String {

@@ -8,7 +8,7 @@ import BatchEngine
 enum Noise {
   /// Fewer bytes are not tested: they are too few for a decision, and compressed very fast.
   static let smallest = 1 << 10
-  /// The first bytes are tested alone: most content is not noise, and they already show it.
+  /// These bytes are tested first: most content is not noise, and its beginning already shows that.
   private static let sample = 4 << 10
   /// Pearson's chi-squared of 256 equally frequent values is 255 on average, with a deviation of 22.6. Values beyond four and a
   /// half deviations do not happen by chance: uneven values give higher ones, counters lower ones.

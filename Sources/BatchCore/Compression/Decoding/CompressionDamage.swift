@@ -1,27 +1,27 @@
 import BatchEngine
 
-/// What is wrong with a compressed file, and how far it was right.
+/// The damage of a compressed file, and how much of it is good.
 package struct CompressionDamage: Sendable, Hashable {
   package enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The file ends where more must come; an empty file too, since no format has one.
+    /// The file ends too early; also an empty file, because no format allows one.
     case truncated
-    /// Everything could be decoded, and is not what was compressed: a check or a length differs.
+    /// Everything could be decoded, but a checksum or a length differs.
     case checksum
-    /// The bytes are not what the format allows.
+    /// The bytes are not valid in the format.
     case corrupt
-    /// All frames are good, and something else follows.
+    /// All frames are good, but other bytes follow.
     case garbageAfterEnd
-    /// The file does not begin as its format does.
+    /// The file does not begin like its format.
     case notCompressed
     /// The content has more bytes than ``DecoderOptions/maximumOutput`` allows.
     case tooLarge
   }
 
   package let kind: Kind
-  /// How many bytes of the compressed file were accepted before the damage was seen.
+  /// How many bytes of the compressed file were accepted before the damage was detected.
   package let offset: UInt64
-  /// How many bytes of content were handed out. After `garbageAfterEnd` they are all there are and good;
-  /// after other kinds the last of them may be wrong.
+  /// How many bytes of content were passed on. After `garbageAfterEnd` they are complete and good; after other kinds the last
+  /// of them may be wrong.
   package let goodBytes: UInt64
 
   package init(_ kind: Kind, offset: UInt64, goodBytes: UInt64) {
@@ -30,13 +30,13 @@ package struct CompressionDamage: Sendable, Hashable {
     self.goodBytes = goodBytes
   }
 
-  /// For messages: how many times as large the content is as the compressed bytes before it; empty up to 1.
+  /// For messages: the ratio of the content to the compressed bytes so far; empty up to 1.
   private var growth: String {
     let times = goodBytes / max(1, offset)
     return times > 1 ? ": \(times) times the size so far" : ""
   }
 
-  /// The kind for people, to follow the name of the file.
+  /// Text for messages, after the name of the file.
   package var message: String {
     switch kind {
     case .truncated: "truncated: the file ends too early"

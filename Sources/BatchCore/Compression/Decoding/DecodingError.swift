@@ -2,8 +2,8 @@ import BatchEngine
 
 /// Why decoding stopped.
 package enum DecodingError: Error, Sendable, Hashable {
-  /// The compressed file is at fault.
+  /// The compressed file is damaged.
   case damaged(CompressionDamage)
-  /// Something else is: memory is missing, or the taker of the content threw this.
+  /// Another error: memory is missing, or the receiver of the content threw this.
   case failed(BatchError)
 }

@@ -1,17 +1,17 @@
 import BatchEngine
 
 extension FileDecoder {
-  /// Compressed files from this size on are looked through for parts.
+  /// Compressed files of at least this size are searched for parts.
   private static let partsThreshold: Int64 = 8 << 20
-  /// Content of the parts that are decoded at a time, beside the first one.
+  /// The content of parts that are decoded at a time, in addition to the first one.
   private static let windowSize: UInt64 = 64 << 20
-  /// So many times the parts that may be in memory are decoded before other files get their share of them.
+  /// After this many times the number of parts in memory, other files get their share of the budget.
   private static let rounds = 16
 
-  /// Decodes a file by its parts.
+  /// Decodes a file in parts.
   ///
-  /// - Parameter delivered: bytes of content that went to the sink.
-  /// - Returns: nil when the file has no parts, or one of them is damaged: then all of it is gone over in turn.
+  /// - Parameter delivered: bytes of content that were passed to the sink.
+  /// - Returns: nil when the file has no parts, or one is damaged: then the whole file must be decoded sequentially.
   func decodeParts(
     _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     delivered: inout UInt64, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -43,7 +43,7 @@ extension FileDecoder {
         return .decoded(format, isStable: true, checkGap: checkGap)
       }
     } catch {
-      // A file that changed is read again in the usual way, which reports the change.
+      // A changed file is read again sequentially, which reports the change.
       if error.code == .changed || error.code == .vanished {
         count = 0
         return nil
@@ -64,7 +64,7 @@ extension FileDecoder {
         record, ranges: [range], into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
       return range.count
     }
-    // Sizes are what the file says of itself: room is made for no more than a window may hold.
+    // The sizes come from the file and are not trusted: no buffer is larger than a window.
     guard let format = CompressionFormat.detect(start),
       let found = try PartScanner.parts(of: format, size: size, read: read),
       found.parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize })
@@ -72,7 +72,7 @@ extension FileDecoder {
     return (format, found)
   }
 
-  /// - Returns: whether all parts are what their places say.
+  /// - Returns: whether all parts match their recorded sizes.
   private func decode(
     _ found: CompressedParts, _ format: CompressionFormat, of file: Int32, _ record: FileRecord,
     in context: WorkerContext,
@@ -81,7 +81,7 @@ extension FileDecoder {
     let (options, right, calls) = (options, context.reading, context.calls)
     let mayHaveHoles = record.status.unallocated > 0
     let decodePart: PartPipeline.Decode = { (part, input, output) in
-      // Compressed sizes are those of a window at most.
+      // A compressed size is at most that of a window.
       let size = Int(clamping: part.compressedSize)
       if input.count < size { input = [UInt8](unsafeUninitializedCapacity: size) { $1 = size } }
       return input.withUnsafeMutableBytes { room in
@@ -114,14 +114,14 @@ extension FileDecoder {
     return true
   }
 
-  /// - Parameter output: room that is used again.
-  /// - Returns: nil when the part is not what its place says.
+  /// - Parameter output: a buffer that is reused.
+  /// - Returns: nil when the part does not match its recorded size.
   private static func content(
     of part: CompressedPart, _ format: CompressionFormat, _ bytes: UnsafeRawBufferPointer,
     into output: inout [UInt8], _ options: DecoderOptions, by right: ReadingRight
   ) -> PartPipeline.Measure? {
     let size = Int(clamping: part.plainSize)
-    // gzip wants to see that no more follows.
+    // gzip needs one more byte to detect that no more content follows.
     if output.count <= size { output = [UInt8](unsafeUninitializedCapacity: size + 1) { $1 = size + 1 } }
     if format == .gz {
       let check = output.withUnsafeMutableBytes {

@@ -2,14 +2,14 @@ import BatchEngine
 
 /// Decodes compressed files on one lane; parts of large ones on all cores.
 final class FileDecoder {
-  /// Files from this size on are decoded by the fastest library there is, which takes a moment to open.
+  /// Files of at least this size are decoded by the fastest library, which takes some time to open.
   static let hasteThreshold: Int64 = 1 << 20
 
   let options: DecoderOptions
   let budget: PartBudget
   /// Parts that may be decoded at once; nil for the concurrency of the run.
   let width: Int?
-  /// Bytes of the stream that was decoded last.
+  /// Bytes of the last decoded stream.
   private(set) var inputSize: Int64 = 0
   private var decoders: [CompressionFormat: StreamDecoder] = [:]
 
@@ -25,26 +25,26 @@ final class FileDecoder {
   /// The outcome of decoding a file.
   enum Outcome {
     case decoded(CompressionFormat, isStable: Bool, checkGap: CheckGap?)
-    /// The format is nil where the content is in none.
+    /// The format is nil if the content has no known format.
     case damaged(CompressionDamage, in: CompressionFormat?)
     /// Its content is in a known format that is not decoded.
     case unsupported(UnsupportedFormat)
-    /// It could not be read; that has been reported.
+    /// The file could not be read, which has been reported.
     case unreadable
   }
 
-  /// A file on its way through the decoder of its format.
+  /// The state of decoding one file.
   private struct Passage {
     let path: PathBytes
-    /// Bytes of the file; nil where that is not known.
+    /// The size of the file in bytes; nil if unknown.
     var size: Int64?
-    /// Whether damage that is found is looked at again.
+    /// Whether damage must be confirmed by decoding again.
     var isHasty = false
-    /// Bytes of content that were handed out before.
+    /// Bytes of content that were already passed on.
     var delivered: UInt64 = 0
     var decoder: StreamDecoder?
     var damage: CompressionDamage?
-    /// What the content is where it is in none of the formats that are decoded.
+    /// The format of the content, if it is one that is not decoded.
     var unsupported: UnsupportedFormat?
 
     var hasBegun: Bool { decoder != nil || damage != nil }
@@ -53,14 +53,14 @@ final class FileDecoder {
   /// Decodes a file from its beginning to its end.
   ///
   /// - Parameters:
-  ///   - restart: called with the open file and its status before content comes, again when reading starts over.
-  ///   - sink: takes the content in order.
-  /// - Throws: what `restart` and `sink` throw, and what ends the run.
+  ///   - restart: called with the open file and its status before the content, and again when reading starts over.
+  ///   - sink: receives the content in order.
+  /// - Throws: the errors of `restart` and `sink`, and an error that ends the run.
   func decode(
     _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
-    // Content that the parts before a damaged one had is handed out once.
+    // The content of parts before a damaged one is passed on only once.
     var delivered: UInt64 = 0
     if let outcome = try decodeParts(record, in: context, restart: restart, delivered: &delivered, sink: sink)
     {
@@ -86,9 +86,9 @@ final class FileDecoder {
       ?? outcome
   }
 
-  /// Decodes a file again whose damage the fastest library found, by the usual one, which decides.
+  /// Decodes a file again with the default library, after the fastest library has found damage. The default library decides.
   ///
-  /// - Returns: nil when it is not the same file any more.
+  /// - Returns: nil when it is another file now.
   private func confirmed(
     _ record: FileRecord, _ status: FileStatus, handedOut count: UInt64, in context: WorkerContext,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -125,12 +125,12 @@ final class FileDecoder {
         if passage.hasBegun {
           try pass(piece, on: &passage, context, sink)
         } else {
-          // A single read of a pipe may return fewer bytes than are needed to detect the format.
+          // One read of a pipe may return too few bytes to detect the format.
           start.append(contentsOf: piece)
           guard start.count >= CompressionFormat.detectionLength else { return }
           try withBytes(of: start) { (raw) throws(BatchError) in try pass(raw, on: &passage, context, sink) }
         }
-        // Ends the reading: the stream may never end by itself.
+        // Ends the reading: the stream may be endless.
         if passage.damage != nil { throw BatchError(.malformed, "damaged", path: "-") }
       }
       guard isRead else { return .unreadable }
@@ -145,7 +145,7 @@ final class FileDecoder {
 
   /// The format of a file that is not decoded, by its first bytes and by its name.
   ///
-  /// - Returns: nil also where the file cannot be read.
+  /// - Returns: nil also if the file cannot be read.
   func unsupportedFormat(of record: FileRecord, in context: WorkerContext) -> UnsupportedFormat? {
     var start = [UInt8](
       repeating: 0, count: Int(min(Int64(CompressionFormat.detectionLength), max(0, record.status.size))))
@@ -186,7 +186,7 @@ final class FileDecoder {
     let decoder = passage.decoder
     passage.damage = try Self.damage { () throws(DecodingError) in
       try decoder?.decode(piece) { (content) throws(BatchError) in
-        // One piece may hold gigabytes of zeros.
+        // One piece may decode to gigabytes of zeros.
         try context.checkCancellation()
         try sink(content)
       }
@@ -229,7 +229,7 @@ final class FileDecoder {
     return decoder
   }
 
-  /// The damage that `body` found; other errors go on.
+  /// The damage that `body` found; other errors are rethrown.
   static func damage(_ body: () throws(DecodingError) -> Void) throws(BatchError) -> CompressionDamage? {
     do throws(DecodingError) {
       try body()

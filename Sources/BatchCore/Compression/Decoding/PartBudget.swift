@@ -1,15 +1,15 @@
 import BatchEngine
 import Synchronization
 
-/// How many parts of large files the lanes of a run decode at a time: two for each lane where there is one file, one
-/// for each where there are several, which keep the lanes busy by themselves.
+/// How many parts of large files the lanes of a run decode at a time: two for each lane if there is one file, one for each lane
+/// if there are several files, which already keep the lanes busy.
 final class PartBudget: Sendable {
   private static let partsPerLane = 2
 
   private let files = Atomic<Int>(0)
   private let tokens = AtomicLazyReference<TokenBudget>()
 
-  /// Counts a file that begins to be decoded by parts; ``end()`` follows.
+  /// Counts a file whose decoding in parts begins; ``end()`` follows.
   func begin() { files.add(1, ordering: .relaxed) }
 
   func end() { files.subtract(1, ordering: .relaxed) }
@@ -20,7 +20,7 @@ final class PartBudget: Sendable {
     return files > 1 ? max(1, concurrency / files) : Self.capacity(concurrency)
   }
 
-  /// Waits until so many parts may be in memory, and runs `body`.
+  /// Waits until this many parts may be in memory, then runs `body`.
   func with<Result>(
     _ count: Int, concurrency: Int, _ body: () throws(BatchError) -> Result
   ) throws(BatchError) -> Result {

@@ -2,14 +2,14 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Decodes parts of a file on several threads and hands their contents over in their order.
+/// Decodes parts of a file on several threads and delivers their contents in order.
 ///
-/// The thread that takes the contents decodes too, so that as many threads work as were asked for. None of them waits for
-/// room: a helper ends, and another one is started when there is room again.
+/// The receiving thread decodes too, so that exactly the requested number of threads works. No thread waits for memory: a
+/// helper ends, and another one is started when there is memory again.
 final class PartPipeline: Sendable {
-  /// What a part holds.
+  /// The content of a part.
   struct Content: Sendable {
-    /// Room that is used again; the first bytes count.
+    /// A reused buffer; only the first `count` bytes are valid.
     var bytes: [UInt8]
     let measure: Measure
   }
@@ -25,9 +25,9 @@ final class PartPipeline: Sendable {
   /// Decodes one part.
   ///
   /// - Parameters:
-  ///   - input: room for what is read, used again.
-  ///   - output: room for the content, used again.
-  /// - Returns: nil when the part is not what its place says.
+  ///   - input: a reused buffer for the compressed bytes.
+  ///   - output: a reused buffer for the content.
+  /// - Returns: nil when the part does not match its recorded size.
   typealias Decode =
     @Sendable (_ part: CompressedPart, _ input: inout [UInt8], _ output: inout [UInt8]) -> Measure?
 
@@ -36,7 +36,7 @@ final class PartPipeline: Sendable {
     case decoded(Content?)
   }
 
-  /// A part that a thread decodes.
+  /// A part that a thread is decoding.
   fileprivate struct Claim {
     let index: Int
     var input: [UInt8]
@@ -44,17 +44,17 @@ final class PartPipeline: Sendable {
   }
 
   private struct State {
-    /// The part that is decoded next.
+    /// The next part to decode.
     var next = 0
     var delivered = 0
-    /// Bytes of content of the parts between both.
+    /// Bytes of content of the parts between both indices.
     var plainSize: UInt64 = 0
     var helpers = 0
     var slots: [Slot]
     var isStopped = false
   }
 
-  /// Memory that is used again, also by the pipeline of the parts behind these.
+  /// Reused buffers, also for the pipeline of the following parts.
   final class Rooms: Sendable {
     fileprivate struct Pool {
       var inputs: [[UInt8]] = []
@@ -77,7 +77,7 @@ final class PartPipeline: Sendable {
   /// - Parameters:
   ///   - width: threads; 1 or more.
   ///   - ahead: how many parts may be in memory; 1 or more.
-  ///   - largest: how many bytes of content may be, beside one part.
+  ///   - largest: how many bytes of content may be in memory, in addition to one part.
   init(
     _ parts: [CompressedPart], width: Int, ahead: Int, largest: UInt64, rooms: Rooms = Rooms(),
     decode: @escaping Decode
@@ -93,8 +93,8 @@ final class PartPipeline: Sendable {
 
   /// Decodes all parts.
   ///
-  /// - Returns: false when a part is not what its place says; the contents before it were handed over.
-  /// - Throws: what `deliver` throws.
+  /// - Returns: false when a part does not match its recorded size; the contents before it were delivered.
+  /// - Throws: the error of `deliver`.
   func run(_ deliver: (Content) throws(BatchError) -> Void) throws(BatchError) -> Bool {
     defer {
       state.withLock { $0.isStopped = true }
@@ -134,7 +134,7 @@ final class PartPipeline: Sendable {
       && parts[state.next].plainSize <= largest - min(largest, state.plainSize)
   }
 
-  /// The next part to be decoded; nil when no part is left, or no memory is free.
+  /// The next part to decode; nil when no part is left, or no memory is free.
   private func claim(endingHelper: Bool) -> Claim? {
     state.withLock { state in
       guard hasRoom(state) else {

@@ -2,19 +2,18 @@ import BatchEngine
 
 /// Finds the parts of a compressed file that several lanes can decode at the same time.
 ///
-/// zstd frames are followed from header to header, which reads three bytes of each 128 KiB of content; xz files have an
-/// index at their end, and large gzip files of ours one at their start. Other files do not record sizes.
+/// zstd frames are found from header to header, reading three bytes for each 128 KiB of content; xz files have an index at
+/// their end, and our large gzip files have one at their start. Other files do not record sizes.
 package enum PartScanner {
-  /// The parts in order, which together are all content of the file.
+  /// The parts in order, which together contain all content of the file.
   ///
-  /// Nothing is decoded here and nothing is proved: a decoder of each part checks it, by
-  /// ``CompressionFormat/makeDecoder(of:_:)``.
+  /// Nothing is decoded or verified here: the decoder of each part checks it, see ``CompressionFormat/makeDecoder(of:_:)``.
   /// - Parameters:
   ///   - size: the size of the compressed file in bytes.
-  ///   - smallest: parts with less content than this are joined with what follows.
-  /// - Returns: nil when the file has no two parts, does not record its sizes, or is damaged: then one
-  ///   ``StreamDecoder`` has to go over all of it, which also names the damage.
-  /// - Throws: what `read` throws.
+  ///   - smallest: parts with less content than this are joined with the next one.
+  /// - Returns: nil when the file has fewer than two parts, does not record its sizes, or is damaged: then one
+  ///   ``StreamDecoder`` must decode all of it, which also reports the damage.
+  /// - Throws: the error of `read`.
   package static func parts(
     of format: CompressionFormat, size: UInt64, smallest: UInt64 = 1 << 20, read: PartReader
   ) throws(BatchError) -> CompressedParts? {

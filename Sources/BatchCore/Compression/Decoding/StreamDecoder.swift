@@ -1,39 +1,39 @@
 import BatchEngine
 
-/// Decodes compressed files of one format: any number of frames, as the stock tool takes them.
+/// Decodes compressed files of one format: any number of frames, as the stock tool accepts them.
 ///
-/// One thread at a time uses it, and its memory serves file after file. Memory is bounded by the format's
-/// window and the options, never by the file.
+/// One thread at a time uses it, and its memory is reused for the next file. The format's window and the options limit the
+/// memory, never the file.
 package final class StreamDecoder {
-  /// What is handed out at once by ``decode(_:to:)``, at most.
+  /// The most bytes that ``decode(_:to:)`` passes on at once.
   static let pieceSize = 256 << 10
-  /// The largest content that ``decode(wholeFile:to:)`` makes in one piece.
+  /// The largest content that ``decode(wholeFile:to:)`` decodes in one piece.
   static let largestWhole = 4 << 20
 
-  /// Takes pieces of content in order; each is only valid during the call.
+  /// Receives pieces of content in order; each is only valid during the call.
   package typealias Sink = (UnsafeRawBufferPointer) throws(BatchError) -> Void
 
   package let format: CompressionFormat
   /// How many bytes of the compressed file were accepted so far.
   package private(set) var compressedCount: UInt64 = 0
-  /// How many bytes of content were handed out so far.
+  /// How many bytes of content were passed on so far.
   package private(set) var plainCount: UInt64 = 0
-  /// How many frames, members or streams are complete; skippable frames among them.
+  /// How many frames, members or streams are complete; including skippable frames.
   package private(set) var frameCount = 0
 
-  /// Why a frame that ended so far could not be compared with a check; nil where all were, and behind
-  /// ``decode(wholeFile:to:)``, which does not look at it.
+  /// Why a finished frame could not be compared with a checksum; nil if all were, and after ``decode(wholeFile:to:)``, which
+  /// does not check that.
   package private(set) var checkGap: CheckGap?
 
   private let decoder: any FrameDecoder
   private let options: DecoderOptions
   private let buffer: ScratchBuffer
-  /// Whether what is found of damage has to be confirmed by decoding the file again without haste.
+  /// Whether damage must be confirmed by decoding the file again with the default library.
   package private(set) var isHasty = false
-  /// How many bytes of content are left out, since they were handed out before.
+  /// How many bytes of content are skipped, because they were already passed on.
   private var repeated: UInt64 = 0
   private var isInside = false
-  // The first bytes of what may become a frame.
+  // The first bytes of a possible frame.
   private var start: [UInt8] = []
   private var zeroCount: UInt64 = 0
 
@@ -45,11 +45,11 @@ package final class StreamDecoder {
     buffer = try ScratchBuffer(capacity: Self.pieceSize)
   }
 
-  /// Forgets the file that was decoded; the next bytes begin another one.
+  /// Resets the decoder; the next bytes begin another file.
   ///
   /// - Parameters:
-  ///   - isHasty: whether a faster library may be used, whose word on damage is not exact.
-  ///   - count: how many bytes of content are not handed out, since they were before.
+  ///   - isHasty: whether a faster library may be used, which reports damage less precisely.
+  ///   - count: how many bytes of content are skipped, because they were already passed on.
   package func reset(isHasty: Bool = false, leavingOut count: UInt64 = 0) {
     self.isHasty = decoder.hurry(isHasty)
     repeated = count
@@ -62,7 +62,7 @@ package final class StreamDecoder {
     zeroCount = 0
   }
 
-  /// Decodes a file that is in memory as a whole.
+  /// Decodes a file that is completely in memory.
   package func decode(wholeFile: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
     reset()
     if try decode(atOnce: wholeFile, to: sink) { return }
@@ -70,10 +70,10 @@ package final class StreamDecoder {
     try finish()
   }
 
-  /// Decodes a file that is in memory as a whole and of which nothing was decoded, where the library has a faster way for
-  /// that; ``finish()`` follows.
+  /// Decodes a file that is completely in memory, from its beginning, if the library has a faster way for that; ``finish()``
+  /// follows.
   ///
-  /// - Returns: false when the file has to go by steps.
+  /// - Returns: false when the file must be decoded in steps.
   func decode(atOnce file: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) -> Bool {
     guard let content = try content(ofWhole: file) else { return false }
     do throws(BatchError) {
@@ -84,9 +84,9 @@ package final class StreamDecoder {
     return true
   }
 
-  /// The same for those who ask for content.
+  /// The same, returning the content.
   ///
-  /// - Returns: nil when the file has to go by steps. Valid until the next call.
+  /// - Returns: nil when the file must be decoded in steps. Valid until the next call.
   func content(ofWhole file: UnsafeRawBufferPointer) throws(DecodingError) -> UnsafeRawBufferPointer? {
     guard options.maximumOutput == nil,
       let count = decoder.decode(wholeFile: file, into: buffer, largest: Self.largestWhole)
@@ -97,17 +97,17 @@ package final class StreamDecoder {
     return UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
   }
 
-  /// Decodes a frame that is in memory as a whole, where the library has a faster way for that.
+  /// Decodes a frame that is completely in memory, if the library has a faster way for that.
   ///
-  /// - Returns: how many bytes of content are in the buffer now; nil when the frame has to be decoded in steps, which also
-  ///   reports damage.
+  /// - Returns: how many bytes of content are in the buffer; nil when the frame must be decoded in steps, which also report
+  ///   damage.
   func decode(wholeFrame: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
     decoder.decode(wholeFile: wholeFrame, into: buffer, largest: largest)
   }
 
-  /// The same for a frame whose content fits in `room`; nothing but ``checkGap`` is noted of it.
+  /// The same for a frame whose content fits into `room`; only ``checkGap`` is recorded.
   ///
-  /// - Returns: how many bytes of content are in the room now; nil as above.
+  /// - Returns: how many bytes of content are in `room`; nil as above.
   func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? {
     let count = decoder.decode(wholeFrame: wholeFrame, into: room)
     if count != nil { checkGap = decoder.checkGap }
@@ -116,7 +116,7 @@ package final class StreamDecoder {
 
   /// Decodes the next bytes of a file.
   ///
-  /// - Throws: the damage as soon as it is seen; content before it has been handed out.
+  /// - Throws: the damage as soon as it is detected; content before it was already passed on.
   package func decode(_ input: UnsafeRawBufferPointer, to sink: Sink) throws(DecodingError) {
     var rest = input
     while !rest.isEmpty {
@@ -137,8 +137,7 @@ package final class StreamDecoder {
     let content: UnsafeRawBufferPointer
   }
 
-  /// Decodes as much as one piece holds: for those who ask for content and cannot be handed more than they
-  /// have room for.
+  /// Decodes at most one piece, for a caller that requests content and has limited memory.
   ///
   /// - Returns: content, or that all of the input was taken, or both; no content with an empty input means
   ///   that more input is needed.
@@ -147,7 +146,7 @@ package final class StreamDecoder {
     var rest = input
     while !isInside {
       guard let byte = rest.first else { return Step(consumed: input.count, content: rest) }
-      // The few bytes that identify a frame have no content.
+      // The bytes that identify a frame have no content.
       try lookForFrame(byte) { _ in }
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst())
     }
@@ -163,12 +162,12 @@ package final class StreamDecoder {
       content: UnsafeRawBufferPointer(rebasing: room[skipped..<step.produced]))
   }
 
-  /// Whether zeros stand behind the last frame.
+  /// Whether zeros follow the last frame.
   var hasPadding: Bool { zeroCount > 0 }
 
-  /// Takes note that the file has no more bytes.
+  /// Ends the file.
   ///
-  /// - Throws: what is missing.
+  /// - Throws: the damage of a truncated file.
   package func finish() throws(DecodingError) {
     if isInside, decoder.mayEnd { endFrame() }
     guard !isInside, start.isEmpty, frameCount > 0 else { throw damaged(.truncated) }
@@ -206,16 +205,16 @@ package final class StreamDecoder {
     isInside = true
     let bytes = start
     start.removeAll(keepingCapacity: true)
-    // A closure of withUnsafeBytes cannot throw two types: the copy of a few bytes has a place of its own.
+    // A closure of withUnsafeBytes cannot throw two error types, so the few bytes are copied.
     try withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: 1) { copy throws(DecodingError) in
       copy.copyBytes(from: bytes)
       _ = try advance(UnsafeRawBufferPointer(copy), to: sink)
     }
   }
 
-  /// Goes on in a frame, to its end or that of the input.
+  /// Continues a frame, to its end or the end of the input.
   ///
-  /// - Returns: the input behind it.
+  /// - Returns: the input after it.
   private func advance(
     _ input: UnsafeRawBufferPointer, to sink: Sink
   ) throws(DecodingError) -> UnsafeRawBufferPointer {
@@ -231,7 +230,7 @@ package final class StreamDecoder {
         endFrame()
         return rest
       }
-      // Full room may leave content inside the decoder.
+      // A full buffer may leave content inside the decoder.
       if rest.isEmpty, step.produced < room.count { return rest }
     }
   }
@@ -278,10 +277,9 @@ extension CompressionFormat {
     try StreamDecoder(self, codec.makeDecoder(options), options)
   }
 
-  /// A decoder for one part of a file, for one thread: it is fed the part's bytes, and then asked to finish.
+  /// A decoder for one part of a file, for one thread: decode the part's bytes, then call ``StreamDecoder/finish()``.
   ///
-  /// What it hands out belongs at the part's place in the content; when that is more or less than
-  /// ``CompressedPart/plain`` says, the part is damaged.
+  /// Its content belongs at the part's offset; if its size differs from ``CompressedPart/plain``, the part is damaged.
   /// - Throws: `.exhausted` when memory is missing.
   package func makeDecoder(
     of part: CompressedPart, _ options: DecoderOptions = DecoderOptions(), by right: ReadingRight

@@ -2,7 +2,7 @@ import BatchEngine
 import BatchOutputs
 
 extension OutputOptions {
-  /// Those of a run that compresses or decompresses: an output begins as a file in a compressed format.
+  /// The options of a run that compresses or decompresses: an existing output is recognized as a file in a compressed format.
   package init(naming: OutputNaming) {
     self.init(
       naming: naming,
@@ -31,7 +31,7 @@ extension CompressionFormat {
 }
 
 extension [String] {
-  /// An enumeration for people: `a, b and c`.
+  /// An enumeration for messages: `a, b and c`.
   ///
   /// - Parameter conjunction: before the last one.
   package func list(_ conjunction: String) -> String {

@@ -1,15 +1,15 @@
 import BatchEngine
 import BatchOutputs
 
-/// The digest of what the bytes of an output decode to.
+/// Computes the digest of an output's decoded content.
 final class DecodedContent: OutputContent {
   let digest: DigestStream
-  /// Nil where outputs are not compressed.
+  /// Nil if outputs are not compressed.
   private let decoder: StreamDecoder?
 
   /// - Parameters:
-  ///   - decoder: of the format that outputs are in; nil when they are not compressed.
-  ///   - digest: takes the content.
+  ///   - decoder: the decoder of the outputs' format; nil if they are not compressed.
+  ///   - digest: receives the content.
   init(_ decoder: StreamDecoder?, _ digest: DigestStream) {
     self.decoder = decoder
     self.digest = digest
@@ -60,7 +60,7 @@ extension OutputProof<DecodedContent> {
 
   var digest: DigestStream { content.digest }
 
-  /// Takes the digest of a file that lies in a folder, as it is.
+  /// Computes the digest of a file in a folder, without decoding.
   func digest(of record: FileRecord, in folder: OpenFolder) throws(BatchError) -> ReadOutcome {
     try read(record, in: folder) { () throws(BatchError) in
       digest.reset()

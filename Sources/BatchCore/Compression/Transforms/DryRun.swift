@@ -1,15 +1,15 @@
 import BatchEngine
 import BatchOutputs
 
-/// What a lane does in a dry run in the place of writing an output.
+/// The work of a lane in a dry run, instead of writing an output.
 extension WorkerContext {
-  /// Counts a source whose output would be written, and its bytes as those that would be read.
+  /// Counts a source whose output would be written, and its bytes as if they had been read.
   func plan(_ record: FileRecord, target: PathBytes, isCopy: Bool = false) -> TransformRow.Content {
     plan(
       record.path, target: target, size: max(0, record.status.size), SharedSource.of(record, isCopy: isCopy))
   }
 
-  /// The same for standard input, whose size is not known.
+  /// The same for standard input, whose size is unknown.
   func plan(
     _ source: PathBytes, target: PathBytes, size: Int64, _ shared: SharedSource? = nil
   ) -> TransformRow.Content {
@@ -18,7 +18,7 @@ extension WorkerContext {
     return .report(TransformReport(source: source, outcome: .planned(target: target, size: size)), shared)
   }
 
-  /// The first bytes of a file, which show whether it is compressed already.
+  /// The first bytes of a file, which show whether it is already compressed.
   ///
   /// - Returns: nil when it cannot be read, which has been reported.
   func start(of record: FileRecord) -> [UInt8]? {
@@ -30,9 +30,9 @@ extension WorkerContext {
     }
   }
 
-  /// The same.
+  /// The same without reporting an error.
   ///
-  /// - Throws: where it cannot be read; nothing is reported.
+  /// - Throws: if it cannot be read; nothing is reported.
   func firstBytes(of record: FileRecord) throws(BatchError) -> [UInt8] {
     try withFile(record) { (file, _) throws(BatchError) in
       var result = 0

@@ -2,7 +2,7 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// A file that all lanes compress together, block by block, and what was decided about its output.
+/// A file that all lanes compress together, block by block, and the decision about its output.
 package final class LargeFile: Sendable {
   let record: FileRecord
   let target: PathBytes
@@ -20,33 +20,33 @@ package final class LargeFile: Sendable {
     blockCount = plan.blockCount ?? 0
   }
 
-  /// Whether a block is still worth compressing. Saves work, and no result depends on it: the first block that failed
-  /// decides, and those before it are compressed whatever happens behind them.
+  /// Whether a block is still worth compressing. This only saves work: no result depends on it, because the first failed block
+  /// decides, and blocks before it are always compressed.
   func needs(_ index: Int) -> Bool { index <= lastNeeded.load(ordering: .relaxed) }
 
   /// Whether a lane found that the file is not in a compressed format.
   var isPlain: Bool { isChecked.load(ordering: .relaxed) }
 
-  /// Notes that it is not.
+  /// Records that the file is not in a compressed format.
   func notePlain() { isChecked.store(true, ordering: .relaxed) }
 
-  /// Notes that the blocks behind one will not be used.
+  /// Records that the blocks after this one will not be used.
   func end(at index: Int) { lastNeeded.min(index, ordering: .relaxed) }
 }
 
-/// What a large file is and has when its first block is read.
+/// The status and attributes of a large file when its first block is read.
 struct LargeFileStart: Sendable {
   let status: FileStatus
   let attributes: [ExtendedAttribute]
 }
 
-/// The output of a large file whose last block was written, with everything but its proof and its name.
+/// The complete output of a large file, not yet verified and renamed.
 package struct JoinedOutput: Sendable {
   let file: LargeFile
   let output: AtomicFile
   let place: OutputPlace
   let start: LargeFileStart
-  /// In bytes.
+  /// The size in bytes.
   let size: Int64
 
   var report: TransformReport {
@@ -57,9 +57,9 @@ package struct JoinedOutput: Sendable {
     return report
   }
 
-  /// The output as one that waits for its name.
+  /// The output, ready to be staged.
   ///
-  /// - Parameter read: the source as it was when the output was compared with it; nil when it was not.
+  /// - Parameter read: the status of the source when the output was compared with it; nil if it was not compared.
   func written(provedBy read: FileStatus? = nil) -> WrittenOutput {
     WrittenOutput(output, of: file.record, read ?? start.status, at: place, isProved: read != nil)
   }
@@ -73,8 +73,8 @@ final class LargeOutput {
   private let start: LargeFileStart
   private let joiner: BlockJoiner
 
-  /// - Throws: what ``AtomicFile/init(at:in:replacing:unnamedWith:area:)`` throws, and `changed` or `vanished` where
-  ///   the source's folder is not there any more.
+  /// - Throws: the errors of ``AtomicFile/init(at:in:replacing:unnamedWith:area:)``, and `changed` or `vanished` if the
+  ///   source's folder is gone or replaced.
   init(_ file: LargeFile, _ start: LargeFileStart, _ outputs: RunOutputs) throws(BatchError) {
     self.file = file
     self.start = start
@@ -93,9 +93,9 @@ final class LargeOutput {
     try output.write(block.bytes.span)
   }
 
-  /// Writes the end, and everything but the name.
+  /// Writes the end and the metadata; does not rename the file.
   ///
-  /// - Returns: the output; and what to report of it.
+  /// - Returns: the output, and a warning about it.
   func finish() throws(BatchError) -> (JoinedOutput, remark: BatchError?) {
     let trailer = try joiner.finish()
     try output.write(trailer.span)

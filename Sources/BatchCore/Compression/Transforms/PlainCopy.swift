@@ -1,9 +1,9 @@
 import BatchEngine
 import BatchOutputs
 
-/// Copies a source that gets no compressed output to where its output would be, under its own name.
+/// Copies a source without a compressed output to the folder of its output, under its own name.
 struct PlainCopy {
-  /// Opens the source, reports it each time that reading starts, and reads it to its end.
+  /// Opens the source, passes it on each time that reading starts, and reads it to its end.
   typealias Read = (
     _ opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void,
     _ consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -11,7 +11,7 @@ struct PlainCopy {
 
   let outputs: RunOutputs
 
-  /// Takes a place and writes the copy; the place is that of the output when this returns one.
+  /// Takes a staging place and writes the copy; the returned output keeps the place.
   ///
   /// - Returns: nil when the source cannot be used, which `read` has reported.
   func stage(

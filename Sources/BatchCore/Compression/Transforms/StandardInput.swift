@@ -1,7 +1,7 @@
 import BatchEngine
 import var Glibc.STDIN_FILENO
 
-/// Cuts standard input into blocks of one size; only the last one may be shorter.
+/// Cuts standard input into blocks of equal size; only the last one may be shorter.
 final class StreamBlocks {
   /// How many blocks have been read.
   private(set) var count = 0
@@ -43,10 +43,10 @@ final class StreamBlocks {
   }
 }
 
-/// The compressed form of standard input and of files, one after the other. Belongs to the collector.
+/// Writes the compressed form of standard input and of files to a stream, one after the other. Belongs to the collector.
 final class StreamOutput {
   private let stream: any ResultStream
-  /// Of standard input.
+  /// The block plan of standard input.
   private let plan: BlockPlan
   private var joiner: BlockJoiner?
   private var plainCount: Int64 = 0
@@ -57,15 +57,15 @@ final class StreamOutput {
     self.plan = plan
   }
 
-  /// Whether blocks were written whose end is not.
+  /// Whether blocks were written without their end.
   var isOpen: Bool { joiner != nil }
 
-  /// Writes a file that is whole.
+  /// Writes a complete compressed file.
   func append(_ file: [UInt8]) throws(BatchError) {
     try stream.write(file)
   }
 
-  /// - Parameter plan: of the file that the block belongs to; nil for standard input.
+  /// - Parameter plan: the plan of the block's file; nil for standard input.
   func append(_ block: CompressedBlock, of plan: BlockPlan? = nil) throws(BatchError) {
     let current: BlockJoiner
     if let joiner {
@@ -87,7 +87,7 @@ final class StreamOutput {
     try stream.write(bytes)
   }
 
-  /// - Returns: the sizes of the stream in bytes; nil when there was none.
+  /// - Returns: the sizes of the stream in bytes; nil when there was no stream.
   func finish() throws(BatchError) -> (plain: Int64, compressed: Int64)? {
     guard let joiner else { return nil }
     self.joiner = nil

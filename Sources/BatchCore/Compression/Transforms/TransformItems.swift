@@ -3,21 +3,21 @@ import BatchOutputs
 
 /// One work item of a run that compresses.
 package enum CompressItem: Sendable {
-  /// A file that one operation compresses as a whole; with the decision about its output where that was made already.
+  /// A file that one operation compresses as a whole; with the decision about its output, if already made.
   case file(FileRecord, target: PathBytes, OutputDecision?)
   /// One block of a large file, in order.
   case block(LargeFile, index: Int)
-  /// A large file whose output is complete and has to be read back before its source goes.
+  /// A large file whose output must be read back before its source is removed.
   case proof(JoinedOutput)
-  /// A large file that did not get smaller and is copied.
+  /// A large file that did not become smaller and is copied.
   case copy(LargeFile)
-  /// One more name of a file that came before.
+  /// A further name of an earlier file.
   case link(FurtherName)
   /// A block of standard input.
   case streamBlock([UInt8], index: Int)
   /// An output of an earlier run whose source is beside it, or a large file in a compressed format.
   case compressed(FileRecord)
-  /// A file that came before, by another operand.
+  /// A file that came earlier, through another operand.
   case repeated(FileRecord)
   case problem(Problem)
 }
@@ -26,9 +26,9 @@ package enum CompressItem: Sendable {
 package enum DecompressItem: Sendable {
   /// Another file beside it may have the same output.
   case file(FileRecord, target: PathBytes, mayHaveRival: Bool)
-  /// A file whose name has no suffix that is known.
+  /// A file whose name has no known suffix.
   case other(FileRecord)
-  /// One more name of a file that came before; both have outputs.
+  /// A further name of an earlier file; both names get outputs.
   case link(FurtherName, mayHaveRival: Bool)
   case standardInput
   case problem(Problem)

@@ -1,13 +1,13 @@
 import BatchEngine
 import BatchOutputs
 
-/// What a run says of one source, in tree order, when the output is safe.
+/// The report of one source, made in tree order when its output is committed.
 package struct TransformReport: OutputReport {
   package let source: PathBytes
   package let outcome: OutputOutcome
-  /// Why decompressed content could not be compared with a check; nil where it was, or nothing was decompressed.
+  /// Why decompressed content could not be compared with a checksum; nil if it was compared, or nothing was decompressed.
   package var checkGap: CheckGap?
-  /// Whether the output took the place of an older one.
+  /// Whether the output replaced an older one.
   package var hasReplaced = false
 
   package init(source: PathBytes, outcome: OutputOutcome) {
@@ -19,9 +19,9 @@ package struct TransformReport: OutputReport {
 /// The number of sources by result, and their sizes.
 package struct TransformCounts: Sendable {
   package private(set) var written = 0
-  /// Of those the ones that took the place of an older output.
+  /// How many of these replaced an older output.
   package private(set) var replaced = 0
-  /// Bytes of those that were written, and of streams.
+  /// Bytes of the sources with written outputs, and of streams.
   package private(set) var plainBytes: Int64 = 0
   package private(set) var compressedBytes: Int64 = 0
   package private(set) var upToDate = 0
@@ -29,12 +29,12 @@ package struct TransformCounts: Sendable {
   package private(set) var notSmaller = 0
   package private(set) var linked = 0
   package private(set) var copied = 0
-  /// Bytes of those that were copied.
+  /// Bytes of the copied sources.
   package private(set) var copiedBytes: Int64 = 0
 
   package init() {}
 
-  /// Counts a stream that was no file.
+  /// Counts a stream that was not a file.
   mutating func addStream(plain: Int64, compressed: Int64) {
     plainBytes += plain
     compressedBytes += compressed
@@ -59,23 +59,23 @@ package struct TransformCounts: Sendable {
   }
 }
 
-/// What a lane hands to the collector for one item.
+/// The result of a lane for one item, for the collector.
 package struct TransformRow: Sendable {
   enum Content: Sendable {
-    /// A source without an output to wait for.
+    /// A source whose output need not be committed.
     case report(TransformReport, SharedSource?)
-    /// A source whose output waits for its name.
+    /// A source with a staged output.
     case output(TransformReport, StagedOutput, SharedSource?)
     /// A source that failed, which was reported, and has further names.
     case failed(SharedSource)
     /// A further name, and the decision about its output.
     case link(FurtherName, OutputDecision)
-    /// The first block of a large file comes with what the file is.
+    /// A block of a large file; the first one with the start of the file.
     case block(LargeFile, CompressedBlock, LargeFileStart?)
     case failedBlock(LargeFile, Problem)
-    /// A large file that gets no compressed output, found out with its first block; nil when that failed, which was reported.
+    /// A large file without a compressed output, as found with its first block; nil when that failed, which was reported.
     case passedOver(LargeFile, TransformReport?, StagedOutput?, SharedSource?)
-    /// What became of a large file whose last block was written, and that had to be proved or copied.
+    /// The end of a large file that had to be verified or copied after its last block.
     case completed(LargeFile, LargeFileEnd)
     case streamBlock(CompressedBlock)
     /// Standard input that was decompressed; sizes in bytes.
@@ -83,7 +83,7 @@ package struct TransformRow: Sendable {
     /// A whole compressed file, for the stream.
     case streamFile(TransformReport, [UInt8])
 
-    /// Whether it says what became of a source, and needs no row before it.
+    /// Whether it is the whole result of a source and depends on no earlier row.
     var isComplete: Bool {
       switch self {
       case .report, .output, .failed, .completed: true
@@ -92,10 +92,10 @@ package struct TransformRow: Sendable {
     }
   }
 
-  /// What became of a large file whose last block was written.
+  /// The end of a large file whose last block was written.
   enum LargeFileEnd: Sendable {
-    /// - `output`: nil where one is up to date.
-    /// - `remark`: what to report beside it.
+    /// - `output`: nil if an existing one is up to date.
+    /// - `remark`: an additional warning.
     case done(TransformReport, output: StagedOutput?, SharedSource?, remark: BatchError?)
     case failed(Problem)
   }

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The value of a file in the cache: its status and its digest.
+/// The cached value of a file: its status and its digest.
 struct CachedDigest {
   let size: Int64
   let modified: FileStatus.Time
@@ -9,7 +9,7 @@ struct CachedDigest {
 
   private static let headSize = 32
 
-  /// In bytes, as it is stored.
+  /// The stored size in bytes.
   static func size(of algorithm: DigestAlgorithm) -> Int { headSize + algorithm.byteCount }
 
   init(_ status: FileStatus, _ digest: Digest) {
@@ -19,7 +19,7 @@ struct CachedDigest {
     self.digest = digest
   }
 
-  /// Nil for bytes that are not a value.
+  /// Nil for bytes that are not a valid value.
   init?(_ bytes: UnsafeRawBufferPointer, _ algorithm: DigestAlgorithm) {
     guard bytes.count == Self.size(of: algorithm),
       let digest = Digest(algorithm, bytes: bytes[Self.headSize...])
@@ -33,7 +33,7 @@ struct CachedDigest {
       guard (0..<1_000_000_000).contains(part) else { return nil }
       return FileStatus.Time(seconds: number(seconds), nanoseconds: part)
     }
-    // What no file can have was never written here.
+    // Impossible values were never written here.
     guard number(0) >= 0, let modified = time(8, 24), let changed = time(16, 28) else { return nil }
     size = number(0)
     self.modified = modified
@@ -51,6 +51,6 @@ struct CachedDigest {
     return bytes + digest.bytes
   }
 
-  /// Whether a file has the size and the time of modification of before.
+  /// Whether a file has the cached size and time of modification.
   func hasContent(of status: FileStatus) -> Bool { size == status.size && modified == status.modified }
 }

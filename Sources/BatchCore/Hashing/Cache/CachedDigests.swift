@@ -1,28 +1,28 @@
 import BatchEngine
 
-/// What one lane asks the cache.
+/// The access of one lane to the cache.
 final class CachedDigests {
-  /// From here on the rows of a table are wanted all at once.
+  /// After this many look-ups, all rows of a table are loaded at once.
   private static let few = 256
 
-  /// What is known of one table.
+  /// The state of one table.
   private struct Table {
     let name: String
     let algorithm: DigestAlgorithm
-    /// Nil where it is not there yet, or nothing was asked.
+    /// Nil if the table does not exist yet, or nothing was looked up.
     var statement: SQLiteStatement?
     var isLookedFor = false
     var rows: CachedRows?
-    /// Where among them the last one was found.
+    /// The position of the last row that was found.
     var position = -1
-    /// How many rows were asked for one by one.
+    /// How many rows were looked up one by one.
     var asked = 0
   }
 
   let cache: DigestCache
   private let algorithms: [DigestAlgorithm]
   private var file: SQLiteFile?
-  /// Those of the device that was asked for last, in the order of the algorithms.
+  /// The tables of the last device, in the order of the algorithms.
   private var tables: [Table] = []
   private var device: UInt64?
   private var isUsable = true
@@ -32,20 +32,20 @@ final class CachedDigests {
     self.algorithms = algorithms
   }
 
-  /// What is known of a file.
+  /// The cached digests of a file.
   struct Known {
-    /// In the order of the algorithms; of the size and time of modification that the file has now.
+    /// The digests for the file's current size and time of modification, in the order of the algorithms.
     let digests: [Digest]
-    /// Whether the time of its status is that of before, too.
+    /// Whether its change time is unchanged too.
     let isCertain: Bool
   }
 
-  /// The names of the tables that a file belongs into; nil where its file system is unknown.
+  /// The names of the tables for a file; nil if its file system is unknown.
   func tables(of record: FileRecord) -> [String]? {
     use(record) ? tables.map(\.name) : nil
   }
 
-  /// Nil when a digest is missing, or of another content.
+  /// Nil when a digest is missing or is that of other content.
   func known(of record: FileRecord) -> Known? {
     guard isUsable, use(record) else { return nil }
     var digests = [Digest]()
@@ -66,7 +66,7 @@ final class CachedDigests {
     return Known(digests: digests, isCertain: isCertain)
   }
 
-  /// Has the tables of the file system of a file at hand.
+  /// Selects the tables for the file system of a file.
   private func use(_ record: FileRecord) -> Bool {
     guard record.status.identity.device != device else { return !tables.isEmpty }
     device = record.status.identity.device
@@ -105,7 +105,7 @@ final class CachedDigests {
       file = open
     } else {
       file = try SQLiteFile(cache.path)
-      // One look at all: each would take a lock otherwise.
+      // One transaction for all look-ups: otherwise each would take a lock.
       try file.execute("PRAGMA query_only=1; BEGIN")
       self.file = file
     }

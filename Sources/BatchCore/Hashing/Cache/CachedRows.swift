@@ -1,20 +1,20 @@
 import BatchEngine
 
-/// All rows of one table of the cache, for runs that ask for many of them: a question to the library takes some
-/// microseconds, and going over all rows in their order less than one for each.
+/// All rows of one cache table, for runs that need many of them: a single query takes some microseconds, but reading all rows
+/// in order takes less than one for each.
 final class CachedRows: Sendable {
-  /// Rows of more than some 20 MB are asked for one by one.
+  /// The most rows that are loaded, about 20 MB. In larger tables rows are looked up one by one.
   static let most = 1 << 18
   private let algorithm: DigestAlgorithm
-  /// In ascending order.
+  /// The inode numbers in ascending order.
   private let inodes: [Int64]
-  /// One behind the other.
+  /// The values, concatenated.
   private let values: [UInt8]
 
-  /// Nil where there are more than ``most``.
+  /// Nil if there are more than ``most``.
   ///
   /// - Parameters:
-  ///   - next: the next row in the order of the inodes, whose value it lends; false behind the last one.
+  ///   - next: passes on the next row in the order of the inodes; returns false after the last one.
   init?<Failure: Error>(
     _ algorithm: DigestAlgorithm,
     next: (_ row: (Int64, UnsafeRawBufferPointer) -> Void) throws(Failure) -> Bool
@@ -24,20 +24,20 @@ final class CachedRows: Sendable {
     var inodes = [Int64]()
     var values = [UInt8]()
     while try next({ inode, value in
-      // What has another size was never written here.
+      // A value with another size was never written here.
       guard value.count == size else { return }
       inodes.append(inode)
       values.append(contentsOf: value)
     }) {
-      // They are counted as they come: for their number the library reads the whole table.
+      // Counted while reading: SQLite would read the whole table to count its rows.
       guard inodes.count <= Self.most else { return nil }
     }
     self.inodes = inodes
     self.values = values
   }
 
-  /// - Parameter position: where the row of the file before was found. The files of a folder were mostly made one after the
-  ///   other, and have inodes that follow each other.
+  /// - Parameter position: the position of the previous file's row. Files of a folder were usually created one after the other
+  ///   and have consecutive inodes.
   func value(of inode: Int64, near position: inout Int) -> CachedDigest? {
     let next = position + 1
     let index = next < inodes.count && inodes[next] == inode ? next : index(of: inode)

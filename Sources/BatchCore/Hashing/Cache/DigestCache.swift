@@ -3,12 +3,12 @@ import Synchronization
 import func Glibc.time
 import var Glibc.EEXIST
 
-/// Digests of files by their inodes, in a database that several runs may use at the same time.
+/// A cache of digests by inode, in a database that several runs may use at the same time.
 ///
-/// A digest holds while size, times of modification and of status are the same. It is stored only for a file that is
-/// settled (``ChangeSettling``) when it is read: another one could change once more with the same times.
+/// A digest is valid while size, modification time and change time are the same. It is stored only for a file that is settled
+/// (``ChangeSettling``) when it is read: another file could change again with the same times.
 package final class DigestCache: Sendable {
-  /// Grows when tables or values change their form.
+  /// Increased when the format of tables or values changes.
   private static let version: Int64 = 1
   /// Entries that are written together.
   private static let batchSize = 8192
@@ -21,14 +21,14 @@ package final class DigestCache: Sendable {
 
   private enum Rows {
     case loading
-    /// Nil where there are too many.
+    /// Nil if there are too many.
     case loaded(CachedRows?)
   }
 
   private struct State {
     var entries: [Entry] = []
     var fileSystems: [UInt64: String] = [:]
-    /// By the names of their tables.
+    /// The rows, by the names of their tables.
     var rows: [String: Rows] = [:]
     var failure: String?
     var isDamaged = false
@@ -36,7 +36,7 @@ package final class DigestCache: Sendable {
 
   let path: PathBytes
   let settling: ChangeSettling
-  /// The share of known files that are read all the same, from 0 to 1.
+  /// The share of known files that are still read, from 0 to 1.
   package let verifiedShare: Double
   private let calls: any FileSystemCalls
   private let seed = UInt64.random(in: 0...UInt64.max)
@@ -45,13 +45,13 @@ package final class DigestCache: Sendable {
   private let known = Atomic<Int>(0)
 
   /// - Parameters:
-  ///   - folder: of caches, with an absolute path; the database lies in `batchproc` below it, and only its owner may
-  ///     read it.
-  ///   - trust: what says whose folders and files are used; nil for the rule of this process.
-  ///   - now: the clock by which file systems note times.
+  ///   - folder: the folder of caches, an absolute path; the database is in `batchproc` below it, and only its owner may read
+  ///     it.
+  ///   - trust: decides which owners of folders and files are trusted; nil for the rule of this process.
+  ///   - now: the clock that file systems use for their times.
   ///   - warn: called with a warning when a database is rebuilt.
-  /// - Throws: the error of making the folder or the database; `.unreadable` or `.malformed` for a folder or file that
-  ///   somebody else can change, or that is a link.
+  /// - Throws: the error of creating the folder or the database; `.unreadable` or `.malformed` for a folder or file that
+  ///   another user can change, or that is a link.
   package init(
     in folder: PathBytes, verifiedShare: Double, calls: any FileSystemCalls, trust: TrustedFile? = nil,
     now: @escaping @Sendable () -> FileStatus.Time = {
@@ -82,11 +82,11 @@ package final class DigestCache: Sendable {
     }
   }
 
-  /// The path of the database, whose folder is made where it is missing.
+  /// The path of the database; creates its folder if missing.
   ///
-  /// The library opens the database, and the files that it has beside it, by their paths. That is safe here: the path
-  /// has no links in it, every folder on the way belongs to root or the user, and no other user can write there, and so
-  /// cannot put a link in the way between this look and the opening.
+  /// SQLite opens the database and its auxiliary files by path. That is safe here: the path contains no links, every folder on
+  /// the way belongs to root or the user, and no other user can write there, so no link can be inserted between this check and
+  /// the opening.
   private static func place(in folder: PathBytes, _ trust: TrustedFile) throws(BatchError) -> PathBytes {
     let caches = try made(folder.lastComponent, in: folder.parent, trust)
     let own = try made("batchproc".utf8, in: caches, trust)
@@ -105,7 +105,7 @@ package final class DigestCache: Sendable {
     return path
   }
 
-  /// The path of a folder without links, made where it is missing.
+  /// The path of a folder without links; creates the folder if missing.
   private static func made(
     _ name: some Collection<UInt8>, in parent: PathBytes, _ trust: TrustedFile
   ) throws(BatchError) -> PathBytes {
@@ -117,7 +117,7 @@ package final class DigestCache: Sendable {
     return try trust.folder(path)
   }
 
-  /// The database, and what the library has beside it.
+  /// The database and its auxiliary files.
   private static func files(of path: PathBytes) -> [PathBytes] {
     ["", "-wal", "-shm", "-journal"].map { PathBytes(path.bytes + Array($0.utf8)) }
   }
@@ -129,7 +129,7 @@ package final class DigestCache: Sendable {
     guard found == version || (found == 0 && tables == 0) else {
       throw SQLiteFile.Failure(code: 0, message: "")
     }
-    // Nothing is written where all is as it has to be.
+    // Nothing is written if the version is already correct.
     guard found != version else { return }
     try file.execute("PRAGMA journal_mode=WAL; PRAGMA user_version=\(version)")
   }
@@ -146,13 +146,13 @@ package final class DigestCache: Sendable {
 
   /// Files whose digest was taken from the cache.
   package var knownCount: Int { known.load(ordering: .relaxed) }
-  /// Files whose bytes are others while size and times are not.
+  /// Files whose content has changed although size and times have not.
   package var rottenCount: Int { rotten.load(ordering: .relaxed) }
 
   func countKnown() { known.add(1, ordering: .relaxed) }
   func countRotten() { rotten.add(1, ordering: .relaxed) }
 
-  /// The word for the file system of a file in the names of tables; nil where it is unknown.
+  /// The part of table names for the file system of a file; nil if unknown.
   func fileSystem(of record: FileRecord) -> String? {
     let device = record.status.identity.device
     if let known = state.withLock({ $0.fileSystems[device] }) { return known }
@@ -166,7 +166,7 @@ package final class DigestCache: Sendable {
     "\(fileSystem)_\(algorithm.tableName)"
   }
 
-  /// All rows of a table; nil while another lane reads them, and where there are too many.
+  /// All rows of a table; nil while another lane loads them, and if there are too many.
   func rows(of table: String, _ algorithm: DigestAlgorithm) throws(SQLiteFile.Failure) -> CachedRows? {
     let known = state.withLock { state in
       let known = state.rows[table]
@@ -195,7 +195,7 @@ package final class DigestCache: Sendable {
     }
   }
 
-  /// Whether a file that is known is to be read all the same.
+  /// Whether a known file must still be read.
   func isSampled(_ inode: UInt64) -> Bool {
     guard verifiedShare > 0 else { return false }
     var mixed = (inode ^ seed) &* 0x9e37_79b9_7f4a_7c15
@@ -203,9 +203,9 @@ package final class DigestCache: Sendable {
     return Double(mixed >> 11) / Double(UInt64(1) << 53) < verifiedShare
   }
 
-  /// Notes the digest of a settled file.
+  /// Records the digest of a settled file.
   ///
-  /// - Parameter status: of the file when it had been read.
+  /// - Parameter status: the status of the file after it was read.
   func add(_ table: String, _ status: FileStatus, _ digest: Digest) {
     let entry = Entry(
       table: table, inode: status.identity.inode, value: CachedDigest(status, digest).bytes)
@@ -225,9 +225,9 @@ package final class DigestCache: Sendable {
     }
   }
 
-  /// Writes what is left.
+  /// Writes the remaining entries.
   ///
-  /// - Returns: why the cache could not be used all the time; what is damaged is removed.
+  /// - Returns: why the cache was not used for the whole run; a damaged cache is removed.
   package func finish() -> BatchError? {
     write(
       state.withLock { state in

@@ -3,12 +3,12 @@ import CSQLite
 
 /// A connection to an SQLite database, for one thread at a time.
 final class SQLiteFile {
-  /// What the library says of a call that failed.
+  /// The error of a failed call.
   struct Failure: Error {
     let code: Int32
     let message: String
 
-    /// Whether the file is no database, or a damaged one.
+    /// Whether the file is not a database, or a damaged one.
     var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xff) }
   }
 
@@ -17,7 +17,7 @@ final class SQLiteFile {
 
   private let handle: OpaquePointer
 
-  /// - Parameter path: without symbolic links; the library refuses a path that has any.
+  /// - Parameter path: without symbolic links; SQLite refuses a path that contains one.
   init(_ path: PathBytes) throws(Failure) {
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
@@ -37,7 +37,7 @@ final class SQLiteFile {
     try check(sqlite3_exec(handle, sql, nil, nil, nil))
   }
 
-  /// The number that a query yields first; nil when it yields nothing.
+  /// The first number that a query returns; nil when it returns nothing.
   func number(_ sql: String) throws(Failure) -> Int64? {
     let statement = try SQLiteStatement(self, sql)
     return try statement.step() ? statement.number(0) : nil
@@ -60,7 +60,7 @@ final class SQLiteFile {
   }
 }
 
-/// A statement that is used many times.
+/// A prepared statement.
 final class SQLiteStatement {
   private let file: SQLiteFile
   private let handle: OpaquePointer
@@ -74,7 +74,7 @@ final class SQLiteStatement {
 
   func bind(_ number: Int64, at index: Int32) { sqlite3_bind_int64(handle, index, number) }
 
-  /// Runs it with a value that is lent for so long, and makes it ready for the next time.
+  /// Runs the statement with a value that must stay valid during the call, then resets it.
   func run(_ bytes: [UInt8], at index: Int32) throws(SQLiteFile.Failure) {
     let code = bytes.withUnsafeBytes { buffer in
       sqlite3_bind_blob(handle, index, buffer.baseAddress, Int32(clamping: buffer.count), nil)

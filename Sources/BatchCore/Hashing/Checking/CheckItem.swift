@@ -1,16 +1,16 @@
 import BatchEngine
 
-/// What a list of manifests yields, in the order of their lines.
+/// An item of a list of manifests, in the order of their lines.
 package enum CheckItem: Sendable {
-  /// A file that an entry names, found.
+  /// The file of an entry, which was found.
   case file(ManifestEntry, FileRecord)
   /// An entry for `-`, which is standard input.
   case standardInput(ManifestEntry)
-  /// A file that an entry names and that cannot be looked at.
+  /// The file of an entry, which cannot be examined.
   case unavailable(ManifestEntry, BatchError)
   /// A row that is not valid.
   case malformed(BatchError)
-  /// A line that is no row.
+  /// A line that is not a row.
   case text(BatchError)
   /// A manifest that could not be opened or read to its end.
   case unreadable(Problem)

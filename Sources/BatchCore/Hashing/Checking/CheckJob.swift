@@ -9,9 +9,9 @@ package struct CheckJob: BatchJob {
   private let output: @Sendable (CheckedChunk) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - ignoresMissing: files that are not there are neither reported nor counted as missing.
-  ///   - render: appends what is to be shown of an entry; on many threads at once.
-  ///   - output: takes results; one call at a time, in the manifest's order.
+  ///   - ignoresMissing: whether files that do not exist are neither reported nor counted as missing.
+  ///   - render: appends the row of an entry; called on many threads at once.
+  ///   - output: receives results; one call at a time, in the order of the manifest.
   package init(
     ignoresMissing: Bool,
     render: @escaping @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void,
@@ -30,7 +30,7 @@ package struct CheckJob: BatchJob {
 
   /// Reads files and compares digests.
   package final class Worker: BatchWorker {
-    /// A file whose digest is not known yet.
+    /// A file that waits for its digest.
     private struct Waiting {
       let entry: ManifestEntry
       let record: FileRecord
@@ -41,7 +41,7 @@ package struct CheckJob: BatchJob {
     private let reader: DigestReader<Waiting>
     private let ignoresMissing: Bool
     private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
-    /// The algorithm that a row of an unknown one turned out to be of.
+    /// The algorithm that matched the last row of unknown algorithm.
     private var matched: DigestAlgorithm?
 
     init(
@@ -96,7 +96,7 @@ package struct CheckJob: BatchJob {
       try settle(in: context, into: &output)
     }
 
-    /// Adds the findings about the files that wait.
+    /// Adds the findings about the waiting files.
     private func settle(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         try add(file.entry, compare(file, [digest], in: context), to: &output)
@@ -108,7 +108,7 @@ package struct CheckJob: BatchJob {
       _ entry: ManifestEntry, _ record: FileRecord, in context: WorkerContext, into output: inout CheckedChunk
     ) throws(BatchError) {
       var readings = [entry.digests] + entry.otherReadings.map { [$0] }
-      // Rows of one manifest are mostly of one algorithm: what matched last is tried first.
+      // Rows of one manifest usually have one algorithm: the one that matched last is tried first.
       if let place = readings.firstIndex(where: { $0.count == 1 && $0[0].algorithm == matched }) {
         readings.insert(readings.remove(at: place), at: 0)
       }
@@ -132,7 +132,7 @@ package struct CheckJob: BatchJob {
       }
     }
 
-    /// Compares the digests of a file with those of its entry; where an entry can be of several algorithms, it is read again for
+    /// Compares the digests of a file with those of its entry; if the entry fits several algorithms, the file is read again for
     /// each other one.
     private func compare(
       _ file: Waiting, _ found: [Digest], in context: WorkerContext
@@ -167,7 +167,7 @@ package struct CheckJob: BatchJob {
     }
   }
 
-  /// Counts outcomes and hands rows on.
+  /// Counts outcomes and passes rows on.
   package final class Collector: BatchCollector {
     package typealias Summary = CheckTally
 

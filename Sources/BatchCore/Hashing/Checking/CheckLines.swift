@@ -2,14 +2,14 @@ import BatchEngine
 
 /// One result of reading a list of manifests: a line, or a manifest that could not be read to its end.
 package enum CheckLine: Sendable {
-  /// - Parameter isOfStandardInput: whether the manifest itself came from there.
+  /// - Parameter isOfStandardInput: whether the manifest itself is standard input.
   case line(ManifestItem, of: PathBytes, isOfStandardInput: Bool)
   case unreadable(Problem)
 }
 
 /// The lines of a list of manifests, in their order.
 ///
-/// A manifest is read as it is needed, so memory does not grow with it.
+/// A manifest is read on demand, so memory does not depend on its size.
 package struct CheckLines {
   private let options: ManifestReader.Options
   private let context: SourceContext
@@ -18,8 +18,8 @@ package struct CheckLines {
 
   /// - Parameters:
   ///   - manifests: paths, `-` for standard input.
-  ///   - context: ends the wait for a manifest that comes through a pipe, and has a descriptor for the manifest that is
-  ///     read set apart.
+  ///   - context: its cancellation ends the wait for a manifest from a pipe; the run must reserve a descriptor for the
+  ///     manifest.
   package init(
     _ manifests: some Sequence<PathBytes>, options: ManifestReader.Options, context: SourceContext
   ) {
@@ -29,7 +29,7 @@ package struct CheckLines {
   }
 
   /// - Returns: nil at the end of the last manifest.
-  /// - Throws: why the run was stopped.
+  /// - Throws: the reason when the run was stopped.
   package mutating func next() throws(BatchError) -> CheckLine? {
     while true {
       if let manifest = current {

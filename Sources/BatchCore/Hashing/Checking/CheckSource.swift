@@ -1,7 +1,7 @@
 import BatchEngine
 import var Glibc.ENOTDIR
 
-/// The entries of manifests as items of a run, each with the status of the file that it names.
+/// The entries of manifests as items of a run, each with the status of its file.
 package struct CheckSource: BatchSource {
   private let directory: PathBytes?
   private let ignoresMalformed: Bool
@@ -12,10 +12,10 @@ package struct CheckSource: BatchSource {
 
   /// - Parameters:
   ///   - manifests: paths, `-` for standard input.
-  ///   - directory: where relative names begin; nil for the working directory.
-  ///   - ignoresMalformed: rows that are not valid are passed over as other text is.
-  ///   - selection: which entries to verify. The patterns are matched with the names in the manifest, and the
-  ///     file system to stay on is that of the directory.
+  ///   - directory: the directory of relative names; nil for the working directory.
+  ///   - ignoresMalformed: whether invalid rows are skipped like other text.
+  ///   - selection: which entries to verify. The patterns are matched against the names in the manifest; the file system that
+  ///     must not be left is that of the directory.
   package init(
     manifests: some Sequence<PathBytes>, in directory: PathBytes?, options: ManifestReader.Options,
     ignoresMalformed: Bool = false, selection: WalkOptions = WalkOptions(), context: SourceContext
@@ -82,7 +82,7 @@ package struct CheckSource: BatchSource {
       return .unavailable(entry, BatchError(.special, "is \(status.kind.text)", path: path))
     }
     let home = DirectoryPath(ofFileOperand: path)
-    // One object for neighbours in a folder lets the reader keep that folder open.
+    // Consecutive files in a folder share one object, so that the reader can keep the folder open.
     if folder?.prefix != home.prefix { folder = home }
     return .file(
       entry,

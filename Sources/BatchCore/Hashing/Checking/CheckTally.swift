@@ -6,9 +6,9 @@ package struct CheckTally: Sendable, Hashable {
   package var differs = 0
   package var missing = 0
   package var unreadable = 0
-  /// Missing files that were not to be counted as such.
+  /// Missing files that the options ignore.
   package var ignored = 0
-  /// Rows that are not valid.
+  /// Invalid rows.
   package var malformed = 0
   /// Lines that are not rows: comments and empty lines are not counted.
   package var text = 0
@@ -31,7 +31,7 @@ extension CheckTally {
     ]
   }
 
-  /// - Parameter findings: as another tally has them in ``findings``.
+  /// - Parameter findings: the counts of another tally's ``findings``.
   package init(_ findings: [String: Int]) {
     for (name, path) in Self.names { self[keyPath: path] = findings[name] ?? 0 }
   }

@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// What came of one entry of a manifest.
+/// The result of one entry of a manifest.
 package enum CheckOutcome: Sendable, Hashable {
   case matches
   case differs
-  /// The file is not there.
+  /// The file does not exist.
   case missing
-  /// The file is there, or was, and could not be read.
+  /// The file exists, or existed, but could not be read.
   case unreadable
 }
 
@@ -16,17 +16,17 @@ package struct CheckedChunk: ChunkOutput, Sendable {
     case entry(CheckOutcome)
     /// An entry whose file has another digest.
     case different(PathBytes)
-    /// A file that is not there, and need not be.
+    /// A missing file that the options ignore.
     case ignored
     /// A row that is not valid.
     case malformed
-    /// A line of a manifest that is no row: why, with its number and the manifest's path.
+    /// A line of a manifest that is not a row: the reason, with its number and the manifest's path.
     case text(BatchError)
     /// A manifest that could not be opened or read to its end.
     case unreadableManifest
   }
 
-  /// A row for each finding; one that shows nothing is empty.
+  /// A row for each finding; an entry without output has an empty row.
   package private(set) var rows = ResultRows()
   private(set) var findings: [Finding] = []
 
@@ -41,12 +41,12 @@ package struct CheckedChunk: ChunkOutput, Sendable {
     return part
   }
 
-  /// Lines of manifests that are not rows: why, with the number of the line and the manifest's path.
+  /// Lines of manifests that are not rows: the reasons, with the number of the line and the manifest's path.
   package var text: [BatchError] {
     findings.compactMap { if case .text(let error) = $0 { error } else { nil } }
   }
 
-  /// The names of the files that have other digests.
+  /// The names of the files with other digests.
   package var different: [PathBytes] {
     findings.compactMap { if case .different(let path) = $0 { path } else { nil } }
   }

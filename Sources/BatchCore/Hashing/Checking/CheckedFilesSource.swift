@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The files that a check would read, without what is known of their digests.
+/// The files that a check would read, without their digests.
 package struct CheckedFilesSource: BatchSource {
   private var source: CheckSource
 

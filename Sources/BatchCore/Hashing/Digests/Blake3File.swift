@@ -2,18 +2,18 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// The BLAKE3 digest of a large file, whose subtrees are read and hashed on as many threads as the concurrency says.
+/// The BLAKE3 digest of a large file, whose subtrees are read and hashed on as many threads as the concurrency allows.
 struct Blake3File {
-  /// How many large files of a run are hashed this way at the moment: they share the threads.
+  /// How many large files of a run are hashed like this now: they share the threads.
   private final class Files: Sendable {
     let count = Atomic<Int>(0)
   }
 
-  /// What the threads that work on one window have in common.
+  /// The shared state of the threads that work on one window.
   private final class Window: Sendable {
     let next = Atomic<Int>(0)
     let isComplete = Atomic<Bool>(true)
-    /// The chaining values of the blocks, one behind the other.
+    /// The chaining values of the blocks, concatenated.
     let values: Mutex<[UInt8]>
 
     init(count: Int) {
@@ -23,22 +23,22 @@ struct Blake3File {
     static let valueSize = 32
   }
 
-  /// Files from this size on; those are in operations of their own.
+  /// The smallest size of these files; each is a separate operation.
   static let threshold = ChunkStride.automatic.largeThreshold
-  /// Read and hashed in one go, so that it stays in the caches of a core.
+  /// Bytes that are read and hashed in one step, so that they stay in the caches of a core.
   static let blockSize = 128 << 10
-  /// What all threads do before the values are joined.
+  /// Blocks that all threads hash before the values are joined.
   private static let blocksOfWindow = 512
-  /// As many buffers as the lane has memory for.
+  /// The lane has memory for this many buffers.
   private static let mostThreads = 16
 
   private let context: WorkerContext
   private let record: FileRecord
 
-  /// - Parameter settling: asked before the content is read; nil where it does not matter.
-  /// - Returns: nil when the file is not what the walk saw, before or after, or has too many holes; it is then to be read in
-  ///   the usual way, which reports that.
-  /// - Throws: only what ends the run.
+  /// - Parameter settling: checked before the content is read; nil if not needed.
+  /// - Returns: nil when the file is not as the walk found it, before or after, or has too many holes; then it must be read
+  ///   sequentially, which reports that.
+  /// - Throws: only an error that ends the run.
   static func digest(
     of record: FileRecord, _ settling: ChangeSettling? = nil, in context: WorkerContext
   ) throws(BatchError) -> (digest: Digest, isSettled: Bool)? {
@@ -74,7 +74,7 @@ struct Blake3File {
     let size = Int(clamping: record.status.size)
     let hasher = Blake3Hasher()
     var offset = 0
-    // The last bytes are left to the library: it does not know before whether a subtree is the root.
+    // The library hashes the last bytes: until then it does not know whether a subtree is the root.
     let blocks = max(0, size - 1) / Self.blockSize
     var rest = blocks
     while rest > 0 {
@@ -139,7 +139,7 @@ struct Blake3File {
     return window.isComplete.load(ordering: .relaxed) ? window.values.withLock { $0 } : nil
   }
 
-  /// - Returns: whether there were so many bytes.
+  /// - Returns: whether there were enough bytes.
   private static func fill(
     _ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: Int, mayHaveHoles: Bool,
     _ calls: any FileSystemCalls

@@ -1,10 +1,10 @@
 import BatchEngine
 import CBlake3
 
-/// A BLAKE3 digest in the making, on one thread at a time.
+/// Computes a BLAKE3 digest, on one thread at a time.
 ///
-/// Beside bytes it takes chaining values of whole subtrees, which may have been computed on other threads; the library's own
-/// stack joins both, in the order in which they come.
+/// In addition to bytes it accepts chaining values of whole subtrees, which may have been computed on other threads; the
+/// library's stack joins both, in the order of the calls.
 final class Blake3Hasher {
   private static let parent: UInt8 = 1 << 2
 
@@ -32,15 +32,15 @@ final class Blake3Hasher {
     }
   }
 
-  /// Takes a subtree in the place of its bytes. All bytes before it are of whole subtrees of the same size.
+  /// Adds a subtree instead of its bytes. All bytes before it must form whole subtrees of the same size.
   ///
   /// - Parameters:
   ///   - value: its chaining value, 32 bytes.
-  ///   - chunks: of 1,024 bytes, how many it has: a power of two.
+  ///   - chunks: how many chunks of 1,024 bytes it has: a power of two.
   func push(_ value: UnsafeRawBufferPointer, chunks: Int) {
     let length = Int(BLAKE3_OUT_LEN)
     let before = state.pointee.chunk.chunk_counter
-    // As the library does it: parents are made only when more follows, since the last one is the root.
+    // As in the library: parents are joined only when more follows, because the last one is the root.
     withUnsafeMutableBytes(of: &state.pointee.cv_stack) { stack in
       while Int(state.pointee.cv_stack_len) > before.nonzeroBitCount {
         let left = (Int(state.pointee.cv_stack_len) - 2) * length
@@ -55,7 +55,7 @@ final class Blake3Hasher {
     state.pointee.chunk.chunk_counter = before + UInt64(chunks)
   }
 
-  /// Puts the chaining value of a parent in the place of its left child.
+  /// Replaces the chaining value of the left child by that of its parent.
   private static func join(
     _ pair: UnsafeMutableRawBufferPointer,
     key: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32)
@@ -65,7 +65,7 @@ final class Blake3Hasher {
       blake3_compress_in_place(
         words.assumingMemoryBound(to: UInt32.self).baseAddress,
         pair.assumingMemoryBound(to: UInt8.self).baseAddress, UInt8(BLAKE3_BLOCK_LEN), 0, parent)
-      // The words of a chaining value are stored with their lowest byte first.
+      // The words of a chaining value are stored in little-endian order.
       for index in 0..<8 {
         let word = words.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self)
         pair.storeBytes(of: word.littleEndian, toByteOffset: 4 * index, as: UInt32.self)

@@ -1,9 +1,9 @@
 import CBlake3
 
-/// Computes chaining values of whole subtrees of one size, on one thread at a time.
+/// Computes chaining values of whole subtrees of equal size, on one thread at a time.
 ///
-/// BLAKE3 is a binary tree over chunks of 1,024 bytes (its specification, section 2.1), so that a subtree needs nothing but its
-/// bytes and the number of its first chunk.
+/// BLAKE3 is a binary tree over chunks of 1,024 bytes (its specification, section 2.1), so a subtree only needs its bytes and
+/// the number of its first chunk.
 final class Blake3Subtree {
   private static let chunk = Int(BLAKE3_CHUNK_LEN)
   private static let value = Int(BLAKE3_OUT_LEN)
@@ -13,13 +13,13 @@ final class Blake3Subtree {
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
   ]
 
-  /// A power of two.
+  /// The size of a subtree, a power of two.
   let byteCount: Int
   private var inputs: [UnsafePointer<UInt8>?]
   private let values: UnsafeMutableBufferPointer<UInt8>
   private let parents: UnsafeMutableBufferPointer<UInt8>
 
-  /// - Parameter byteCount: of a subtree; a power of two of chunks.
+  /// - Parameter byteCount: the size of a subtree; a power of two chunks.
   init(byteCount: Int) {
     precondition(byteCount >= Self.chunk && byteCount.nonzeroBitCount == 1, "subtrees are powers of two")
     self.byteCount = byteCount
@@ -36,7 +36,7 @@ final class Blake3Subtree {
 
   /// - Parameters:
   ///   - bytes: ``byteCount`` of them.
-  ///   - offset: of the first byte in the file; a multiple of ``byteCount``.
+  ///   - offset: the offset of the first byte in the file; a multiple of ``byteCount``.
   ///   - output: room for 32 bytes.
   func compute(
     _ bytes: UnsafeRawBufferPointer, at offset: UInt64, into output: UnsafeMutableRawBufferPointer

@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Whole numbers of base 10 as bytes.
+/// Parses decimal numbers.
 enum DecimalDigits {
-  /// The value of a text of digits alone, nil for any other and above 2^64 − 1.
+  /// The value of a text that consists of digits; nil for other text and above 2^64 − 1.
   static func value(of digits: ArraySlice<UInt8>) -> UInt64? {
     guard !digits.isEmpty else { return nil }
     var value: UInt64 = 0

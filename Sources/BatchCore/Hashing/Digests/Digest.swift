@@ -1,10 +1,9 @@
 import BatchEngine
 
-/// The value of one file under one algorithm.
+/// The digest of one file with one algorithm.
 public struct Digest: Sendable {
   public let algorithm: DigestAlgorithm
-  // The bytes lie in the value itself, so that a digest costs no allocation; those behind
-  // `byteCount` are zero.
+  // The bytes are stored inline, so that a digest needs no allocation; those after `byteCount` are zero.
   private var words = InlineArray<8, UInt64>(repeating: 0)
 
   /// A digest whose bytes `fill` writes; the buffer has room for the longest digest, 64 bytes.
@@ -22,13 +21,13 @@ public struct Digest: Sendable {
     try outcome.get()
   }
 
-  /// The digest of these bytes, nil when their number is not the algorithm's.
+  /// A digest with these bytes; nil when their number does not fit the algorithm.
   public init?(_ algorithm: DigestAlgorithm, bytes: some Collection<UInt8>) {
     guard bytes.count == algorithm.byteCount else { return nil }
     self.init(algorithm) { $0.copyBytes(from: bytes) }
   }
 
-  /// The digest of this hexadecimal text in either case, nil when it is not of the algorithm.
+  /// A digest from hexadecimal text in either case; nil when it does not fit the algorithm.
   public init?(_ algorithm: DigestAlgorithm, hex: ArraySlice<UInt8>) {
     guard hex.count == algorithm.byteCount * 2 else { return nil }
     var isHexadecimal = true
@@ -65,7 +64,7 @@ public struct Digest: Sendable {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Appends the hexadecimal text in lower case, without any allocation but the buffer's own.
+  /// Appends the hexadecimal text in lower case, without allocation except by the buffer.
   public func appendHex(to output: inout [UInt8]) {
     withBytes { bytes in
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count * 2) { digits in
@@ -91,7 +90,7 @@ extension Digest: Hashable {
   }
 
   public func hash(into hasher: inout Swift.Hasher) {
-    // Digests that agree in these are rare.
+    // Digests with the same first word are rare.
     hasher.combine(words[0])
     hasher.combine(words[1])
   }

@@ -20,7 +20,7 @@ extension DigestAlgorithm {
     }
   }
 
-  /// The column of a hashdeep manifest, nil where hashdeep has none.
+  /// The column of a hashdeep manifest, nil if hashdeep has none.
   public var hashdeepColumn: String? {
     switch self {
     case .md5, .sha1, .sha256: rawValue
@@ -28,7 +28,7 @@ extension DigestAlgorithm {
     }
   }
 
-  /// The keyword of an mtree manifest in libarchive's spelling, nil where mtree has none.
+  /// The keyword of an mtree manifest in libarchive's spelling, nil if mtree has none.
   public var mtreeKeyword: String? {
     switch self {
     case .md5, .sha1, .sha256, .sha384, .sha512: rawValue + "digest"
@@ -36,7 +36,7 @@ extension DigestAlgorithm {
     }
   }
 
-  /// The algorithm of a name that a user typed: a raw value, a tag or libcrypto's name, in any case.
+  /// The algorithm for a name that a user typed: a raw value, a tag or libcrypto's name, in any case.
   public init?(name: String) {
     let wanted = name.lowercased()
     let found = Self.allCases.first { algorithm in
@@ -46,7 +46,7 @@ extension DigestAlgorithm {
     self = found
   }
 
-  /// The algorithm of a tag in a manifest, with `openssl`'s spellings of the same; case matters.
+  /// The algorithm for a tag in a manifest, including the spellings of `openssl`; case-sensitive.
   init?(tag: ArraySlice<UInt8>) {
     let found = Self.allCases.first { algorithm in
       tag.elementsEqual(algorithm.bsdTag.utf8)
@@ -56,7 +56,7 @@ extension DigestAlgorithm {
     self = found
   }
 
-  /// The algorithm of an mtree keyword in any of its spellings: `sha256` and `sha256digest`.
+  /// The algorithm for an mtree keyword in any of its spellings: `sha256` and `sha256digest`.
   init?(mtreeKeyword keyword: ArraySlice<UInt8>) {
     let found = Self.allCases.first { algorithm in
       algorithm.mtreeKeyword != nil
@@ -67,11 +67,11 @@ extension DigestAlgorithm {
     self = found
   }
 
-  /// All algorithms whose digests have this many hexadecimal digits, the one to assume first.
+  /// All algorithms whose digests have this many hexadecimal digits, the default one first.
   ///
   /// More than one means that a line without a tag is ambiguous: 128 digits are SHA-512, BLAKE2b or SHA3-512.
   public static func candidates(hexLength: Int) -> [DigestAlgorithm] {
-    // The order of the cases would put XXH128 behind MD5 anyway, and SHA-2 before SHA-3.
+    // The order of the cases puts MD5 before XXH128, and SHA-2 before SHA-3.
     allCases.filter { $0.byteCount * 2 == hexLength }
   }
 }

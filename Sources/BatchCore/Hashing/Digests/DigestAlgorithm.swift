@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// A function that turns the bytes of a file into a short value to compare files by.
+/// A function that computes a short value from the bytes of a file, to compare files.
 ///
-/// The raw value is the name that users type and that JSON manifests carry.
+/// The raw value is the name on the command line and in JSON manifests.
 public enum DigestAlgorithm: String, CaseIterable, Sendable {
   case sha256
   case sha512
@@ -12,13 +12,13 @@ public enum DigestAlgorithm: String, CaseIterable, Sendable {
   case md5
   /// BLAKE2b with 512 bits, as `b2sum` computes it.
   case blake2b
-  /// BLAKE3 with 256 bits, as `b3sum` computes it: a tree, so that all cores work on one large file.
+  /// BLAKE3 with 256 bits, as `b3sum` computes it: a tree hash, so that all cores can work on one large file.
   case blake3
   case sha3Bits256 = "sha3-256"
   case sha3Bits512 = "sha3-512"
-  /// XXH3 with 64 bits: fast, and no protection against intent.
+  /// XXH3 with 64 bits: fast, but no protection against intended changes.
   case xxh3
-  /// XXH3 with 128 bits: fast, and no protection against intent.
+  /// XXH3 with 128 bits: fast, but no protection against intended changes.
   case xxh128
   /// The CRC-32 of zlib, gzip and PNG; not the one that POSIX `cksum` prints.
   case crc32
@@ -37,7 +37,7 @@ public enum DigestAlgorithm: String, CaseIterable, Sendable {
     }
   }
 
-  /// What libcrypto calls the algorithm; nil for those that another library computes.
+  /// The name of the algorithm in libcrypto; nil if another library computes it.
   var opensslName: String? {
     switch self {
     case .sha256: "SHA2-256"

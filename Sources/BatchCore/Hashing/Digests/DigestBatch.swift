@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// Contents that are in memory and wait for their SHA-256, which several get at once.
+/// Contents in memory that wait for their SHA-256, so that several can be hashed at once.
 package final class DigestBatch {
-  /// So many bytes are worth to wait for: among them are mostly some long contents, and they are in the cache of the core.
+  /// The bytes to collect: usually they include some long contents, and they fit into the cache of the core.
   static let size = 1 << 20
-  /// Longer contents need not wait for others.
+  /// The longest content that waits for others.
   static let longest = PairedDigests.isOffered ? 512 << 10 : MultiBufferDigests.longest
 
   private let library: OptionalLibrary<MultiBufferDigests>
@@ -12,7 +12,7 @@ package final class DigestBatch {
   private var contents: [UnsafeRawBufferPointer] = []
   package private(set) var byteCount = 0
 
-  /// - Parameter library: computes short contents, where there is more than one.
+  /// - Parameter library: hashes short contents, if there is more than one.
   package init(
     by library: OptionalLibrary<MultiBufferDigests> = MultiBufferDigests.shared
   ) throws(BatchError) {
@@ -20,13 +20,13 @@ package final class DigestBatch {
     stream = try DigestStream(.sha256)
   }
 
-  /// Adds a content, which must stay where it is until ``finish(_:)``.
+  /// Adds a content, which must stay in memory until ``finish(_:)``.
   package func add(_ content: UnsafeRawBufferPointer) {
     contents.append(content)
     byteCount += content.count
   }
 
-  /// Computes the digests, and hands them over in the order of the contents.
+  /// Computes the digests, and passes them on in the order of the contents.
   package func finish(_ take: (Int, Digest) throws(BatchError) -> Void) throws(BatchError) {
     defer {
       contents.removeAll(keepingCapacity: true)
@@ -42,7 +42,7 @@ package final class DigestBatch {
     }
   }
 
-  /// The digests that are computed several at once; nil for the others.
+  /// Computes several digests at once; nil for the others.
   private func together() -> [Digest?] {
     var found = [Digest?](repeating: nil, count: contents.count)
     var rest = Array(contents.indices)
@@ -53,7 +53,7 @@ package final class DigestBatch {
       rest.removeAll { found[$0] != nil }
     }
     guard PairedDigests.isOffered, rest.count > 1 else { return found }
-    // The longest first, so that little is left over for which there is no second one.
+    // The longest first, so that little remains without a partner.
     rest.sort { contents[$0].count > contents[$1].count }
     compute(rest, into: &found) { contents, digests in
       PairedDigests.compute(contents, into: digests)
@@ -62,7 +62,7 @@ package final class DigestBatch {
     return found
   }
 
-  /// - Parameter body: writes the digests of contents, and says whether it could.
+  /// - Parameter body: writes the digests of contents, and returns whether it succeeded.
   private func compute(
     _ indices: [Int], into found: inout [Digest?],
     _ body: ([UnsafeRawBufferPointer], UnsafeMutablePointer<UInt8>) -> Bool

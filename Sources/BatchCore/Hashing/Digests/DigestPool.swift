@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The digest sets of one lane, one for each list of algorithms that manifests have asked for.
+/// The digest sets of one lane, one for each list of algorithms in the manifests.
 final class DigestPool {
   private let concurrency: ConcurrencyLimit
   private var sets: [[DigestAlgorithm]: DigestSet] = [:]
@@ -17,7 +17,7 @@ final class DigestPool {
     return set
   }
 
-  /// Lets `body` feed the set of these algorithms.
+  /// Runs `body` with the set of these algorithms.
   ///
   /// - Returns: the digests, or nil when `body` returns nil.
   func read<Outcome>(

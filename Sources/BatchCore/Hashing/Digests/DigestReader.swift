@@ -1,19 +1,18 @@
 import BatchEngine
 
-/// Reads files for their digests: short ones wait, one behind the other in one buffer, until it is full, and then get
-/// their SHA-256 together.
+/// Reads files for their digests: short ones wait in one buffer until it is full, and are then hashed together with SHA-256.
 ///
-/// The worker keeps its results in order: it settles what waits before it adds the result of a file that does not.
+/// The worker keeps its results in order: it settles the waiting files before it adds the result of a file that does not wait.
 final class DigestReader<Waiting> {
   struct Content {
     let outcome: ReadOutcome
     let byteCount: UInt64
-    /// Nil where the file is to wait.
+    /// Nil if the file must wait.
     let digests: [Digest]?
   }
 
   private let batch: DigestBatch
-  // Made for the first short file.
+  // Created for the first short file.
   private var room: UnsafeMutableRawBufferPointer?
   private var used = 0
   private var waiting: [Waiting] = []
@@ -27,10 +26,10 @@ final class DigestReader<Waiting> {
   /// Reads a file as ``WorkerContext/read(_:isCounted:keepsShort:into:settling:beforeProblem:opened:consume:)``.
   ///
   /// - Parameters:
-  ///   - set: of the digests that are wanted.
+  ///   - set: the requested digests.
   ///   - settle: calls ``settle(_:)``.
-  /// - Returns: nil when the content is not to be used. One without digests has to be handed to ``wait(_:_:)``; before one with
-  ///   them everything is settled.
+  /// - Returns: nil when the content must not be used. A content without digests must be passed to ``wait(_:_:)``; before one
+  ///   with digests, all waiting files are settled.
   func read(
     _ record: FileRecord, for set: DigestSet, settling: ChangeSettling? = nil, in context: WorkerContext,
     settle: () throws(BatchError) -> Void
@@ -56,7 +55,7 @@ final class DigestReader<Waiting> {
     return Content(outcome: outcome, byteCount: byteCount, digests: try set.finish())
   }
 
-  /// Room for a file and one byte more, by which the end of the file is noticed.
+  /// A buffer for a file and one more byte, to detect the end of the file.
   private func room(
     for size: Int, settle: () throws(BatchError) -> Void
   ) throws(BatchError) -> UnsafeMutableRawBufferPointer {
@@ -66,7 +65,7 @@ final class DigestReader<Waiting> {
     return UnsafeMutableRawBufferPointer(rebasing: room[used...])
   }
 
-  /// Keeps the file that was read last until ``settle(_:)``.
+  /// Keeps the last file until ``settle(_:)``.
   func wait(_ content: Content, _ file: Waiting) {
     let count = Int(clamping: content.byteCount)
     guard let room, count <= room.count - used else { return }
@@ -75,7 +74,7 @@ final class DigestReader<Waiting> {
     waiting.append(file)
   }
 
-  /// Hands over the files that wait with their digests, in the order in which they came.
+  /// Passes on the waiting files with their digests, in the order in which they were read.
   func settle(_ take: (Waiting, Digest) throws(BatchError) -> Void) throws(BatchError) {
     guard !waiting.isEmpty else { return }
     defer {

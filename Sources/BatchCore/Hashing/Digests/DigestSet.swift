@@ -2,9 +2,9 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Several digests of each file from one reading of it, on one thread at a time.
+/// Computes several digests of each file in one pass, on one thread at a time.
 package final class DigestSet {
-  /// A stream that any thread may add to, one at a time.
+  /// A stream to which any thread may add bytes, one at a time.
   private final class SharedStream: Sendable {
     let stream: Mutex<DigestStream>
 
@@ -23,7 +23,7 @@ package final class DigestSet {
 
   /// - Parameters:
   ///   - concurrency: how many digests may be computed at once, those of other lanes included.
-  ///   - perform: runs a block that often, on as many threads.
+  ///   - perform: runs a block this many times, on as many threads.
   /// - Throws: as ``DigestStream/init(_:)``.
   package init(
     _ algorithms: [DigestAlgorithm], concurrency: ConcurrencyLimit,
@@ -38,17 +38,17 @@ package final class DigestSet {
     self.streams = streams
   }
 
-  /// Whether BLAKE3 is the one algorithm, so that large files may be hashed by parts.
+  /// Whether BLAKE3 is the only algorithm, so that large files may be hashed in parts.
   var isBlake3: Bool { algorithms == [.blake3] }
 
-  /// Whether SHA-256 is the one algorithm, so that short files may be hashed together.
+  /// Whether SHA-256 is the only algorithm, so that short files may be hashed together.
   var isSHA256: Bool { algorithms == [.sha256] }
 
-  /// Pieces of this many bytes or more are worth a core for each digest.
+  /// For pieces of at least this size, the digests are computed on several cores.
   private static let sharedPiece = 256 << 10
 
-  /// Adds the next bytes of the file to every digest; of large pieces several digests at once, where the other lanes leave
-  /// threads for that.
+  /// Adds the next bytes of the file to every digest; for large pieces several digests at once, if other lanes leave threads
+  /// free.
   package func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     let most = bytes.count >= Self.sharedPiece ? streams.count : 1
     try concurrency.withThreads(upTo: most) { (width) throws(BatchError) in
@@ -68,7 +68,7 @@ package final class DigestSet {
     let failure = Mutex<BatchError?>(nil)
     perform(width) { first in
       do throws(BatchError) {
-        // Each iteration has streams of its own, a stride apart.
+        // Each iteration has its own streams, a stride apart.
         for index in stride(from: first, to: streams.count, by: width) {
           try streams[index].stream.withLock { (stream) throws(BatchError) in try stream.update(bytes) }
         }
@@ -91,12 +91,12 @@ package final class DigestSet {
     return digests
   }
 
-  /// Forgets the bytes of a file that could not be read to its end.
+  /// Drops the bytes of a file that could not be read to its end.
   package func reset() {
     for shared in streams { shared.stream.withLock { $0.reset() } }
   }
 
-  /// The digests of a file that is in memory as a whole; forgets bytes that were added before.
+  /// The digests of a file that is completely in memory; drops bytes that were added before.
   package func digests(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> [Digest] {
     var digests = [Digest]()
     digests.reserveCapacity(streams.count)

@@ -5,12 +5,11 @@ import CZlib
 
 /// Computes digests of one algorithm, file after file, on one thread at a time.
 ///
-/// A stream keeps its library's state between files; making one costs about as much as hashing a
-/// kilobyte, so one for each batch of files is enough.
+/// A stream keeps its library's state between files; creating one costs about as much as hashing a kilobyte, so it is reused.
 package final class DigestStream {
   package let algorithm: DigestAlgorithm
   private let engine: Engine
-  // Starting is put off to the first bytes: a reset then costs nothing and cannot fail.
+  // The state is initialized with the first bytes: so a reset costs nothing and cannot fail.
   private var isStarted = false
   private var checksum: UInt = 0
 
@@ -50,7 +49,7 @@ package final class DigestStream {
 
   /// Adds the next bytes of the file.
   package func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    // zlib takes a null pointer for a request to start again.
+    // zlib treats a null pointer as a request to start again.
     guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
     if !isStarted { try start() }
     switch engine {
@@ -88,12 +87,12 @@ package final class DigestStream {
     }
   }
 
-  /// Forgets the bytes of a file that could not be read to its end.
+  /// Drops the bytes of a file that could not be read to its end.
   package func reset() {
     isStarted = false
   }
 
-  /// The digest of a file that is in memory as a whole; forgets bytes that were added before.
+  /// The digest of a file that is completely in memory; drops bytes that were added before.
   package func digest(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> Digest {
     isStarted = false
     switch engine {
@@ -121,7 +120,7 @@ package final class DigestStream {
     isStarted = true
   }
 
-  // The big-endian forms are what xxhsum prints and compares.
+  // xxhsum prints and compares the big-endian form.
 
   private func canonical(_ value: XXH64_hash_t) -> Digest {
     Digest(algorithm) { $0.storeBytes(of: value.bigEndian, as: UInt64.self) }

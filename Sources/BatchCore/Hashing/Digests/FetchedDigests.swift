@@ -7,8 +7,8 @@ import Synchronization
 /// OpenSSL 3 looks an implementation up by name, through locks and property queries, whenever a
 /// digest is started without one; for small files that takes longer than the digest itself.
 enum FetchedDigests {
-  // Addresses, since pointers are not Sendable. What they point to is immutable, counts its
-  // references atomically and stays until the process ends.
+  // Addresses, because pointers are not Sendable. The objects are immutable, count their references atomically, and exist until
+  // the process ends.
   private static let addresses = Mutex<[DigestAlgorithm: UInt]>([:])
 
   static func method(named name: String, of algorithm: DigestAlgorithm) throws(BatchError) -> OpaquePointer {
@@ -27,7 +27,7 @@ enum FetchedDigests {
     return method
   }
 
-  /// What went wrong in this thread's last call, in libcrypto's words; empties its error queue.
+  /// libcrypto's message about the last error on this thread; empties its error queue.
   static func lastError() -> String {
     let number = ERR_get_error()
     ERR_clear_error()

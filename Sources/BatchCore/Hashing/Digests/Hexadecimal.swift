@@ -1,4 +1,4 @@
-/// Digits of base 16 as bytes.
+/// Hexadecimal digits as bytes.
 enum Hexadecimal {
   /// The lower-case digit of a value below 16.
   static func digit(_ value: UInt8) -> UInt8 {

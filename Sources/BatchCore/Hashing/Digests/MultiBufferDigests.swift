@@ -2,12 +2,12 @@ import BatchEngine
 import CIPSecMB
 import Synchronization
 
-/// SHA-256 of several short contents at once on one core, by libIPSec_MB.
+/// Computes the SHA-256 of several short contents at once on one core, with libIPSec_MB.
 ///
-/// The instructions for SHA wait for their own results, so that two contents take the time of one. Processors without
-/// them compute 8 or 16 contents in the lanes of their vectors.
+/// The SHA instructions wait for their own results, so two interleaved contents take the time of one. Processors without these
+/// instructions compute 8 or 16 contents in vector lanes.
 package final class MultiBufferDigests: Sendable {
-  /// What the library computes with.
+  /// The instructions that the library uses.
   package enum Method: String, CaseIterable, Sendable {
     case shaExtensions = "sse"
     case avx512
@@ -22,15 +22,15 @@ package final class MultiBufferDigests: Sendable {
       }
     }
 
-    /// The longest content. The library counts bytes in 16 bits, and what is longer gets a wrong digest without an
-    /// error. In many lanes a content that is longer than its neighbours is computed slowly, and alone.
+    /// The longest content. The library counts bytes in 16 bits, and longer contents get a wrong digest without an error. With
+    /// many vector lanes, a content that is longer than the others is slow, because it is hashed alone.
     var longest: Int { self == .shaExtensions ? 65_534 : 16 << 10 }
   }
 
-  /// The longest content that any method takes.
+  /// The longest content that any method accepts.
   static let longest = 65_534
 
-  /// Opened when it is first worth it, for all lanes.
+  /// Shared by all lanes; opened when there is enough work.
   package static let shared = OptionalLibrary(threshold: 16 << 20) { () throws(BatchError) in
     let digests = try MultiBufferDigests()
     try MultiBufferTrial.check(longest: digests.method.longest) { digests.compute($0, into: $1) }
@@ -49,13 +49,13 @@ package final class MultiBufferDigests: Sendable {
     private let allocate: Allocate
     private let initialize: Use
     private let free: Use
-    /// Addresses of managers that no lane uses at the moment; each has 200 KB.
+    /// Addresses of managers that no lane uses now; each takes 200 KB.
     private let managers = Mutex<[UInt]>([])
 
     /// - Parameters:
-    ///   - folders: where the library is looked for.
-    ///   - method: the best one that the processor has, unless given.
-    /// - Throws: `unsupported` where the library or the processor does not offer it.
+    ///   - folders: the folders in which the library is searched.
+    ///   - method: by default the best one that the processor supports.
+    /// - Throws: `unsupported` if the library or the processor does not support it.
     package init(
       in folders: [String] = SystemLibrary.folders, method: Method? = nil
     ) throws(BatchError) {
@@ -65,7 +65,7 @@ package final class MultiBufferDigests: Sendable {
         let allocate = library.function("alloc_mb_mgr", as: Allocate.self),
         let free = library.function("free_mb_mgr", as: Use.self)
       else { throw BatchError(.unsupported, "not installed (libipsec-mb1)") }
-      // The structures are those of one version.
+      // The structures match only one version of the library.
       guard version() == cipsecmb_version else {
         throw BatchError(.unsupported, "another version than \(IMB_VERSION_STR)")
       }
@@ -88,7 +88,7 @@ package final class MultiBufferDigests: Sendable {
       }
     }
 
-    /// Writes the digests of these contents, 32 bytes each; none may be longer than the method allows, or without an address.
+    /// Writes the digests of these contents, 32 bytes each; none may be longer than the method allows, or have no address.
     ///
     /// - Returns: whether all could be computed.
     func compute(
@@ -123,7 +123,7 @@ package final class MultiBufferDigests: Sendable {
 
 #if arch(x86_64)
   extension MultiBufferDigests.Method {
-    /// What the processor must have.
+    /// The processor features that the method needs.
     fileprivate var features: UInt64 {
       switch self {
       case .shaExtensions: cipsecmb_sse_features

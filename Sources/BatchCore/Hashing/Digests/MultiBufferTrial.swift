@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// Holds digests that are computed several at once against those of libcrypto, before they are used.
+/// Tests the parallel computation before it is used: compares its digests with those of libcrypto.
 enum MultiBufferTrial {
   typealias Compute = ([UnsafeRawBufferPointer], UnsafeMutablePointer<UInt8>) -> Bool
 
-  /// All lengths of up to three blocks, then longer ones between short ones, with their neighbours at the borders of blocks.
+  /// All lengths of up to three blocks, then longer ones mixed with short ones, also at the borders of blocks.
   private static func counts(longest: Int) -> [Int] {
     (Array(0...192) + [4_095, 1, 4_096, 0, 4_097, 64, longest, 55, longest - 1, 56, longest / 2])
       .filter { (0...longest).contains($0) }
   }
 
-  /// - Throws: `unsupported` where a digest differs.
+  /// - Throws: `unsupported` if a digest differs.
   static func check(longest: Int, _ compute: Compute) throws(BatchError) {
     let counts = counts(longest: longest)
-    // Each content begins at another place of the same bytes.
+    // Each content begins at a different offset of the same bytes.
     let bytes = (0..<(longest + counts.count)).map { UInt8(truncatingIfNeeded: $0 &* 167 ^ $0 >> 7) }
     let stream = try DigestStream(.sha256)
     let isRight = try withBytes(of: bytes) { (raw) throws(BatchError) in

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// Names in the lines of coreutils: where one holds a newline, a carriage return or a backslash, a
-/// backslash stands before the whole line and `\n`, `\r`, `\\` for these bytes.
+/// Names in the lines of coreutils: if a name contains a newline, a carriage return or a backslash, the whole line begins with
+/// a backslash, and `\n`, `\r`, `\\` replace these bytes.
 package enum EscapedName {
   static let mark = UInt8(ascii: "\\")
 
@@ -24,7 +24,7 @@ package enum EscapedName {
     }
   }
 
-  /// Appends a name as the lines of `sha256sum --check` begin with it: with the mark where it is escaped.
+  /// Appends a name as at the start of a line of `sha256sum --check`: with the mark if it is escaped.
   package static func appendMarked(_ name: [UInt8], to output: inout [UInt8]) {
     let isEscaped = isNeeded(for: name)
     if isEscaped { output.append(mark) }

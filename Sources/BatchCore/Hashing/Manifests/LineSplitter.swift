@@ -1,11 +1,11 @@
 import BatchEngine
 import func Glibc.memchr
 
-/// Cuts a stream of bytes into lines, in memory that does not grow with what it reads.
+/// Cuts a stream of bytes into lines, in bounded memory.
 struct LineSplitter: Sendable {
   enum Line: Sendable {
     case line
-    /// The line is longer than the limit; it was passed over to its end.
+    /// The line is longer than the limit; it was skipped to its end.
     case tooLong
     case end
   }
@@ -22,9 +22,9 @@ struct LineSplitter: Sendable {
     self.limit = limit
   }
 
-  /// Puts the next line, without its terminator, behind what `line` holds; the last line may have none.
+  /// Appends the next line to `line`, without its terminator; the last line may have none.
   ///
-  /// - Parameter read: as read(2): fills from the start of the buffer, returns the count, 0 at the end.
+  /// - Parameter read: like read(2): fills the buffer from its start, returns the count, 0 at the end.
   mutating func append(
     to line: inout [UInt8], _ read: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
   ) throws(BatchError) -> Line {

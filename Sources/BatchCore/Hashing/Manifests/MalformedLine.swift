@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Why a line of a manifest says nothing; the reason quotes no byte of the line.
+/// Why a line of a manifest is not valid; the reason contains no bytes of the line.
 struct MalformedLine: Error {
   let reason: String
 

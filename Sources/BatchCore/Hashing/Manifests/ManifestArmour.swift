@@ -1,19 +1,19 @@
 import BatchEngine
 
-/// Separates the lines that OpenPGP puts around a signed text (RFC 9580, 6.2 and 7.1) from the rows in it.
+/// Separates the lines that OpenPGP adds around a signed text (RFC 9580, 6.2 and 7.1) from the rows in it.
 ///
-/// It takes no line that could be a row: those of a signature are base64 without a blank.
+/// It never removes a line that could be a row: the lines of a signature are base64 without blanks.
 struct ManifestArmour: Sendable {
   private enum Part: Sendable {
     case outside
-    /// `Hash: SHA256` and its like, up to an empty line.
+    /// Headers such as `Hash: SHA256`, up to an empty line.
     case headers(ofSignature: Bool)
     case signature
   }
 
   private var part = Part.outside
 
-  /// Whether a line belongs to the armour; to be asked of each line, in order.
+  /// Whether a line belongs to the armour. Called for each line, in order.
   mutating func takes(_ line: [UInt8]) -> Bool {
     if line.starts(with: "-----BEGIN PGP ".utf8) {
       part = .headers(ofSignature: !line.elementsEqual("-----BEGIN PGP SIGNED MESSAGE-----".utf8))

@@ -1,10 +1,10 @@
 import BatchEngine
 
 extension ManifestEntry {
-  /// What else the digest could be, where its length alone chose the algorithm.
+  /// Other possible readings of the digest, if its algorithm was chosen only by length.
   ///
-  /// Only algorithms that resist intent: an attacker who chooses a file's bytes must not be able to satisfy a
-  /// cryptographic digest by way of a fast checksum of the same length.
+  /// Only collision-resistant algorithms: an attacker who chooses a file's bytes must not be able to match a cryptographic
+  /// digest with a fast checksum of the same length.
   var otherReadings: [Digest] {
     guard isAlgorithmGuessed, let digest = digests.first, digests.count == 1 else { return [] }
     return DigestAlgorithm.candidates(hexLength: digest.algorithm.byteCount * 2)
@@ -14,7 +14,7 @@ extension ManifestEntry {
 }
 
 extension DigestAlgorithm {
-  /// Whether no way is known to make a second file with the same digest.
+  /// Whether no method is known to create a second file with the same digest.
   var resistsIntent: Bool {
     switch self {
     case .xxh3, .xxh128, .crc32, .md5, .sha1: false

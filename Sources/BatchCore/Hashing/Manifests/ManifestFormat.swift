@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The form of a list of digests.
+/// The format of a list of digests.
 package enum ManifestFormat: String, CaseIterable, Sendable {
   /// `digest  name`, as `sha256sum` prints.
   case gnu

@@ -1,20 +1,18 @@
 import BatchEngine
 
-/// Reads a manifest of any format, recognised by its first line that says something, in memory that
-/// does not grow with it.
+/// Reads a manifest of any format, recognised by its first significant line, in memory that does not depend on its size.
 ///
-/// No input stops a reader: a row that is not valid is a ``ManifestItem/malformed(line:reason:)``, and a
-/// line that is not a row a ``ManifestItem/text(line:reason:)``. Which lines of coreutils are valid is as in its
-/// version 9.1, except that a NUL byte makes a line malformed where coreutils would cut the name short,
-/// and that a UTF-8 byte order mark before the first line is passed over.
+/// No input stops a reader: a row that is not valid is a ``ManifestItem/malformed(line:reason:)``, and a line that is not a row
+/// a ``ManifestItem/text(line:reason:)``. Lines of coreutils are valid as in version 9.1, except that a NUL byte makes a line
+/// malformed (coreutils would cut the name), and that a UTF-8 byte order mark before the first line is ignored.
 ///
-/// A line has the shape of a row when it looks like one of its form although it is not valid. Once a valid
-/// row was there, every line is a row but empty ones, comments, headings and the armour of a signed file.
+/// A line has the shape of a row if it looks like a row of its format but is not valid. After a valid row, every line counts as
+/// a row except empty lines, comments, headings and the armour of a signed file.
 package struct ManifestReader: Sendable {
   package struct Options: Sendable {
     /// Lines end with NUL, as `sha256sum -z` and `hashdeep -0` write them.
     package var zero: Bool
-    /// The algorithm of digests without a tag, where their length fits it.
+    /// The algorithm of digests without a tag, if their length fits it.
     package var algorithm: DigestAlgorithm?
 
     package init(zero: Bool = false, algorithm: DigestAlgorithm? = nil) {
@@ -27,7 +25,7 @@ package struct ManifestReader: Sendable {
   package static let longestLine = 1 << 20
 
   private enum Grammar: Sendable {
-    /// Nothing but blank lines and comments so far.
+    /// Only blank lines and comments so far.
     case undecided
     case checksums
     case hashdeep
@@ -47,7 +45,7 @@ package struct ManifestReader: Sendable {
   private var hasRows = false
   private var isTagged = false
 
-  /// What the manifest is written in, when a row was there.
+  /// The format of the manifest, after the first row.
   package var format: ManifestFormat? {
     switch grammar {
     case .undecided: nil
@@ -104,7 +102,7 @@ package struct ManifestReader: Sendable {
     }
   }
 
-  /// Whether a checksum row begins with its algorithm: digests are longer.
+  /// Whether a checksum row begins with its algorithm, which is shorter than a digest.
   private static func isTagged(_ line: [UInt8]) -> Bool {
     guard let blank = line.firstIndex(of: UInt8(ascii: " ")), blank + 1 < line.count else { return false }
     return line[blank + 1] == UInt8(ascii: "(")
@@ -138,7 +136,7 @@ package struct ManifestReader: Sendable {
     }
   }
 
-  /// Whether the line, which is not valid, is a row all the same.
+  /// Whether an invalid line still counts as a row.
   private var isRow: Bool {
     switch grammar {
     case .undecided: false
@@ -148,7 +146,7 @@ package struct ManifestReader: Sendable {
     }
   }
 
-  /// Takes off one carriage return, as coreutils does; hashdeep's may belong to a name.
+  /// Removes one carriage return, as coreutils does; in hashdeep it may belong to a name.
   private mutating func trimLineEnd() {
     guard !options.zero, grammar != .hashdeep, line.last == UInt8(ascii: "\r") else { return }
     line.removeLast()
@@ -159,8 +157,7 @@ package struct ManifestReader: Sendable {
     if line.starts(with: mark) { line.removeFirst(mark.count) }
   }
 
-  /// Appends the lines that follow while the line ends with a backslash that no other one escapes;
-  /// says no when that makes it too long.
+  /// Appends the following lines while the line ends with an unescaped backslash; returns false if it becomes too long.
   private mutating func joinContinuations(
     _ read: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
   ) throws(BatchError) -> Bool {

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// What a manifest says about one file.
+/// The row of a manifest for one file.
 public struct ManifestRow: Sendable {
   public let path: PathBytes
-  /// In the order in which the algorithms were asked for.
+  /// The digests, in the order of the requested algorithms.
   public let digests: [Digest]
   /// The number of bytes that were hashed.
   public let size: UInt64

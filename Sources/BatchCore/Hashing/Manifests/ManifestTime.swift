@@ -4,7 +4,7 @@ import BatchEngine
 public struct ManifestTime: Sendable, Hashable {
   /// Whole seconds since 1970, rounded down.
   public let seconds: Int64
-  /// Nanoseconds behind ``seconds``, below 1,000,000,000.
+  /// Nanoseconds after ``seconds``, below 1,000,000,000.
   public let nanoseconds: UInt32
 
   public init(seconds: Int64, nanoseconds: UInt32) {
@@ -18,13 +18,13 @@ public struct ManifestTime: Sendable, Hashable {
 
   private static let billion: UInt32 = 1_000_000_000
 
-  /// Appends `S.NNNNNNNNN` where a minus belongs to the seconds alone, as mtree has it.
+  /// Appends `S.NNNNNNNNN`, where a minus applies only to the seconds, as in mtree.
   func appendFields(to output: inout [UInt8]) {
     output.append(contentsOf: String(seconds).utf8)
     appendFraction(nanoseconds, to: &output)
   }
 
-  /// Appends the time as one decimal number with nine digits behind the point.
+  /// Appends the time as one decimal number with nine digits after the point.
   package func appendNumber(to output: inout [UInt8]) {
     guard seconds < 0, nanoseconds > 0, nanoseconds < Self.billion else {
       return appendFields(to: &output)
@@ -41,7 +41,7 @@ public struct ManifestTime: Sendable, Hashable {
     output.append(contentsOf: digits)
   }
 
-  /// The time of mtree's `seconds.nanoseconds`, two whole numbers of which the second may be absent.
+  /// Parses mtree's `seconds.nanoseconds`, two whole numbers, the second of which may be missing.
   init?(fields text: ArraySlice<UInt8>) {
     guard let (seconds, _, rest) = Self.whole(text),
       let nanoseconds = rest.map({ DecimalDigits.value(of: $0) }) ?? 0, nanoseconds < Self.billion
@@ -49,7 +49,7 @@ public struct ManifestTime: Sendable, Hashable {
     self.init(seconds: seconds, nanoseconds: UInt32(nanoseconds))
   }
 
-  /// The time of a decimal number without an exponent; digits beyond nanoseconds are dropped.
+  /// Parses a decimal number without an exponent; digits beyond nanoseconds are dropped.
   init?(number text: ArraySlice<UInt8>) {
     guard let (seconds, isNegative, rest) = Self.whole(text) else { return nil }
     var digits = rest.map { Array($0.prefix(9)) } ?? [UInt8(ascii: "0")]
@@ -64,7 +64,7 @@ public struct ManifestTime: Sendable, Hashable {
     self.init(seconds: floor, nanoseconds: Self.billion - UInt32(fraction))
   }
 
-  /// The seconds in front of the dot, whether the number is negative, and what is behind the dot, if there is one.
+  /// The seconds before the dot, whether the number is negative, and the digits after the dot, if any.
   private static func whole(_ text: ArraySlice<UInt8>) -> (Int64, isNegative: Bool, rest: ArraySlice<UInt8>?)?
   {
     let isNegative = text.first == UInt8(ascii: "-")

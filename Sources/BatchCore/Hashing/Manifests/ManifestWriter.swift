@@ -2,14 +2,14 @@ import BatchEngine
 
 /// Writes rows of a manifest into a buffer of bytes.
 ///
-/// A writer is a value without state: rows may be made on any thread and joined in order later.
+/// A writer has no mutable state: rows may be written on any thread and joined in order later.
 package struct ManifestWriter: Sendable {
   package let format: ManifestFormat
   package let algorithms: [DigestAlgorithm]
-  /// Rows end with NUL instead of a newline, and names are not escaped in gnu and bsd.
+  /// Whether rows end with NUL instead of a newline; then names are not escaped in gnu and bsd.
   package let zero: Bool
 
-  /// - Throws: `.invalid` when the format has no place for one of the algorithms, or no form with NUL.
+  /// - Throws: `.invalid` when the format cannot store one of the algorithms, or does not allow NUL.
   package init(
     _ format: ManifestFormat, algorithms: [DigestAlgorithm], zero: Bool = false
   ) throws(BatchError) {
@@ -35,7 +35,7 @@ package struct ManifestWriter: Sendable {
     self.zero = zero
   }
 
-  /// Appends what precedes the first row; nothing in gnu, bsd and json.
+  /// Appends the header before the first row; nothing in gnu, bsd and json.
   package func appendHeader(to output: inout [UInt8]) {
     switch format {
     case .gnu, .bsd, .json: break
@@ -46,8 +46,8 @@ package struct ManifestWriter: Sendable {
 
   /// Appends one file: a line, or a line for each digest in gnu and bsd.
   ///
-  /// - Throws: `.invalid` with the path when a hashdeep name holds a newline, which that format
-  ///   cannot express; nothing is appended then.
+  /// - Throws: `.invalid` with the path when a hashdeep name contains a newline, which that format cannot represent; then
+  ///   nothing is appended.
   package func append(_ row: ManifestRow, to output: inout [UInt8]) throws(BatchError) {
     let terminator: UInt8 = zero ? 0 : UInt8(ascii: "\n")
     switch format {

@@ -29,10 +29,10 @@ final class OpenManifest {
     descriptor = consume file
   }
 
-  /// What it is written in, when a row was there.
+  /// The format, after the first row.
   var format: ManifestFormat? { reader.format }
 
-  /// The next entry or bad line; nil at the end.
+  /// The next entry or invalid line; nil at the end.
   func next() throws(BatchError) -> ManifestItem? {
     let stream = stream
     return try reader.next { (buffer) throws(BatchError) in try stream.read(into: buffer) }

@@ -21,7 +21,7 @@ final class LZWFrameDecoder: FrameDecoder {
   private let string = UnsafeMutablePointer<UInt8>.allocate(capacity: LZWFrameDecoder.codeCount + 1)
   private var stringStart = LZWFrameDecoder.codeCount + 1
 
-  /// Bytes of the magic number and the flags behind it that are still to come.
+  /// The remaining bytes of the magic number and the flags.
   private var headerLeft = 3
   private var largestWidth = 16
   private var hasClearCode = true
@@ -29,7 +29,7 @@ final class LZWFrameDecoder: FrameDecoder {
   private var bits: UInt32 = 0
   private var bitCount = 0
   private var width = 9
-  /// Codes of the present width, modulo 8: a change of width begins behind a group of 8.
+  /// The number of codes with the current width, modulo 8: the width changes only after a group of 8.
   private var codesInGroup = 0
   private var bytesToSkip = 0
 
@@ -66,8 +66,8 @@ final class LZWFrameDecoder: FrameDecoder {
     firstByte = 0
   }
 
-  /// Whether the byte behind the magic number is one that is known: the largest width of codes, and whether there
-  /// is a code that clears the table.
+  /// Whether the byte after the magic number is valid: it contains the largest width of codes, and whether there is a code that
+  /// clears the table.
   static func isFlags(_ byte: UInt8) -> Bool { byte & 0x60 == 0 && (9...16).contains(byte & 0x1F) }
 
   func step(
@@ -90,7 +90,7 @@ final class LZWFrameDecoder: FrameDecoder {
         step.produced += count
       }
       guard stringStart == end else { return step }
-      // That of 9 bits ends also where no wider one is allowed, as in ncompress and gzip.
+      // The 9-bit group ends even if no wider code is allowed, as in ncompress and gzip.
       if nextFree >= 1 << width, width < largestWidth || width == 9 { endGroup(nextWidth: width + 1) }
       let skipped = min(bytesToSkip, input.count - step.consumed)
       bytesToSkip -= skipped
@@ -116,7 +116,7 @@ final class LZWFrameDecoder: FrameDecoder {
     nextFree = hasClearCode ? 257 : 256
   }
 
-  /// What is left of a group of 8 codes is filled up; the bits of the byte that was begun belong to it.
+  /// Skips the rest of a group of 8 codes, including the remaining bits of the current byte.
   private func endGroup(nextWidth: Int) {
     let left = (8 - codesInGroup) & 7
     bytesToSkip = (left * width - bitCount) / 8
@@ -126,10 +126,10 @@ final class LZWFrameDecoder: FrameDecoder {
     width = nextWidth
   }
 
-  /// Puts the string of a code in its room, and notes the string that follows from it.
+  /// Writes the string of a code into the buffer, and adds the resulting string to the table.
   private func take(_ code: Int) throws(FrameFailure) {
     if code == Self.clearCode, hasClearCode, last >= 0 {
-      // The next code makes an entry of the code that clears, which nothing refers to.
+      // The next code creates an entry for the clear code, to which nothing refers.
       nextFree = Self.clearCode
       endGroup(nextWidth: 9)
       return
@@ -144,7 +144,7 @@ final class LZWFrameDecoder: FrameDecoder {
     }
     var rest = code
     if code >= nextFree {
-      // The string that begins with this code: the one before, and its own first byte.
+      // The string of this new code is the previous string plus its own first byte.
       guard code == nextFree else { throw .corrupt }
       stringStart -= 1
       string[stringStart] = firstByte

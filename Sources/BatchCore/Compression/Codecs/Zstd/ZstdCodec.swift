@@ -26,9 +26,9 @@ enum ZstdCodec: CodecDescriptor {
   static let use = CodecUse.files
   static let levels = 1...22
   static let defaultLevel = 3
-  /// The levels above take more than ten times the memory.
+  /// Higher levels take more than ten times the memory.
   static let bestLevel = 19
-  /// Four windows, as `zstd -T` cuts its jobs.
+  /// Four windows, as the jobs of `zstd -T`.
   static func blockSize(level: Int) -> Int {
     switch level {
     case ...5: 8 << 20

@@ -5,7 +5,7 @@ import CZstd
 final class ZstdContext: CodecContext {
   let format = CompressionFormat.zst
   let level: Int
-  /// From here on a block takes so long that it is compressed in slices, with a look whether to go on.
+  /// From this level on, a block takes so long that it is compressed in slices, with a cancellation check between them.
   private static let firstSlowLevel = 6
   private static let sliceSize = 256 << 10
 
@@ -44,7 +44,7 @@ final class ZstdContext: CodecContext {
   private func compressInSlices(
     _ content: UnsafeRawBufferPointer, into room: UnsafeMutablePointer<UInt8>, capacity: Int
   ) throws(BatchError) -> Int {
-    // The frame before may have been given up in its midst.
+    // The previous frame may have been abandoned.
     ZSTD_CCtx_reset(context, ZSTD_reset_session_only)
     guard ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(context, UInt64(content.count))) == 0 else {
       throw .noCodecMemory
@@ -57,7 +57,7 @@ final class ZstdContext: CodecContext {
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(slice.count))
       var source = ZSTD_inBuffer(src: slice.baseAddress, size: slice.count, pos: 0)
       let left = ZSTD_compressStream2(context, &target, &source, rest.isEmpty ? ZSTD_e_end : ZSTD_e_continue)
-      // All is taken where there is room, and the bound is for the worst content.
+      // All input is consumed, because the buffer is large enough for the worst case.
       guard ZSTD_isError(left) == 0, source.pos == source.size, target.pos < capacity || rest.isEmpty else {
         throw .noCodecMemory
       }

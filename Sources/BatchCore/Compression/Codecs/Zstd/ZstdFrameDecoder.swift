@@ -9,7 +9,7 @@ final class ZstdFrameDecoder: FrameDecoder {
   private let windowLog: Int
   private var start = FrameStart()
 
-  /// - Throws: `.invalid` for a window that libzstd does not know.
+  /// - Throws: `.invalid` for a window that libzstd does not support.
   init(windowLog: Int) throws(BatchError) {
     guard let context = ZSTD_createDCtx() else { throw .noCodecMemory }
     self.context = context
@@ -63,7 +63,7 @@ final class ZstdFrameDecoder: FrameDecoder {
   }
 
   func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
-    // The two largest numbers mean that the size is unknown or that this is not a frame.
+    // The two largest values mean that the size is unknown, or that this is not a frame.
     let size = ZSTD_getFrameContentSize(wholeFile.baseAddress, wholeFile.count)
     guard size <= UInt64(largest),
       ZSTD_findFrameCompressedSize(wholeFile.baseAddress, wholeFile.count) == wholeFile.count,

@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// Follows the frames of a zstd file by their headers and those of their blocks, RFC 8878.
+/// Finds the frames of a zstd file from the headers of frames and blocks, RFC 8878.
 struct ZstdFrameScanner {
   /// The longest header of a frame in bytes, its magic number included.
   private static let longestHeader = 18
   private static let magicLength: UInt64 = 4
-  /// Frames of a few bytes each could take more memory than the file has room on the disk.
+  /// A limit, because very short frames could take more memory than the file takes on the disk.
   private static let mostFrames = 1 << 16
 
   let size: UInt64
@@ -28,7 +28,7 @@ struct ZstdFrameScanner {
     return parts
   }
 
-  /// Where a frame with content ends; nil when it is not one, or is damaged.
+  /// The end of a frame with content; nil if it is not one, or is damaged.
   func end(ofFrameAt offset: UInt64, _ read: PartReader) throws(BatchError) -> UInt64? {
     try frame(at: offset, read, needsContentSize: false)?.end
   }
@@ -63,13 +63,13 @@ struct ZstdFrameScanner {
     return checked(offset + (header.hasChecksum ? 4 : 0)).map { ($0, header.contentSize) }
   }
 
-  /// What a frame's header says.
+  /// The fields of a frame header.
   private struct Header {
     let length: Int
     let contentSize: UInt64
     let hasChecksum: Bool
 
-    /// - Returns: nil when it is cut off or does not store the size.
+    /// - Returns: nil if it is truncated or does not store the size.
     init?(_ bytes: [UInt8], needsContentSize: Bool) {
       let descriptor = bytes[4]
       let isSingleSegment = descriptor >> 5 & 1 == 1
@@ -97,7 +97,7 @@ struct ZstdFrameScanner {
   }
 }
 
-/// A number as it stands in a file, lowest byte first, of at most eight bytes.
+/// A little-endian number of at most eight bytes.
 private func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
   bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
 }

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Zstandard frames one behind the other: nothing around them.
+/// Consecutive Zstandard frames, which need no framing.
 struct ZstdFraming: BlockFraming {
   private let level: Int
   private var isEmpty = true
@@ -17,7 +17,7 @@ struct ZstdFraming: BlockFraming {
 
   func trailer(plainCount: UInt64) throws(BatchError) -> [UInt8] {
     var bytes: [UInt8] = []
-    // No bytes at all would be no zstd file.
+    // A file without bytes would not be a zstd file.
     if isEmpty {
       let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
       try ZstdContext(level: level).compress(wholeFile: nothing, into: &bytes)

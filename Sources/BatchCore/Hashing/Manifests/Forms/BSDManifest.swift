@@ -18,10 +18,9 @@ enum BSDManifest {
     output.append(zero ? 0 : UInt8(ascii: "\n"))
   }
 
-  /// The digest and the name of a line, once its leading blanks and its escape mark are off; nil
-  /// when it does not begin with a tag.
+  /// The digest and the name of a line without leading blanks and escape mark; nil if it does not begin with a tag.
   ///
-  /// `openssl` leaves out the space before the parenthesis and, as others do, those around the `=`.
+  /// `openssl` omits the space before the parenthesis and, like others, those around the `=`.
   static func parse(
     _ text: ArraySlice<UInt8>
   ) throws(MalformedLine) -> (digest: Digest, name: ArraySlice<UInt8>)? {
@@ -30,7 +29,7 @@ enum BSDManifest {
     if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
     guard rest.first == UInt8(ascii: "(") else { return nil }
     guard let algorithm = DigestAlgorithm(tag: tag) else {
-      // A digest before a name that begins with a parenthesis, in the reversed form.
+      // In the reversed form, this is a digest before a name that begins with a parenthesis.
       if tag.allSatisfy({ Hexadecimal.value(of: $0) != nil }) { return nil }
       throw MalformedLine(
         "unsupported algorithm" + (isTag(tag) ? " \(String(decoding: tag, as: UTF8.self))" : ""))
@@ -47,8 +46,7 @@ enum BSDManifest {
     return (digest, rest[..<close])
   }
 
-  /// Whether a line looks like `ALGORITHM (name) =`, whatever follows; of an algorithm known here the beginning
-  /// is enough.
+  /// Whether a line looks like `ALGORITHM (name) =`, regardless of what follows; for a known algorithm the beginning is enough.
   static func hasShapeOfRow(_ text: ArraySlice<UInt8>) -> Bool {
     let tag = text.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "(") }
     var rest = text[tag.endIndex...]
@@ -59,7 +57,7 @@ enum BSDManifest {
     return rest[(close + 1)...].drop(while: ChecksumLineParser.isBlank).first == UInt8(ascii: "=")
   }
 
-  /// Whether a word could be the name of an algorithm; it is safe to print then.
+  /// Whether a word could be the name of an algorithm; then it is safe to print.
   private static func isTag(_ word: ArraySlice<UInt8>) -> Bool {
     (1...32).contains(word.count)
       && word.allSatisfy { byte in

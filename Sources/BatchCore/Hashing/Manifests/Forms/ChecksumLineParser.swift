@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Reads the lines of `sha256sum` and its sisters, tagged or not, and judges them as coreutils does.
+/// Reads the lines of `sha256sum` and related tools, tagged or not, by the rules of coreutils.
 struct ChecksumLineParser: Sendable {
-  /// What a line without a tag holds, where its length allows it.
+  /// The algorithm of a line without a tag, if the length fits.
   let algorithm: DigestAlgorithm?
   let zero: Bool
   private var isReversed: Bool?
@@ -12,7 +12,7 @@ struct ChecksumLineParser: Sendable {
     self.zero = zero
   }
 
-  /// Whether a line says something in this grammar, so that its name cannot make it one of another.
+  /// Whether a line is valid in this format, so that its name cannot make it look like one of another format.
   func accepts(_ line: [UInt8]) -> Bool {
     var probe = self
     return ((try? probe.parse(line)) ?? nil) != nil
@@ -33,7 +33,7 @@ struct ChecksumLineParser: Sendable {
     return BSDManifest.hasShapeOfRow(text)
   }
 
-  /// Whether a line between rows is not a row: blank, an indented comment, or a heading such as `SHA512:`.
+  /// Whether a line between rows is text: blank, an indented comment, or a heading such as `SHA512:`.
   static func isText(_ line: [UInt8]) -> Bool {
     guard let first = line.first(where: { !isBlank($0) }) else { return true }
     return first == UInt8(ascii: "#") || line.last { !isBlank($0) } == UInt8(ascii: ":")
@@ -43,7 +43,7 @@ struct ChecksumLineParser: Sendable {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 
-  /// Words of prose are shorter, digests of all algorithms that resist intent longer.
+  /// Words of prose are shorter, and digests of all collision-resistant algorithms are longer.
   static let shortestWord = 20
 
   mutating func parse(_ line: [UInt8]) throws(MalformedLine) -> ManifestEntry? {

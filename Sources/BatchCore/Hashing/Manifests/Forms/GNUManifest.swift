@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Lines of `sha256sum` and its sisters: the digest, a space, a type mark, the name.
+/// Lines of `sha256sum` and related tools: the digest, a space, a type mark, the name.
 enum GNUManifest {
-  /// XXH3 has tagged lines here too: `xxhsum` prints it so, and takes 16 digits alone for XXH64.
+  /// XXH3 is written in tagged lines here too, as `xxhsum` does: it reads 16 digits without a tag as XXH64.
   static func append(_ row: ManifestRow, zero: Bool, to output: inout [UInt8]) {
     let isEscaped = !zero && EscapedName.isNeeded(for: row.path.bytes)
     for digest in row.digests {
@@ -19,15 +19,14 @@ enum GNUManifest {
     }
   }
 
-  /// The digest and the name of a line, once its leading blanks and its escape mark are off.
+  /// The digest and the name of a line without leading blanks and escape mark.
   ///
-  /// - Parameter isReversed: whether names follow the digest behind one space, in the manner of old
-  ///   BSD systems; the first line of a manifest settles it, since otherwise a name that begins with
-  ///   a space could be taken for another.
+  /// - Parameter isReversed: whether one space precedes the name, as on old BSD systems. The first line of a manifest decides,
+  ///   because otherwise a name that begins with a space would be ambiguous.
   static func parse(
     _ text: ArraySlice<UInt8>, as forced: DigestAlgorithm?, isReversed: inout Bool?
   ) throws(MalformedLine) -> (digest: Digest, name: ArraySlice<UInt8>, isGuess: Bool) {
-    // xxhsum 0.8.2 and later mark XXH3 so, since 16 digits alone are XXH64 to it.
+    // xxhsum 0.8.2 and later mark XXH3 like this, because 16 digits without a mark mean XXH64.
     let isMarked = text.starts(with: "XXH3_".utf8)
     let text = isMarked ? text.dropFirst(5) : text
     let digits = text.prefix { Hexadecimal.value(of: $0) != nil }

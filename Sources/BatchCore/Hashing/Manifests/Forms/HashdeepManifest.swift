@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Lines of `hashdeep`: size, digests and name between commas, below a header that names the columns.
+/// Lines of `hashdeep`: size, digests and name separated by commas, below a header that names the columns.
 ///
-/// The format has no escapes: a name is the rest of the line as it is.
+/// The format has no escapes: a name is the unchanged rest of the line.
 enum HashdeepManifest {
   static let signature = Array("%%%% HASHDEEP-1.0".utf8)
 
@@ -13,7 +13,7 @@ enum HashdeepManifest {
       output.append(contentsOf: (algorithm.hashdeepColumn ?? "").utf8)
       output.append(UInt8(ascii: ","))
     }
-    // The header's own lines end with newlines even where rows end with NUL, as hashdeep -0 has it.
+    // The header lines end with newlines even if rows end with NUL, as in hashdeep -0.
     output.append(literal: "filename\n")
   }
 

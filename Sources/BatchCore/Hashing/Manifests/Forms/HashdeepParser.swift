@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Reads the lines of `hashdeep` manifests; columns of unknown algorithms are passed over.
+/// Reads the lines of `hashdeep` manifests; columns of unknown algorithms are ignored.
 struct HashdeepParser: Sendable {
   let zero: Bool
   private var columns = [Column]()

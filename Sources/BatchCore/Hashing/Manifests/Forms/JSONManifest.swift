@@ -24,7 +24,7 @@ enum JSONManifest {
     output.append(UInt8(ascii: "}"))
   }
 
-  /// Whether a line of an unknown manifest begins as an object with a member, or ends as one does.
+  /// Whether a line of an unknown manifest begins or ends like a JSON object.
   static func recognises(_ line: [UInt8]) -> Bool {
     var text = line.drop(while: JSONObjectParser.isBlank)
     if text.popFirst() == UInt8(ascii: "{"),
@@ -36,13 +36,13 @@ enum JSONManifest {
       && zip(line, line.dropFirst()).contains { $0 == UInt8(ascii: "\"") && $1 == UInt8(ascii: ":") }
   }
 
-  /// - Parameter digits: a string as it is written here, or a number as others write it.
+  /// - Parameter digits: a string, as written here, or a number, as written by other programs.
   private static func time(_ digits: ArraySlice<UInt8>) throws(MalformedLine) -> ManifestTime {
     guard let time = ManifestTime(number: digits) else { throw MalformedLine("mtime is out of range") }
     return time
   }
 
-  /// Events of `--json` that stand beside rows.
+  /// Other events of `--json`, which are not rows.
   private static let otherEvents = ["problem", "error", "summary"]
 
   static func parse(_ line: [UInt8]) throws(MalformedLine) -> ManifestEntry? {

@@ -3,9 +3,9 @@ import BatchEngine
 /// Reads one flat JSON object member by member; nested values are refused.
 struct JSONObjectParser {
   enum Value {
-    /// The bytes that the literal stands for.
+    /// The decoded bytes of the string.
     case string([UInt8])
-    /// The number as it is written.
+    /// The text of the number.
     case number(ArraySlice<UInt8>)
     case other
   }
@@ -17,7 +17,7 @@ struct JSONObjectParser {
     rest = line[...]
   }
 
-  /// The next member, nil behind the last one, when nothing but blanks follows the object.
+  /// The next member; nil after the last one, if only blanks follow the object.
   mutating func next() throws(MalformedLine) -> (key: String, value: Value)? {
     if isOpen {
       if takes("}") { return try end() }
@@ -51,7 +51,7 @@ struct JSONObjectParser {
     return .other
   }
 
-  /// The bytes of a literal whose first quote is taken.
+  /// The bytes of a string whose opening quote was consumed.
   private mutating func string() throws(MalformedLine) -> [UInt8] {
     var bytes = [UInt8]()
     while let byte = rest.popFirst() {
@@ -99,7 +99,7 @@ struct JSONObjectParser {
     return unit
   }
 
-  /// Takes a mark, and the blanks before it, off the text when it comes next.
+  /// Consumes a mark and the blanks before it, if it comes next.
   private mutating func takes(_ mark: Unicode.Scalar) -> Bool {
     rest = rest.drop(while: Self.isBlank)
     guard rest.first == UInt8(ascii: mark) else { return false }

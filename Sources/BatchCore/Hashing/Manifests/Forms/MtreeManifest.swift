@@ -6,8 +6,8 @@ enum MtreeManifest {
     output.append(literal: "#mtree\n")
   }
 
-  /// A relative path is given below `.`, since a path without a slash would name an entry of the
-  /// folder of the line before; one that has `./` already gets no second.
+  /// A relative path gets a leading `./`, unless it already has one: a path without a slash would be an entry of the preceding
+  /// line's folder.
   static func append(_ row: ManifestRow, to output: inout [UInt8]) {
     appendName(row.path.bytes, to: &output)
     output.append(literal: " type=file size=")
@@ -27,7 +27,7 @@ enum MtreeManifest {
   private static func appendName(_ name: [UInt8], to output: inout [UInt8]) {
     var name = name[...]
     if MtreeName.isCommand(name) {
-      // A file that is called like a command: hide the first letter.
+      // A file with the name of a command: its first letter is escaped.
       output.append(UInt8(ascii: "/"))
       MtreeName.appendOctal(name[1], to: &output)
       name = name[2...]

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// Names in mtree files: words in which vis(3) has replaced blanks, controls and marks.
+/// Names in mtree files: words in which vis(3) has escaped blanks, control characters and marks.
 enum MtreeName {
-  /// Whether a byte stands for itself. Beyond what libarchive escapes, `*`, `?` and `[` are, which
-  /// BSD's mtree would match as a pattern.
+  /// Whether a byte needs no escape. In addition to what libarchive escapes, `*`, `?` and `[` are escaped, because BSD's mtree
+  /// would treat them as patterns.
   static func isSafe(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "#"), UInt8(ascii: "="), UInt8(ascii: "\\"), UInt8(ascii: "*"), UInt8(ascii: "?"),
@@ -13,7 +13,7 @@ enum MtreeName {
     }
   }
 
-  /// Whether a line with this first word is a command and no entry.
+  /// Whether a line with this first word is a command, not an entry.
   static func isCommand(_ word: ArraySlice<UInt8>) -> Bool {
     word.elementsEqual("/set".utf8) || word.elementsEqual("/unset".utf8)
   }
@@ -23,8 +23,8 @@ enum MtreeName {
     for shift in [6, 3, 0] as [UInt8] { output.append(UInt8(ascii: "0") + (byte >> shift & 7)) }
   }
 
-  /// The bytes of a word: three octal digits, or one of the letters of C, `s` for a space, or the
-  /// byte itself where it is a mark.
+  /// Decodes a word: a backslash is followed by three octal digits, a C escape letter, `s` for a space, or a mark that stands
+  /// for itself.
   static func decode(_ word: ArraySlice<UInt8>) throws(MalformedLine) -> [UInt8] {
     var decoded = [UInt8]()
     decoded.reserveCapacity(word.count)

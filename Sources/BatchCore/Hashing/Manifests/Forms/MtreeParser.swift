@@ -4,12 +4,12 @@ import BatchEngine
 /// and the defaults of `/set` and `/unset`. Only regular files with a digest known here are entries.
 struct MtreeParser: Sendable {
   private var defaults = Attributes()
-  /// The folder that relative entries are in, and how long it was before each open folder.
+  /// The folder of relative entries, and its length before each open folder.
   private var folder = [UInt8]()
   private var outerLengths = [Int]()
   /// How many folders are open below one whose path was too long to keep.
   private var lostDepth = 0
-  /// Whether a file had a digest.
+  /// Whether any file had a digest.
   private var hasRows = false
 
   private static let longestFolder = 1 << 20
@@ -21,7 +21,7 @@ struct MtreeParser: Sendable {
     var modified: ManifestTime?
     var digests = [Digest]()
     var hasUnsupportedDigest = false
-    /// The entry says of itself that less of it is to be compared.
+    /// Whether the entry may lack a digest, because its keywords reduce the comparison.
     var mayLackDigest = false
   }
 
@@ -47,7 +47,7 @@ struct MtreeParser: Sendable {
     let isWholePath = word.contains(UInt8(ascii: "/"))
     var attributes = defaults
     let fault = Self.apply(keywords, to: &attributes)
-    // Where a folder has a fault elsewhere in its line, the entries below must still find it open.
+    // Even if the line of a folder has another error, the folder must be opened for the entries below it.
     if attributes.isFolder, !isWholePath { try enterFolder(named: word) }
     if let fault { throw fault }
     guard attributes.isFile else { return nil }
@@ -173,7 +173,7 @@ struct MtreeParser: Sendable {
   private static let types = ["file", "dir", "link", "block", "char", "fifo", "socket"]
   /// Keywords that have no value.
   private static let flags = ["ignore", "nochange", "optional"]
-  /// Of algorithms that are not here and whose keywords do not end in `digest`.
+  /// Keywords of unsupported algorithms that do not end in `digest`.
   private static let otherDigests = ["cksum", "rmd160"]
 
   private static func nextWord(of text: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
